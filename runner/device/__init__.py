@@ -1,0 +1,249 @@
+"""The seam between the experiment and the hardware.
+
+Two small protocols. A `Compiler` turns a `Source` into a `Binary`; it runs in the parent process, on several threads,
+and never touches the device. A `Device` lives in the worker process: it loads binaries, places arrays, launches, and
+times launches. It knows nothing of statistics, of files, or of what the numbers are for.
+
+`runner.device.cuda` (PyCUDA) and `runner.device.cpu` (our own SIMT execution on the host) implement both.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Dim3 = tuple[int, int, int]
+
+
+class Role(enum.StrEnum):
+    """What a kernel may do with an array, and what happens to the array around a launch."""
+
+    IN = "in"  # read only; on the CPU device a write is a hazard
+    OUT = "out"  # written by the kernel; poisoned before a check
+    INOUT = "inout"  # changed in place; restored from its initial content before each launch
+    STATE = "state"  # zeroed once; the kernel leaves it ready for its next launch
+    SCRATCH = "scratch"  # contents mean nothing to anyone but the kernel
+
+
+@dataclass(frozen=True)
+class Source:
+    """One variant of a kernel, ready for a compiler.
+
+    Attributes:
+        path: The kernel's `.cu`; messages name it.
+        text: Its content.
+        function: The `extern "C" __global__` function in it.
+        macros: `(name, replacement)` pairs, in order; delivered as `#define` lines, never as `-D` flags.
+        include_dirs: Folders in which `#include "..."` looks after the `.cu`'s own folder.
+        constants: Names of the `__constant__` or `__device__` arrays that the experiment sets before launching.
+    """
+
+    path: Path
+    text: str
+    function: str
+    macros: tuple[tuple[str, str], ...] = ()
+    include_dirs: tuple[Path, ...] = ()
+    constants: tuple[str, ...] = ()
+
+    def defines(self) -> str:
+        """The `#define` lines, one macro a line."""
+        return "".join(f"#define {name} {value}\n" for name, value in self.macros)
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A compiled `Source` in a cache on disk: a cubin, or a shared object of the CPU device.
+
+    Attributes:
+        path: Where it lies; complete as soon as it exists (written aside, then renamed).
+        digest: SHA-256 of its bytes, in hex.
+        seconds: What compiling took; for a cache hit, what finding it took.
+        cached: Whether it was there already.
+        log: Warnings of the compiler.
+    """
+
+    path: Path
+    digest: str
+    seconds: float
+    cached: bool
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one compiled kernel takes, a thread or a block. `None`: this device cannot say."""
+
+    registers: int | None
+    shared_bytes: int | None  # static shared memory a block
+    local_bytes: int | None  # local memory (spills, indexed arrays) a thread
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What is known of an open device.
+
+    Attributes:
+        kind: `cuda` or `cpu`; the column `device`.
+        name: For people, such as `NVIDIA H200`.
+        arch: What kernels are compiled for, such as `sm_90` or `x86_64`.
+        peak_gbps: Theoretical memory bandwidth in 10^9 bytes a second; `None` where it means nothing.
+        l2_bytes: Size of the last-level cache that a cold sample flushes; 0 where none is flushed.
+        shared_limit: Largest static + dynamic shared memory of a block, in bytes.
+        memory_bytes: Total memory.
+        versions: Driver, toolkit, compiler and the like, by name.
+        details: Clocks, bus width, multiprocessors, threads and the like, by name.
+    """
+
+    kind: str
+    name: str
+    arch: str
+    peak_gbps: float | None
+    l2_bytes: int
+    shared_limit: int
+    memory_bytes: int
+    versions: dict[str, str] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class Program(Protocol):
+    """A kernel loaded on a device."""
+
+    @property
+    def resources(self) -> Resources:
+        """What it takes on the device."""
+        ...
+
+
+class Array(Protocol):
+    """An array on a device."""
+
+    @property
+    def role(self) -> Role:
+        """What the kernel may do with it."""
+        ...
+
+    def read(self) -> NDArray[Any]:
+        """Copy the content back, shaped as it was placed."""
+        ...
+
+    def fill_bytes(self, value: int) -> None:
+        """Set every byte to `value` (0 to 255): poison, or zero."""
+        ...
+
+    def restore(self) -> None:
+        """Bring back the content with which the array was placed."""
+        ...
+
+    def free(self) -> None:
+        """Give the memory back. The array is dead afterwards."""
+        ...
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch, all that a device needs to make it.
+
+    Attributes:
+        program: What `Device.load` gave.
+        grid: Blocks in x, y, z.
+        block: Threads of a block in x, y, z.
+        shared: Dynamic shared memory a block, in bytes.
+        arguments: Arrays, and NumPy scalars of the kernel's own parameter types, in order.
+    """
+
+    program: Program
+    grid: Dim3
+    block: Dim3
+    shared: int
+    arguments: tuple[Array | np.generic, ...]
+
+    def arrays(self, *roles: Role) -> list[Array]:
+        """The arrays among the arguments that have one of `roles`."""
+        return [a for a in self.arguments if not isinstance(a, np.generic) and a.role in roles]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a device noticed during a launch that is no error by itself.
+
+    Attributes:
+        undefined_reads: How often a lane read a lane that is not in the mask, or has exited. `None`: cannot say.
+        first: The first such read, in words.
+        printed: What the kernel printed.
+    """
+
+    undefined_reads: int | None = None
+    first: str = ""
+    printed: str = ""
+
+
+class Compiler(Protocol):
+    """Source to binary, through a cache that parallel writers share."""
+
+    def compile(self, source: Source) -> Binary:
+        """Compile, or find what was compiled before.
+
+        Raises:
+            CompileError: with the compiler's own message, at the kernel's own lines.
+        """
+        ...
+
+
+class Device(Protocol):
+    """A place to run kernels; opened in the worker process, used by one thread."""
+
+    @property
+    def info(self) -> DeviceInfo:
+        """What is known of the device."""
+        ...
+
+    def load(self, source: Source, binary: Binary) -> Program:
+        """Make the kernel ready to launch."""
+        ...
+
+    def set_constant(self, program: Program, name: str, value: NDArray[Any]) -> None:
+        """Write a `__constant__` or `__device__` array of the program (`Source.constants` names it)."""
+        ...
+
+    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> Array:
+        """Copy an array to the device.
+
+        Args:
+            name: The kernel's name for it; messages use it.
+            value: The content, of any shape; C-contiguous.
+            role: What the kernel may do with it.
+            offset: Elements to leave before the pointer that the kernel gets (halo, deliberate misalignment).
+
+        Raises:
+            OutOfMemory: if it does not fit.
+        """
+        ...
+
+    def launch(self, launch: Launch, time_limit: float) -> Findings:
+        """Launch once and wait for the end.
+
+        Args:
+            launch: What to launch.
+            time_limit: Seconds after which the kernel counts as endless, where the device can stop it itself.
+
+        Raises:
+            LaunchError: or one of its children, with the reason.
+        """
+        ...
+
+    def sample(self, launch: Launch, count: int, time_limit: float) -> NDArray[np.float64]:
+        """Time `count` launches one by one, each with `inout` arrays restored and, on a GPU, a flushed L2 cache.
+
+        Returns:
+            Microseconds of each launch alone, shape `(count,)`.
+        """
+        ...
+
+    def close(self) -> None:
+        """Leave the device as it was found."""
+        ...
