@@ -202,11 +202,16 @@ class Device(Protocol):
         """What is known of the device."""
         ...
 
+    @property
+    def usable(self) -> bool:
+        """Whether another launch can be made; a faulted CUDA context cannot."""
+        ...
+
     def load(self, source: Source, binary: Binary) -> Program:
         """Make the kernel ready to launch."""
         ...
 
-    def set_constant(self, program: Program, name: str, value: NDArray[Any]) -> None:
+    def set_constant(self, program: Any, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` array of the program (`Source.constants` names it)."""
         ...
 

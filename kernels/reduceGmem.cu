@@ -1,0 +1,33 @@
+// reduceGmem: out[b] = sum of in[i] for i in [b * BLOCK, (b + 1) * BLOCK), i < n.
+//
+// New: nothing; this is the start of the ladder. The sum is folded in place, in global memory, with a barrier a step.
+// Macros: BLOCK threads per block, SCALAR element type.
+// Constraints: none; a block need not be a power of two.
+// From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction"; seed 002, 5.3.1.
+
+#if !defined(BLOCK) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK (threads per block), SCALAR (element type)"
+#endif
+
+extern "C" __global__ void reduceGmem(SCALAR* in, SCALAR* out, long long n)
+{
+    const int t = threadIdx.x;
+    const long long first = (long long)blockIdx.x * BLOCK;
+    SCALAR* mine = in + first;
+    const long long present = n - first;  // more than BLOCK in all but the last block
+
+    // Halving: the upper part is added onto the lower. Of an odd number, the middle element waits for the next step.
+    // Every thread passes every barrier, also one that has nothing left to add.
+    for (int active = BLOCK; active > 1;) {
+        const int half = (active + 1) / 2;
+        if (t < active / 2 && t + half < present) {
+            mine[t] += mine[t + half];
+        }
+        active = half;
+        __syncthreads();
+    }
+
+    if (t == 0) {
+        out[blockIdx.x] = mine[0];
+    }
+}

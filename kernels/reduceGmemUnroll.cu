@@ -1,0 +1,46 @@
+// reduceGmemUnroll: out[b] = sum of in[i] for i in [b * BLOCK * UNROLL, (b + 1) * BLOCK * UNROLL), i < n.
+//
+// New against reduceGmem: a block takes UNROLL blocks of data; each thread adds up UNROLL elements before the folding.
+// Macros: BLOCK threads per block, UNROLL data blocks per thread block, SCALAR element type.
+// Constraints: UNROLL from 1 to 64.
+// From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction" (there with a factor of 4).
+
+#if !defined(BLOCK) || !defined(UNROLL) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK (threads per block), UNROLL (data blocks per thread block), SCALAR (element type)"
+#endif
+
+extern "C" __global__ void reduceGmemUnroll(SCALAR* in, SCALAR* out, long long n)
+{
+    const int t = threadIdx.x;
+    const long long first = (long long)blockIdx.x * BLOCK * UNROLL;
+    SCALAR* mine = in + first;
+    const long long present = n - first;  // more than BLOCK in all but the last block
+
+    // Each of the UNROLL loads has its own guard, so the last block may end anywhere. They do not depend on each other:
+    // all can be under way at once, and that is where the speed comes from.
+    SCALAR sum = 0;
+#pragma unroll
+    for (int k = 0; k < UNROLL; ++k) {
+        const long long i = first + t + (long long)k * BLOCK;
+        sum += i < n ? in[i] : SCALAR(0);
+    }
+    if (t < present) {
+        mine[t] = sum;
+    }
+    __syncthreads();
+
+    // Halving: the upper part is added onto the lower. Of an odd number, the middle element waits for the next step.
+    // Every thread passes every barrier, also one that has nothing left to add.
+    for (int active = BLOCK; active > 1;) {
+        const int half = (active + 1) / 2;
+        if (t < active / 2 && t + half < present) {
+            mine[t] += mine[t + half];
+        }
+        active = half;
+        __syncthreads();
+    }
+
+    if (t == 0) {
+        out[blockIdx.x] = mine[0];
+    }
+}

@@ -1,0 +1,45 @@
+// reduceShfl: out[b] = sum of in[i] for i in [b * BLOCK, (b + 1) * BLOCK), i < n, lane i % 32 in MASK.
+//
+// New against reduceSmem: lanes exchange registers by butterfly shuffles; shared memory holds one value a segment.
+// Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that take part, SCALAR element type.
+// Constraints: whole warps; WIDTH 1, 2, 4, 8, 16 or 32; MASK made of whole segments, not empty.
+// From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction"; seed 002, 5.6.3; seed 004.
+
+#if !defined(BLOCK) || !defined(WIDTH) || !defined(MASK) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK (threads per block), WIDTH (lanes per segment), MASK (lanes that take part), SCALAR (element type)"
+#endif
+
+extern "C" __global__ void reduceShfl(const SCALAR* in, SCALAR* out, long long n)
+{
+    __shared__ SCALAR partial[BLOCK / WIDTH];
+    const int t = threadIdx.x;
+    const long long i = (long long)blockIdx.x * BLOCK + t;
+
+    SCALAR sum = 0;
+    if (MASK >> (t % 32) & 1u) {  // a lane that the mask leaves out must not call
+        sum = i < n ? in[i] : SCALAR(0);
+#pragma unroll
+        for (int distance = WIDTH / 2; distance > 0; distance /= 2) {
+            sum += __shfl_xor_sync(MASK, sum, distance, WIDTH);
+        }
+    }
+    if (t % WIDTH == 0) {
+        partial[t / WIDTH] = sum;
+    }
+    __syncthreads();
+
+    // The first warp adds up what the segments left: up to BLOCK of them, so each lane takes every 32nd.
+    if (t < 32) {
+        sum = 0;
+        for (int k = t; k < BLOCK / WIDTH; k += 32) {
+            sum += partial[k];
+        }
+#pragma unroll
+        for (int distance = 16; distance > 0; distance /= 2) {
+            sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+        }
+        if (t == 0) {
+            out[blockIdx.x] = sum;
+        }
+    }
+}

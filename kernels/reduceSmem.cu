@@ -1,0 +1,35 @@
+// reduceSmem: out[b] = sum of in[i] for i in [b * BLOCK, (b + 1) * BLOCK), i < n.
+//
+// New against reduceGmem: the block's elements are read once into shared memory and folded there.
+// Macros: BLOCK threads per block, SCALAR element type.
+// Constraints: none; a block need not be a power of two.
+// From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction"; seed 002, 5.3.1.
+
+#if !defined(BLOCK) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK (threads per block), SCALAR (element type)"
+#endif
+
+extern "C" __global__ void reduceSmem(const SCALAR* in, SCALAR* out, long long n)
+{
+    __shared__ SCALAR tile[BLOCK];
+    const int t = threadIdx.x;
+    const long long i = (long long)blockIdx.x * BLOCK + t;
+
+    tile[t] = i < n ? in[i] : SCALAR(0);  // threads out of range add 0 rather than leave: the barriers need them
+    __syncthreads();
+
+    // Halving: the upper part is added onto the lower. Of an odd number, the middle element waits for the next step.
+    // Every thread passes every barrier, also one that has nothing left to add.
+    for (int active = BLOCK; active > 1;) {
+        const int half = (active + 1) / 2;
+        if (t < active / 2) {
+            tile[t] += tile[t + half];
+        }
+        active = half;
+        __syncthreads();
+    }
+
+    if (t == 0) {
+        out[blockIdx.x] = tile[0];
+    }
+}

@@ -1,0 +1,21 @@
+"""Makes `hydra/launcher=batch` known to Hydra, which finds plugins only in packages named `hydra_plugins`."""
+
+from dataclasses import dataclass
+
+from hydra.core.config_store import ConfigStore
+
+import runner.launcher
+
+
+class BatchLauncher(runner.launcher.BatchLauncher):
+    """Defined here, since Hydra wants a plugin's module to be `hydra_plugins`."""
+
+
+@dataclass
+class BatchLauncherConf:
+    """The configuration of `hydra/launcher=batch`: it has no options."""
+
+    _target_: str = "hydra_plugins.runner_launcher.BatchLauncher"
+
+
+ConfigStore.instance().store(group="hydra/launcher", name="batch", node=BatchLauncherConf, provider="runner")

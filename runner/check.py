@@ -1,0 +1,88 @@
+"""Comparing what came out with what should have: integers exactly, floats within a bound that follows from the sum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.reference import ExpectedArray
+
+Array = NDArray[Any]
+
+POISON = 0xA5  # every byte of an output before a checked launch
+SHOWN = 5  # mismatches told one by one
+
+# A sum's rounding error is at most depth * eps/2 * sum|x| to first order (Higham, section 4.2). The factor 2 over it
+# leaves room for the second order and for the reference's own rounding.
+SAFETY = 2
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a launch gave the right answer.
+
+    Attributes:
+        mismatches: Elements that differ.
+        compared: Elements that were compared.
+        reason: Empty, or where the first mismatches are.
+    """
+
+    mismatches: int
+    compared: int
+    reason: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether no element differs."""
+        return self.mismatches == 0
+
+
+def check(actual: Mapping[str, Array], expected: Mapping[str, ExpectedArray], depth: int | None) -> Verdict:
+    """Compare all outputs, element by element.
+
+    Args:
+        actual: What the kernel left, by name.
+        expected: What it should have left; outputs that are not in it are not compared.
+        depth: Longest chain of rounded operations in the kernel; `None`: the reference's own.
+    """
+    mismatches, compared = 0, 0
+    told: list[str] = []
+    for name, right in expected.items():
+        got = actual[name].ravel()
+        values = np.broadcast_to(right.values, actual[name].shape).ravel()
+        wrong = _differs(got, values, right, depth)
+        if right.defined is not None:
+            defined = np.broadcast_to(right.defined, actual[name].shape).ravel()
+            wrong &= defined
+            compared += int(np.count_nonzero(defined))
+        else:
+            compared += got.size
+        mismatches += int(np.count_nonzero(wrong))
+        first = np.flatnonzero(wrong)[: SHOWN - len(told)]
+        told += [f"{name}[{i}] is {_show(got[i])}, expected {_show(values[i])}" for i in first]
+    if not mismatches:
+        return Verdict(0, compared)
+    more = f", and {mismatches - len(told)} more" if mismatches > len(told) else ""
+    return Verdict(mismatches, compared, f"{mismatches} of {compared} elements differ: {'; '.join(told)}{more}")
+
+
+def _differs(got: Array, values: Array, right: ExpectedArray, depth: int | None) -> NDArray[np.bool_]:
+    if got.dtype.kind in "iu":
+        # A wider integer result wraps to the array's own type, as it does on the GPU.
+        return np.asarray(got != values.astype(got.dtype))
+    wide = np.promote_types(values.dtype, np.float64)
+    exact, found = values.astype(wide), got.astype(wide)
+    magnitude = np.abs(exact) if right.magnitude is None else np.broadcast_to(right.magnitude, exact.shape)
+    limits = np.finfo(got.dtype)
+    bound = SAFETY * float(limits.eps) / 2 * max(depth or right.depth, 1) * magnitude.ravel() + float(limits.tiny)
+    with np.errstate(invalid="ignore"):
+        close = np.abs(found - exact) <= bound
+    return np.asarray(~(close | (found == exact) | (np.isnan(found) & np.isnan(exact))))
+
+
+def _show(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float | np.floating) else str(value)

@@ -1,0 +1,75 @@
+"""Hydra's and OmegaConf's complaints, each as the one sentence that a user needs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+
+import yaml
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+
+THEIRS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
+
+_QUOTING = "quote values that have other characters than letters, digits and . _ - + * , such as 'size=\"1<<24\"'"
+
+
+def sentence(error: BaseException, known: Sequence[str]) -> str:
+    """Say what is wrong with a command line or a configuration file.
+
+    Args:
+        error: What Hydra, OmegaConf or the YAML parser raised.
+        known: Keys that the configuration has, for a suggestion.
+    """
+    text = _with_cause(error)
+    if isinstance(error, yaml.MarkedYAMLError):
+        return _yaml(error)
+    if key := re.search(r"Could not override '([^']+)'|Key '([^']+)' (?:is )?not in", text):
+        return _unknown_key(key[1] or key[2], text, known)
+    if choice := re.search(
+        r"Could not find '([^']+)/([^'/]+)'\s+Available options in '[^']+':\s*(.*)", text, re.DOTALL
+    ):
+        options = choice[3].split()[: choice[3].split().index("Config")] if "Config" in choice[3] else choice[3].split()
+        return f"{choice[1]}={choice[2]}: one of {', '.join(options)} is expected{_nearest(choice[2], options)}"
+    if isinstance(error, HydraException) and (
+        "mismatched input" in text
+        or "no viable alternative" in text
+        or "token recognition error" in text
+        or "extraneous input" in text
+    ):
+        return f"{_first_line(error)}: this override cannot be read; {_QUOTING}"
+    return _one_line(text)
+
+
+def _with_cause(error: BaseException) -> str:
+    cause = error.__cause__
+    return f"{error}\n{cause}" if cause and str(cause) not in str(error) else str(error)
+
+
+def _yaml(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    where = f"{mark.name}, line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return f"{where}this is no YAML: {error.problem or error.context}"
+
+
+def _unknown_key(key: str, text: str, known: Sequence[str]) -> str:
+    reason = re.search(r"(Value '[^']*' .*?) *\n", text)
+    if reason:
+        return f"{key}: {reason[1]}"
+    return f"{key}: there is no such key{_nearest(key, known)}; the keys are {', '.join(known)}"
+
+
+def _nearest(word: str, options: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, options, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def _one_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines()]
+    kept = [line for line in lines if line and not line.startswith(("full_key:", "object_type=", "reference_type="))]
+    return "; ".join(dict.fromkeys(kept))

@@ -1,0 +1,209 @@
+"""The configuration's schema, and the way from Hydra's objects to plain ones. Hydra objects stop here.
+
+The schema is made at start: the parameters that the kernels on the search path declare become its keys, so that a
+misspelt one is refused before anything is composed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hydra.core.config_store import ConfigStore
+from omegaconf import DictConfig, OmegaConf
+
+from runner import declaration
+from runner.case import Case, make
+from runner.errors import Mistake
+from runner.parameters import VOCABULARY
+
+_BESIDE = Path(__file__).resolve().parents[1] / "conf"
+# In a checkout the configuration lies beside the package; in a wheel, inside it.
+CONF = _BESIDE if (_BESIDE / "config.yaml").is_file() else Path(__file__).resolve().parent / "_data" / "conf"
+
+
+@dataclass
+class DeviceConfig:
+    """The group `device`.
+
+    Attributes:
+        kind: auto, cuda or cpu.
+        index: Which GPU.
+        nvcc_options: Further options for nvcc.
+        threads: OS threads of the CPU device; 0 for all cores.
+        time_limit_s: Seconds after which a launch counts as endless.
+    """
+
+    kind: str = "auto"
+    index: int = 0
+    nvcc_options: list[str] = field(default_factory=list)
+    threads: int = 0
+    time_limit_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("auto", "cuda", "cpu"):
+            raise Mistake(f"device.kind={self.kind}: one of auto, cuda, cpu is expected")
+        for name, least in (("index", 0), ("threads", 0)):
+            if getattr(self, name) < least:
+                raise Mistake(f"device.{name}={getattr(self, name)}: at least {least} is expected")
+        if not self.time_limit_s > 0:
+            raise Mistake(f"device.time_limit_s={self.time_limit_s}: a number of seconds above 0 is expected")
+
+
+@dataclass
+class TimingConfig:
+    """The group `timing`.
+
+    Attributes:
+        samples_cuda: Timed launches of a case on a GPU, 30 or more.
+        samples_cpu: Timed launches of a case on the CPU device, 3 or more.
+        warmup_ms: Launching before the first sample, in milliseconds; the checked launch counts.
+    """
+
+    samples_cuda: int = 30
+    samples_cpu: int = 3
+    warmup_ms: float = 25.0
+
+    def __post_init__(self) -> None:
+        for name, least in (("samples_cuda", 30), ("samples_cpu", 3), ("warmup_ms", 0)):
+            if not least <= getattr(self, name) <= 100_000:
+                raise Mistake(f"timing.{name}={getattr(self, name)}: {least} to 100000 is expected")
+
+    def samples(self, kind: str) -> int:
+        """Timed launches of a case on that kind of device."""
+        return self.samples_cuda if kind == "cuda" else self.samples_cpu
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One case to run, and how.
+
+    Attributes:
+        case: What.
+        device: Where.
+        timing: How it is measured.
+        job: Number of Hydra's job, and of its folder.
+    """
+
+    case: Case
+    device: DeviceConfig
+    timing: TimingConfig
+    job: int
+
+
+def register(search_path: Sequence[Path]) -> None:
+    """Make the schema known to Hydra.
+
+    Args:
+        search_path: Configuration folders; the parameters of every `kernel/*.yaml` in them become keys.
+
+    Raises:
+        Mistake: if a kernel declares a parameter whose name is reserved.
+    """
+    words = dict.fromkeys((*VOCABULARY, *_declared(search_path)))
+    fields: list[tuple[str, Any, Any]] = [
+        ("kernel", Any, None),
+        ("device", DeviceConfig, field(default_factory=DeviceConfig)),
+        ("timing", TimingConfig, field(default_factory=TimingConfig)),
+        ("seed", int, 0),
+        ("record_host", bool, False),
+        *((word, Any, None) for word in words),
+    ]
+    store = ConfigStore.instance()
+    # In a group of their own: in the group `kernel` a schema would be matched by kernel=glob(*).
+    store.store(group="schema", name="config", node=dataclasses.make_dataclass("Config", fields))
+    store.store(group="schema", name="device", node=DeviceConfig)
+    store.store(group="schema", name="timing", node=TimingConfig)
+
+
+def known_keys(search_path: Sequence[Path]) -> list[str]:
+    """The keys that a command line can set, for complaints."""
+    groups = ["kernel", "device", "timing", "experiment", "seed", "record_host"]
+    return [*groups, *dict.fromkeys((*VOCABULARY, *_declared(search_path)))]
+
+
+def _declared(search_path: Sequence[Path]) -> list[str]:
+    names = []
+    for path in sorted(p for folder in search_path for p in (folder / "kernel").glob("*.yaml")):
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+            continue  # Hydra says what is wrong with it, if it is chosen
+        parameters = content.get("parameters") if isinstance(content, dict) else None
+        for name, value in parameters.items() if isinstance(parameters, dict) else ():
+            names.append(declaration.parameter(f"{path.name}: parameters", name, value).name)
+    return names
+
+
+def planned(config: DictConfig, hydra: DictConfig) -> Planned:
+    """One composed configuration as a case, fully checked.
+
+    Args:
+        config: What Hydra composed for one job.
+        hydra: Hydra's own node for that job.
+
+    Raises:
+        Mistake: if anything in it cannot be understood.
+    """
+    _require_whole_kernel(hydra.overrides.task)
+    kernel = _kernel(str(hydra.runtime.choices.kernel), config, _folders(hydra))
+    plain: Any = OmegaConf.to_container(config, resolve=True)
+    seed = plain["seed"]
+    if not 0 <= seed < 2**63:
+        raise Mistake(f"seed={seed}: 0 to 2**63-1 is expected")
+    device = OmegaConf.to_object(config.device)
+    timing = OmegaConf.to_object(config.timing)
+    if not isinstance(device, DeviceConfig) or not isinstance(timing, TimingConfig):
+        raise Mistake("the groups device and timing must start from the defaults /schema/device and /schema/timing")
+    return Planned(make(kernel, plain, seed), device, timing, int(hydra.job.num))
+
+
+def _folders(hydra: DictConfig) -> tuple[Path, ...]:
+    """The configuration folders in the order in which Hydra looks into them."""
+    return tuple(Path(s.path) for s in hydra.runtime.config_sources if s.schema == "file")
+
+
+def _kernel(name: str, config: DictConfig, folders: tuple[Path, ...]) -> declaration.Kernel:
+    path = next((f / "kernel" / f"{name}.yaml" for f in folders if (f / "kernel" / f"{name}.yaml").is_file()), None)
+    if path is None:
+        raise Mistake(f"kernel={name}: there is no kernel/{name}.yaml in {', '.join(map(str, folders))}")
+    return _read(name, path, _Content(OmegaConf.to_container(config.kernel, resolve=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Content:
+    """A kernel's composed YAML. All of them are equal: within a sweep a file has one content."""
+
+    raw: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Content)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(name: str, path: Path, content: _Content) -> declaration.Kernel:
+    return declaration.read(name, content.raw, path)
+
+
+def _require_whole_kernel(overrides: Sequence[str]) -> None:
+    """Refuse `kernel.grid=1`: it would change what a case is without changing its name."""
+    for override in overrides:
+        if override.lstrip("+~").startswith("kernel."):
+            raise Mistake(
+                f"{override}: a kernel is declared in its YAML; copy it into a folder of your own, change it there, "
+                f"and give the folder by --config-dir"
+            )
+
+
+def device_key(device: DeviceConfig) -> tuple[Any, ...]:
+    """What tells one device of a sweep from another."""
+    values: Mapping[str, Any] = dataclasses.asdict(device)
+    return tuple(str(v) for v in values.values())

@@ -1,0 +1,61 @@
+"""A folder of compiled kernels, safe for any number of processes that fill it at once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+
+
+def default_folder(kind: str) -> Path:
+    """Where the binaries of one kind of device lie: below `$XDG_CACHE_HOME`, or `~/.cache`."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "kernel-runner" / kind
+
+
+def key(*parts: str) -> str:
+    """A name for what follows from `parts`, and from nothing else."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def publish(path: Path, content: bytes) -> None:
+    """Write a file so that it is complete as soon as it can be seen."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as f:
+            f.write(content)
+        os.replace(aside, path)  # noqa: PTH105  (mkstemp gives text)
+    except BaseException:
+        os.unlink(aside)  # noqa: PTH108
+        raise
+
+
+def includes(text: str, folders: Iterable[Path]) -> Iterator[Path]:
+    """The files that `#include "..."` reaches from a source, each once; those that are not found are left out.
+
+    Args:
+        text: Of the source.
+        folders: Where to look, in order; an included file's own folder comes first for what it includes.
+    """
+    folders = tuple(folders)
+    seen: set[Path] = set()
+    waiting = [(text, folders)]
+    while waiting:
+        text, where = waiting.pop()
+        for name in _INCLUDE.findall(text):
+            path = next((p for f in where if (p := (f / name).resolve()).is_file()), None)
+            if path and path not in seen:
+                seen.add(path)
+                yield path
+                waiting.append((path.read_text(encoding="utf-8", errors="replace"), (path.parent, *folders)))

@@ -1,0 +1,131 @@
+"""`CpuCompiler`: kernels to shared objects, through a cache on disk that several processes may share."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from runner.device import Binary, Source
+from runner.device.cpu import toolchain
+from runner.device.cpu.compiler_log import explain_failure
+from runner.device.cpu.toolchain import COMMON_FLAGS, KERNEL_FLAGS, NATIVE, Toolchain, machine_flags
+from runner.device.cpu.translate import translate
+from runner.errors import CompileError
+
+
+def default_cache() -> Path:
+    """Where binaries are kept unless the caller says otherwise."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "kernel-runner" / "cpu"
+
+
+def digest_of(parts: Iterable[str]) -> str:
+    """A name for whatever was made of `parts`."""
+    whole = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode(errors="surrogateescape")
+        whole.update(len(encoded).to_bytes(8, "little") + encoded)
+    return whole.hexdigest()[:32]
+
+
+def write_aside(path: Path, content: bytes) -> None:
+    """Write a file so that no reader ever sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+    os.replace(name, path)
+
+
+class CpuCompiler:
+    """Compiles kernels for the CPU device.
+
+    Args:
+        cache_dir: Where binaries are kept; by default the user's cache folder.
+        cxx: The C++ compiler; by default `$CXX`, or the first one found.
+        host_flags: Further flags for it.
+    """
+
+    def __init__(self, cache_dir: Path | None = None, cxx: str | None = None, host_flags: Sequence[str] = ()) -> None:
+        self._cache = (Path(cache_dir) if cache_dir is not None else default_cache()).absolute()
+        self._cxx = cxx
+        self._host_flags = tuple(host_flags)
+
+    def compile(self, source: Source) -> Binary:
+        """Compile a kernel, or find what was compiled before.
+
+        Raises:
+            CompileError: with the compiler's own message, at the kernel's own lines.
+        """
+        started = time.perf_counter()
+        tools = toolchain.find(self._cxx)
+        runtime = self._runtime(tools)
+        unit = translate(source, self._cache / "included")
+        flags = (*COMMON_FLAGS, *machine_flags(), *KERNEL_FLAGS, *self._host_flags)
+        key = digest_of(
+            [unit.text, *map(str, source.include_dirs), *unit.staged.values(), *unit.dependencies.values()]
+            + [runtime.name, *flags, tools.identity, _text_of_sources("shim.h", "simt/*.h", "cuda/*.h")]
+        )
+        target = self._cache / f"{source.function}-{key}.so"
+        log_file = target.with_suffix(".log")
+        cached = target.exists()
+        if not cached:
+            for path, content in unit.staged.items():
+                write_aside(path, content.encode(errors="surrogateescape"))
+            includes = [f"-iquote{source.path.resolve().parent}", *(f"-I{folder}" for folder in source.include_dirs)]
+            shim = ["-include", str(NATIVE / "shim.h")]
+            command = [*tools.command, *flags, f"-I{NATIVE / 'headers'}", *includes, *shim, "-x", "c++", "-", "-x", "none"]
+            log = self._run([*command, str(runtime), "-Wl,-z,defs", "-lm"], unit.text, target, source)
+            write_aside(log_file, log.encode(errors="surrogateescape"))
+        content = target.read_bytes()
+        log = log_file.read_text(errors="surrogateescape") if log_file.exists() else ""
+        seconds = time.perf_counter() - started
+        return Binary(target, hashlib.sha256(content).hexdigest(), seconds, cached=cached, log=log)
+
+    def _runtime(self, tools: Toolchain) -> Path:
+        """The library that all kernels use, built once.
+
+        Its soname is its path, so that a kernel's binary finds it, and a device needs to know nothing of it.
+        """
+        flags = (*COMMON_FLAGS, *machine_flags(), "-Wall", "-Wextra", *self._host_flags)
+        key = digest_of([_text_of_sources("runtime/*", "simt/*.h"), *flags, tools.identity])
+        target = self._cache / f"libsimt-{key}.so"
+        if not target.exists():
+            files = [str(path) for path in sorted((NATIVE / "runtime").glob("*.cpp"))]
+            self._run([*tools.command, *flags, f"-Wl,-soname,{target}", *files, "-pthread"], None, target, None)
+        return target
+
+    def _run(self, command: list[str], text: str | None, target: Path, source: Source | None) -> str:
+        """Run the compiler, and put its result in place whole. Gives its warnings."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, aside = tempfile.mkstemp(dir=target.parent, prefix=".new-", suffix=".so")
+        os.close(handle)
+        try:
+            done = subprocess.run(
+                [*command, "-o", aside],
+                input=text.encode(errors="surrogateescape") if text is not None else b"",
+                capture_output=True,
+                check=False,
+                env={**os.environ, "LC_ALL": "C"},
+            )
+            said = done.stderr.decode(errors="replace")
+            if done.returncode and source is not None:
+                raise explain_failure(source, said)
+            if done.returncode:
+                raise CompileError("the CPU device's own runtime library does not compile", said)
+            os.chmod(aside, 0o755)
+            os.replace(aside, target)
+        finally:
+            Path(aside).unlink(missing_ok=True)
+        return said
+
+
+def _text_of_sources(*patterns: str) -> str:
+    """The names and contents of native sources, for keys of the cache."""
+    paths = [path for pattern in patterns for path in sorted(NATIVE.glob(pattern))]
+    return "\0".join(f"{path.relative_to(NATIVE)}\0{path.read_text(encoding='utf-8')}" for path in paths)

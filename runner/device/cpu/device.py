@@ -1,0 +1,187 @@
+"""`CpuDevice`: launches on the host."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.device import Array, Binary, DeviceInfo, Findings, Launch, Program, Role, Source
+from runner.device.cpu import explain, toolchain
+from runner.device.cpu.memory import GuardedArray
+from runner.device.cpu.native import LaunchReport, LaunchRequest, Outcome
+from runner.device.cpu.program import CpuProgram
+from runner.device.cpu.signature import pack
+from runner.errors import CompileError, Hazard, LaunchError, LaunchTimeout
+
+SHARED_LIMIT = 232448  # what sm_90 allows a block
+MAX_THREADS = 1024
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_BLOCK = (1024, 1024, 64)
+PRINTED_BYTES = 64 << 10
+
+
+class CpuDevice:
+    """The host's CPU as a CUDA device.
+
+    Args:
+        threads: OS threads that run blocks; 0 for one a core. One thread makes float atomics repeatable.
+        cache_dir: Accepted for symmetry with `CpuCompiler`; a binary knows where its runtime library is.
+    """
+
+    def __init__(self, threads: int = 0, cache_dir: Path | None = None) -> None:
+        del cache_dir
+        self._threads = threads if threads > 0 else len(os.sched_getaffinity(0))
+        self._printed = ctypes.create_string_buffer(PRINTED_BYTES)
+
+    @property
+    def info(self) -> DeviceInfo:
+        """What is known of the host."""
+        try:
+            compiler = toolchain.find().version
+        except CompileError:
+            compiler = "none"
+        cpu = _cpu_name()
+        return DeviceInfo(
+            kind="cpu",
+            name=f"CPU device ({self._threads} thread{'s' * (self._threads != 1)}, {cpu})",
+            arch=platform.machine(),
+            peak_gbps=None,
+            l2_bytes=0,
+            shared_limit=SHARED_LIMIT,
+            memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            versions={"compiler": compiler, "kernel": f"{platform.system()} {platform.release()}"},
+            details={"threads": self._threads, "cpu": cpu},
+        )
+
+    def load(self, source: Source, binary: Binary) -> CpuProgram:
+        """Make the kernel ready to launch."""
+        return CpuProgram(source, binary)
+
+    def set_constant(self, program: Program, name: str, value: NDArray[Any]) -> None:
+        """Write a `__constant__` or `__device__` variable of the program."""
+        _own(program).set_constant(name, value)
+
+    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> GuardedArray:
+        """Copy an array between guard pages."""
+        return GuardedArray(name, value, role, offset)
+
+    def launch(self, launch: Launch, time_limit: float) -> Findings:
+        """Launch once.
+
+        Raises:
+            Hazard: if the kernel breaks one of CUDA's rules.
+            LaunchTimeout: if it does not end.
+            LaunchError: if it cannot be launched so.
+        """
+        prepared = _Prepared(launch, self._threads, time_limit, self._printed)
+        report = prepared.run()
+        return Findings(
+            undefined_reads=report.undefined_reads,
+            first=report.first_undefined_read.decode(errors="replace"),
+            printed=self._text(report),
+        )
+
+    def sample(self, launch: Launch, count: int, time_limit: float) -> NDArray[np.float64]:
+        """Time `count` launches one by one; restoring `inout` arrays is not in the times."""
+        prepared = _Prepared(launch, self._threads, time_limit, self._printed)
+        changed = launch.arrays(Role.INOUT)
+        samples = np.empty(count, np.float64)
+        for i in range(count):
+            for array in changed:
+                array.restore()
+            samples[i] = prepared.run().seconds * 1e6
+        return samples
+
+    def close(self) -> None:
+        """Nothing to do: arrays are freed one by one, and the threads wait without cost."""
+
+    def _text(self, report: LaunchReport) -> str:
+        kept = min(report.printed_bytes, PRINTED_BYTES - 1)
+        text = self._printed.raw[:kept].decode(errors="replace")
+        dropped = report.printed_bytes - kept
+        return f"{text}\n[{dropped} more bytes dropped]\n" if dropped else text
+
+
+class _Prepared:
+    """A checked launch in the form that the runtime library takes; can be run again and again."""
+
+    def __init__(self, launch: Launch, threads: int, time_limit: float, printed: ctypes.Array[ctypes.c_char]) -> None:
+        self._program = program = _own(launch.program)
+        _check_shape(program, launch)
+        self._arrays = _arrays(launch.arguments)
+        self._time_limit = time_limit
+        self._values = pack(program.function, program.parameters, launch.arguments)  # kept alive here
+        self._pointers = (ctypes.c_void_p * max(1, len(self._values)))(*map(ctypes.addressof, self._values))
+        self._request = LaunchRequest(
+            kernel=program.kernel,
+            shared_anchor=program.shared_anchor if program.resources.shared_bytes != 0 else None,
+            arguments=self._pointers,
+            grid=launch.grid,
+            block=launch.block,
+            dynamic_shared=launch.shared,
+            code_begin=program.code_begin,
+            code_end=program.code_end,
+            printed=ctypes.addressof(printed),
+            printed_capacity=PRINTED_BYTES,
+            time_limit=time_limit,
+            os_threads=threads,
+        )
+        self._report = LaunchReport()
+
+    def run(self) -> LaunchReport:
+        """Launch, and raise what went wrong."""
+        report = self._report
+        self._program.run(ctypes.byref(self._request), ctypes.byref(report))
+        if report.outcome == Outcome.VIOLATION:
+            raise Hazard(report.message.decode(errors="replace"))
+        if report.outcome == Outcome.TIMEOUT:
+            raise LaunchTimeout(explain.timeout(self._program, report.fault, self._time_limit))
+        if report.outcome == Outcome.FAULT:
+            raise Hazard(explain.fault_sentence(self._program, report.fault, self._arrays))
+        for array in self._arrays:
+            array.check_canaries()
+        return report
+
+
+def _own(program: Program) -> CpuProgram:
+    if not isinstance(program, CpuProgram):
+        raise TypeError(f"{type(program).__name__} is not a program of the CPU device")
+    return program
+
+
+def _arrays(arguments: Sequence[Array | np.generic]) -> list[GuardedArray]:
+    return [argument for argument in arguments if isinstance(argument, GuardedArray)]
+
+
+def _check_shape(program: CpuProgram, launch: Launch) -> None:
+    """Refuse what a GPU refuses."""
+    name = program.function
+    for what, given, allowed in (("grid", launch.grid, MAX_GRID), ("block", launch.block, MAX_BLOCK)):
+        if any(not 1 <= part <= limit for part, limit in zip(given, allowed, strict=True)):
+            raise LaunchError(f"{name}: {what} {given} is not between (1, 1, 1) and {allowed}")
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    if threads > MAX_THREADS:
+        raise LaunchError(f"{name}: block {launch.block} has {threads} threads, {MAX_THREADS} are allowed")
+    static = program.resources.shared_bytes or 0
+    if launch.shared < 0 or static + launch.shared > SHARED_LIMIT:
+        raise LaunchError(
+            f"{name}: {static} + {launch.shared} bytes of static and dynamic shared memory a block, "
+            f"{SHARED_LIMIT} are allowed"
+        )
+
+
+def _cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

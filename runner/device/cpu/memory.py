@@ -1,0 +1,167 @@
+"""Arrays that end at a guard page.
+
+    | no access, 256 MiB | canary | content | canary, < 16 bytes | no access, 256 MiB |
+
+The content ends as close to the guard as an alignment of 16 bytes lets it, so an access past the end faults at once,
+and the fault's address tells which element it was. What alignment leaves over, on both sides, holds a pattern that is
+compared after each launch. Inputs are write-protected.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.device import Role
+from runner.errors import Hazard, OutOfMemory
+
+ALIGNMENT = 16  # of float4, the widest access of a thread
+GUARD_BYTES = 256 << 20
+CANARY = 0xA5
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+_PROT_NONE = 0
+_MAP_NORESERVE = 0x4000
+_MAP_FAILED = ctypes.c_void_p(-1).value
+
+
+def _round_up(value: int, step: int) -> int:
+    return -(-value // step) * step
+
+
+class GuardedArray:
+    """An array of the CPU device.
+
+    Attributes:
+        name: What messages call it.
+        role: What the kernel may do with it.
+        dtype: The elements' type.
+        size: How many elements it has.
+        pointer: The address that the kernel gets.
+    """
+
+    def __init__(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> None:
+        if offset < 0:
+            raise ValueError(f"array '{name}': offset {offset} is negative")
+        value = np.ascontiguousarray(value).reshape(np.shape(value))
+        self.name, self._role = name, role
+        self.dtype, self.size, self._shape = value.dtype, value.size, value.shape
+        lead = offset * value.itemsize
+        self._initial = value.copy() if role is not Role.IN and value.any() else None
+        self._body_bytes = max(_round_up(lead + value.nbytes, mmap.PAGESIZE), mmap.PAGESIZE)
+        self._reserve()
+        end = self._body + self._body_bytes
+        base = (end - lead - value.nbytes) // ALIGNMENT * ALIGNMENT
+        self.pointer = base + lead
+        self._tail = self._view(self.pointer + value.nbytes, end - self.pointer - value.nbytes)
+        self._front = self._view(self._body, base - self._body)
+        self._content = self._view(self.pointer, value.nbytes)
+        self._tail[:] = CANARY
+        self._front[:] = CANARY
+        self._put(value)
+        if role is Role.IN:
+            self._protect(mmap.PROT_READ)
+
+    def _reserve(self) -> None:
+        """Map the pages: first all without access, then those of the content."""
+        self._total = self._body_bytes + 2 * GUARD_BYTES
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+        mapped = _libc.mmap(None, self._total, _PROT_NONE, flags, -1, 0)
+        if mapped is None or mapped == _MAP_FAILED:
+            raise OutOfMemory(f"no memory for array '{self.name}' of {self._body_bytes} bytes")
+        self._mapped: int = mapped
+        self._body = mapped + GUARD_BYTES
+        try:
+            self._protect(mmap.PROT_READ | mmap.PROT_WRITE)
+        except OutOfMemory:
+            self.free()
+            raise
+
+    def _protect(self, protection: int) -> None:
+        if _libc.mprotect(self._body, self._body_bytes, protection):
+            raise OutOfMemory(f"no memory for array '{self.name}' of {self._body_bytes} bytes")
+
+    @staticmethod
+    def _view(address: int, length: int) -> NDArray[np.uint8]:
+        memory = (ctypes.c_uint8 * length).from_address(address)
+        return np.frombuffer(memory, np.uint8)
+
+    def _put(self, value: NDArray[Any]) -> None:
+        self._content[:] = value.reshape(-1).view(np.uint8)
+
+    @property
+    def role(self) -> Role:
+        """What the kernel may do with it."""
+        return self._role
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the content."""
+        return self._content.size
+
+    def read(self) -> NDArray[Any]:
+        """Copy the content back, shaped as it was placed."""
+        return self._content.view(self.dtype).reshape(self._shape).copy()
+
+    def fill_bytes(self, value: int) -> None:
+        """Set every byte to `value`."""
+        if self._role is Role.IN:
+            self._protect(mmap.PROT_READ | mmap.PROT_WRITE)
+        self._content[:] = value
+        if self._role is Role.IN:
+            self._protect(mmap.PROT_READ)
+
+    def restore(self) -> None:
+        """Bring back the content with which the array was placed. Inputs have never lost it."""
+        if self._role is Role.IN:
+            return
+        if self._initial is None:
+            self._content[:] = 0
+        else:
+            self._put(self._initial)
+
+    def free(self) -> None:
+        """Give the memory back."""
+        if self._mapped:
+            self._content = self._tail = self._front = np.empty(0, np.uint8)
+            _libc.munmap(self._mapped, self._total)
+            self._mapped = 0
+
+    def __del__(self) -> None:
+        if getattr(self, "_mapped", 0):
+            self.free()
+
+    @property
+    def freed(self) -> bool:
+        """Whether the memory has been given back."""
+        return not self._mapped
+
+    def covers(self, address: int) -> bool:
+        """Whether an address lies in the array or in the guards around it."""
+        return self._mapped <= address < self._mapped + self._total
+
+    def check_canaries(self) -> None:
+        """Compare the bytes around the content with what they were.
+
+        Raises:
+            Hazard: if the kernel has written there.
+        """
+        for canary, begin in ((self._front, self._body), (self._tail, self.pointer + self.nbytes)):
+            changed = np.flatnonzero(canary != CANARY)
+            if changed.size:
+                element = (begin + int(changed[0]) - self.pointer) // self.dtype.itemsize
+                canary_was_hit = Hazard(
+                    f"out-of-bounds write of '{self.name}': element {element} of {self.size} "
+                    "(found after the launch, so the line is not known)"
+                )
+                canary[:] = CANARY
+                raise canary_was_hit

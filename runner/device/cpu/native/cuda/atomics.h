@@ -1,0 +1,106 @@
+// Atomic functions. They are real atomics, since blocks run on several OS threads at once.
+#pragma once
+
+namespace simt {
+
+template <size_t bytes>
+struct WordOf;
+template <>
+struct WordOf<2> { using type = uint16_t; };
+template <>
+struct WordOf<4> { using type = uint32_t; };
+template <>
+struct WordOf<8> { using type = uint64_t; };
+
+// `*address = change(*address)` in one step, for any type: the CPU compares and swaps whole words.
+template <class T, class Change>
+inline T update(T* address, Change change) {
+    using Word = typename WordOf<sizeof(T)>::type;
+    Word* const word = reinterpret_cast<Word*>(address);
+    Word seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    for (;;) {
+        const T before = bit_cast<T>(seen);
+        const Word after = bit_cast<Word>(T(change(before)));
+        if (__atomic_compare_exchange_n(word, &seen, after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return before;
+    }
+}
+
+template <class T>
+inline T compare_and_swap(T* address, T expected, T desired) {
+    using Word = typename WordOf<sizeof(T)>::type;
+    Word seen = bit_cast<Word>(expected);
+    __atomic_compare_exchange_n(reinterpret_cast<Word*>(address), &seen, bit_cast<Word>(desired), false,
+                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return bit_cast<T>(seen);
+}
+
+template <class T>
+inline T add(T* address, T value) {
+    if constexpr (std::is_integral<T>::value) {
+        return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
+    } else {
+        return update(address, [value](T old) { return old + value; });
+    }
+}
+
+using Ull = unsigned long long;
+
+}  // namespace simt
+
+// Each function exists for one thread's scope of a block and of the system too; here all scopes are the same.
+#define SIMT_ATOMIC(NAME, MESSAGE, BODY, ...)                                                       \
+    template <class T>                                                                              \
+    inline T NAME(T* address, simt::NotDeduced<T> value) {                                          \
+        static_assert(simt::is_one_of<T, __VA_ARGS__>, #NAME " takes " MESSAGE);                    \
+        BODY                                                                                        \
+    }
+#define SIMT_ATOMIC_IN_ALL_SCOPES(NAME, MESSAGE, BODY, ...)       \
+    SIMT_ATOMIC(NAME, MESSAGE, BODY, __VA_ARGS__)                 \
+    SIMT_ATOMIC(NAME##_block, MESSAGE, BODY, __VA_ARGS__)         \
+    SIMT_ATOMIC(NAME##_system, MESSAGE, BODY, __VA_ARGS__)
+
+SIMT_ATOMIC_IN_ALL_SCOPES(atomicAdd, "int, unsigned, unsigned long long, float or double",
+                          { return simt::add(address, value); }, int, unsigned, simt::Ull, float, double)
+SIMT_ATOMIC_IN_ALL_SCOPES(atomicSub, "int or unsigned",
+                          { return __atomic_fetch_sub(address, value, __ATOMIC_RELAXED); }, int, unsigned)
+SIMT_ATOMIC_IN_ALL_SCOPES(atomicExch, "int, unsigned, unsigned long long or float",
+                          { return simt::update(address, [value](T) { return value; }); },
+                          int, unsigned, simt::Ull, float)
+SIMT_ATOMIC_IN_ALL_SCOPES(atomicMin, "int, unsigned, long long or unsigned long long",
+                          { return simt::update(address, [value](T old) { return value < old ? value : old; }); },
+                          int, unsigned, long long, simt::Ull)
+SIMT_ATOMIC_IN_ALL_SCOPES(atomicMax, "int, unsigned, long long or unsigned long long",
+                          { return simt::update(address, [value](T old) { return value > old ? value : old; }); },
+                          int, unsigned, long long, simt::Ull)
+SIMT_ATOMIC_IN_ALL_SCOPES(atomicAnd, "int, unsigned, long long or unsigned long long",
+                          { return __atomic_fetch_and(address, value, __ATOMIC_RELAXED); },
+                          int, unsigned, long long, simt::Ull)
+SIMT_ATOMIC_IN_ALL_SCOPES(atomicOr, "int, unsigned, long long or unsigned long long",
+                          { return __atomic_fetch_or(address, value, __ATOMIC_RELAXED); },
+                          int, unsigned, long long, simt::Ull)
+SIMT_ATOMIC_IN_ALL_SCOPES(atomicXor, "int, unsigned, long long or unsigned long long",
+                          { return __atomic_fetch_xor(address, value, __ATOMIC_RELAXED); },
+                          int, unsigned, long long, simt::Ull)
+SIMT_ATOMIC_IN_ALL_SCOPES(atomicInc, "unsigned",
+                          { return simt::update(address, [value](T old) { return old >= value ? 0u : old + 1; }); },
+                          unsigned)
+SIMT_ATOMIC_IN_ALL_SCOPES(atomicDec, "unsigned",
+                          { return simt::update(address, [value](T old) {
+                                return old == 0 || old > value ? value : old - 1;
+                            }); },
+                          unsigned)
+
+#define SIMT_COMPARE_AND_SWAP(NAME)                                                                       \
+    template <class T>                                                                                    \
+    inline T NAME(T* address, simt::NotDeduced<T> expected, simt::NotDeduced<T> desired) {                \
+        static_assert(simt::is_one_of<T, int, unsigned, simt::Ull, unsigned short>,                       \
+                      #NAME " takes int, unsigned, unsigned long long or unsigned short");                \
+        return simt::compare_and_swap(address, T(expected), T(desired));                                  \
+    }
+SIMT_COMPARE_AND_SWAP(atomicCAS)
+SIMT_COMPARE_AND_SWAP(atomicCAS_block)
+SIMT_COMPARE_AND_SWAP(atomicCAS_system)
+
+#undef SIMT_ATOMIC
+#undef SIMT_ATOMIC_IN_ALL_SCOPES
+#undef SIMT_COMPARE_AND_SWAP

@@ -1,0 +1,45 @@
+// Qualifiers and built-in variables.
+#pragma once
+
+#define __CUDACC__ 1
+#define __CUDA_ARCH__ 900
+#define __CUDA_SIMT_HOST__ 1  // ours: a kernel may test whether it is compiled for the CPU device
+
+#define __global__
+#define __device__
+#define __host__
+#define __managed__
+#define __grid_constant__
+#define __constant__
+
+// At block scope `thread_local` implies `static`: one copy an OS thread, which is one copy a running block.
+#define __shared__ thread_local
+
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __launch_bounds__(...)
+#define __maxnreg__(...)
+#define __cluster_dims__(...)
+
+namespace simt {
+
+inline const uint3& thread_index() { return current_lane->thread_index; }
+inline const uint3& block_index() { return current_lane->block->index; }
+inline const dim3& block_size() { return current_lane->block->block_size; }
+inline const dim3& grid_size() { return current_lane->block->grid_size; }
+
+// What `extern __shared__ T name[];` is rewritten to; the rewrite cannot be a macro.
+template <class T>
+inline T* dynamic_shared() {
+    return reinterpret_cast<T*>(current_lane->block->dynamic_shared);
+}
+
+}  // namespace simt
+
+#define threadIdx (::simt::thread_index())
+#define blockIdx (::simt::block_index())
+#define blockDim (::simt::block_size())
+#define gridDim (::simt::grid_size())
+
+static constexpr int warpSize = 32;

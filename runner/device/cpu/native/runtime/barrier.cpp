@@ -1,0 +1,78 @@
+#include "barrier.h"
+
+#include <string.h>
+
+#include "diagnostics.h"
+#include "scheduler.h"
+
+namespace simt {
+
+namespace {
+
+bool same_file(const char* a, const char* b) { return a == b || strcmp(a, b) == 0; }
+
+void refuse_divergence(Worker* worker) {
+    const BarrierState& first = worker->gathering;
+    for (unsigned w = 0; w < worker->warp_count; ++w) {
+        for (uint32_t rest = worker->warps[w].at_barrier; rest; rest &= rest - 1) {
+            Lane* const lane = worker->warps[w].lanes + __builtin_ctz(rest);
+            if (lane->line == first.line && lane->barrier == first.operation && same_file(lane->file, first.file)) continue;
+            stop_at(lane,
+                    "barrier divergence: this thread waits at %s on line %d while other threads of the block wait at "
+                    "%s on line %d",
+                    name_of(lane->barrier), lane->line, name_of(first.operation), first.line);
+        }
+    }
+}
+
+}  // namespace
+
+void release_barrier(Worker* worker) {
+    BarrierState& barrier = worker->gathering;
+    if (__builtin_expect(barrier.differs, 0)) refuse_divergence(worker);
+    barrier.true_at_release = barrier.true_so_far;
+    barrier.live_at_release = worker->live;
+    for (unsigned w = 0; w < worker->warp_count; ++w) {
+        Warp& warp = worker->warps[w];
+        if (!warp.at_barrier) continue;
+        make_ready(worker, &warp, warp.at_barrier);
+        warp.at_barrier = 0;
+    }
+    worker->at_barrier = 0;
+}
+
+Lane* arrive_at_barrier(Operation operation, bool predicate, int line, const char* file) {
+    Lane* const lane = current_lane;
+    Warp* const warp = lane->warp;
+    Worker* const worker = worker_of(lane);
+    BarrierState& barrier = worker->gathering;
+    if (worker->at_barrier == 0) {
+        barrier.operation = operation;
+        barrier.file = file;
+        barrier.line = line;
+        barrier.differs = false;
+        barrier.true_so_far = 0;
+    }
+    lane->barrier = operation;
+    lane->line = line;
+    lane->file = file;
+    barrier.true_so_far += predicate;
+    barrier.differs |= line != barrier.line || operation != barrier.operation || file != barrier.file;
+    warp->at_barrier |= bit(lane->number);
+    if (++worker->at_barrier != worker->live) return successor(worker, lane);
+    release_barrier(worker);
+    warp->ready &= ~bit(lane->number);
+    return nullptr;
+}
+
+// Nobody can release the next barrier before every thread has left this one, so the result stays until all have it.
+int barrier_result(Operation operation) {
+    const BarrierState& barrier = worker_of(current_lane)->gathering;
+    switch (operation) {
+        case Operation::barrier_count: return int(barrier.true_at_release);
+        case Operation::barrier_and: return barrier.true_at_release == barrier.live_at_release;
+        default: return barrier.true_at_release != 0;
+    }
+}
+
+}  // namespace simt

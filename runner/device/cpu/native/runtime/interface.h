@@ -1,0 +1,59 @@
+// What Python sees of this library; native.py has the same structures for ctypes.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace simt {
+
+enum class Outcome : int32_t {
+    finished,
+    violation,  // a rule of CUDA is broken; `message` says all
+    fault,      // a signal; `fault` says where
+    timeout,    // `fault` says where the kernel stood
+};
+
+struct LaunchRequest {
+    void (*kernel)(void** arguments);
+    void* (*shared_anchor)();  // gives the address of some thread-local variable of the kernel's module
+    void** arguments;
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint64_t dynamic_shared;
+    uint64_t code_begin;  // of the kernel's module in memory
+    uint64_t code_end;
+    char* printed;
+    uint64_t printed_capacity;
+    double time_limit;
+    int32_t os_threads;
+};
+
+struct Fault {
+    uint64_t code_address;  // in the kernel's module if it could be found, else 0
+    uint64_t data_address;
+    int32_t signal;
+    int32_t is_write;
+    int32_t is_unaddressed;  // the CPU gave no address: misaligned vector access, or a pointer no CPU can have
+    int32_t in_stack_guard;
+    uint32_t block[3];
+    uint32_t thread[3];
+    uint32_t warp;
+    uint32_t lane;
+    int32_t last_line;  // of the last collective or barrier of that thread, 0 if there was none
+    char last_file[256];
+};
+
+struct LaunchReport {
+    Outcome outcome;
+    double seconds;
+    uint64_t undefined_reads;
+    uint64_t printed_bytes;  // more than the capacity if some were dropped
+    Fault fault;
+    char message[2048];
+    char first_undefined_read[512];
+};
+
+}  // namespace simt
+
+extern "C" __attribute__((visibility("default"))) void simt_launch(const simt::LaunchRequest* request,
+                                                                   simt::LaunchReport* report);

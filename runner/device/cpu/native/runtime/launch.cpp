@@ -1,0 +1,15 @@
+#include <chrono>
+
+#include "crew.h"
+#include "faults.h"
+
+void simt_launch(const simt::LaunchRequest* request, simt::LaunchReport* report) {
+    using Clock = std::chrono::steady_clock;
+    *report = simt::LaunchReport();
+    simt::Launch launch(*request, *report);
+    const simt::SignalsCaught signals;
+    const auto start = Clock::now();
+    simt::Crew::instance().run(launch);
+    report->seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    report->undefined_reads = launch.undefined_reads;
+}

@@ -1,0 +1,90 @@
+// One OS thread that runs blocks, and the launch that several of them share.
+#pragma once
+
+#include <setjmp.h>
+#include <signal.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "../simt/state.h"
+#include "fiber.h"
+#include "interface.h"
+
+namespace simt {
+
+struct Launch {
+    const LaunchRequest& request;
+    LaunchReport& report;
+    dim3 grid_size;
+    dim3 block_size;
+    uint64_t block_count;
+
+    std::atomic<uint64_t> next_block{0};
+    std::atomic<bool> stopped{false};  // by whoever found the first error; the only one to write the report's error
+    std::atomic<bool> interrupted{false};
+    std::atomic<uint64_t> undefined_reads{0};
+
+    std::mutex mutex;  // guards what follows, and the report's text fields
+    std::condition_variable changed;
+    unsigned running = 0;
+
+    Launch(const LaunchRequest& request_, LaunchReport& report_)
+        : request(request_),
+          report(report_),
+          grid_size(request_.grid[0], request_.grid[1], request_.grid[2]),
+          block_size(request_.block[0], request_.block[1], request_.block[2]),
+          block_count(grid_size.volume()) {}
+};
+
+// The barrier that the block's threads gather at, or have left last.
+struct BarrierState {
+    Operation operation;    // of the first thread to arrive
+    const char* file;
+    int line;
+    bool differs;           // some thread came from elsewhere
+    uint32_t true_so_far;   // how many came with a true predicate
+    uint32_t true_at_release;
+    uint32_t live_at_release;
+};
+
+struct Worker : Block {
+    Warp warps[max_warps];
+    Lane lanes[max_threads];
+    unsigned thread_count = 0;
+    unsigned warp_count = 0;
+    uint32_t runnable_warps = 0;  // a bit for each warp that has unstarted or ready lanes, perhaps stale
+    BarrierState gathering;
+    FiberPool fibers;
+    void* main_stack_pointer = nullptr;
+    Launch* launch = nullptr;
+
+    // This OS thread's copy of the kernel's static shared variables.
+    unsigned char* static_shared = nullptr;
+    size_t static_shared_bytes = 0;
+
+    sigjmp_buf escape;  // out of whatever a lane is doing, back to the OS thread's own stack
+    volatile sig_atomic_t may_escape = 0;
+
+    Worker();
+};
+
+extern __thread Worker* current_worker __attribute__((tls_model("initial-exec")));
+
+inline Worker* worker_of(Lane* lane) { return static_cast<Worker*>(lane->block); }
+
+// While this exists a signal cannot throw the thread out of the code it runs: it holds a lock.
+class NoEscape {
+public:
+    explicit NoEscape(Worker* worker) : worker_(worker), before_(worker->may_escape) { worker_->may_escape = 0; }
+    ~NoEscape() { worker_->may_escape = before_; }
+    NoEscape(const NoEscape&) = delete;
+    NoEscape& operator=(const NoEscape&) = delete;
+
+private:
+    Worker* worker_;
+    sig_atomic_t before_;
+};
+
+}  // namespace simt

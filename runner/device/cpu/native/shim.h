@@ -1,0 +1,37 @@
+// Force-included before a kernel's `.cu`: makes CUDA C++ device code plain C++17.
+//
+// Light headers only: each one costs compile time for each variant of each kernel. They come first, since macros below
+// (`__noinline__` for one) would break them, and since the kernel's own #include of them then does nothing.
+#pragma once
+
+#include <assert.h>
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <type_traits>
+#include <utility>
+
+#include "simt/suspend.h"
+
+#include "cuda/language.h"
+#include "cuda/vector_types.h"
+#include "cuda/bits.h"
+#include "cuda/warp.h"
+#include "cuda/barrier.h"
+#include "cuda/atomics.h"
+#include "cuda/memory.h"
+#include "cuda/integer.h"
+#include "cuda/conversion.h"
+#include "cuda/mathematics.h"
+#include "cuda/diagnostics.h"
+#include "cuda/kernel.h"
+
+// Inline PTX cannot run here. Poisoned rather than defined away, so that only code that survives the kernel's own
+// #ifdefs is refused, with the compiler's message at the kernel's own line.
+#pragma GCC poison asm

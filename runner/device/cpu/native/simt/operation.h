@@ -1,0 +1,44 @@
+// What lanes can wait for together.
+#pragma once
+
+#include <stdint.h>
+
+namespace simt {
+
+enum class Operation : uint32_t {
+    shfl_idx,
+    shfl_up,
+    shfl_down,
+    shfl_xor,
+    syncwarp,
+    ballot,
+    any,
+    all,
+    match_any,
+    match_all,
+    reduce_add,
+    reduce_min_signed,
+    reduce_max_signed,
+    reduce_min_unsigned,
+    reduce_max_unsigned,
+    reduce_and,
+    reduce_or,
+    reduce_xor,
+    activemask,
+    barrier,
+    barrier_count,
+    barrier_and,
+    barrier_or,
+};
+
+// The operation and the mask of a collective in one word: lanes meet if and only if these words are equal, and the
+// comparison is the innermost loop of the scheduler.
+using Rendezvous = uint64_t;
+
+constexpr Rendezvous rendezvous(Operation operation, uint32_t mask) {
+    return uint64_t(operation) << 32 | mask;
+}
+constexpr Operation operation_of(Rendezvous r) { return Operation(r >> 32); }
+constexpr uint32_t mask_of(Rendezvous r) { return uint32_t(r); }
+
+}  // namespace simt

@@ -1,0 +1,94 @@
+// The state that a kernel's translation unit shares with the runtime.
+//
+// One CUDA thread is a Lane; 32 lanes are a Warp; up to 32 warps are a Block. A block runs on one OS thread, and its
+// lanes take turns there: each runs until it has to wait for others (a collective of its warp, or a barrier).
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dimensions.h"
+#include "operation.h"
+
+namespace simt {
+
+constexpr unsigned lanes_per_warp = 32;
+constexpr unsigned max_warps = 32;
+constexpr unsigned max_threads = lanes_per_warp * max_warps;
+constexpr uint32_t all_lanes = 0xffffffffu;
+
+constexpr uint32_t bit(unsigned lane) { return 1u << lane; }
+
+struct Fiber;
+struct Warp;
+struct Block;
+
+struct Lane {
+    uint3 thread_index;
+    uint32_t number;      // 0 to 31, its place in the warp
+    Warp* warp;
+    Block* block;
+    Fiber* fiber;         // null until the lane has started
+    void* stack_pointer;  // of the suspended lane
+    const char* file;     // where it called a collective or a barrier last
+    int32_t line;
+    Operation barrier;    // which kind of barrier it waits at; meaningful while its bit in Warp::at_barrier is set
+};
+
+struct Warp {
+    // Sets of lanes, a bit each. A live lane is in one of the first four, or is the one that runs.
+    uint32_t unstarted;
+    uint32_t ready;       // what they waited for has happened
+    uint32_t waiting;     // in a collective of the warp
+    uint32_t at_barrier;
+    uint32_t live;        // exist, and have not returned
+
+    uint32_t number;
+    Lane* lanes;
+
+    // Written by each lane that arrives at a collective, for itself; read by the last one that arrives, which fills in
+    // `result` for all of them.
+    Rendezvous expects[lanes_per_warp];
+    uint64_t operand[lanes_per_warp];
+    uint8_t source[lanes_per_warp];  // shuffles: the lane to read
+    uint64_t result[lanes_per_warp];
+};
+
+struct Block {
+    dim3 grid_size;
+    dim3 block_size;
+    uint3 index;
+    unsigned char* dynamic_shared;
+    uint32_t live;        // threads that have not returned
+    uint32_t at_barrier;  // of these, how many wait at a barrier
+};
+
+#pragma GCC visibility push(default)
+
+// The lane that runs on this OS thread: the only thread-local variable of the runtime. `__thread` and not
+// `thread_local`, for which g++ would check at each use whether it is initialised; initial-exec, since this library is
+// loaded once and the variable is small.
+extern __thread Lane* current_lane __attribute__((tls_model("initial-exec")));
+
+// The current lane arrives. Each returns the lane to hand over to, or null: go on at once.
+Lane* arrive(Rendezvous expected, uint64_t operand, uint32_t source, int line, const char* file);
+Lane* arrive_at_barrier(Operation operation, bool predicate, int line, const char* file);
+
+// What the barrier that the current lane has just left found, as that kind of barrier reports it.
+int barrier_result(Operation operation);
+
+// The current lane has returned. True: `current_lane` is a fresh lane, to be run on this stack.
+bool next_lane_slowly();
+
+// Reports that the kernel breaks a rule, and ends the launch.
+[[noreturn]] void violation(int line, const char* file, const char* format, ...) __attribute__((format(printf, 3, 4)));
+
+int print(const char* format, ...);
+
+#pragma GCC visibility pop
+
+}  // namespace simt
+
+// The name that <assert.h> calls (see cuda/diagnostics.h).
+extern "C" [[noreturn]] __attribute__((visibility("default"))) void simt_assertion_failed(
+    const char* expression, const char* file, unsigned line, const char* function) noexcept;

@@ -1,0 +1,49 @@
+// The points at which a lane may have to wait, and the loop that takes one lane after the other.
+#pragma once
+
+#include "stack_switch.h"
+#include "state.h"
+
+#define SIMT_ALWAYS_INLINE inline __attribute__((always_inline))
+
+namespace simt {
+
+SIMT_ALWAYS_INLINE void hand_over_to(Lane* next) {
+    Lane* me = current_lane;
+    current_lane = next;
+    switch_stack(&me->stack_pointer, next->stack_pointer);
+}
+
+SIMT_ALWAYS_INLINE uint64_t collective(Operation operation, uint32_t mask, uint64_t operand, uint32_t source, int line,
+                                       const char* file) {
+    if (Lane* next = arrive(rendezvous(operation, mask), operand, source, line, file)) hand_over_to(next);
+    const Lane* me = current_lane;
+    return me->warp->result[me->number];
+}
+
+SIMT_ALWAYS_INLINE void barrier(Operation operation, bool predicate, int line, const char* file) {
+    if (Lane* next = arrive_at_barrier(operation, predicate, line, file)) hand_over_to(next);
+}
+
+// The current lane has returned: can a fresh lane of its warp run on the same stack, without any switch? That is what
+// makes a kernel without barriers a plain loop. Lanes that wait or are ready go first: the fewer stacks are in use,
+// the warmer they stay.
+SIMT_ALWAYS_INLINE bool next_lane() {
+    Lane* done = current_lane;
+    Warp* warp = done->warp;
+    Block* block = done->block;
+    const uint32_t unstarted = warp->unstarted;
+    const bool nobody_waits = !(warp->ready | warp->waiting | block->at_barrier);
+    if (__builtin_expect(unstarted && nobody_waits, 1)) {
+        warp->live &= ~bit(done->number);
+        block->live--;
+        Lane* next = warp->lanes + __builtin_ctz(unstarted);
+        warp->unstarted = unstarted & (unstarted - 1);
+        next->fiber = done->fiber;
+        current_lane = next;
+        return true;
+    }
+    return next_lane_slowly();
+}
+
+}  // namespace simt

@@ -1,0 +1,108 @@
+"""A kernel's parameters, as its own C++ type has them, and whether arguments fit them."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from runner.device.cpu.memory import GuardedArray
+from runner.errors import LaunchError
+
+_NAMES = {
+    "b1": "bool",
+    "i1": "signed char",
+    "u1": "unsigned char",
+    "i2": "short",
+    "u2": "unsigned short",
+    "i4": "int",
+    "u4": "unsigned",
+    "i8": "long long",
+    "u8": "unsigned long long",
+    "f4": "float",
+    "f8": "double",
+    "v0": "void",
+}
+_SPELLED = re.compile(r"\bT = (.*)\]$")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a kernel.
+
+    Attributes:
+        is_pointer: Whether it takes an array.
+        is_const: Whether it points to what the kernel may not write.
+        kind: NumPy's letter of the type (of the element, for a pointer); `s` for a structure, `v` for void.
+        size: Bytes of the type.
+        type_name: The type in C++.
+    """
+
+    is_pointer: bool
+    is_const: bool
+    kind: str
+    size: int
+    type_name: str
+
+    def __str__(self) -> str:
+        return f"{'const ' * self.is_const}{self.type_name}{' *' * self.is_pointer}"
+
+    def accepts(self, dtype: np.dtype[Any]) -> bool:
+        """Whether elements of this NumPy type are what the kernel expects."""
+        if self.kind in "vp" or (self.kind == "s" and self.is_pointer):
+            return True  # nothing to compare with, such as float4 over an array of float
+        if self.size != dtype.itemsize:
+            return False
+        return self.kind == "s" or self.size == 1 or self.kind == dtype.kind
+
+
+def parse(description: str) -> tuple[Parameter, ...]:
+    """Read what `simt::Kernel::signature` wrote."""
+    parameters = []
+    for line in description.splitlines():
+        form, constness, kind, size, spelling = line.split(" ", 4)
+        found = _SPELLED.search(spelling)
+        name = _NAMES.get(kind + size) or (found[1] if found else f"{size}-byte structure")
+        parameters.append(Parameter(form == "pointer", constness == "const", kind, int(size), name))
+    return tuple(parameters)
+
+
+def _dtype_name(dtype: np.dtype[Any]) -> str:
+    return _NAMES.get(f"{dtype.kind}{dtype.itemsize}", str(dtype))
+
+
+def pack(function: str, parameters: Sequence[Parameter], arguments: Sequence[Any]) -> list[ctypes.Array[Any]]:
+    """The arguments' bytes, one buffer each.
+
+    Raises:
+        LaunchError: if they are not what the kernel takes.
+    """
+    if len(parameters) != len(arguments):
+        types = ", ".join(map(str, parameters))
+        plural = "" if len(parameters) == 1 else "s"
+        raise LaunchError(
+            f"{function} takes {len(parameters)} argument{plural} ({types}), the experiment passes {len(arguments)}"
+        )
+    return [
+        _pack_one(f"{function}: argument {number}", parameter, argument)
+        for number, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True), start=1)
+    ]
+
+
+def _pack_one(what: str, parameter: Parameter, argument: Any) -> ctypes.Array[Any]:
+    if isinstance(argument, GuardedArray):
+        given = f"the array '{argument.name}' of {_dtype_name(argument.dtype)}"
+        if not parameter.is_pointer or not parameter.accepts(argument.dtype):
+            raise LaunchError(f"{what} is '{parameter}', the experiment passes {given}")
+        if argument.freed:
+            raise LaunchError(f"{what}: the array '{argument.name}' has been freed")
+        return ctypes.create_string_buffer(argument.pointer.to_bytes(8, "little"), 8)
+    if not isinstance(argument, np.generic):
+        raise LaunchError(f"{what} is '{parameter}', the experiment passes a {type(argument).__name__}")
+    if parameter.is_pointer or not parameter.accepts(argument.dtype):
+        raise LaunchError(f"{what} is '{parameter}', the experiment passes a scalar of type {_dtype_name(argument.dtype)}")
+    return ctypes.create_string_buffer(argument.tobytes(), argument.nbytes)

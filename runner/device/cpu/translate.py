@@ -1,0 +1,165 @@
+"""A kernel's text as the host compiler gets it.
+
+The shim makes CUDA's words plain C++ by macros. One construct needs a rewrite, since `extern` and the storage class
+that `__shared__` stands for exclude each other: `extern __shared__ T name[];` becomes a pointer. Lines keep their
+numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.device import Source
+
+# Stand for the files of the lines that we add: errors in the first are ours to explain.
+WRAPPER = "<launcher>"
+PARAMETERS = "<parameters>"
+
+_COMMENT_OR_LITERAL = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+_DYNAMIC_SHARED = re.compile(
+    r"\bextern\s+__shared__\s+"
+    r"(?:(?:__align__\s*\([^)]*\)|alignas\s*\([^)]*\)|volatile)\s*)*"
+    r"([A-Za-z_][\w:<>, ]*?)\s*\b"
+    r"(?:__align__\s*\([^)]*\)\s*)?"
+    r"([A-Za-z_]\w*)\s*\[\s*\]\s*;"
+)
+_DYNAMIC_SHARED_ALIGNED_FIRST = re.compile(r"\bextern\s+((?:__align__|alignas)\s*\([^)]*\))\s*__shared__\b")
+_INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)("([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+
+
+def blank(text: str) -> str:
+    """Replace comments and literals by blanks: same length, same lines, safe to search for tokens."""
+    return _COMMENT_OR_LITERAL.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+
+
+def rewrite_dynamic_shared(text: str) -> str:
+    """Make a pointer of each `extern __shared__` array."""
+    # `extern __align__(16) __shared__ T s[]` is the same declaration with its words in another order.
+    text = _replace_tokens(
+        text, _DYNAMIC_SHARED_ALIGNED_FIRST, lambda found: "extern __shared__" + _newlines(found.group())
+    )
+
+    def pointer(found: re.Match[str]) -> str:
+        qualifier = "volatile " if re.search(r"\bvolatile\b", found.group()) else ""
+        element = re.sub(r"\bvolatile\b", "", found[1]).strip()
+        declaration = f"{qualifier}{element} *{found[2]} = ::simt::dynamic_shared<{element}>();"
+        return declaration + _newlines(found.group())
+
+    return _replace_tokens(text, _DYNAMIC_SHARED, pointer)
+
+
+def _newlines(text: str) -> str:
+    return "\n" * text.count("\n")
+
+
+def _replace_tokens(text: str, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]) -> str:
+    """Like `pattern.sub`, but blind to comments and literals."""
+    pieces, end = [], 0
+    for found in pattern.finditer(blank(text)):
+        pieces += [text[end : found.start()], replace(found)]
+        end = found.end()
+    return "".join(pieces) + text[end:]
+
+
+@dataclass
+class Translation:
+    """A kernel's text, ready for the compiler, and what else it depends on.
+
+    Attributes:
+        text: The whole translation unit.
+        staged: Rewritten copies of included files, by the path at which the text expects them.
+        dependencies: Contents of the included files, by path.
+    """
+
+    text: str = ""
+    staged: dict[Path, str] = field(default_factory=dict)
+    dependencies: dict[Path, str] = field(default_factory=dict)
+
+
+class Translator:
+    """Follows a kernel's own includes; system headers are left to the compiler."""
+
+    def __init__(self, include_dirs: tuple[Path, ...], stage: Path) -> None:
+        self._include_dirs = include_dirs
+        self._stage = stage
+        self._done: dict[Path, Path] = {}
+        self.result = Translation()
+
+    def translate(self, text: str, folder: Path) -> str:
+        """Rewrite a text and, where an included file had to be rewritten, its #include."""
+        visible = blank(text)
+
+        def include(found: re.Match[str]) -> str:
+            if not visible[found.start() : found.end()].lstrip().startswith("#"):
+                return found.group()  # in a comment
+            named = self._find(found[3] or found[4], folder if found[3] else None)
+            if named is None:
+                return found.group()
+            return f'{found[1]}"{self._include(named)}"'
+
+        return rewrite_dynamic_shared(_INCLUDE.sub(include, text))
+
+    def _find(self, name: str, folder: Path | None) -> Path | None:
+        for candidate in ([folder] if folder else []) + list(self._include_dirs):
+            path = (candidate / name).resolve()
+            if path.is_file():
+                return path
+        return None
+
+    def _include(self, path: Path) -> Path:
+        """Translate an included file; say where the compiler is to find it."""
+        if path in self._done:
+            return self._done[path]
+        self._done[path] = path  # a file that includes itself
+        original = path.read_text(encoding="utf-8", errors="surrogateescape")
+        self.result.dependencies[path] = original
+        translated = self.translate(original, path.parent)
+        if rewrite_dynamic_shared(original) != original or self._includes_staged(translated):
+            content = f'#line 1 "{path}"\n{translated}'
+            digest = hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()[:16]
+            self._done[path] = self._stage / digest / path.name
+            self.result.staged[self._done[path]] = content
+        return self._done[path]
+
+    def _includes_staged(self, text: str) -> bool:
+        return str(self._stage) in text
+
+
+def translate(source: Source, stage: Path) -> Translation:
+    """Make the translation unit of a kernel.
+
+    Args:
+        source: The kernel.
+        stage: A folder for rewritten copies of included files; the caller writes `staged` there.
+    """
+    translator = Translator(source.include_dirs, stage)
+    body = translator.translate(source.text, source.path.resolve().parent)
+    translator.result.text = (
+        f'#line 1 "{PARAMETERS}"\n{source.defines()}#line 1 "{_escape(str(source.path))}"\n{body}\n#line 1 "{WRAPPER}"\n{_launcher(source)}'
+    )
+    return translator.result
+
+
+def _escape(path: str) -> str:
+    return path.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _launcher(source: Source) -> str:
+    """The functions that `program.py` looks for in the binary."""
+    exported = 'extern "C" __attribute__((visibility("default")))'
+    lines = [
+        "static thread_local char simt_anchor;",
+        f"{exported} void *simt_shared_anchor() {{ return &simt_anchor; }}",
+        f"{exported} void simt_kernel(void **arguments) {{ simt::Kernel<&{source.function}>::run(arguments); }}",
+        f"{exported} size_t simt_signature(char *out, size_t room) "
+        f"{{ return simt::Kernel<&{source.function}>::signature(out, room); }}",
+    ]
+    lines += [
+        f"{exported} void *simt_constant_{name}(size_t *bytes) {{ *bytes = sizeof({name}); return (void *)&{name}; }}"
+        for name in source.constants
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,55 @@
+"""Choosing and opening a device, and the compiler that goes with it."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+from runner.device import Compiler, Device, DeviceInfo
+from runner.errors import DeviceUnavailable
+
+if TYPE_CHECKING:
+    from runner.config import DeviceConfig
+
+
+def open_device(config: DeviceConfig) -> Device:
+    """Open the device that is asked for; `auto` is a GPU where one can be opened, else the CPU device.
+
+    Raises:
+        DeviceUnavailable: with the reason, and what to do about it.
+    """
+    if config.kind == "cpu":
+        return _cpu(config)
+    try:
+        return _cuda(config)
+    except DeviceUnavailable:
+        if config.kind == "cuda":
+            raise
+        return _cpu(config)
+
+
+def compiler_for(config: DeviceConfig, info: DeviceInfo) -> Compiler:
+    """The compiler for an open device; it runs in the parent process."""
+    if info.kind == "cuda":
+        from runner.device.cuda import CudaCompiler  # noqa: PLC0415  (PyCUDA is needed only where a GPU is used)
+
+        return CudaCompiler(info.arch, tuple(config.nvcc_options))
+    from runner.device.cpu import CpuCompiler  # noqa: PLC0415  (nor is this needed for a GPU)
+
+    return CpuCompiler()
+
+
+def _cuda(config: DeviceConfig) -> Device:
+    if importlib.util.find_spec("pycuda") is None:
+        raise DeviceUnavailable("device=cuda: PyCUDA is not installed; install the extra 'cuda', or use device=cpu")
+    try:
+        from runner.device.cuda import CudaDevice  # noqa: PLC0415  (loading PyCUDA fails without a driver)
+    except ImportError as e:
+        raise DeviceUnavailable(f"device=cuda: PyCUDA cannot be loaded: {e}; is the NVIDIA driver installed?") from e
+    return CudaDevice(config.index)
+
+
+def _cpu(config: DeviceConfig) -> Device:
+    from runner.device.cpu import CpuDevice  # noqa: PLC0415  (not needed for a GPU)
+
+    return CpuDevice(threads=config.threads)

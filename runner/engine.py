@@ -1,0 +1,222 @@
+"""A list of cases, run: plan, compile all, then check and measure one after the other.
+
+Whatever becomes of a case, it becomes a row, and the row is on disk before the next case starts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+from runner import environment, results, sources
+from runner.attempt import Outcome, Task
+from runner.config import Planned, device_key
+from runner.device import Binary, Compiler, DeviceInfo, Source
+from runner.device.opening import compiler_for
+from runner.errors import CompileError
+from runner.folder import RunFolder, read_json, write_json, write_samples, write_text
+from runner.progress import SweepProgress
+from runner.results import Row
+from runner.worker import Worker
+
+Compiled = Binary | CompileError
+
+
+def run(plan: Sequence[Planned], folder: RunFolder, progress: SweepProgress, launcher: str) -> None:
+    """Run all cases of a plan.
+
+    Args:
+        plan: What to run; a case that stands in it twice is run once.
+        folder: Where everything goes; results.csv is complete after each case.
+        progress: Told of every step.
+        launcher: Of Hydra; stands in each row, as cases that were launched alone were not measured beside each other.
+
+    Raises:
+        DeviceUnavailable: if a device that was asked for is not there.
+        KeyboardInterrupt: passed on, after what was not reached has been written down as `not_run`.
+    """
+    table = _Table(folder, launcher)
+    distinct = _distinct(plan, folder, table)
+    sources.keep(folder, [p.case for p in distinct])
+    try:
+        for group in _by_device(distinct):
+            _run_on_one_device(group, folder, progress, table)
+    except KeyboardInterrupt:
+        table.put_off("interrupted before this case was reached")
+        raise
+    finally:
+        table.write()
+
+
+class _Table:
+    """The rows so far, kept whole on disk."""
+
+    def __init__(self, folder: RunFolder, launcher: str) -> None:
+        self._folder = folder
+        self.launcher = launcher
+        self._waiting: dict[int, Planned] = {}
+        self._rows: dict[int, Row] = {}
+
+    def expect(self, planned: Planned) -> None:
+        self._waiting[planned.job] = planned
+
+    def add(self, planned: Planned, row: Row) -> None:
+        write_json(self._folder.result(planned.job), row)
+        self._waiting.pop(planned.job, None)
+        self._rows[planned.job] = row
+        self.write()
+
+    def put_off(self, reason: str) -> None:
+        for planned in list(self._waiting.values()):
+            self.add(planned, results.unfinished(planned, planned.device.kind, self.launcher, "not_run", reason))
+
+    def write(self) -> None:
+        results.write(self._folder, [self._rows[job] for job in sorted(self._rows)])
+
+
+def _distinct(plan: Sequence[Planned], folder: RunFolder, table: _Table) -> list[Planned]:
+    """Each case once, however it was written; every job's folder says which case it is."""
+    first: dict[tuple[Any, ...], Planned] = {}
+    for planned in plan:
+        case = planned.case
+        row = results.unfinished(planned, planned.device.kind, table.launcher, "crashed", "the job left no result")
+        told = {
+            "case": case.id,
+            "label": case.label,
+            "excluded": case.excluded or None,
+            "variables": case.variables,
+            "grid": case.grid,
+            "block": case.block,
+            "shared_dynamic": case.shared,
+            "macros": {} if case.excluded else dict(case.source().macros),
+            "row": row,
+        }
+        key = (case.id, device_key(planned.device))
+        if key in first:
+            told["same_as"] = first[key].job
+        else:
+            first[key] = planned
+            table.expect(planned)
+        write_json(folder.case(planned.job), told)
+    cases = [{"case": p.case.id, "job": p.job, "kernel": p.case.kernel.name, "parameters": dict(p.case.parameters),
+              "seed": p.case.seed, "device": p.device.kind} for p in first.values()]  # fmt: skip
+    earlier = (read_json(folder.plan) or {"cases": []})["cases"]  # a stock launcher plans one job after the other
+    write_json(folder.plan, {"jobs": len(plan), "cases": [*earlier, *cases]})
+    return list(first.values())
+
+
+def _by_device(plan: Sequence[Planned]) -> list[list[Planned]]:
+    groups: dict[tuple[Any, ...], list[Planned]] = {}
+    for planned in plan:
+        groups.setdefault(device_key(planned.device), []).append(planned)
+    return list(groups.values())
+
+
+def _run_on_one_device(group: list[Planned], folder: RunFolder, progress: SweepProgress, table: _Table) -> None:
+    progress.stage("opening the device", 1)
+    worker = Worker(group[0].device)
+    try:
+        info = worker.info
+        _record(folder, info, group[0])
+        runnable = []
+        for planned in group:
+            if reason := _skipped(planned, info):
+                table.add(planned, results.unfinished(planned, info.kind, table.launcher, "skipped", reason))
+            else:
+                runnable.append(planned)
+        compiled = _compile(runnable, compiler_for(group[0].device, info), progress)
+        progress.stage(f"running on {info.name}", len(runnable))
+        for planned in runnable:
+            worker = _revived(worker)
+            row = _measure(planned, compiled[planned.job], worker, folder, progress, table.launcher)
+            table.add(planned, row)
+            progress.step()
+            progress.row(planned.case.label, row)
+    finally:
+        worker.close()
+
+
+def _skipped(planned: Planned, info: DeviceInfo) -> str:
+    """Why the case cannot be run on this device; empty if it can."""
+    needed = planned.case.kernel.min_arch
+    if not planned.case.excluded and info.kind == "cuda" and int(info.arch.removeprefix("sm_")) < needed:
+        return f"{planned.case.kernel.name} needs sm_{needed}, this GPU is {info.arch}"
+    return planned.case.excluded
+
+
+def _revived(worker: Worker) -> Worker:
+    if worker.alive:
+        return worker
+    worker.kill()
+    return Worker(worker.config)
+
+
+def _record(folder: RunFolder, info: DeviceInfo, planned: Planned) -> None:
+    """Add an opened device, and how it is timed, to environment.json."""
+    known = read_json(folder.environment) or {}
+    devices = [d for d in known.get("devices", []) if d["kind"] != info.kind or d["name"] != info.name]
+    timing = {"samples": planned.timing.samples(info.kind), "warmup_ms": planned.timing.warmup_ms}
+    known["devices"] = [*devices, {**environment.device(info), "timing": timing}]
+    write_json(folder.environment, known)
+
+
+def _compile(plan: list[Planned], compiler: Compiler, progress: SweepProgress) -> dict[int, Compiled]:
+    """Every distinct variant once, on all cores, before anything is measured."""
+    variants: dict[Source, list[int]] = {}
+    for planned in plan:
+        variants.setdefault(planned.case.source(), []).append(planned.job)
+    progress.stage("compiling", len(variants))
+    compiled: dict[int, Compiled] = {}
+    pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+    try:
+        futures = {pool.submit(_attempted(compiler, s)): s for s in variants}
+        for future in as_completed(futures):
+            source = futures[future]
+            compiled.update(dict.fromkeys(variants[source], future.result()))
+            progress.now(source.path.name)
+            progress.step()
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return compiled
+
+
+def _attempted(compiler: Compiler, source: Source) -> Callable[[], Compiled]:
+    def compile_one() -> Compiled:
+        try:
+            return compiler.compile(source)
+        except CompileError as e:
+            return e
+
+    return compile_one
+
+
+def _measure(
+    planned: Planned, compiled: Compiled, worker: Worker, folder: RunFolder, progress: SweepProgress, launcher: str
+) -> Row:
+    """One case, to its row."""
+    case, info = planned.case, worker.info
+    if isinstance(compiled, CompileError):
+        write_text(folder.compile_log(planned.job), compiled.log + "\n")
+        return results.unfinished(planned, info.kind, launcher, compiled.status, str(compiled))
+    if compiled.log:
+        write_text(folder.compile_log(planned.job), compiled.log + "\n")
+    task = Task(
+        case=case,
+        source=case.source(),
+        binary=compiled,
+        samples=planned.timing.samples(info.kind),
+        warmup_ms=planned.timing.warmup_ms,
+        time_limit_s=planned.device.time_limit_s,
+    )
+    outcome = worker.run(task, lambda step: progress.now(f"{case.label}: {step}"))
+    _keep(folder, case.id, outcome, progress)
+    return results.finished(planned, info, launcher, outcome, compiled)
+
+
+def _keep(folder: RunFolder, case: str, outcome: Outcome, progress: SweepProgress) -> None:
+    if len(outcome.samples):
+        write_samples(folder.samples(case), outcome.samples)
+    if outcome.printed:
+        progress.say(outcome.printed.rstrip("\n"))

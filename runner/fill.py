@@ -1,0 +1,113 @@
+"""Contents of input arrays. Every one follows from the fill's name, the shape, the dtype, the seed and the label."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.dtypes import DType
+
+
+def fill(name: str, shape: tuple[int, ...], dtype: DType, seed: int, label: str) -> NDArray[Any]:
+    """Make the content of one array.
+
+    Args:
+        name: One of `FILLS`.
+        shape: Of the array.
+        dtype: Of its elements.
+        seed: The sweep's seed; only `random` depends on it.
+        label: The array's name, so that two arrays of one kernel differ.
+
+    Returns:
+        A C-contiguous array.
+    """
+    return FILLS[name](int(np.prod(shape)), dtype.numpy, seed, label).reshape(shape)
+
+
+def glibc_rand(count: int) -> NDArray[np.uint32]:
+    """The first `count` numbers of C's `rand()` without `srand`, as the GNU library gives them.
+
+    Its additive feedback generator is r[i] = r[i-3] + r[i-31] modulo 2**32, of which `rand` returns r[i] >> 1. The
+    recurrence is linear, so x**m reduced by its characteristic polynomial says how r[i+m] follows from 31 neighbours
+    of r[i]: with that, a known stretch of the sequence is doubled by 31 multiplications of whole vectors.
+    """
+    known = _glibc_start()
+    step = np.zeros(_ORDER, np.uint32)  # x**1
+    step[1] = 1
+    power = 1
+    while len(known) < count + _SKIPPED:
+        while 2 * power + _ORDER <= len(known):
+            step, power = _times(step, step), 2 * power
+        # r[i + power] for every i with i + 31 <= len(known); the first ones are known already
+        more = np.zeros(len(known) - _ORDER + 1, np.uint32)
+        for k in np.flatnonzero(step):
+            more += step[k] * known[k : k + len(more)]
+        known = np.concatenate([known, more[len(known) - power :]])
+    return known[_SKIPPED : _SKIPPED + count] >> np.uint32(1)
+
+
+_ORDER = 31
+_SKIPPED = 310 + 34 - 3  # srandom() throws 310 values away, after 34 starting values of which we keep 31
+
+
+def _glibc_start() -> NDArray[np.uint32]:
+    """The first values after srandom(1): a Lehmer generator's, then a few by the recurrence.
+
+    The library's own first three values do not follow the recurrence; without them, it holds for all.
+    """
+    r = [1]
+    for _ in range(30):
+        r.append(16807 * r[-1] % 2147483647)
+    r += r[:3]
+    for i in range(34, 256):
+        r.append((r[i - 3] + r[i - 31]) & 0xFFFFFFFF)
+    return np.array(r[3:], np.uint32)
+
+
+def _times(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The product of two polynomials modulo x**31 - x**28 - 1, coefficients modulo 2**32."""
+    product = np.zeros(2 * _ORDER - 1, np.uint32)
+    for i in range(_ORDER):
+        product[i : i + _ORDER] += a[i] * b
+    for i in range(2 * _ORDER - 2, _ORDER - 1, -1):
+        product[[i - 3, i - 31]] += product[i]  # as arrays: these wrap silently, NumPy's scalars warn
+    return product[:_ORDER].copy()
+
+
+def _zeros(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
+    return np.zeros(count, dtype)
+
+
+def _ones(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
+    return np.ones(count, dtype)
+
+
+def _index(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
+    return np.arange(count, dtype=np.int64).astype(dtype)
+
+
+def _seed_rand(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
+    return (glibc_rand(count) & np.uint32(0xFF)).astype(dtype)
+
+
+def _random(count: int, dtype: np.dtype[Any], seed: int, label: str) -> NDArray[Any]:
+    generator = np.random.default_rng([seed, zlib.crc32(label.encode())])
+    if dtype.kind == "f":
+        return generator.uniform(-1.0, 1.0, count).astype(dtype)
+    limits = np.iinfo(dtype)
+    return generator.integers(limits.min, limits.max, count, dtype, endpoint=True)
+
+
+# zeros, ones; index: 0, 1, 2, ...; seed_rand: the seeds' unseeded `rand() & 0xff`, 0 to 255; random: from the sweep's
+# seed, integers over the whole range of their type, floats in [-1, 1)
+FILLS: dict[str, Callable[[int, np.dtype[Any], int, str], NDArray[Any]]] = {
+    "zeros": _zeros,
+    "ones": _ones,
+    "index": _index,
+    "seed_rand": _seed_rand,
+    "random": _random,
+}

@@ -1,0 +1,141 @@
+"""The folder of one sweep: every file of it is named here, and nowhere else.
+
+    outputs/<date>/<time>-<what>/
+        plan.json  results.csv  samples/  figures/  report.html  environment.json  multirun.yaml  sources/
+        0/ 1/ 2/ ...    Hydra's folder of each job: .hydra/, case.json, result.json, compile.log
+
+Every file is replaced whole: written aside, then renamed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.errors import Mistake
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Names of the files of one sweep, and how they are written and read."""
+
+    path: Path
+
+    @property
+    def plan(self) -> Path:
+        """The cases that are to be run, in order."""
+        return self.path / "plan.json"
+
+    @property
+    def results(self) -> Path:
+        """The table: one row a case."""
+        return self.path / "results.csv"
+
+    @property
+    def environment(self) -> Path:
+        """Device, versions, command, commit."""
+        return self.path / "environment.json"
+
+    @property
+    def sources(self) -> Path:
+        """The kernels and the configuration, as they were."""
+        return self.path / "sources"
+
+    def samples(self, case: str) -> Path:
+        """Raw samples of a case: microseconds, float64."""
+        return self.path / "samples" / f"{case}.npy"
+
+    def job(self, number: int) -> Path:
+        """Hydra's folder of one job."""
+        return self.path / str(number)
+
+    def case(self, number: int) -> Path:
+        """The job's case, with its derived values."""
+        return self.job(number) / "case.json"
+
+    def result(self, number: int) -> Path:
+        """The job's row."""
+        return self.job(number) / "result.json"
+
+    def compile_log(self, number: int) -> Path:
+        """What the compiler said."""
+        return self.job(number) / "compile.log"
+
+    def jobs(self) -> list[int]:
+        """Numbers of the jobs that have a folder."""
+        return sorted(int(p.name) for p in self.path.iterdir() if p.name.isdigit() and p.is_dir())
+
+
+def reserve(wanted: Path) -> Path:
+    """Make a folder that is nobody else's; two sweeps of the same second get two.
+
+    Raises:
+        Mistake: if none can be made there.
+    """
+    candidate, number = wanted, 0
+    while True:
+        try:
+            candidate.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+            candidate = wanted.with_name(f"{wanted.name}-{number}")
+        except OSError as e:
+            raise Mistake(f"{wanted}: the folder for the results cannot be made: {e.strerror}") from None
+        else:
+            return candidate
+
+
+def named(text: str) -> str:
+    """Text as a part of a folder's name."""
+    return re.sub(r"[^A-Za-z0-9_+]+", "-", text).strip("-")[:48]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as f:
+            f.write(text)
+        Path(aside).chmod(0o644)
+        Path(aside).replace(path)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Replace a JSON file whole."""
+    write_text(path, json.dumps(content, indent=2) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file; `None` if it is not there, or not whole."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def write_samples(path: Path, samples: NDArray[np.float64]) -> None:
+    """Keep raw samples."""
+    path.parent.mkdir(exist_ok=True)
+    aside = path.with_suffix(".tmp.npy")
+    np.save(aside, samples)
+    aside.replace(path)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file once; one that is there already is left."""
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)

@@ -1,0 +1,80 @@
+"""What the terminal shows while a sweep runs: a bar where there is a terminal, a line a case where there is none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+QUIET_S = 2.0  # without a terminal, a stage says something at least that often while it goes on
+
+
+class SweepProgress:
+    """Stages one after the other, each with a number of steps. Used as a context manager."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("[dim]{task.fields[now]}"),
+            console=self.console,
+            disable=not self.console.is_terminal,
+            transient=True,
+        )
+        self._stage = ""
+        self._task: TaskID | None = None
+        self._total = self._done = 0
+        self._said = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._bar.stop()
+
+    def stage(self, name: str, total: int) -> None:
+        """Begin a stage of `total` steps."""
+        if self._task is not None:
+            self._bar.remove_task(self._task)
+        self._stage, self._total, self._done = name, total, 0
+        self._task = self._bar.add_task(name, total=total, now="")
+        self._said = time.monotonic()
+
+    def now(self, what: str) -> None:
+        """Say what is being done in the current step."""
+        if self._task is not None:
+            self._bar.update(self._task, now=escape(what))
+        if not self.console.is_terminal and time.monotonic() - self._said > QUIET_S:
+            self._say(f"{self._stage} {self._done + 1}/{self._total}: {what}")
+
+    def step(self) -> None:
+        """One step is done."""
+        self._done += 1
+        if self._task is not None:
+            self._bar.advance(self._task)
+
+    def row(self, label: str, row: Mapping[str, Any]) -> None:
+        """A case is done; what came of it stays on the screen if it failed, or if there is no bar."""
+        if self.console.is_terminal and row["status"] in ("ok", "skipped"):
+            return
+        time_us = row.get("median_us")
+        what = f"{time_us:.1f} us" if time_us else row.get("reason") or ""
+        self._say(f"{self._done}/{self._total} {label}: {row['status']} {what}".rstrip())
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self._say(text)
+
+    def _say(self, text: str) -> None:
+        self._said = time.monotonic()
+        self.console.print(escape(text), highlight=False, soft_wrap=True)

@@ -1,0 +1,174 @@
+"""What the kernels should give: NumPy references, and how far a floating-point answer may lie from them.
+
+A reference is a function `(inputs, parameters, grid) -> Expected`. It gets the arrays as they were before the launch
+(`in` and `inout`), the parameters as expressions see them, and the grid; a kernel's YAML names it by its dotted path.
+A reference of your own may also return a plain `{output name: array}`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.array_expression import ArrayExpression
+from runner.errors import Mistake
+
+Array = NDArray[Any]
+Inputs = Mapping[str, Array]
+Parameters = Mapping[str, int | str]
+
+
+@dataclass(frozen=True)
+class ExpectedArray:
+    """One output.
+
+    Attributes:
+        values: The right answer; floats in a wider type where there is one.
+        magnitude: Sum of the absolute values that went into each element; `None` for integers, which are exact.
+        defined: Which elements CUDA defines; the others are not compared. `None`: all.
+        depth: Rounded operations that lie one behind the other in an element.
+    """
+
+    values: Array
+    magnitude: Array | None = None
+    defined: Array | None = None
+    depth: int = 1
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a launch should give.
+
+    Attributes:
+        outputs: By name; an output that is left out is not compared.
+        value: The one number that sums it up, if there is one.
+        seconds: How long the host took for that number, or for all of it.
+    """
+
+    outputs: Mapping[str, ExpectedArray]
+    value: int | float | None = None
+    seconds: float | None = None
+
+
+def block_sums(inputs: Inputs, parameters: Parameters, grid: tuple[int, int, int]) -> Expected:
+    """Sums of the elements of each block, exact modulo 2**bits, or in extended precision.
+
+    Block b takes elements [b * block * unroll, (b + 1) * block * unroll). Where there is a mask, elements of lanes
+    outside it are left out: element i belongs to lane i % 32, as blocks are made of whole warps.
+
+    Args:
+        inputs: `in`, shape (size,).
+        parameters: `block`; `unroll` and `mask` where the kernel has them.
+        grid: One block a partial sum.
+
+    Returns:
+        `out`, shape (grid,); the value is the plain NumPy sum, timed, as the seeds' host code times its loop.
+    """
+    x = inputs["in"]
+    per_block = int(parameters["block"]) * int(parameters.get("unroll", 1))
+    lanes = _lanes(int(parameters.get("mask", 0xFFFFFFFF)))
+    if lanes is not None:
+        x = np.where(np.resize(lanes, x.shape), x, x.dtype.type(0))
+    started = time.perf_counter()
+    value = np.sum(x, dtype=x.dtype if x.dtype.kind in "iu" else np.float64).item()
+    seconds = time.perf_counter() - started
+    wide = _wide(x.dtype)
+    sums = _sums(x, per_block, grid[0], wide)
+    if x.dtype.kind in "iu":
+        return Expected({"out": ExpectedArray(sums.astype(x.dtype))}, value, seconds)
+    magnitude = _sums(np.abs(x), per_block, grid[0], np.dtype(np.float64))
+    return Expected({"out": ExpectedArray(sums, magnitude, depth=per_block)}, value, seconds)
+
+
+def _lanes(mask: int) -> NDArray[np.bool_] | None:
+    if mask == 0xFFFFFFFF:
+        return None
+    return (mask >> np.arange(32) & 1).astype(bool)
+
+
+def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """A type in which sums of `dtype` are exact (integers, modulo 2**64), or precise far beyond the bound."""
+    wider = {"int32": "int64", "uint32": "uint64", "float32": "float64", "float64": "longdouble"}
+    return np.dtype(wider.get(dtype.name, dtype.name))
+
+
+_CHUNK = 1 << 22  # elements widened at a time
+
+
+def _sums(x: Array, per_block: int, blocks: int, wide: np.dtype[Any]) -> Array:
+    sums = np.zeros(blocks, wide)
+    whole = len(x) // per_block
+    rows = max(1, _CHUNK // per_block)
+    for first in range(0, whole, rows):
+        last = min(first + rows, whole)
+        part = x[first * per_block : last * per_block].reshape(-1, per_block)
+        sums[first:last] = part.sum(axis=1, dtype=wide)
+    if whole < blocks:
+        sums[whole] = x[whole * per_block :].sum(dtype=wide)
+    return sums
+
+
+def expect(
+    reference: str | tuple[tuple[str, ArrayExpression], ...],
+    folder: Path,
+    inputs: Inputs,
+    parameters: Parameters,
+    grid: tuple[int, int, int],
+) -> Expected:
+    """Work out what a launch should give.
+
+    Args:
+        reference: A dotted path, or one expression an output.
+        folder: Of the kernel's YAML; modules of the user's own are looked for there, too.
+        inputs: The arrays before the launch.
+        parameters: The case's, as expressions see them.
+        grid: Blocks in x, y, z.
+
+    Raises:
+        Mistake: if the reference cannot be found or does not return what it should.
+    """
+    started = time.perf_counter()
+    if isinstance(reference, str):
+        given = find(reference, folder)(inputs, parameters, grid)
+        if isinstance(given, Expected):
+            return given
+        if not isinstance(given, Mapping):
+            raise Mistake(f"reference {reference}: a dictionary of arrays is expected, not {type(given).__name__}")
+        outputs = {str(n): ExpectedArray(np.asarray(a), np.abs(np.asarray(a))) for n, a in given.items()}
+    else:
+        # Integers stay in their own type: they wrap as they do in the kernel.
+        wide = {n: a.astype(_wide(a.dtype), copy=False) if a.dtype.kind == "f" else a for n, a in inputs.items()}
+        names = {**parameters, **wide}
+        outputs = {}
+        for name, expression in reference:
+            sized = expression(names)
+            outputs[name] = ExpectedArray(np.asarray(sized.value), np.asarray(sized.magnitude), depth=sized.depth + 1)
+    return Expected(outputs, None, time.perf_counter() - started)
+
+
+def find(path: str, folder: Path) -> Callable[[Inputs, Parameters, tuple[int, int, int]], Any]:
+    """Import a reference by its dotted path.
+
+    Raises:
+        Mistake: if there is no such function.
+    """
+    module_name, _, function = path.rpartition(".")
+    sys.path.insert(0, str(folder))
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as e:
+        raise Mistake(f"reference {path}: {e} (looked for beside the YAML, too)") from None
+    finally:
+        sys.path.remove(str(folder))
+    found: Any = getattr(module, function, None)
+    if not callable(found):
+        raise Mistake(f"reference {path}: the module '{module_name}' has no function '{function}'")
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,33 @@
+"""The report of a run folder: figures, one self-contained page, and a summary for the terminal.
+
+    results.csv, plan.json ─table─▶ frame ─verdict, ratio─▶ words
+                                          ─choose─▶ plots ─figures─▶ figures/*.svg, *.png
+    words, figures, environment.json, sources/ ─page─▶ report.html
+                                       words ─terminal─▶ console
+
+Everything is made from the folder alone: no device, no configuration, no clock. The same results give the same bytes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["build", "print_summary"]
+
+
+def build(folder: Path) -> Path:
+    """Write the figures and `report.html` of a run folder, and return the page's path."""
+    from runner.report import page  # noqa: PLC0415 - pandas and matplotlib would slow the runner's start
+
+    return page.build(folder)
+
+
+def print_summary(folder: Path, console: Console) -> None:
+    """Print what a run found: the times, the verdict, the failures, and where the report lies."""
+    from runner.report import terminal  # noqa: PLC0415 - pandas would slow the runner's start
+
+    terminal.print_summary(folder, console)

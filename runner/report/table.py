@@ -1,0 +1,149 @@
+"""Reading results.csv: the only place of the report that knows what its columns hold.
+
+Every column named here exists in the frame, so that nobody downstream asks whether it does: text is text, `""` where
+empty; whole numbers are nullable integers; measurements are floats, NaN where empty or not finite.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from runner.errors import Mistake
+from runner.report.text import absent
+
+PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
+TEXT = (
+    *("case", "kernel", "block", "mask", "dtype", "device", "status", "reason", "grid", "value", "reference"),
+    *("finish", "family", "baseline", "launcher"),
+)
+WHOLE = (
+    *("block_x", "block_y", "size", "rows", "cols", "width", "unroll", "seed", "shared_dynamic", "mismatches"),
+    *("undefined_reads", "samples", "bytes_read", "bytes_written", "registers", "shared_bytes", "local_bytes"),
+)
+REAL = (
+    *("reference_us", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us"),
+    *("gbps", "percent_peak", "percent_copy", "compile_s"),
+)
+KNOWN = frozenset((*TEXT, *WHOLE, *REAL))
+PEERS = ["device", "dtype", "family", "finish"]
+"""Cases that differ in one of these are never ranked against each other."""
+
+NOT_REACHED = "the run ended before this case was reached"
+
+
+def load(folder: Path) -> pd.DataFrame:
+    """The results of a run folder, one row a case; a case that was planned but has no row is one of status `not_run`."""
+    raw = _read(folder / "results.csv")
+    further = _further(list(raw.columns))
+    raw = _with_planned(raw, folder / "plan.json")
+    for name in KNOWN.difference(raw.columns):
+        raw[name] = ""
+    frame = pd.DataFrame({name: _typed(name, raw[name], declared=name in further) for name in raw.columns})
+    frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
+    frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
+    frame.attrs["further"] = further
+    return frame
+
+
+def parameters(frame: pd.DataFrame) -> list[str]:
+    """The columns that tell cases apart, in the order in which a reader wants them."""
+    return [*PARAMETERS, *frame.attrs.get("further", []), "seed", "device"]
+
+
+def varying(frame: pd.DataFrame) -> list[str]:
+    """The parameters with more than one value; one that only some kernels read varies too. `kernel` is always told."""
+    return [name for name in parameters(frame) if name == "kernel" or len(_values(frame, name)) > 1]
+
+
+def constant(frame: pd.DataFrame) -> list[str]:
+    """The parameters that have the same value in all cases."""
+    if frame.empty:
+        return []
+    single = [name for name in parameters(frame) if len(_values(frame, name)) == 1]
+    return [name for name in single if not absent(_values(frame, name)[name].iloc[0])]
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as dictionaries; `row` is the number of the case in results.csv."""
+    rows: list[dict[Any, Any]] = frame.to_dict("records")
+    return [{**row, "row": number} for number, row in zip(frame.index, rows, strict=True)]
+
+
+def timed(frame: pd.DataFrame) -> pd.DataFrame:
+    """The cases that are right and have a time: a wrong kernel has no speed."""
+    return frame[(frame["status"] == "ok") & (frame["median_us"] > 0)]
+
+
+def _values(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    values = frame[["size", "rows", "cols"] if name == "size" else [name]].drop_duplicates()
+    if name in ("dtype", "seed", "device"):  # every case has one, but a row that was never reached may not tell
+        told = values[[not absent(value) for value in values[name]]]
+        return values if told.empty else told
+    return values
+
+
+def _read(path: Path) -> pd.DataFrame:
+    if not path.parent.is_dir():
+        raise Mistake(f"{path.parent}: there is no such folder; give a run's folder, such as outputs/DATE/TIME-WHAT.")
+    if not path.is_file():
+        raise Mistake(f"{path.parent}: no results.csv in it, so it is not the folder of a run.")
+    try:
+        raw = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8", index_col=False)
+    except (OSError, ValueError) as error:
+        raise Mistake(f"{path}: cannot be read as a table ({' '.join(str(error).split())}).") from error
+    lacking = [name for name in ("kernel", "status") if name not in raw.columns]
+    if lacking:
+        raise Mistake(f"{path}: the column {lacking[0]} is missing, so it is not the table of a run.")
+    return raw.fillna("")
+
+
+def _further(names: list[str]) -> list[str]:
+    """What kernels declared themselves: the unknown columns ahead of those that every case has."""
+    end = min((names.index(name) for name in ("seed", "device", "status") if name in names), default=0)
+    return [name for name in names[:end] if name not in KNOWN]
+
+
+def _with_planned(raw: pd.DataFrame, path: Path) -> pd.DataFrame:
+    try:
+        planned = json.loads(path.read_text("utf-8"))["cases"]
+        seen = set(raw.get("case", pd.Series(dtype=str)))
+        missing = [_planned(case) for case in planned if str(case["case"]) not in seen]
+    except (OSError, ValueError, KeyError, TypeError):
+        return raw  # an old or torn plan must not keep anyone from reading the results
+    extra = pd.DataFrame(missing, dtype=str)
+    keep = [name for name in extra.columns if name in KNOWN or name in raw.columns]
+    return pd.concat([raw, extra[keep]], ignore_index=True).fillna("") if missing else raw
+
+
+def _planned(case: dict[str, Any]) -> dict[str, str]:
+    given = {str(k): str(v) for k, v in case.get("parameters", {}).items() if isinstance(v, str | int | float)}
+    if isinstance(mask := case.get("parameters", {}).get("mask"), int):
+        given["mask"] = f"0x{mask:08x}"
+    own = {"case": str(case["case"]), "kernel": str(case.get("kernel", "")), "status": "not_run"}
+    return {**given, **own, "reason": NOT_REACHED}
+
+
+def _typed(name: str, cells: pd.Series[str], *, declared: bool) -> pd.Series[Any]:
+    if name in WHOLE or (declared and all(_is_whole(cell) for cell in cells if cell)):
+        return pd.Series([int(cell) if _is_whole(cell) else pd.NA for cell in cells], dtype="Int64")
+    if name in REAL:
+        return pd.Series([_number(cell) for cell in cells], dtype="float64")
+    return cells.astype("string")
+
+
+def _is_whole(cell: str) -> bool:
+    digits = cell.removeprefix("-")
+    return digits.isascii() and digits.isdecimal() and len(digits) < 20 and abs(int(cell)) < 2**63
+
+
+def _number(cell: str) -> float:
+    try:
+        number = float(cell)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan

@@ -1,0 +1,183 @@
+"""Rows: one flat dictionary a case, and the table that is rebuilt from them. pandas starts here.
+
+docs/results.md documents every column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from runner.attempt import Outcome
+from runner.case import Case
+from runner.config import Planned
+from runner.device import Binary, DeviceInfo
+from runner.folder import RunFolder, read_json, write_text
+from runner.measure import summarize
+from runner.parameters import VOCABULARY, Kind, pair, written
+
+Row = dict[str, Any]
+
+STATUSES = (
+    "ok", "mismatch", "hazard", "skipped", "compile_error", "launch_error", "crashed", "timeout", "out_of_memory",
+    "not_run",
+)  # fmt: skip
+FINE = frozenset(("ok", "skipped"))
+
+# Stable order: what the case is, what came of it, what it cost, what is known of the kernel. The parameters that
+# kernels declare beyond the common ones come after `dtype`.
+COMMON = ("block", "block_x", "block_y", "size", "rows", "cols", "width", "mask", "unroll", "dtype")
+AFTER = (
+    "seed", "device", "status", "reason", "note", "grid", "shared_dynamic", "value", "reference", "reference_us",
+    "mismatches", "undefined_reads", "samples", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us",
+    "bytes_read", "bytes_written", "operations", "gbps", "percent_peak", "percent_copy", "registers", "shared_bytes",
+    "local_bytes", "compile_s", "finish", "family", "baseline", "launcher", "binary", "job",
+)  # fmt: skip
+INTEGERS = (
+    "block_x", "block_y", "size", "rows", "cols", "width", "unroll", "seed", "shared_dynamic", "mismatches",
+    "undefined_reads", "samples", "bytes_read", "bytes_written", "operations", "registers", "shared_bytes",
+    "local_bytes", "job",
+)  # fmt: skip
+
+
+def described(planned: Planned, launcher: str) -> Row:
+    """The part of a row that is known before anything is run."""
+    case, kernel = planned.case, planned.case.kernel
+    return {
+        "case": case.id,
+        "kernel": kernel.name,
+        **_parameters(case),
+        "seed": case.seed,
+        "grid": "x".join(str(n) for n in _trimmed(case.grid)) if not case.excluded else None,
+        "shared_dynamic": None if case.excluded else case.shared,
+        "finish": kernel.finish,
+        "family": kernel.family,
+        "baseline": kernel.baseline or None,
+        "launcher": launcher,
+        "job": planned.job,
+    }
+
+
+def unfinished(planned: Planned, device: str, launcher: str, status: str, reason: str) -> Row:
+    """A row for a case that was not run."""
+    return {**described(planned, launcher), "device": device, "status": status, "reason": reason}
+
+
+def finished(planned: Planned, info: DeviceInfo, launcher: str, outcome: Outcome, binary: Binary) -> Row:
+    """A row for a case that was tried on a device."""
+    case, resources = planned.case, outcome.resources
+    return {
+        **described(planned, launcher),
+        "device": info.kind,
+        "status": outcome.status,
+        "reason": outcome.reason or None,
+        "note": outcome.note or None,
+        "value": _exact(outcome.value),
+        "reference": _exact(outcome.reference),
+        "reference_us": outcome.reference_us,
+        "mismatches": outcome.mismatches,
+        "undefined_reads": outcome.undefined_reads,
+        "bytes_read": case.count("bytes_read"),
+        "bytes_written": case.count("bytes_written"),
+        "operations": case.count("operations"),
+        **(_times(case, info, outcome) if len(outcome.samples) else {}),
+        "registers": resources.registers if resources else None,
+        "shared_bytes": resources.shared_bytes if resources else None,
+        "local_bytes": resources.local_bytes if resources else None,
+        "compile_s": binary.seconds,
+        "binary": binary.digest[:12],
+    }
+
+
+def _parameters(case: Case) -> Row:
+    row: Row = {}
+    for p in case.kernel.parameters:
+        value = dict(case.parameters)[p.name]
+        match p.kind:
+            case Kind.BLOCK:
+                row[p.name] = value
+                row[f"{p.name}_x"], row[f"{p.name}_y"] = pair(value)
+            case Kind.SIZE:
+                row[p.name] = case.variables[p.name]
+                if isinstance(value, str):
+                    row["rows"], row["cols"] = pair(value)
+            case Kind.MASK:
+                row[p.name] = written(p.kind, value)
+            case _:
+                row[p.name] = value
+    return row
+
+
+def _trimmed(grid: tuple[int, int, int]) -> tuple[int, ...]:
+    """The grid without the ones at its end."""
+    x, y, z = grid
+    return (x, y, z) if z > 1 else (x, y) if y > 1 else (x,)
+
+
+def _exact(value: int | float | None) -> str | None:
+    """As text: a 64-bit integer is more than a float can hold."""
+    return None if value is None else repr(value)
+
+
+def _times(case: Case, info: DeviceInfo, outcome: Outcome) -> Row:
+    s = summarize(outcome.samples)
+    row: Row = {
+        "samples": s.samples,
+        "median_us": s.median,
+        "ci_low_us": s.ci_low,
+        "ci_high_us": s.ci_high,
+        "min_us": s.min,
+        "q1_us": s.q1,
+        "q3_us": s.q3,
+    }
+    moved = (case.count("bytes_read") or 0) + (case.count("bytes_written") or 0)
+    # Emulated time says nothing about memory bandwidth, so the CPU device has none.
+    if info.kind == "cuda" and moved and s.median:
+        gbps = moved / s.median / 1e3
+        copy = info.details.get("copy_gbps")
+        row["gbps"] = gbps
+        row["percent_peak"] = 100 * gbps / info.peak_gbps if info.peak_gbps else None
+        row["percent_copy"] = 100 * gbps / copy if copy else None
+    return row
+
+
+def columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """All columns of a table of these rows, in their order."""
+    fixed = {"case", "kernel", *COMMON, *AFTER}
+    further = dict.fromkeys(k for row in rows for k in row if k not in fixed)
+    order = {name: i for i, name in enumerate(VOCABULARY)}
+    between = sorted(further, key=lambda k: (order.get(k, len(order)), k))
+    return ["case", "kernel", *COMMON, *between, *AFTER]
+
+
+def write(folder: RunFolder, rows: list[Row]) -> None:
+    """Replace the table."""
+    table = pd.DataFrame(rows, columns=columns(rows), dtype=object)
+    for name in INTEGERS:
+        table[name] = table[name].astype("Int64")
+    write_text(folder.results, table.to_csv(index=False, lineterminator="\n"))
+
+
+def collect(folder: RunFolder) -> list[Row]:
+    """The rows of a folder, in the order of its jobs.
+
+    A case that was planned but has no row is `not_run`, or `crashed` where a stock launcher lost its process.
+    """
+    rows: dict[tuple[str, str], Row] = {}
+    for number in folder.jobs():
+        row = read_json(folder.result(number))
+        if row is None and (case := read_json(folder.case(number))) and "same_as" not in case:
+            row = case["row"]
+        if row is not None:
+            rows.setdefault((row["case"], row["device"]), row)
+    return list(rows.values())
+
+
+def exit_status(rows: Iterable[Mapping[str, Any]]) -> int:
+    """0 if all is ok or skipped, 1 if a case failed, 2 if every case is skipped."""
+    statuses = {row["status"] for row in rows}
+    if statuses <= {"skipped"}:
+        return 2
+    return 0 if statuses <= FINE else 1

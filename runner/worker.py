@@ -1,0 +1,177 @@
+"""The process that owns the device, and the parent's handle on it.
+
+A kernel that faults, hangs or poisons the context takes its process with it, and nothing else: the parent sees the
+pipe close, or kills a worker that has not been heard of for too long, and starts another.
+
+What crosses the pipe is small: cases, and arrays as specifications (dtype, shape, fill, seed) rather than bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from runner.attempt import Outcome, Task, attempt
+from runner.config import DeviceConfig
+from runner.device import DeviceInfo
+from runner.device.opening import open_device
+from runner.errors import DeviceUnavailable, Mistake
+from runner.measure import CHUNK
+
+# Making inputs and references for 2**30 elements takes a while; only a launch is held to its own limit.
+PATIENCE_S = 600.0
+GRACE_S = 5.0
+STARTUP_S = 120.0
+LAUNCHING = ("checking", "warm-up", "measuring")
+
+
+class Worker:
+    """A worker process with an open device.
+
+    Attributes:
+        info: What is known of its device.
+    """
+
+    def __init__(self, config: DeviceConfig) -> None:
+        """Start the process and open the device.
+
+        Raises:
+            DeviceUnavailable: if the device cannot be opened.
+        """
+        self.config = config
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "runner.worker", str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+            )
+        self._pipe = Connection(ours.detach())
+        self._pipe.send(config)
+        answer = self._receive(STARTUP_S)
+        if not isinstance(answer, DeviceInfo):
+            self.kill()
+            raise (
+                answer
+                if isinstance(answer, DeviceUnavailable)
+                else DeviceUnavailable(f"device={config.kind}: its worker process ended before the device was open")
+            )
+        self.info = answer
+
+    @property
+    def alive(self) -> bool:
+        """Whether another task can be given."""
+        return self._process.poll() is None and not self._pipe.closed
+
+    def run(self, task: Task, told: Callable[[str], None]) -> Outcome:
+        """Run one case; whatever happens to the process becomes the case's outcome.
+
+        Args:
+            task: What to run.
+            told: Called with the name of each step.
+
+        Raises:
+            Mistake: if the case's reference cannot be understood.
+        """
+        try:
+            self._pipe.send(task)
+        except OSError:
+            return self._died("starting")
+        step = "starting"
+        while True:
+            limit = task.time_limit_s * _launches(step) + GRACE_S if step in LAUNCHING else PATIENCE_S
+            answer = self._receive(limit)
+            if isinstance(answer, str):
+                step = answer
+                told(step)
+            elif isinstance(answer, Outcome):
+                return answer
+            elif isinstance(answer, Mistake):
+                raise answer
+            elif self._process.poll() is None and not self._pipe.closed:
+                self.kill()
+                return Outcome("timeout", f"still {step} after {limit:g} s; the worker process was ended")
+            else:
+                return self._died(step)
+
+    def close(self) -> None:
+        """End the process in good order."""
+        with contextlib.suppress(OSError):
+            self._pipe.send(None)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process, whatever it is doing."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self._pipe.close()
+
+    def _receive(self, limit: float) -> object:
+        """The next message; `None` if the time is over or the process is gone."""
+        try:
+            return self._pipe.recv() if self._pipe.poll(limit) else None
+        except (EOFError, OSError):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(GRACE_S)
+            self._pipe.close()
+            return None
+
+    def _died(self, step: str) -> Outcome:
+        self.kill()
+        code = self._process.returncode
+        how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit status {code}"
+        return Outcome("crashed", f"the worker process ended {how} while {step}")
+
+
+def _launches(step: str) -> int:
+    """How many launches a step makes at most before it is heard of again."""
+    return {"checking": 1, "warm-up": 4, "measuring": CHUNK}[step]
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with the package importable from wherever it was imported here."""
+    root = str(Path(__file__).resolve().parents[1])
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def serve(descriptor: int) -> None:
+    """The worker's side: open the device, then run tasks until there are no more."""
+    # Ctrl-C reaches the whole process group; the parent decides what becomes of this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe = Connection(descriptor)
+    try:
+        device = open_device(pipe.recv())
+    except DeviceUnavailable as e:
+        pipe.send(e)
+        return
+    try:
+        pipe.send(device.info)
+        while (task := pipe.recv()) is not None:
+            try:
+                outcome = attempt(device, task, pipe.send)
+            except Mistake as e:
+                pipe.send(e)
+                continue
+            pipe.send(outcome)
+            if not device.usable:
+                return
+    except (EOFError, BrokenPipeError):
+        return  # the parent is gone
+    finally:
+        device.close()
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]))
