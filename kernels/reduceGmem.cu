@@ -6,7 +6,7 @@
 // From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction"; seed 002, 5.3.1.
 
 #if !defined(BLOCK) || !defined(SCALAR)
-#error "this kernel needs the macros BLOCK (threads per block), SCALAR (element type)"
+#error "this kernel needs the macros BLOCK, SCALAR"
 #endif
 
 extern "C" __global__ void reduceGmem(SCALAR* in, SCALAR* out, long long n)

@@ -6,7 +6,7 @@
 // From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction"; seed 002, 5.6.3; seed 004.
 
 #if !defined(BLOCK) || !defined(WIDTH) || !defined(MASK) || !defined(SCALAR)
-#error "this kernel needs the macros BLOCK (threads per block), WIDTH (lanes per segment), MASK (lanes that take part), SCALAR (element type)"
+#error "this kernel needs the macros BLOCK, WIDTH, MASK, SCALAR"
 #endif
 
 extern "C" __global__ void reduceShfl(const SCALAR* in, SCALAR* out, long long n)
@@ -17,7 +17,7 @@ extern "C" __global__ void reduceShfl(const SCALAR* in, SCALAR* out, long long n
 
     SCALAR sum = 0;
     if (MASK >> (t % 32) & 1u) {  // a lane that the mask leaves out must not call
-        sum = i < n ? in[i] : SCALAR(0);
+        sum = i < n ? in[i] : (SCALAR)0;
 #pragma unroll
         for (int distance = WIDTH / 2; distance > 0; distance /= 2) {
             sum += __shfl_xor_sync(MASK, sum, distance, WIDTH);

@@ -8,7 +8,7 @@
 // From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction" (there with a factor of 4).
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(WIDTH) || !defined(MASK) || !defined(SCALAR)
-#error "this kernel needs the macros BLOCK (threads per block), UNROLL (data blocks per thread block), WIDTH (lanes per segment), MASK (lanes that take part), SCALAR (element type)"
+#error "this kernel needs the macros BLOCK, UNROLL, WIDTH, MASK, SCALAR"
 #endif
 
 extern "C" __global__ void reduceShflUnroll(const SCALAR* in, SCALAR* out, long long n)
@@ -24,7 +24,7 @@ extern "C" __global__ void reduceShflUnroll(const SCALAR* in, SCALAR* out, long 
 #pragma unroll
         for (int k = 0; k < UNROLL; ++k) {
             const long long i = first + t + (long long)k * BLOCK;
-            sum += i < n ? in[i] : SCALAR(0);
+            sum += i < n ? in[i] : (SCALAR)0;
         }
 #pragma unroll
         for (int distance = WIDTH / 2; distance > 0; distance /= 2) {

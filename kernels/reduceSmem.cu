@@ -6,7 +6,7 @@
 // From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction"; seed 002, 5.3.1.
 
 #if !defined(BLOCK) || !defined(SCALAR)
-#error "this kernel needs the macros BLOCK (threads per block), SCALAR (element type)"
+#error "this kernel needs the macros BLOCK, SCALAR"
 #endif
 
 extern "C" __global__ void reduceSmem(const SCALAR* in, SCALAR* out, long long n)
@@ -15,7 +15,7 @@ extern "C" __global__ void reduceSmem(const SCALAR* in, SCALAR* out, long long n
     const int t = threadIdx.x;
     const long long i = (long long)blockIdx.x * BLOCK + t;
 
-    tile[t] = i < n ? in[i] : SCALAR(0);  // threads out of range add 0 rather than leave: the barriers need them
+    tile[t] = i < n ? in[i] : (SCALAR)0;  // threads out of range add 0 rather than leave: the barriers need them
     __syncthreads();
 
     // Halving: the upper part is added onto the lower. Of an odd number, the middle element waits for the next step.

@@ -6,7 +6,7 @@
 // From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction" (there with a factor of 4); seed 002, 5.3.2.
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(SCALAR)
-#error "this kernel needs the macros BLOCK (threads per block), UNROLL (data blocks per thread block), SCALAR (element type)"
+#error "this kernel needs the macros BLOCK, UNROLL, SCALAR"
 #endif
 
 extern "C" __global__ void reduceSmemUnroll(const SCALAR* in, SCALAR* out, long long n)
@@ -21,7 +21,7 @@ extern "C" __global__ void reduceSmemUnroll(const SCALAR* in, SCALAR* out, long 
 #pragma unroll
     for (int k = 0; k < UNROLL; ++k) {
         const long long i = first + t + (long long)k * BLOCK;
-        sum += i < n ? in[i] : SCALAR(0);
+        sum += i < n ? in[i] : (SCALAR)0;
     }
     tile[t] = sum;
     __syncthreads();

@@ -47,8 +47,7 @@ def run(arguments: Sequence[str]) -> RunFolder | None:
     """
     global _folder  # noqa: PLW0603  (see there)
     _folder = None
-    search_path = _search_path(arguments)
-    config.register(search_path)
+    config.register(_search_path(arguments))
     shown = "HYDRA_FULL_ERROR" in os.environ
     # Hydra then raises what it finds, and it is told here, in one sentence.
     os.environ["HYDRA_FULL_ERROR"] = "1"
@@ -60,7 +59,7 @@ def run(arguments: Sequence[str]) -> RunFolder | None:
     except complaints.THEIRS as e:
         if shown:
             raise
-        raise Mistake(complaints.sentence(e, config.known_keys(search_path))) from None
+        raise Mistake(complaints.sentence(e, config.known_keys())) from None
     finally:
         if not shown:
             del os.environ["HYDRA_FULL_ERROR"]
@@ -102,7 +101,7 @@ class ReserveFolder(Callback):
 
     def _reserve(self, config: DictConfig, wanted: str) -> None:
         global _folder  # noqa: PLW0603
-        chosen = any(o.startswith("hydra.sweep.dir=") for o in config.hydra.overrides.hydra)
+        chosen = any(o.startswith("hydra.sweep.dir=") for o in _plain(config.hydra.overrides.hydra))
         path = Path(wanted) if chosen else Path(f"{wanted}-{_what(config)}")
         if chosen and path.exists() and any(path.iterdir()):
             raise Refused(f"hydra.sweep.dir={wanted}: this folder exists and is not empty; give another")
@@ -123,8 +122,14 @@ def _what(config: DictConfig) -> str:
     choices = config.hydra.runtime.choices
     if choices.get("experiment"):
         return named(str(choices.experiment))
-    swept = [o.partition("=")[2] for o in config.hydra.overrides.task if o.startswith("kernel=")]
+    swept = [o.partition("=")[2] for o in _plain(config.hydra.overrides.task) if o.startswith("kernel=")]
     return named((swept[-1] if swept else str(choices.kernel)).replace(",", "+")) or "sweep"
+
+
+def _plain(overrides: Any) -> list[str]:
+    """Overrides as they were written; reading them one by one would resolve a ${...} in them."""
+    plain: Any = OmegaConf.to_container(overrides, resolve=False)
+    return list(plain)
 
 
 def _search_path(arguments: Sequence[str]) -> list[Path]:

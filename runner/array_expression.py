@@ -53,6 +53,12 @@ class ArrayExpression:
             ):
                 raise Mistake(f"{self.where}: '{self.text}' calls what is none of {', '.join((*_MOVES, *_FUNCTIONS))}")
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The arrays and parameters it reads."""
+        nodes = ast.walk(self._parsed())
+        return frozenset(n.id for n in nodes if isinstance(n, ast.Name)) - _MOVES.keys() - _FUNCTIONS.keys()
+
     def __call__(self, names: Mapping[str, Any]) -> Sized:
         """Evaluate over arrays and numbers.
 

@@ -17,7 +17,7 @@ from runner.case import ArraySpec, Case, ScalarSpec
 from runner.check import POISON, Verdict, check
 from runner.device import Array, Binary, Device, Findings, Launch, Program, Resources, Role, Source
 from runner.dtypes import DType
-from runner.errors import CaseError
+from runner.errors import CaseError, Mistake
 from runner.fill import fill
 from runner.reference import Expected, expect
 
@@ -102,6 +102,8 @@ def attempt(device: Device, task: Task, beat: Beat) -> Outcome:
             return _run(device, task, launch, arrays, inputs, beat)
     except CaseError as e:
         return Outcome(e.status, str(e), resources=resources)
+    except Mistake as e:  # in a reference, where it shows only with these very arrays
+        return Outcome("crashed", str(e), resources=resources)
 
 
 def _run(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.errors import Mistake
 from runner.reference import ExpectedArray
 
 Array = NDArray[Any]
@@ -53,7 +54,7 @@ def check(actual: Mapping[str, Array], expected: Mapping[str, ExpectedArray], de
     told: list[str] = []
     for name, right in expected.items():
         got = actual[name].ravel()
-        values = np.broadcast_to(right.values, actual[name].shape).ravel()
+        values = _shaped(name, right.values, actual[name].shape)
         wrong = _differs(got, values, right, depth)
         if right.defined is not None:
             defined = np.broadcast_to(right.defined, actual[name].shape).ravel()
@@ -68,6 +69,13 @@ def check(actual: Mapping[str, Array], expected: Mapping[str, ExpectedArray], de
         return Verdict(0, compared)
     more = f", and {mismatches - len(told)} more" if mismatches > len(told) else ""
     return Verdict(mismatches, compared, f"{mismatches} of {compared} elements differ: {'; '.join(told)}{more}")
+
+
+def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
+    try:
+        return np.broadcast_to(values, shape).ravel()
+    except ValueError:
+        raise Mistake(f"the reference gives '{name}' the shape {values.shape}, the kernel {shape}") from None
 
 
 def _differs(got: Array, values: Array, right: ExpectedArray, depth: int | None) -> NDArray[np.bool_]:

@@ -7,12 +7,14 @@ import re
 from collections.abc import Sequence
 
 import yaml
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
 THEIRS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
 
-_QUOTING = "quote values that have other characters than letters, digits and . _ - + * , such as 'size=\"1<<24\"'"
+_QUOTING = (
+    "a value with other characters than letters, digits and . _ - + * needs quotes inside quotes: \"size='1<<24'\""
+)
 
 
 def sentence(error: BaseException, known: Sequence[str]) -> str:
@@ -32,13 +34,8 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
     ):
         options = choice[3].split()[: choice[3].split().index("Config")] if "Config" in choice[3] else choice[3].split()
         return f"{choice[1]}={choice[2]}: one of {', '.join(options)} is expected{_nearest(choice[2], options)}"
-    if isinstance(error, HydraException) and (
-        "mismatched input" in text
-        or "no viable alternative" in text
-        or "token recognition error" in text
-        or "extraneous input" in text
-    ):
-        return f"{_first_line(error)}: this override cannot be read; {_QUOTING}"
+    if isinstance(error, OverrideParseException):
+        return f"{error.override}: this override cannot be read; {_QUOTING}"
     return _one_line(text)
 
 
@@ -65,11 +62,9 @@ def _nearest(word: str, options: Sequence[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0]
-
-
 def _one_line(text: str) -> str:
+    where = re.search(r"full_key: (\S+)", text)
     lines = [line.strip() for line in text.splitlines()]
     kept = [line for line in lines if line and not line.startswith(("full_key:", "object_type=", "reference_type="))]
-    return "; ".join(dict.fromkeys(kept))
+    said = "; ".join(dict.fromkeys(kept))
+    return f"{where[1]}: {said}" if where else said

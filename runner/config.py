@@ -21,10 +21,15 @@ from runner import declaration
 from runner.case import Case, make
 from runner.errors import Mistake
 from runner.parameters import VOCABULARY
+from runner.reference import find
 
 _BESIDE = Path(__file__).resolve().parents[1] / "conf"
 # In a checkout the configuration lies beside the package; in a wheel, inside it.
 CONF = _BESIDE if (_BESIDE / "config.yaml").is_file() else Path(__file__).resolve().parent / "_data" / "conf"
+
+
+_GROUPS = ("kernel", "device", "timing", "experiment", "seed", "record_host")
+_further: list[str] = []  # parameters that kernels on the search path declare beyond the vocabulary; see `register`
 
 
 @dataclass
@@ -105,14 +110,15 @@ def register(search_path: Sequence[Path]) -> None:
     Raises:
         Mistake: if a kernel declares a parameter whose name is reserved.
     """
-    words = dict.fromkeys((*VOCABULARY, *_declared(search_path)))
+    _further.clear()
+    _further.extend(n for n in dict.fromkeys(_declared(search_path)) if n not in VOCABULARY)
     fields: list[tuple[str, Any, Any]] = [
         ("kernel", Any, None),
         ("device", DeviceConfig, field(default_factory=DeviceConfig)),
         ("timing", TimingConfig, field(default_factory=TimingConfig)),
         ("seed", int, 0),
         ("record_host", bool, False),
-        *((word, Any, None) for word in words),
+        *((word, Any, None) for word in (*VOCABULARY, *_further)),
     ]
     store = ConfigStore.instance()
     # In a group of their own: in the group `kernel` a schema would be matched by kernel=glob(*).
@@ -121,10 +127,9 @@ def register(search_path: Sequence[Path]) -> None:
     store.store(group="schema", name="timing", node=TimingConfig)
 
 
-def known_keys(search_path: Sequence[Path]) -> list[str]:
+def known_keys() -> list[str]:
     """The keys that a command line can set, for complaints."""
-    groups = ["kernel", "device", "timing", "experiment", "seed", "record_host"]
-    return [*groups, *dict.fromkeys((*VOCABULARY, *_declared(search_path)))]
+    return [*_GROUPS, *VOCABULARY, *_further]
 
 
 def _declared(search_path: Sequence[Path]) -> list[str]:
@@ -153,6 +158,8 @@ def planned(config: DictConfig, hydra: DictConfig) -> Planned:
     _require_whole_kernel(hydra.overrides.task)
     kernel = _kernel(str(hydra.runtime.choices.kernel), config, _folders(hydra))
     plain: Any = OmegaConf.to_container(config, resolve=True)
+    if added := [k for k in plain if k not in _GROUPS and k not in VOCABULARY and k not in _further]:
+        raise Mistake(f"+{added[0]}: no kernel on the search path declares a parameter of that name")
     seed = plain["seed"]
     if not 0 <= seed < 2**63:
         raise Mistake(f"seed={seed}: 0 to 2**63-1 is expected")
@@ -190,12 +197,16 @@ class _Content:
 
 @functools.lru_cache(maxsize=1024)
 def _read(name: str, path: Path, content: _Content) -> declaration.Kernel:
-    return declaration.read(name, content.raw, path)
+    kernel = declaration.read(name, content.raw, path)
+    if isinstance(kernel.reference, str):
+        find(kernel.reference, path.parent)  # a reference that is not there is a mistake, told before anything runs
+    return kernel
 
 
-def _require_whole_kernel(overrides: Sequence[str]) -> None:
+def _require_whole_kernel(overrides: Any) -> None:
     """Refuse `kernel.grid=1`: it would change what a case is without changing its name."""
-    for override in overrides:
+    plain: Any = OmegaConf.to_container(overrides, resolve=False)
+    for override in plain:
         if override.lstrip("+~").startswith("kernel."):
             raise Mistake(
                 f"{override}: a kernel is declared in its YAML; copy it into a folder of your own, change it there, "

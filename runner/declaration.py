@@ -315,6 +315,14 @@ def _require_known_names(kernel: Kernel) -> None:
             raise Mistake(
                 f"{e.where}: '{e.text}' names '{name}', which is no parameter; known are {', '.join(sorted(known))}"
             )
+    arrays = {a.name for a in kernel.arrays}
+    references = () if isinstance(kernel.reference, str) else tuple(e for _, e in kernel.reference)
+    for reference in (*references, *filter(None, [kernel.value])):
+        for name in sorted(reference.names - known - arrays):
+            raise Mistake(
+                f"{reference.where}: '{reference.text}' names '{name}', which is neither an array nor a "
+                f"parameter; known are {', '.join(sorted(known | arrays))}"
+            )
     words = {p.name for p in kernel.parameters if p.kind is Kind.DTYPE}
     for a in kernel.arguments:
         if a.dtype not in DTYPES and a.dtype not in words:

@@ -58,6 +58,7 @@ class _Table:
         self.launcher = launcher
         self._waiting: dict[int, Planned] = {}
         self._rows: dict[int, Row] = {}
+        self._kinds: dict[int, str] = {}  # of the devices that were opened: `auto` is none
 
     def expect(self, planned: Planned) -> None:
         self._waiting[planned.job] = planned
@@ -68,9 +69,13 @@ class _Table:
         self._rows[planned.job] = row
         self.write()
 
+    def opened(self, group: Sequence[Planned], kind: str) -> None:
+        self._kinds.update({p.job: kind for p in group})
+
     def put_off(self, reason: str) -> None:
         for planned in list(self._waiting.values()):
-            self.add(planned, results.unfinished(planned, planned.device.kind, self.launcher, "not_run", reason))
+            kind = self._kinds.get(planned.job, planned.device.kind)
+            self.add(planned, results.unfinished(planned, kind, self.launcher, "not_run", reason))
 
     def write(self) -> None:
         results.write(self._folder, [self._rows[job] for job in sorted(self._rows)])
@@ -119,6 +124,7 @@ def _run_on_one_device(group: list[Planned], folder: RunFolder, progress: SweepP
     worker = Worker(group[0].device)
     try:
         info = worker.info
+        table.opened(group, info.kind)
         _record(folder, info, group[0])
         runnable = []
         for planned in group:

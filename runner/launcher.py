@@ -14,6 +14,7 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from runner import config, engine
+from runner.errors import Mistake
 from runner.folder import RunFolder, write_text
 from runner.progress import SweepProgress
 
@@ -37,6 +38,8 @@ class BatchLauncher(Launcher):
             Mistake: if one of them cannot be understood; nothing was run then.
         """
         setup_globals()
+        if not job_overrides:
+            raise Mistake("there is nothing to run: a pattern such as kernel=glob(...) matches no name")
         folder = RunFolder(Path(str(self._config.hydra.sweep.dir)))
         plan, returns = [], []
         with SweepProgress() as progress:

@@ -137,7 +137,7 @@ def expect(
     """
     started = time.perf_counter()
     if isinstance(reference, str):
-        given = find(reference, folder)(inputs, parameters, grid)
+        given = _called(find(reference, folder), reference, inputs, parameters, grid)
         if isinstance(given, Expected):
             return given
         if not isinstance(given, Mapping):
@@ -152,6 +152,15 @@ def expect(
             sized = expression(names)
             outputs[name] = ExpectedArray(np.asarray(sized.value), np.asarray(sized.magnitude), depth=sized.depth + 1)
     return Expected(outputs, None, time.perf_counter() - started)
+
+
+def _called(
+    function: Callable[..., Any], path: str, inputs: Inputs, parameters: Parameters, grid: tuple[int, int, int]
+) -> Any:
+    try:
+        return function(inputs, parameters, grid)
+    except Exception as e:  # the code is the user's, it may raise anything
+        raise Mistake(f"reference {path}: {type(e).__name__}: {e}") from e
 
 
 def find(path: str, folder: Path) -> Callable[[Inputs, Parameters, tuple[int, int, int]], Any]:

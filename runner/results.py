@@ -20,10 +20,6 @@ from runner.parameters import VOCABULARY, Kind, pair, written
 
 Row = dict[str, Any]
 
-STATUSES = (
-    "ok", "mismatch", "hazard", "skipped", "compile_error", "launch_error", "crashed", "timeout", "out_of_memory",
-    "not_run",
-)  # fmt: skip
 FINE = frozenset(("ok", "skipped"))
 
 # Stable order: what the case is, what came of it, what it cost, what is known of the kernel. The parameters that

@@ -22,7 +22,7 @@ from runner.attempt import Outcome, Task, attempt
 from runner.config import DeviceConfig
 from runner.device import DeviceInfo
 from runner.device.opening import open_device
-from runner.errors import DeviceUnavailable, Mistake
+from runner.errors import DeviceUnavailable
 from runner.measure import CHUNK
 
 # Making inputs and references for 2**30 elements takes a while; only a launch is held to its own limit.
@@ -77,9 +77,6 @@ class Worker:
         Args:
             task: What to run.
             told: Called with the name of each step.
-
-        Raises:
-            Mistake: if the case's reference cannot be understood.
         """
         try:
             self._pipe.send(task)
@@ -94,8 +91,6 @@ class Worker:
                 told(step)
             elif isinstance(answer, Outcome):
                 return answer
-            elif isinstance(answer, Mistake):
-                raise answer
             elif self._process.poll() is None and not self._pipe.closed:
                 self.kill()
                 return Outcome("timeout", f"still {step} after {limit:g} s; the worker process was ended")
@@ -159,12 +154,7 @@ def serve(descriptor: int) -> None:
     try:
         pipe.send(device.info)
         while (task := pipe.recv()) is not None:
-            try:
-                outcome = attempt(device, task, pipe.send)
-            except Mistake as e:
-                pipe.send(e)
-                continue
-            pipe.send(outcome)
+            pipe.send(attempt(device, task, pipe.send))
             if not device.usable:
                 return
     except (EOFError, BrokenPipeError):

@@ -93,11 +93,13 @@ class CpuCompiler:
         Its soname is its path, so that a kernel's binary finds it, and a device needs to know nothing of it.
         """
         flags = (*COMMON_FLAGS, *machine_flags(), "-Wall", "-Wextra", *self._host_flags)
-        key = digest_of([_text_of_sources("runtime/*", "simt/*.h"), *flags, tools.identity])
+        key = digest_of([_text_of_sources("runtime/*", "simt/*.h"), *flags, "nodelete", tools.identity])
         target = self._cache / f"libsimt-{key}.so"
         if not target.exists():
             files = [str(path) for path in sorted((NATIVE / "runtime").glob("*.cpp"))]
-            self._run([*tools.command, *flags, f"-Wl,-soname,{target}", *files, "-pthread"], None, target, None)
+            # Its threads live until the process ends, so it must not go when the last kernel is unloaded.
+            linking = [f"-Wl,-soname,{target}", "-Wl,-z,nodelete", "-pthread"]
+            self._run([*tools.command, *flags, *files, *linking], None, target, None)
         return target
 
     def _run(self, command: list[str], text: str | None, target: Path, source: Source | None) -> str:

@@ -68,6 +68,7 @@ void lay_out_block(Worker* worker, const dim3& size) {
         lane.number = t % lanes_per_warp;
         lane.warp = &worker->warps[t / lanes_per_warp];
         lane.block = worker;
+        lane.line = 0;
     }
     for (unsigned w = 0; w < worker->warp_count; ++w) {
         worker->warps[w].number = w;

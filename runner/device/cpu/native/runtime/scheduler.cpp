@@ -32,10 +32,7 @@ void start_block(Worker* worker, uint64_t number) {
         const unsigned threads = worker->thread_count - w * lanes_per_warp;
         warp.unstarted = warp.live = first_lanes(threads);
         warp.ready = warp.waiting = warp.at_barrier = 0;
-        for (unsigned i = 0; i < lanes_per_warp && i < threads; ++i) {
-            warp.lanes[i].fiber = nullptr;
-            warp.lanes[i].line = 0;
-        }
+        for (unsigned i = 0; i < lanes_per_warp && i < threads; ++i) warp.lanes[i].fiber = nullptr;
     }
     if (worker->static_shared_bytes) memset(worker->static_shared, garbage, worker->static_shared_bytes);
     if (worker->launch->request.dynamic_shared) {

@@ -23,7 +23,7 @@ struct Fiber;
 struct Warp;
 struct Block;
 
-struct Lane {
+struct alignas(64) Lane {  // one line of the cache
     uint3 thread_index;
     uint32_t number;      // 0 to 31, its place in the warp
     Warp* warp;

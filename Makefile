@@ -1,0 +1,49 @@
+# The commands of this project. `make sweep` and `make test` need python3 (3.11 or newer, with venv), make and g++.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help sweep test gpu-test lint format lock clean
+
+help: ## say what there is to make
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+sweep: $(VENV)/.installed ## sweep the seeds' six reductions, on the GPU where there is one
+	@PYTHON="$(BIN)/python" sh tools/install_cuda.sh
+	$(BIN)/python -m runner experiment=seed_reductions
+
+test: $(VENV)/.installed-dev ## run the tests
+	$(BIN)/python -m pytest
+
+gpu-test: $(VENV)/.installed-dev ## run the tests that need a GPU
+	@PYTHON="$(BIN)/python" sh tools/install_cuda.sh
+	$(BIN)/python -m pytest -m gpu
+
+lint: $(VENV)/.installed-dev ## style and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev ## bring the code into its style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: ## write constraints.txt anew: the newest versions that pyproject.toml allows
+	$(PYTHON) tools/lock.py
+
+clean: ## remove what was installed and built; outputs/ stays
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version). Name another: make PYTHON=python3.12"; exit 2; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	  echo "The venv could not be made; on Debian and Ubuntu: apt-get install python3-venv"; rm -rf $(VENV); exit 2; }
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,2 @@
+#pragma once
+__device__ inline void barrierHere() { __syncthreads(); }

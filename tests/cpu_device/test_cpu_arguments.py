@@ -1,0 +1,158 @@
+"""Launches that do not fit the kernel or the device are refused with a sentence."""
+
+import numpy as np
+import pytest
+
+from runner.device import Role
+from runner.errors import LaunchError, OutOfMemory
+
+TEXT = 'extern "C" __global__ void reduceShfl(const int *in, int *out, long long size) { if (size) out[0] = in[0]; }\n'
+
+
+@pytest.fixture
+def program(bench, tmp_path):
+    """A kernel with three parameters."""
+    return bench.load(bench.text(tmp_path, TEXT, "reduceShfl"))
+
+
+@pytest.fixture
+def ints(bench):
+    """An array that fits its pointers."""
+    return bench.place(np.zeros(4, np.int32), name="ints")
+
+
+def refused(bench, program, *arguments, **shape):
+    """The message with which a launch is refused."""
+    with pytest.raises(LaunchError) as caught:
+        bench.launch(program, *arguments, **shape)
+    assert type(caught.value) is LaunchError
+    return str(caught.value)
+
+
+def test_wrong_number_of_arguments(bench, program, ints):
+    """The message has the kernel's parameters."""
+    assert refused(bench, program, ints, ints) == (
+        "reduceShfl takes 3 arguments (const int *, int *, long long), the experiment passes 2"
+    )
+
+
+def test_wrong_scalar_type(bench, program, ints):
+    """A 32-bit integer for a 64-bit one, or a float for an integer, would be read as garbage."""
+    assert refused(bench, program, ints, ints, np.int32(1)) == (
+        "reduceShfl: argument 3 is 'long long', the experiment passes a scalar of type int"
+    )
+    assert "a scalar of type double" in refused(bench, program, ints, ints, np.float64(1))
+
+
+def test_wrong_element_type(bench, program, ints):
+    """Arrays are compared by size and kind of their elements."""
+    floats = bench.place(np.zeros(4, np.float32), name="floats")
+    assert refused(bench, program, ints, floats, np.int64(1)) == (
+        "reduceShfl: argument 2 is 'int *', the experiment passes the array 'floats' of float"
+    )
+
+
+def test_scalar_for_a_pointer_and_the_reverse(bench, program, ints):
+    """A pointer takes an array, and nothing else does."""
+    assert "argument 1 is 'const int *'" in refused(bench, program, np.int64(0), ints, np.int64(1))
+    assert "argument 3 is 'long long'" in refused(bench, program, ints, ints, ints)
+
+
+def test_freed_array(bench, program, ints):
+    """An array that is dead is not passed."""
+    ints.free()
+    assert refused(bench, program, ints, ints, np.int64(1)) == "reduceShfl: argument 1: the array 'ints' has been freed"
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ({"block": (32, 33, 1)}, "has 1056 threads, 1024 are allowed"),
+        ({"block": (1, 1, 65)}, "is not between"),
+        ({"block": 0}, "is not between"),
+        ({"grid": (1, 65536, 1)}, "is not between"),
+        ({"grid": 0}, "is not between"),
+        ({"shared": 232449}, "232448 are allowed"),
+        ({"shared": -1}, "are allowed"),
+    ],
+)
+def test_shapes_that_a_gpu_refuses(bench, program, ints, shape, message):
+    """Grid, block and shared memory have a GPU's limits."""
+    assert message in refused(bench, program, ints, ints, np.int64(1), **shape)
+
+
+def test_largest_dynamic_shared_memory(bench, program, ints):
+    """All that sm_90 allows can be used."""
+    bench.launch(program, ints, ints, np.int64(0), shared=232448)
+
+
+def test_constants(bench, tmp_path):
+    """A constant that the source does not list, or that is too small for the value."""
+    text = '__constant__ int table[4];\nextern "C" __global__ void kernel(int *o) { *o = table[3]; }\n'
+    program = bench.load(bench.text(tmp_path, text, constants=("table",)))
+    with pytest.raises(LaunchError, match="kernel: 'other' is not among the constants of its source"):
+        bench.device.set_constant(program, "other", np.zeros(4, np.int32))
+    with pytest.raises(LaunchError, match="constant 'table' has 16 bytes, the experiment sets 20"):
+        bench.device.set_constant(program, "table", np.zeros(5, np.int32))
+
+
+def test_array_larger_than_the_address_space(bench):
+    """What cannot be mapped is out of memory."""
+    huge = np.broadcast_to(np.int32(0), (1,))
+    with pytest.raises(OutOfMemory, match="no memory for array 'huge'"):
+        bench.place(huge, name="huge", offset=2**45)
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_arrays_come_back_as_placed(bench, role):
+    """read gives shape and content; fill_bytes and restore do what they say, for each role but inputs' restore."""
+    value = np.arange(15, dtype=np.int16).reshape(3, 5)
+    array = bench.place(value, role)
+    assert array.role is role
+    assert (array.read() == value).all()
+    assert array.read().shape == (3, 5)
+    if role is not Role.IN:
+        array.fill_bytes(0x11)
+        assert (array.read() == 0x1111).all()
+        array.restore()
+        assert (array.read() == value).all()
+
+
+@pytest.mark.parametrize("offset", [0, 1, 3, 4, 1000])
+def test_offset_leaves_elements_before_the_pointer(bench, tmp_path, offset):
+    """The allocation begins aligned, the pointer that many elements later; a kernel may read there."""
+    text = 'extern "C" __global__ void kernel(const float *in, long long *o, int lead) {\n'
+    text += "  o[0] = (long long)in % 16; o[1] = lead ? (long long)in[-lead] : 0; o[2] = (long long)in[0]; }\n"
+    out = bench.place(np.zeros(3, np.int64))
+    given = bench.place(np.full(7, 5, np.float32), Role.IN, "given", offset)
+    bench.launch(bench.load(bench.text(tmp_path, text)), given, out, np.int32(offset), block=1)
+    assert list(out.read()) == [offset * 4 % 16, 0, 5]
+
+
+def test_placing_many_arrays_leaks_nothing(bench):
+    """Freed arrays give their memory back, also their reserved address space."""
+
+    def mappings():
+        with open("/proc/self/maps") as maps:
+            return sum(1 for _ in maps)
+
+    before = mappings()
+    for _ in range(2000):
+        bench.place(np.ones(1000)).free()
+    assert mappings() < before + 50
+
+
+def test_empty_array(bench, program, ints):
+    """An array without elements can be placed and passed."""
+    empty = bench.place(np.zeros(0, np.int32), Role.IN, "empty")
+    bench.launch(program, empty, ints, np.int64(0))
+    assert empty.read().size == 0
+
+
+def test_info(bench):
+    """The device says what it is, and that its times are no GPU's."""
+    info = bench.device.info
+    assert info.kind == "cpu"
+    assert info.name.startswith("CPU device (2 threads, ")
+    assert (info.peak_gbps, info.l2_bytes, info.shared_limit) == (None, 0, 232448)
+    assert info.versions["compiler"]

@@ -1,0 +1,253 @@
+"""Compiling: the cache, and messages at the kernel's own lines."""
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conformance_launches import KERNELS
+
+from runner.device.cpu import CpuCompiler
+from runner.errors import CompileError
+
+GOOD = 'extern "C" __global__ void kernel(int *o) { o[threadIdx.x] = 1; }\n'
+
+
+def error_of(bench, source):
+    """The error with which a source does not compile."""
+    with pytest.raises(CompileError) as caught:
+        bench.compiler.compile(source)
+    return caught.value
+
+
+def test_error_at_its_own_line(bench, tmp_path):
+    """The message has the kernel's file and line, and so has the first line of the log."""
+    text = 'extern "C" __global__ void kernel(int *o) {\n\n  o[0] = undefined_name;\n}\n'
+    error = error_of(bench, bench.text(tmp_path, text, macros=(("BLOCK", "1"), ("WIDTH", "2"))))
+    assert f"{tmp_path}/own.cu:3: " in str(error)
+    assert "undefined_name" in str(error)
+    assert error.log.splitlines()[0].startswith(f"{tmp_path}/own.cu:3:")
+
+
+def test_error_in_an_included_file(bench, tmp_path):
+    """A file that had to be rewritten is named by its own path too."""
+    (tmp_path / "part.cuh").write_text("__device__ inline void f() {\n  extern __shared__ int s[];\n  s[0] = nope;\n}\n")
+    error = error_of(bench, bench.text(tmp_path, '#include "part.cuh"\n' + GOOD))
+    assert f"{tmp_path}/part.cuh:3: " in str(error)
+
+
+def test_errors_inside_the_device_are_told_at_the_call(bench, tmp_path):
+    """A shuffle of too large a type, or a removed one, points to the kernel."""
+    text = 'extern "C" __global__ void kernel(int *o) {\n  o[0] = __shfl_down(o[1], 1);\n}\n'
+    error = error_of(bench, bench.text(tmp_path, text))
+    assert "own.cu:2: use of deleted function" in str(error) or "own.cu:2: call to deleted function" in str(error)
+    text = 'extern "C" __global__ void kernel(float4 *o) {\n  o[0] = __shfl_down_sync(0xffffffffu, o[1], 1);\n}\n'
+    error = error_of(bench, bench.text(tmp_path, text))
+    assert "a warp shuffle takes types of up to 8 bytes" in str(error)
+    assert "own.cu:2:" in error.log
+
+
+def test_inline_ptx(bench, tmp_path):
+    """Inline PTX is refused at its line, with the reason; under #ifdef it does no harm."""
+    text = 'extern "C" __global__ void kernel(int *o) {\n  asm volatile("bar.sync 0;");\n}\n'
+    error = error_of(bench, bench.text(tmp_path, text))
+    assert "own.cu:2: " in str(error)
+    assert "inline PTX cannot run on the CPU device" in str(error)
+    assert "inline PTX cannot run on the CPU device" in error.log
+    skipped = '#ifndef __CUDA_SIMT_HOST__\n__device__ void f() { asm(""); }\n#endif\n' + GOOD
+    bench.compiler.compile(bench.text(tmp_path, skipped))
+
+
+def test_missing_function_and_constant(bench, tmp_path):
+    """A kernel that lacks what the experiment names."""
+    error = error_of(bench, bench.text(tmp_path, GOOD, "nonesuch"))
+    assert str(error) == (
+        f"{tmp_path}/own.cu: has no function 'nonesuch' "
+        '(an extern "C" __global__ function of that name is needed)'
+    )
+    error = error_of(bench, bench.text(tmp_path, GOOD, constants=("table",)))
+    assert str(error) == f"{tmp_path}/own.cu: has no __constant__ or __device__ variable 'table'"
+
+
+def test_function_that_cannot_be_launched(bench, tmp_path):
+    """A function that gives a value is no kernel."""
+    error = error_of(bench, bench.text(tmp_path, 'extern "C" int kernel(int *o) { return *o; }\n'))
+    assert "'kernel' cannot be launched" in str(error)
+
+
+def test_declared_but_nowhere_defined(bench, tmp_path):
+    """A function without a body is found when linking."""
+    text = '__device__ int elsewhere(int);\nextern "C" __global__ void kernel(int *o) { *o = elsewhere(1); }\n'
+    assert "'elsewhere(int)' is declared, but defined nowhere" in str(error_of(bench, bench.text(tmp_path, text)))
+
+
+def test_missing_macro(bench, tmp_path):
+    """A kernel's own #error is the message."""
+    text = "#ifndef BLOCK\n#error BLOCK must be defined\n#endif\n" + GOOD
+    assert "BLOCK must be defined" in str(error_of(bench, bench.text(tmp_path, text)))
+
+
+def test_warnings_are_kept(bench, tmp_path):
+    """A warning is in the log of the binary, also when it comes from the cache."""
+    text = '#warning "look at this"\n' + GOOD
+    first, second = (bench.compiler.compile(bench.text(tmp_path, text)) for _ in range(2))
+    assert "look at this" in first.log
+    assert (second.cached, second.log) == (True, first.log)
+
+
+def test_cache(bench, tmp_path):
+    """The same source is compiled once; another macro, text or included file makes another binary."""
+    (tmp_path / "outer.cuh").write_text('#include "inner.cuh"\n')
+    (tmp_path / "inner.cuh").write_text("#define INNER 1\n")
+    text = '#include "outer.cuh"\nextern "C" __global__ void kernel(int *o) { *o = INNER + BLOCK; }\n'
+
+    def build(block="1", extra=""):
+        return bench.compiler.compile(bench.text(tmp_path, text + extra, macros=(("BLOCK", block),)))
+
+    first, again = build(), build()
+    assert (first.cached, again.cached) == (False, True)
+    assert first.path == again.path
+    assert first.digest == again.digest
+    assert not build(block="2").cached
+    assert not build(extra="// more\n").cached
+    (tmp_path / "inner.cuh").write_text("#define INNER 2\n")
+    changed = build()
+    assert not changed.cached
+    assert changed.path != first.path
+
+
+def test_included_file_that_hides_another(bench, tmp_path):
+    """A file that appears earlier in the search order makes another binary."""
+    for folder, value in (("a", None), ("b", 2)):
+        (tmp_path / folder).mkdir()
+        if value:
+            (tmp_path / folder / "value.cuh").write_text(f"#define VALUE {value}\n")
+    text = '#include <value.cuh>\nextern "C" __global__ void kernel(int *o) { *o = VALUE; }\n'
+    source = bench.text(tmp_path, text, include_dirs=(tmp_path / "a", tmp_path / "b"))
+    bench.compiler.compile(source)
+    (tmp_path / "a" / "value.cuh").write_text("#define VALUE 1\n")
+    out = bench.place(np.zeros(1, np.int32))
+    bench.launch(bench.load(source), out, block=1)
+    assert out.read()[0] == 1
+
+
+def test_another_compiler_makes_another_binary(cache, bench, tmp_path):
+    """The compiler's path and its version are in the key."""
+    real = shutil.which("c++") or shutil.which("g++")
+    fake = tmp_path / "other-cxx"
+
+    def write(version):
+        fake.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo "{version}" && exit\nexec {real} "$@"\n')
+        fake.chmod(0o755)
+
+    source = bench.text(tmp_path, GOOD + "// compilers\n")
+    usual = bench.compiler.compile(source)
+    write("other 1.0")
+    other = CpuCompiler(cache, cxx=str(fake)).compile(source)
+    write("other 1.1, rather newer")
+    newer = CpuCompiler(cache, cxx=str(fake)).compile(source)
+    assert [usual.cached, other.cached, newer.cached] == [False] * 3
+    assert len({usual.path, other.path, newer.path}) == 3
+
+
+def test_no_compiler(monkeypatch, bench, tmp_path):
+    """One sentence says what to install."""
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    error = error_of(bench, bench.text(tmp_path, GOOD))
+    assert str(error) == "no C++ compiler found: install g++ (Debian: apt-get install g++) or set CXX"
+    monkeypatch.setenv("CXX", "nonesuch-c++")
+    assert "the C++ compiler 'nonesuch-c++' is not there" in str(error_of(bench, bench.text(tmp_path, GOOD)))
+
+
+def test_compiler_is_cheap_to_send_to_another_process(cache):
+    """It can be pickled."""
+    assert isinstance(pickle.loads(pickle.dumps(CpuCompiler(cache))), CpuCompiler)  # noqa: S301  # our own bytes
+
+
+def test_two_processes_at_once(tmp_path):
+    """Writers that start with an empty cache at the same moment both get a whole binary."""
+    (tmp_path / "own.cu").write_text(GOOD)
+    program = (
+        "import sys, pathlib, hashlib\n"
+        "from runner.device import Source\n"
+        "from runner.device.cpu import CpuCompiler\n"
+        "path = pathlib.Path(sys.argv[1])\n"
+        "made = CpuCompiler(path.parent / 'cache').compile(Source(path, path.read_text(), 'kernel'))\n"
+        "print(hashlib.sha256(made.path.read_bytes()).hexdigest() == made.digest)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "own.cu")]
+    environment = {**os.environ, "PYTHONPATH": str(KERNELS.parents[2])}
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(3)]
+    assert [process.communicate()[0].strip() for process in running] == ["True"] * 3
+    left = [path.name for path in (tmp_path / "cache").iterdir() if path.name.startswith(".")]
+    assert left == []
+
+
+def test_nothing_is_written_beside_the_sources(bench):
+    """Compiling and launching leave the kernels' folder as it was."""
+    before = sorted(KERNELS.iterdir())
+    out = bench.place(np.zeros(64, np.int32))
+    bench.launch(bench.load(bench.source("language.cu", "headerShared", macros=(("FRESH", "1"),))), out, block=64, shared=256)
+    assert sorted(KERNELS.iterdir()) == before
+
+
+def test_default_cache_follows_xdg(monkeypatch, tmp_path):
+    """Binaries go to the user's cache folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    (tmp_path / "own.cu").write_text(GOOD)
+    from runner.device import Source  # noqa: PLC0415
+
+    binary = CpuCompiler().compile(Source(tmp_path / "own.cu", GOOD, "kernel"))
+    assert binary.path.parent == tmp_path / "xdg" / "kernel-runner" / "cpu"
+
+
+@pytest.mark.nvcc
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
+@pytest.mark.parametrize("path", sorted(KERNELS.glob("*.cu")), ids=lambda path: path.name)
+def test_the_kernels_of_these_tests_are_cuda(path, tmp_path):
+    """NVIDIA's compiler accepts the same files: nothing here runs that a GPU would not."""
+    arch = "sm_80" if path.name == "reductions.cu" else "sm_75"  # __reduce_*_sync came with sm_80
+    command = ["nvcc", "-cubin", f"-arch={arch}", "-o", str(tmp_path / "out.cubin"), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("flags", [("-DSIMT_PORTABLE_SWITCH",), ("-O0",), ("-O3", "-march=native")], ids=" ".join)
+def test_other_ways_to_build(cache, bench, flags):
+    """The portable switch of stacks, no optimisation, and all of this machine's registers give the same results."""
+    compiler = CpuCompiler(cache, host_flags=flags)
+    for kernel, file, expected in (
+        ("splitSites", "conformance.cu", [(lane ^ 1) * 10 for lane in range(32)]),
+        ("barrierCounts", "conformance.cu", [86 * 10000 + 1010] * 256),
+        ("fine", "hazards.cu", [lane ^ 1 for lane in range(1024)]),
+    ):
+        source = bench.source(file, kernel)
+        program = bench.device.load(source, compiler.compile(source))
+        out = bench.place(np.zeros(len(expected), np.int32))
+        for _ in range(2):
+            bench.launch(program, out, block=len(expected), grid=20)
+        assert list(out.read()) == expected
+
+
+@pytest.mark.skipif(shutil.which("clang++") is None, reason="clang++ is not installed")
+def test_clang(cache, bench):
+    """The other usual compiler."""
+    source = bench.source("conformance.cu", "splitSites")
+    program = bench.device.load(source, CpuCompiler(cache, cxx="clang++").compile(source))
+    out = bench.place(np.zeros(32, np.int32))
+    bench.launch(program, out)
+    assert list(out.read()) == [(lane ^ 1) * 10 for lane in range(32)]
+
+
+def test_runtime_has_no_warnings(cache, tmp_path):
+    """The device's own C++ compiles without a warning."""
+    native = Path(sys.modules["runner.device.cpu"].__file__).parent / "native"
+    compiler = shutil.which("c++") or shutil.which("g++")
+    command = [compiler, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-o", tmp_path / "r.so"]
+    done = subprocess.run([*command, *sorted((native / "runtime").glob("*.cpp"))], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

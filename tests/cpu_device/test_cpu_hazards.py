@@ -1,0 +1,289 @@
+"""Each rule that a kernel can break is reported with its line, block and thread, and the device lives on."""
+
+import re
+
+import numpy as np
+import pytest
+
+from runner.device import Role
+from runner.errors import Hazard, LaunchTimeout
+
+FILE = "hazards.cu"
+FIRST_THREAD = r"block \(0,0,0\), thread \(0,0,0\) \[warp 0, lane 0\]"
+
+
+@pytest.fixture
+def provoke(slim, lines):
+    """Launch a kernel of hazards.cu, expect an error, and check that the next launch is right."""
+
+    def run(kernel, expected, *arguments, error=Hazard, **shape):
+        program = slim.load(slim.source(FILE, kernel))
+        numbers = {word: str(lines(FILE, word)) for word in re.findall(r"<([\w-]+)>", expected)}
+        for word, number in numbers.items():
+            expected = expected.replace(f"<{word}>", number)
+        with pytest.raises(error) as caught:
+            slim.launch(program, *arguments, **shape)
+        assert type(caught.value) is error
+        assert re.search(rf"^{expected}$", str(caught.value)), str(caught.value)
+        out = slim.place(np.zeros(128, np.int32))
+        slim.launch(slim.load(slim.source(FILE, "fine")), out, block=128)
+        assert list(out.read()) == [thread ^ 1 for thread in range(128)]
+        return str(caught.value)
+
+    return run
+
+
+@pytest.fixture
+def out(bench):
+    """An output of 64 integers, all 0."""
+    return bench.place(np.zeros(64, np.int32))
+
+
+def test_caller_outside_its_mask(provoke, out):
+    """A lane that calls a collective with a mask that does not name it."""
+    provoke(
+        "notInMask",
+        r"hazards\.cu:<notInMask>: lane 16 calls __shfl_sync with mask 0x0000ffff, which does not name it; "
+        r"block \(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]",
+        out,
+    )
+
+
+def test_lanes_that_never_arrive(provoke, out):
+    """A mask names lanes that wait at a barrier instead: deadlock, with both lines."""
+    provoke(
+        "neverArrives",
+        r"hazards\.cu:<neverArrives>: deadlock: lanes 0-15 of warp 0 wait in __shfl_down_sync\(mask=0xffffffff\), "
+        r"which also names lanes 16-31; these wait at __syncthreads on line <neverArrives-barrier>; block \(0,0,0\)",
+        out,
+        block=64,
+    )
+
+
+def test_undefined_reads_are_counted_and_poisoned(bench, lines, out):
+    """Reading a lane outside the mask is no error, since the usual reduction of a tail does it, but it is told."""
+    found = bench.launch(bench.load(bench.source(FILE, "readsOutside")), out)
+    assert found.undefined_reads == 8
+    assert found.first == (
+        f"hazards.cu:{lines(FILE, 'readsOutside')}: __shfl_down_sync: lane 8 reads lane 16, which is not named in the "
+        "mask: the value is undefined on a GPU; block (0,0,0), thread (8,0,0) [warp 0, lane 8]"
+    )
+    assert (out.read()[8:16].view(np.uint32) == 0xBADC0DE5).all()
+    assert list(out.read()[:8]) == list(range(8, 16))
+
+
+def test_reading_a_lane_that_has_returned(bench, lines, out):
+    """A named lane that has returned has no value either."""
+    found = bench.launch(bench.load(bench.source(FILE, "readsExited")), out)
+    assert found.undefined_reads == 20
+    where = f"hazards.cu:{lines(FILE, 'readsExited')}: __shfl_sync: lane 0 reads lane 25, which has exited"
+    assert found.first.startswith(where)
+
+
+def test_findings_start_anew(bench, out):
+    """A launch without undefined reads reports none, whatever the one before it had."""
+    bench.launch(bench.load(bench.source(FILE, "readsOutside")), out)
+    found = bench.launch(bench.load(bench.source(FILE, "fine")), out)
+    assert (found.undefined_reads, found.first, found.printed) == (0, "", "")
+
+
+def test_barriers_on_two_lines(provoke, out):
+    """Threads of a block at different barriers."""
+    provoke(
+        "divergesAtBarrier",
+        r"hazards\.cu:<divergesAtBarrier>: barrier divergence: this thread waits at __syncthreads on line "
+        r"<divergesAtBarrier> while other threads of the block wait at __syncthreads on line "
+        r"<divergesAtBarrier-first>; block \(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]",
+        out,
+    )
+
+
+def test_barriers_of_two_kinds(provoke, out):
+    """Threads of a block at barriers of different kinds."""
+    provoke("differentBarriers", r".*: barrier divergence: .* at __syncthreads on .* at __syncthreads_count on .*", out)
+
+
+def test_barriers_on_the_same_line_of_two_files(provoke, out):
+    """The file of a barrier counts, not only its line."""
+    provoke("otherFile", r"barrier_here\.cuh:2: barrier divergence: .* thread \(16,0,0\) \[warp 0, lane 16\]", out)
+
+
+def test_masks_that_differ(provoke, out):
+    """Lanes that name each other wait with different masks."""
+    provoke(
+        "masksDiffer",
+        r"hazards\.cu:<masksDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that mask, "
+        r"waits in __any_sync\(mask=0xffff5555\) on line <masksDiffer>: all lanes named in a mask must execute the same "
+        r"intrinsic with the same mask; block \(0,0,0\), thread \(31,0,0\) \[warp 0, lane 31\]",
+        out,
+    )
+
+
+def test_operations_that_differ(provoke, out):
+    """Lanes that name each other wait in different intrinsics."""
+    provoke(
+        "operationsDiffer",
+        r"hazards\.cu:<operationsDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that "
+        r"mask, waits in __all_sync\(mask=0xffffffff\) on line <operationsDiffer-other>: .*",
+        out,
+    )
+
+
+@pytest.mark.parametrize("width", [0, 3, 12, 33, 64, -1, -32])
+def test_width_that_is_no_power_of_two(provoke, out, width):
+    """Widths that the hardware does not have."""
+    provoke(
+        "badWidth",
+        rf"hazards\.cu:<badWidth>: __shfl_sync: width {width} is not a power of two from 1 to 32; {FIRST_THREAD}",
+        out,
+        np.int32(width),
+    )
+
+
+def test_write_beyond_the_end(provoke, bench):
+    """One element too many faults at its line, if the array's end is aligned."""
+    out = bench.place(np.zeros(1000, np.int32), name="sums")
+    provoke(
+        "writesBeyond",
+        r"hazards\.cu:<writesBeyond>: out-of-bounds write of 'sums': element 1000 of 1000; "
+        r"block \(31,0,0\), thread \(8,0,0\) \[warp 0, lane 8\]",
+        out,
+        np.int32(1000),
+        grid=40,
+    )
+
+
+def test_write_into_the_gap_behind_the_end(provoke, bench):
+    """A write into the at most 15 bytes that alignment leaves is found after the launch, without a line."""
+    out = bench.place(np.zeros(1001, np.int32), name="sums")
+    expected = r"out-of-bounds write of 'sums': element 1001 of 1001 \(found after the launch, .*\)"
+    provoke("writesBeyond", expected, out, np.int32(1001), grid=40)
+
+
+def test_write_before_the_beginning(provoke, out):
+    """An index far below zero faults; one just below is found after the launch."""
+    provoke("writesBefore", r"hazards\.cu:<writesBefore>: out-of-bounds write of 'o': element -\d+ of 64; .*", out)
+    provoke("writesJustBefore", r"out-of-bounds write of 'o': element -1 of 64 \(found after the launch.*", out)
+
+
+@pytest.mark.parametrize("beyond", [1000, 50_000_000])
+def test_read_beyond_the_end(provoke, bench, out, beyond):
+    """Reads are caught up to 256 MiB beyond the end."""
+    given = bench.place(np.zeros(1000, np.int32), Role.IN, "given")
+    expected = rf"hazards\.cu:<readsBeyond>: out-of-bounds read of 'given': element {beyond} of 1000; {FIRST_THREAD}"
+    provoke("readsBeyond", expected, given, out, np.int32(beyond))
+
+
+def test_atomic_beyond_the_end(provoke, out):
+    """The line is the kernel's, not that of the device's own atomicAdd."""
+    provoke("addsBeyond", r"hazards\.cu:<addsBeyond>: out-of-bounds \w+ of 'o': element 5000 of 64; .*", out)
+
+
+def test_write_to_an_input(provoke, bench, out):
+    """Inputs are read-only, whatever the kernel casts."""
+    given = bench.place(np.ones(64, np.int32), Role.IN, "given")
+    expected = rf"hazards\.cu:<writesInput>: write to read-only input 'given', element 3; {FIRST_THREAD}"
+    provoke("writesInput", expected, given, out)
+    assert (given.read() == 1).all()
+
+
+def test_write_through_a_wild_pointer(provoke, out):
+    """An address in no array is told as it is."""
+    expected = rf"hazards\.cu:<writesNowhere>: memory fault: write at 0x40, in no array of the kernel; {FIRST_THREAD}"
+    provoke("writesNowhere", expected, out)
+
+
+def test_misaligned_vector(provoke, bench):
+    """A vector access at an address that is no multiple of its size."""
+    out = bench.place(np.zeros(1024, np.float32))
+    provoke("misaligned", rf"hazards\.cu:<misaligned>: misaligned access to a vector type.*; {FIRST_THREAD}", out)
+
+
+def test_endless_loop(provoke, out):
+    """The time limit names the thread that does not end."""
+    provoke(
+        "neverEnds",
+        r"hazards\.cu:<neverEnds>: still running after the time limit of 0\.3 s; "
+        r"block \(1,0,0\), thread \(5,0,0\) \[warp 0, lane 5\]",
+        out,
+        grid=4,
+        error=LaunchTimeout,
+    )
+
+
+def test_waiting_for_a_thread_of_the_same_block(provoke, out):
+    """A spin-wait inside a block cannot end here, since threads take turns; it ends with the time limit."""
+    expected = rf"hazards\.cu:<waitsInBlock>: still running after .*; {FIRST_THREAD}"
+    provoke("waitsInBlock", expected, out, block=64, error=LaunchTimeout)
+
+
+def test_endless_barriers(provoke, out):
+    """A kernel that is always in the scheduler can be stopped, at the line of its barrier."""
+    expected = r"hazards\.cu:<barriersForEver>: still running after the time limit of 0\.3 s; .*"
+    provoke("barriersForEver", expected, out, block=256, error=LaunchTimeout)
+
+
+def test_a_failure_ends_blocks_on_other_threads(slim, bench, lines, out):
+    """An error in one block does not wait for the time limit of another."""
+    program = bench.load(bench.source(FILE, "oneFailsOneSpins"))
+    with pytest.raises(Hazard, match=rf"hazards\.cu:{lines(FILE, 'oneFailsOneSpins')}: __trap\(\) was called"):
+        bench.launch(program, out, grid=2, time_limit=1000)
+
+
+def test_too_large_local_variables(provoke, out):
+    """A frame larger than a stack."""
+    provoke("tooDeep", rf"hazards\.cu:\d+: local variables need more than 64 KiB of stack; {FIRST_THREAD}", out)
+
+
+def test_endless_recursion(provoke, out):
+    """Too many frames."""
+    provoke("recurses", rf"hazards\.cu:\d+: local variables need more than 64 KiB of stack; {FIRST_THREAD}", out)
+
+
+def test_division_by_zero(provoke, out):
+    """An integer division by zero, which a GPU does not notice."""
+    provoke(
+        "dividesByZero",
+        r"hazards\.cu:<dividesByZero>: integer division by zero .*; block \(0,0,0\), thread \(7,0,0\) \[warp 0, lane 7\]",
+        out,
+        np.int32(7),
+    )
+
+
+def test_assertion(provoke, out):
+    """A failed assert tells its expression."""
+    provoke(
+        "asserts",
+        r"hazards\.cu:<asserts>: assertion `\(int\)threadIdx\.x < n` failed; .*thread \(20,0,0\) .*",
+        out,
+        np.int32(20),
+    )
+
+
+def test_assertion_shows_the_source_as_written(provoke, out):
+    """The expression in the message is the kernel's, not what macros made of it."""
+    message = provoke("asserts", r".*assertion.*", out, np.int32(20))
+    assert "simt" not in message
+
+
+def test_trap(provoke, out):
+    """__trap() ends the launch."""
+    provoke("traps", r"hazards\.cu:<traps>: __trap\(\) was called; .*thread \(9,0,0\) \[warp 0, lane 9\]", out)
+
+
+def test_thread_of_a_later_warp_and_dimension(bench, tmp_path):
+    """Messages have all three coordinates, and the lane that they make."""
+    text = 'extern "C" __global__ void kernel() {\n  if (threadIdx.y == 3 && blockIdx.z == 1) __trap();\n}\n'
+    program = bench.load(bench.text(tmp_path, text))
+    expected = r"own\.cu:2: __trap\(\) was called; block \(0,0,1\), thread \(0,3,0\) \[warp 1, lane 28\]"
+    with pytest.raises(Hazard, match=expected):
+        bench.launch(program, grid=(1, 1, 2), block=(20, 5, 1))
+
+
+def test_stopping_again_and_again(slim, out):
+    """A late interruption of one launch does not stop the next."""
+    fails, fine = (slim.load(slim.source(FILE, name)) for name in ("traps", "fine"))
+    for _ in range(100):
+        with pytest.raises(Hazard):
+            slim.launch(fails, out, grid=50)
+        slim.launch(fine, out, block=64)

@@ -1,0 +1,88 @@
+import pytest
+from conftest import case_of, shipped
+
+from runner.case import MAX_GRID
+
+SHFL = shipped("reduceShfl")
+UNROLL = shipped("reduceShflUnroll")
+
+
+def test_two_ways_of_writing_are_one_case():
+    """`size=1Mi block=2**8` and `size=2**20 block=256` have one identity."""
+    assert case_of(SHFL, size="1Mi", block="2**8").id == case_of(SHFL, size="2**20", block=256).id
+
+
+def test_a_default_is_the_same_case_as_its_value():
+    """Naming a kernel's default changes nothing."""
+    assert case_of(SHFL).id == case_of(SHFL, width=32, mask="0xffffffff", dtype="int").id
+
+
+@pytest.mark.parametrize("change", [{"block": 128}, {"size": 7}, {"width": 8}, {"mask": 0xFF}, {"dtype": "float32"}])
+def test_another_value_is_another_case(change):
+    """Every parameter that the kernel reads is part of the identity."""
+    assert case_of(SHFL, **change).id != case_of(SHFL).id
+
+
+def test_the_seed_is_part_of_the_identity():
+    """Other inputs are another case."""
+    assert case_of(SHFL, seed=1).id != case_of(SHFL).id
+
+
+def test_what_the_kernel_does_not_read_is_ignored():
+    """`kernel=a,b unroll=8` works where only b reads unroll."""
+    assert case_of(SHFL, unroll=8).id == case_of(SHFL).id
+
+
+def test_the_identity_is_stable():
+    """The hash is a contract: results of last year join with those of today."""
+    assert case_of(SHFL).id == "04ca93178d7e"
+
+
+@pytest.mark.parametrize(
+    ("requested", "reason"),
+    [
+        ({"block": 100}, "whole warps"), ({"block": 2048}, "1 to 1024"), ({"block": 0}, "1 to 1024"),
+        ({"width": 12}, "1, 2, 4, 8, 16 or 32"), ({"width": 64}, "1, 2, 4, 8, 16 or 32"), ({"width": 0}, "1, 2, 4"),
+        ({"width": -4}, "1, 2, 4"), ({"mask": 0}, "no lane"), ({"mask": 0x00FF00FF, "width": 16}, "whole segments"),
+        ({"mask": 1}, "whole segments"), ({"size": 0}, "nothing to do"), ({"dtype": "uint64"}, "none of the values"),
+        ({"size": "2**40", "block": 32}, "blocks in x"),
+    ],
+)  # fmt: skip
+def test_what_cuda_leaves_undefined_is_excluded_with_its_reason(requested, reason):
+    """A readable combination that cannot be run is a case with a reason, not an error."""
+    assert reason in case_of(SHFL, **requested).excluded
+
+
+def test_a_reason_names_the_offending_values():
+    """The reason has the condition and the values for which it does not hold."""
+    assert "(block % 32 == 0 does not hold for block=100)" in case_of(SHFL, block=100).excluded
+
+
+@pytest.mark.parametrize(("mask", "width"), [(0x00FF00FF, 8), (0xFF, 8), (1, 1), (0xFFFF0000, 16), (0x55555555, 1)])
+def test_masks_of_whole_segments_are_cases(mask, width):
+    """A butterfly may leave whole segments out."""
+    assert not case_of(SHFL, mask=mask, width=width).excluded
+
+
+@pytest.mark.parametrize(("size", "grid"), [(1, 1), (1024, 1), (1025, 2), (2**20, 1024)])
+def test_the_grid_covers_all_elements(size, grid):
+    """The last block may be partly empty, no block is wholly empty."""
+    assert case_of(UNROLL, size=size, block=256, unroll=4).grid == (grid, 1, 1)
+
+
+def test_macros_are_what_the_source_needs():
+    """Dtypes are told by their C++ names, masks as unsigned hexadecimal numbers."""
+    macros = dict(case_of(UNROLL, dtype="int64", mask=0xFF, width=8).source().macros)
+    assert macros == {"BLOCK": "256", "UNROLL": "4", "WIDTH": "8", "MASK": "0x000000ffu", "SCALAR": "long long"}
+
+
+def test_bytes_are_the_least_that_a_sum_must_move():
+    """All reductions of a family are held against the same bytes."""
+    case = case_of(SHFL, size=1000, dtype="float64")
+    assert (case.count("bytes_read"), case.count("bytes_written")) == (8000, 8)
+
+
+def test_the_largest_grid_is_cudas():
+    """2**31 - 1 blocks are allowed, one more is not."""
+    assert not case_of(shipped("reduceSmem"), block=1, size=MAX_GRID[0]).excluded
+    assert case_of(shipped("reduceSmem"), block=1, size=MAX_GRID[0] + 1).excluded

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+from runner.array_expression import ArrayExpression
+from runner.check import check
+from runner.errors import Mistake
+from runner.reference import ExpectedArray, block_sums, expect
+
+
+def test_integers_are_compared_exactly():
+    """One element that is off by one is found and told with its index and both values."""
+    right = np.arange(100, dtype=np.int32)
+    got = right.copy()
+    got[42] += 1
+    verdict = check({"out": got}, {"out": ExpectedArray(right)}, None)
+    assert verdict.mismatches == 1
+    assert "out[42] is 43, expected 42" in verdict.reason
+
+
+def test_the_first_five_mismatches_are_told():
+    """Of many mismatches the first five are told, and how many more there are."""
+    verdict = check({"out": np.zeros(100, np.int32)}, {"out": ExpectedArray(np.ones(100, np.int32))}, None)
+    assert verdict.mismatches == 100
+    assert "out[4]" in verdict.reason
+    assert "out[5]" not in verdict.reason
+    assert "and 95 more" in verdict.reason
+
+
+def test_undefined_elements_are_not_compared():
+    """What the reference calls undefined may hold anything."""
+    expected = ExpectedArray(np.zeros(4, np.int32), defined=np.array([True, True, False, True]))
+    assert check({"out": np.array([0, 0, 7, 0], np.int32)}, {"out": expected}, None).ok
+
+
+def test_floats_may_differ_by_their_bound_and_no_more():
+    """A sum may be off by depth times eps of the sum of magnitudes, even where the sum itself is near zero."""
+    values, magnitude = np.array([1e-9]), np.array([1000.0])
+    expected = {"out": ExpectedArray(values, magnitude, depth=10)}
+    bound = 10 * np.finfo(np.float32).eps * 1000.0
+    assert check({"out": np.array([0.99 * bound], np.float32)}, expected, None).ok
+    assert not check({"out": np.array([1.01 * bound], np.float32)}, expected, None).ok
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_no_bound_lets_nan_or_infinity_pass(wrong):
+    """NaN and infinity differ from every number."""
+    assert not check({"out": np.array([wrong], np.float32)}, {"out": ExpectedArray(np.ones(1))}, 1000).ok
+
+
+def test_an_integer_reference_wraps_like_the_kernel():
+    """A wider integer reference is compared modulo 2**32."""
+    assert check({"out": np.array([-1], np.int32)}, {"out": ExpectedArray(np.array([2**32 - 1]))}, None).ok
+
+
+def test_shapes_that_do_not_fit_are_a_mistake_of_the_reference():
+    """A reference of another shape is told as such."""
+    with pytest.raises(Mistake, match="shape"):
+        check({"out": np.zeros(3, np.int32)}, {"out": ExpectedArray(np.zeros(4, np.int32))}, None)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("size", [1, 31, 32, 255, 256, 257, 5000])
+@pytest.mark.parametrize("mask", [0xFFFFFFFF, 0x00FF00FF])
+def test_block_sums_are_those_of_a_plain_loop(dtype, size, mask):
+    """The fast reference agrees with Python's own integers, element by element, masked lanes left out."""
+    x = np.random.default_rng(size).integers(-100, 100, size).astype(dtype)
+    expected = block_sums({"in": x}, {"block": 64, "unroll": 2, "mask": mask}, (-(-size // 128), 1, 1))
+    plain = [0] * (-(-size // 128))
+    for i, v in enumerate(x.tolist()):
+        if mask >> (i % 32) & 1:
+            plain[i // 128] += int(v)
+    bits = 8 * x.dtype.itemsize
+    wrap = (lambda v: v) if x.dtype.kind == "f" else (lambda v: np.array(v % 2**bits, f"u{bits // 8}").astype(dtype))
+    assert [wrap(v) for v in plain] == expected.outputs["out"].values.tolist()
+
+
+def test_an_expression_is_a_reference():
+    """`a * x + y` gives values, and magnitudes that bound the rounding error."""
+    inputs = {"x": np.array([1.0, -2.0], np.float32), "y": np.array([-3.0, 6.0], np.float32)}
+    reference = (("out", ArrayExpression("3 * x + y", "here")),)
+    got = expect(reference, None, inputs, {}, (1, 1, 1)).outputs["out"]
+    assert got.values.tolist() == [0.0, 0.0]
+    assert got.magnitude.tolist() == [6.0, 12.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("transpose(m)", [[0, 3], [1, 4], [2, 5]]), ("roll(v, 1)", [2, 0, 1]), ("v[1:]", [1, 2]), ("sum(v)", 3),
+        ("where(v > 1, v, -v)", [0, -1, 2]), ("cumsum(v)", [0, 1, 3]), ("reshape(m, 6)[4]", 4), ("pad(v, 1)", [0, 0, 1, 2, 0]),
+        ("abs(-v) + sqrt(4)", [2, 3, 4]), ("maximum(v, n)", [1, 1, 2]), ("m[1, 0:2]", [3, 4]), ("v / 2", [0, 0.5, 1]),
+    ],
+)  # fmt: skip
+def test_array_expressions_are_numpy(text, value):
+    """Every documented function does what NumPy's does."""
+    names = {"v": np.arange(3), "m": np.arange(6).reshape(2, 3), "n": 1}
+    assert np.asarray(ArrayExpression(text, "here")(names).value).tolist() == value
+
+
+@pytest.mark.parametrize(
+    "text", ["x.tofile('y')", "open('x')", "x[open]", "lambda: 1", "__import__('os')", "x if y else z"]
+)
+def test_nothing_else_is_an_array_expression(text):
+    """Attributes, other calls and other syntax are refused when the YAML is read."""
+    with pytest.raises(Mistake):
+        ArrayExpression(text, "here")({"x": np.arange(3)})

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from runner.dtypes import DTYPES
+from runner.fill import FILLS, fill, glibc_rand
+
+
+def test_rand_is_that_of_the_gnu_library():
+    """The numbers are those that an unseeded `rand()` prints (these were printed by a C program, glibc 2.36)."""
+    numbers = glibc_rand(1_000_001)
+    assert list(numbers[:5]) == [1804289383, 846930886, 1681692777, 1714636915, 1957747793]
+    assert numbers[1_000_000] == 771126689
+
+
+def test_a_longer_sequence_begins_with_a_shorter_one():
+    """Doubling changes nothing of what was known."""
+    assert (glibc_rand(70_000)[:333] == glibc_rand(333)).all()
+
+
+def test_the_seeds_sum_comes_out():
+    """2**24 elements of `rand() & 0xff` sum up to the 2139353471 of seed 000's listing."""
+    values = fill("seed_rand", (2**24,), DTYPES["int32"], 0, "in")
+    assert values.sum(dtype=np.int64) == 2139353471
+
+
+@pytest.mark.parametrize("name", FILLS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_fill_follows_from_what_it_is_given(name, dtype):
+    """The same name, shape, dtype, seed and label give the same bytes, in the asked-for shape."""
+    first, second = (fill(name, (3, 5), DTYPES[dtype], 7, "in") for _ in range(2))
+    assert first.dtype == dtype
+    assert first.shape == (3, 5)
+    assert first.tobytes() == second.tobytes()
+
+
+def test_random_differs_by_seed_and_by_array():
+    """Another seed, or another array of the same kernel, gets other numbers."""
+    a, b, c = (fill("random", (64,), DTYPES["int64"], s, n) for s, n in ((0, "a"), (1, "a"), (0, "b")))
+    assert (a != b).any()
+    assert (a != c).any()
+
+
+def test_random_integers_reach_over_their_whole_range():
+    """Sums of random integers overflow, so that wrapping is tested, too."""
+    values = fill("random", (10_000,), DTYPES["int32"], 0, "in")
+    assert values.min() < -(2**30)
+    assert values.max() > 2**30

@@ -1,0 +1,118 @@
+"""The shipped kernels on the real devices: always the CPU device, the GPU with `-m gpu`."""
+
+import random
+import subprocess
+
+import pytest
+from conftest import KERNELS, case_of, shipped
+
+REDUCTIONS = [n for n in KERNELS if n.startswith("reduce")]
+SIZES = [1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 511, 513, 1000, 1023, 1024, 1025, 4097, 65537]
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_every_size_is_summed_right(name, bench):
+    """Whether or not the last block is full, every partial sum is right."""
+    for outcome in bench.run_all([case_of(shipped(name), size=n, block=128, fill="random") for n in SIZES]):
+        assert (outcome.status, outcome.reason) == ("ok", "")
+        assert outcome.value == outcome.reference
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_every_dtype_is_summed_right(name, dtype, bench):
+    """Integers wrap and are exact; floats lie within their bound."""
+    outcome = bench.run(case_of(shipped(name), size=10_000, dtype=dtype, fill="random"))
+    assert (outcome.status, outcome.reason) == ("ok", "")
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 48, 100, 1000, 1024])
+@pytest.mark.parametrize("name", ["reduceGmem", "reduceSmem", "reduceGmemUnroll", "reduceSmemUnroll"])
+def test_a_block_need_not_be_a_power_of_two(name, block, bench):
+    """Folding takes care of odd numbers of elements."""
+    outcome = bench.run(case_of(shipped(name), size=3001, block=block, fill="random"))
+    assert (outcome.status, outcome.reason) == ("ok", "")
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16, 32])
+@pytest.mark.parametrize("block", [32, 96, 1024])
+@pytest.mark.parametrize("name", ["reduceShfl", "reduceShflUnroll"])
+def test_every_width_is_summed_right(name, block, width, bench):
+    """The width changes the way, never the sum; up to 1024 partial sums are added by the first warp."""
+    outcome = bench.run(case_of(shipped(name), size=5000, block=block, width=width, fill="random"))
+    assert (outcome.status, outcome.reason) == ("ok", "")
+
+
+@pytest.mark.parametrize(
+    ("mask", "width"), [(0x0000FFFF, 16), (0x00FF00FF, 8), (0xF0F0F0F0, 4), (0x80000001, 1), (0xCC, 2)]
+)
+@pytest.mark.parametrize("name", ["reduceShfl", "reduceShflUnroll"])
+def test_lanes_outside_the_mask_are_not_in_the_sum(name, mask, width, bench):
+    """With all elements 1, the sum counts the lanes that take part."""
+    outcome = bench.run(case_of(shipped(name), size=32 * 100, mask=mask, width=width, fill="ones"))
+    assert outcome.status == "ok"
+    assert outcome.value == 100 * mask.bit_count()
+
+
+def drawn(count):
+    """Combinations over everything that the reductions read, sensible or not."""
+    draw = random.Random(20)
+    for _ in range(count):
+        whole = draw.random() < 0.7
+        yield case_of(
+            shipped(draw.choice(REDUCTIONS)),
+            block=draw.choice([1, 16, 32, 64, 96, 100, 128, 256, 500, 512, 1024, 1025, 2048]),
+            size=draw.choice([0, 1, draw.randrange(1, 100), draw.randrange(1, 10**5), 2 ** draw.randrange(20)]),
+            width=draw.choice([1, 2, 4, 8, 16, 32, 3, 64, 0]),
+            mask=0xFFFFFFFF if whole else draw.choice([0, 0xFF, 0x00FF00FF, 0xFFFF0000, draw.getrandbits(32)]),
+            unroll=draw.choice([1, 2, 3, 4, 8, 16, 0, 65]),
+            dtype=draw.choice(["int32", "uint32", "int64", "float32", "float64", "uint64"]),
+            fill=draw.choice(["random", "seed_rand", "index", "ones", "zeros"]),
+            seed=draw.randrange(100),
+        )
+
+
+def test_200_drawn_combinations_are_right_or_skipped(bench):
+    """Whatever is asked for, the sum is right or the row says why there is none; nothing crashes."""
+    cases = list(drawn(200))
+    outcomes = bench.run_all(cases)
+    for case, outcome in zip(cases, outcomes, strict=True):
+        assert outcome.status in ("ok", "skipped"), f"{case.label}: {outcome.status} {outcome.reason}"
+        assert outcome.status == "ok" or outcome.reason
+    assert sum(o.status == "ok" for o in outcomes) >= 60
+    assert sum(o.status == "skipped" for o in outcomes) >= 60
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("arch", [75, 90, 100])
+@pytest.mark.parametrize("name", KERNELS)
+def test_nvcc_compiles_every_kernel(name, arch, tmp_path):
+    """Every kernel compiles without a warning for every architecture that its YAML allows."""
+    kernel = shipped(name)
+    if arch < kernel.min_arch:
+        pytest.skip(f"{name} needs sm_{kernel.min_arch}")
+    source = case_of(kernel).source()
+    path = tmp_path / f"{name}.cu"
+    path.write_text(f'{source.defines()}#line 1 "{name}.cu"\n{source.text}')
+    command = [
+        "nvcc",
+        "-cubin",
+        f"-arch=sm_{arch}",
+        "-Werror",
+        "all-warnings",
+        "-o",
+        str(tmp_path / "out.cubin"),
+        str(path),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_missing_macro_is_an_error(name, tmp_path):
+    """A source has no defaults: without its macros it does not compile, and says which it needs."""
+    command = ["nvcc", "-cubin", "-arch=sm_75", "-o", str(tmp_path / "out.cubin"), str(shipped(name).source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "this kernel needs the macros BLOCK" in done.stderr
