@@ -59,7 +59,9 @@ class Measurement:
 
 MEASUREMENTS = (
     Measurement("shuffle", "manyShuffles", FEW_BLOCKS, 0, ("out", REPEATS), FEW_BLOCKS * BLOCK * REPEATS, "ns a lane"),
-    Measurement("barrier", "manyBarriers", FEW_BLOCKS, 0, ("out", REPEATS), FEW_BLOCKS * BLOCK * REPEATS, "ns a thread"),
+    Measurement(
+        "barrier", "manyBarriers", FEW_BLOCKS, 0, ("out", REPEATS), FEW_BLOCKS * BLOCK * REPEATS, "ns a thread"
+    ),
     Measurement(
         "plain thread", "plainThreads", SIZE // BLOCK, 0, ("left", "right", "floats", SIZE), SIZE, "ns a thread"
     ),
@@ -211,7 +213,10 @@ def main() -> None:
         serve(options.serve)
         return
     sides = [Side(HERE.parent)] + ([Side(options.other.resolve())] if options.other else [])
-    print(f"{'one OS thread, block 256':<36}{'':<14}{'this':>10}" + (f"{'other':>10}{'ratio':>8}" if options.other else ""))
+    print(
+        f"{'one OS thread, block 256':<36}{'':<14}{'this':>10}"
+        + (f"{'other':>10}{'ratio':>8}" if options.other else "")
+    )
     for title, unit, medians in compare(sides, options.rounds):
         line = f"{title:<36}{unit:<14}" + "".join(f"{median:>10.2f}" for median in medians)
         print(line + (f"{medians[1] / medians[0]:>8.2f}" if len(medians) > 1 else ""))

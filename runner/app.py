@@ -60,6 +60,10 @@ def run(arguments: Sequence[str]) -> RunFolder | None:
         if shown:
             raise
         raise Mistake(complaints.sentence(e, config.known_keys())) from None
+    except ValueError as e:
+        if shown or _folder:  # once the folder is there, the command line was understood, and the fault is ours
+            raise
+        raise Mistake(f"the command line cannot be read: {e}") from None
     finally:
         if not shown:
             del os.environ["HYDRA_FULL_ERROR"]

@@ -8,6 +8,7 @@ Stability of Numerical Algorithms, section 3.1), however small the value itself 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -75,9 +76,21 @@ class ArrayExpression:
 
     def _parsed(self) -> ast.Expression:
         try:
-            return ast.parse(self.text.strip(), mode="eval")
+            return _Restored().visit(ast.parse(_IN.sub(_SAFE, self.text.strip()), mode="eval"))  # type: ignore[no-any-return]
         except (SyntaxError, ValueError):
             raise Mistake(f"{self.where}: '{self.text}' is no expression") from None
+
+
+# Kernels like to call an array `in`, which is a keyword to Python's parser and nothing but a name here.
+_IN = re.compile(r"\bin\b")
+_SAFE = "_the_array_in"
+
+
+class _Restored(ast.NodeTransformer):
+    """Gives the array `in` its name back."""
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name("in", node.ctx) if node.id == _SAFE else node
 
 
 _ALLOWED = (

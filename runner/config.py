@@ -199,7 +199,10 @@ class _Content:
 def _read(name: str, path: Path, content: _Content) -> declaration.Kernel:
     kernel = declaration.read(name, content.raw, path)
     if isinstance(kernel.reference, str):
-        find(kernel.reference, path.parent)  # a reference that is not there is a mistake, told before anything runs
+        try:  # a reference that is not there is a mistake, told before anything runs
+            find(kernel.reference, path.parent)
+        except Mistake as e:
+            raise Mistake(f"{path.name}: {e}") from None
     return kernel
 
 

@@ -94,7 +94,7 @@ class Bench:
 
 
 @pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def bench(request, own_cache):  # noqa: ARG001  (the cache must be the session's own)
+def bench(request, own_cache):
     """Both devices, one after the other; the GPU where there is one."""
     config = DeviceConfig(kind=request.param, threads=2)
     device = open_device(config)

@@ -16,6 +16,9 @@ from runner.report.text import EMULATED, count, listed, one_line, size_of, value
 
 MOST_PANELS = 6
 
+APART = ("kernel", "size", "dtype", "seed", "device")
+"""Parameters that are never averaged away, nor an axis of their own."""
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -87,14 +90,14 @@ def _of_group(group: pd.DataFrame, suffix: str, about: str) -> list[Plot]:
     if last["kernel"].nunique() > 1 and not several:
         plots.append(_bars(last, suffix, about))
     faceted = _facets(group)[0] if several else []
-    by = [n for n in _told_apart(last) if n not in ("kernel", "size", "dtype", "seed", "device", *faceted)]
+    by = [n for n in _told_apart(last) if n not in (*APART, *faceted)]
     return plots + [_lines(last, x, "gbps" if bandwidth else "median_us", suffix, about) for x in by]
 
 
 def _lines(group: pd.DataFrame, x: str, y: str, suffix: str, about: str) -> Plot:
-    facets, rest = _facets(group) if x == "size" else ([], [n for n in _told_apart(group) if n not in (x, "dtype")])
-    rest = [name for name in rest if name not in ("kernel", "size", "dtype", "seed", "device", x)]
-    group = group[[value_of(x, row) != "" for row in records(group)]].set_axis(group.index[: len(group)], axis=0) if False else group
+    facets, rest = _facets(group) if x == "size" else ([], [n for n in _told_apart(group) if n not in (*APART, x)])
+    attrs, group = group.attrs, group[[value_of(x, row) != "" for row in records(group)]]
+    group.attrs = attrs
     panels = tuple(
         Panel(title, _best(rows, ["kernel", "finish", "size", "rows", "cols", x]))
         for title, rows in _split(group, facets)
@@ -106,7 +109,7 @@ def _lines(group: pd.DataFrame, x: str, y: str, suffix: str, about: str) -> Plot
 
 
 def _bars(group: pd.DataFrame, suffix: str, about: str) -> Plot:
-    rest = [n for n in _told_apart(group) if n not in ("kernel", "size", "dtype", "seed", "device")]
+    rest = [n for n in _told_apart(group) if n not in APART]
     panels = tuple(
         Panel(title, sorted(_best(rows, ["kernel", "finish"]), key=lambda row: row["median_us"]))
         for title, rows in _split(group, [])
@@ -131,7 +134,7 @@ def _facets(group: pd.DataFrame) -> tuple[list[str], list[str]]:
     """The parameters that get panels, as long as those are few, and the rest, of which each point takes the fastest."""
     panels, facets, rest = max(1, group["dtype"].nunique()), [], []
     for name in _told_apart(group):
-        if name in ("kernel", "size", "dtype", "seed", "device"):
+        if name in APART:
             continue
         values = len({value_of(name, row) for row in records(group)} - {""})
         if name != "block" and panels * values <= MOST_PANELS:

@@ -111,7 +111,7 @@ def _integers() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 
 def _floats() -> np.ndarray[Any, Any]:
-    special = [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 1e9, 3e9, -3e9, 5e9, 1e19, -1e19, 2e19, np.inf, -np.inf, 1e-40]
+    special = [0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 1e9, 3e9, -3e9, 5e9, 1e19, -1e19, 2e19, np.inf, -np.inf, 1e-40]
     drawn = np.random.default_rng(8).normal(0, 1000, 64 - len(special))
     return np.concatenate([special, drawn]).astype(np.float32)
 
@@ -141,6 +141,5 @@ def launches() -> Iterator[ConformanceLaunch]:
     yield ConformanceLaunch("conversions", (2, 1, 1), warp, (_floats(), Out("int64", 12 * 64)))
     numbers = np.random.default_rng(9).integers(-50, 50, 5000).astype(np.int32)
     totals = (Out("int32", 16), Out("uint32", 32), Out("uint64", 1), Out("float32", 1), Out("float64", 1))
-    deterministic = ConformanceLaunch("atomicTotals", (20, 1, 1), (256, 1, 1), (numbers, *totals, np.int32(5000)))
-    yield deterministic
+    yield ConformanceLaunch("atomicTotals", (20, 1, 1), (256, 1, 1), (numbers, *totals, np.int32(5000)))
     yield ConformanceLaunch("dimensions", (2, 3, 2), (5, 3, 4), (Out("uint32", 12 * 60),))

@@ -56,8 +56,7 @@ def run(driver: Any, module: Any, launch: ConformanceLaunch) -> dict[str, np.nda
 
 def main() -> None:
     """Record all launches."""
-    import pycuda.compiler as compiler  # noqa: PLC0415  # only where there is a GPU
-    import pycuda.driver as driver  # noqa: PLC0415
+    from pycuda import compiler, driver  # noqa: PLC0415  # only where there is a GPU
 
     target = Path(sys.argv[1])
     driver.init()

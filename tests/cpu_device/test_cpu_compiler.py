@@ -35,7 +35,9 @@ def test_error_at_its_own_line(bench, tmp_path):
 
 def test_error_in_an_included_file(bench, tmp_path):
     """A file that had to be rewritten is named by its own path too."""
-    (tmp_path / "part.cuh").write_text("__device__ inline void f() {\n  extern __shared__ int s[];\n  s[0] = nope;\n}\n")
+    (tmp_path / "part.cuh").write_text(
+        "__device__ inline void f() {\n  extern __shared__ int s[];\n  s[0] = nope;\n}\n"
+    )
     error = error_of(bench, bench.text(tmp_path, '#include "part.cuh"\n' + GOOD))
     assert f"{tmp_path}/part.cuh:3: " in str(error)
 
@@ -66,8 +68,7 @@ def test_missing_function_and_constant(bench, tmp_path):
     """A kernel that lacks what the experiment names."""
     error = error_of(bench, bench.text(tmp_path, GOOD, "nonesuch"))
     assert str(error) == (
-        f"{tmp_path}/own.cu: has no function 'nonesuch' "
-        '(an extern "C" __global__ function of that name is needed)'
+        f"{tmp_path}/own.cu: has no function 'nonesuch' (an extern \"C\" __global__ function of that name is needed)"
     )
     error = error_of(bench, bench.text(tmp_path, GOOD, constants=("table",)))
     assert str(error) == f"{tmp_path}/own.cu: has no __constant__ or __device__ variable 'table'"
@@ -192,7 +193,9 @@ def test_nothing_is_written_beside_the_sources(bench):
     """Compiling and launching leave the kernels' folder as it was."""
     before = sorted(KERNELS.iterdir())
     out = bench.place(np.zeros(64, np.int32))
-    bench.launch(bench.load(bench.source("language.cu", "headerShared", macros=(("FRESH", "1"),))), out, block=64, shared=256)
+    bench.launch(
+        bench.load(bench.source("language.cu", "headerShared", macros=(("FRESH", "1"),))), out, block=64, shared=256
+    )
     assert sorted(KERNELS.iterdir()) == before
 
 
@@ -244,10 +247,23 @@ def test_clang(cache, bench):
     assert list(out.read()) == [(lane ^ 1) * 10 for lane in range(32)]
 
 
-def test_runtime_has_no_warnings(cache, tmp_path):
+def test_runtime_has_no_warnings(tmp_path):
     """The device's own C++ compiles without a warning."""
     native = Path(sys.modules["runner.device.cpu"].__file__).parent / "native"
     compiler = shutil.which("c++") or shutil.which("g++")
-    command = [compiler, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-o", tmp_path / "r.so"]
-    done = subprocess.run([*command, *sorted((native / "runtime").glob("*.cpp"))], capture_output=True, text=True, check=False)
+    command = [
+        compiler,
+        "-std=c++17",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-fPIC",
+        "-shared",
+        "-o",
+        tmp_path / "r.so",
+    ]
+    done = subprocess.run(
+        [*command, *sorted((native / "runtime").glob("*.cpp"))], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr

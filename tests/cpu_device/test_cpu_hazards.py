@@ -113,8 +113,8 @@ def test_masks_that_differ(provoke, out):
     provoke(
         "masksDiffer",
         r"hazards\.cu:<masksDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that mask, "
-        r"waits in __any_sync\(mask=0xffff5555\) on line <masksDiffer>: all lanes named in a mask must execute the same "
-        r"intrinsic with the same mask; block \(0,0,0\), thread \(31,0,0\) \[warp 0, lane 31\]",
+        r"waits in __any_sync\(mask=0xffff5555\) on line <masksDiffer>: all lanes named in a mask must execute the "
+        r"same intrinsic with the same mask; block \(0,0,0\), thread \(31,0,0\) \[warp 0, lane 31\]",
         out,
     )
 
@@ -187,6 +187,20 @@ def test_write_to_an_input(provoke, bench, out):
     assert (given.read() == 1).all()
 
 
+@pytest.mark.parametrize(("size", "at"), [(128, 1), (128, 100000), (232448, 60000)])
+def test_write_beyond_dynamic_shared_memory(provoke, out, size, at):
+    """Dynamic shared memory ends at a guard too."""
+    first = max(at, size // 4) - at  # the first thread whose element does not exist
+    provoke(
+        "writesBeyondShared",
+        rf"hazards\.cu:<writesBeyondShared>: out-of-bounds write of dynamic shared memory: "
+        rf"byte {(first + at) * 4} of {size}; block \(0,0,0\), thread \({first},0,0\) .*",
+        out,
+        np.int32(at),
+        shared=size,
+    )
+
+
 def test_write_through_a_wild_pointer(provoke, out):
     """An address in no array is told as it is."""
     expected = rf"hazards\.cu:<writesNowhere>: memory fault: write at 0x40, in no array of the kernel; {FIRST_THREAD}"
@@ -223,7 +237,7 @@ def test_endless_barriers(provoke, out):
     provoke("barriersForEver", expected, out, block=256, error=LaunchTimeout)
 
 
-def test_a_failure_ends_blocks_on_other_threads(slim, bench, lines, out):
+def test_a_failure_ends_blocks_on_other_threads(bench, lines, out):
     """An error in one block does not wait for the time limit of another."""
     program = bench.load(bench.source(FILE, "oneFailsOneSpins"))
     with pytest.raises(Hazard, match=rf"hazards\.cu:{lines(FILE, 'oneFailsOneSpins')}: __trap\(\) was called"):
@@ -244,7 +258,8 @@ def test_division_by_zero(provoke, out):
     """An integer division by zero, which a GPU does not notice."""
     provoke(
         "dividesByZero",
-        r"hazards\.cu:<dividesByZero>: integer division by zero .*; block \(0,0,0\), thread \(7,0,0\) \[warp 0, lane 7\]",
+        r"hazards\.cu:<dividesByZero>: integer division by zero .*; "
+        r"block \(0,0,0\), thread \(7,0,0\) \[warp 0, lane 7\]",
         out,
         np.int32(7),
     )

@@ -8,7 +8,9 @@ from runner.device import Launch, Role, Source
 FILE = "language.cu"
 
 
-@pytest.mark.parametrize(("kernel", "dtype", "tile"), [("transposeFloat", np.float32, 32), ("transposeShort", np.int16, 16)])
+@pytest.mark.parametrize(
+    ("kernel", "dtype", "tile"), [("transposeFloat", np.float32, 32), ("transposeShort", np.int16, 16)]
+)
 def test_templates_with_shared_tiles(bench, kernel, dtype, tile):
     """A __device__ template with a shared array of a type that depends on it; rows and columns that do not divide."""
     given = np.arange(100 * 70).reshape(70, 100).astype(dtype)

@@ -39,7 +39,7 @@ def write_aside(path: Path, content: bytes) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     with os.fdopen(handle, "wb") as file:
         file.write(content)
-    os.replace(name, path)
+    Path(name).replace(path)
 
 
 class CpuCompiler:
@@ -67,19 +67,29 @@ class CpuCompiler:
         runtime = self._runtime(tools)
         unit = translate(source, self._cache / "included")
         flags = (*COMMON_FLAGS, *machine_flags(), *KERNEL_FLAGS, *self._host_flags)
-        key = digest_of(
-            [unit.text, *map(str, source.include_dirs), *unit.staged.values(), *unit.dependencies.values()]
-            + [runtime.name, *flags, tools.identity, _text_of_sources("shim.h", "simt/*.h", "cuda/*.h")]
-        )
+        parts = [unit.text, *map(str, source.include_dirs), *unit.staged.values(), *unit.dependencies.values()]
+        parts += [runtime.name, *flags, tools.identity, _text_of_sources("shim.h", "simt/*.h", "cuda/*.h")]
+        key = digest_of(parts)
         target = self._cache / f"{source.function}-{key}.so"
         log_file = target.with_suffix(".log")
         cached = target.exists()
         if not cached:
-            for path, content in unit.staged.items():
-                write_aside(path, content.encode(errors="surrogateescape"))
+            for path, staged in unit.staged.items():
+                write_aside(path, staged.encode(errors="surrogateescape"))
             includes = [f"-iquote{source.path.resolve().parent}", *(f"-I{folder}" for folder in source.include_dirs)]
             shim = ["-include", str(NATIVE / "shim.h")]
-            command = [*tools.command, *flags, f"-I{NATIVE / 'headers'}", *includes, *shim, "-x", "c++", "-", "-x", "none"]
+            command = [
+                *tools.command,
+                *flags,
+                f"-I{NATIVE / 'headers'}",
+                *includes,
+                *shim,
+                "-x",
+                "c++",
+                "-",
+                "-x",
+                "none",
+            ]
             log = self._run([*command, str(runtime), "-Wl,-z,defs", "-lm"], unit.text, target, source)
             write_aside(log_file, log.encode(errors="surrogateescape"))
         content = target.read_bytes()
@@ -92,25 +102,27 @@ class CpuCompiler:
 
         Its soname is its path, so that a kernel's binary finds it, and a device needs to know nothing of it.
         """
-        flags = (*COMMON_FLAGS, *machine_flags(), "-Wall", "-Wextra", *self._host_flags)
-        key = digest_of([_text_of_sources("runtime/*", "simt/*.h"), *flags, "nodelete", tools.identity])
+        # Its threads live until the process ends, so it must not go when the last kernel is unloaded.
+        flags = (*COMMON_FLAGS, *machine_flags(), *self._host_flags, "-Wl,-z,nodelete", "-pthread")
+        key = digest_of([_text_of_sources("runtime/*", "simt/*.h"), *flags, tools.identity])
         target = self._cache / f"libsimt-{key}.so"
         if not target.exists():
-            files = [str(path) for path in sorted((NATIVE / "runtime").glob("*.cpp"))]
-            # Its threads live until the process ends, so it must not go when the last kernel is unloaded.
-            linking = [f"-Wl,-soname,{target}", "-Wl,-z,nodelete", "-pthread"]
-            self._run([*tools.command, *flags, *files, *linking], None, target, None)
+            # One translation unit: half the time, and the compiler sees all of it.
+            unit = "".join(f'#include "{path}"\n' for path in sorted((NATIVE / "runtime").glob("*.cpp")))
+            command = [*tools.command, *flags, f"-Wl,-soname,{target}", "-x", "c++", "-"]
+            self._run(command, unit, target, None)
         return target
 
-    def _run(self, command: list[str], text: str | None, target: Path, source: Source | None) -> str:
+    def _run(self, command: list[str], text: str, target: Path, source: Source | None) -> str:
         """Run the compiler, and put its result in place whole. Gives its warnings."""
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(dir=target.parent, prefix=".new-", suffix=".so")
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".new-", suffix=".so")
         os.close(handle)
+        aside = Path(name)
         try:
             done = subprocess.run(
-                [*command, "-o", aside],
-                input=text.encode(errors="surrogateescape") if text is not None else b"",
+                [*command, "-o", str(aside)],
+                input=text.encode(errors="surrogateescape"),
                 capture_output=True,
                 check=False,
                 env={**os.environ, "LC_ALL": "C"},
@@ -120,10 +132,10 @@ class CpuCompiler:
                 raise explain_failure(source, said)
             if done.returncode:
                 raise CompileError("the CPU device's own runtime library does not compile", said)
-            os.chmod(aside, 0o755)
-            os.replace(aside, target)
+            aside.chmod(0o700)
+            aside.replace(target)
         finally:
-            Path(aside).unlink(missing_ok=True)
+            aside.unlink(missing_ok=True)
         return said
 
 

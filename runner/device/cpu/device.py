@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Array, Binary, DeviceInfo, Findings, Launch, Program, Role, Source
+from runner.device import Array, Binary, DeviceInfo, Findings, Launch, Role, Source
 from runner.device.cpu import explain, toolchain
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.native import LaunchReport, LaunchRequest, Outcome
@@ -60,11 +60,16 @@ class CpuDevice:
             details={"threads": self._threads, "cpu": cpu},
         )
 
+    @property
+    def usable(self) -> bool:
+        """Always: a failed launch leaves nothing behind."""
+        return True
+
     def load(self, source: Source, binary: Binary) -> CpuProgram:
         """Make the kernel ready to launch."""
         return CpuProgram(source, binary)
 
-    def set_constant(self, program: Program, name: str, value: NDArray[Any]) -> None:
+    def set_constant(self, program: Any, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` variable of the program."""
         _own(program).set_constant(name, value)
 
@@ -144,13 +149,15 @@ class _Prepared:
         if report.outcome == Outcome.TIMEOUT:
             raise LaunchTimeout(explain.timeout(self._program, report.fault, self._time_limit))
         if report.outcome == Outcome.FAULT:
-            raise Hazard(explain.fault_sentence(self._program, report.fault, self._arrays))
+            raise Hazard(
+                explain.fault_sentence(self._program, report.fault, self._arrays, self._request.dynamic_shared)
+            )
         for array in self._arrays:
             array.check_canaries()
         return report
 
 
-def _own(program: Program) -> CpuProgram:
+def _own(program: Any) -> CpuProgram:
     if not isinstance(program, CpuProgram):
         raise TypeError(f"{type(program).__name__} is not a program of the CPU device")
     return program

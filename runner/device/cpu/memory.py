@@ -92,8 +92,8 @@ class GuardedArray:
 
     @staticmethod
     def _view(address: int, length: int) -> NDArray[np.uint8]:
-        memory = (ctypes.c_uint8 * length).from_address(address)
-        return np.frombuffer(memory, np.uint8)
+        memory: Any = (ctypes.c_uint8 * length).from_address(address)
+        return np.ctypeslib.as_array(memory)
 
     def _put(self, value: NDArray[Any]) -> None:
         self._content[:] = value.reshape(-1).view(np.uint8)

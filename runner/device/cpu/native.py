@@ -44,6 +44,8 @@ class Fault(ctypes.Structure):
         ("is_write", ctypes.c_int32),
         ("is_unaddressed", ctypes.c_int32),
         ("in_stack_guard", ctypes.c_int32),
+        ("in_shared_guard", ctypes.c_int32),
+        ("shared_offset", ctypes.c_int64),
         ("block", ctypes.c_uint32 * 3),
         ("thread", ctypes.c_uint32 * 3),
         ("warp", ctypes.c_uint32),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+import re
 import shutil
 import weakref
 from pathlib import Path
@@ -17,6 +18,7 @@ from runner.device import Binary, Resources, Source
 from runner.device.cpu import elf
 from runner.device.cpu.native import LaunchReport, LaunchRequest
 from runner.device.cpu.signature import Parameter, parse
+from runner.device.cpu.translate import blank
 from runner.errors import LaunchError
 
 _serial = itertools.count()
@@ -45,10 +47,12 @@ class CpuProgram:
         path: The `.cu`; its name is in messages.
         binary: The shared object, for finding lines in it.
         parameters: What the kernel takes.
+        definition_line: The line of the kernel's name in its own file; 0 if it is not there.
     """
 
     def __init__(self, source: Source, binary: Binary) -> None:
         self.function, self.path, self.binary = source.function, source.path, binary.path
+        self.definition_line = _line_of_definition(source)
         self._library = _load_copy(binary.path)
         weakref.finalize(self, _dlclose, self._library._handle)  # ctypes never closes  # noqa: SLF001
         self._static_shared = elf.static_shared_bytes(binary.path)
@@ -95,11 +99,13 @@ class CpuProgram:
 
     def code_offset(self, address: int) -> int:
         """The place of an instruction in the file's own addresses."""
-        return address - self._base
+        return address - self.code_begin
 
-    @property
-    def _base(self) -> int:
-        return self.code_begin
+
+def _line_of_definition(source: Source) -> int:
+    visible = blank(source.text)
+    found = re.search(rf"\b{re.escape(source.function)}\s*\(", visible)
+    return visible.count("\n", 0, found.start()) + 1 if found else 0
 
 
 def _code_range(address: int) -> tuple[int, int]:
@@ -109,6 +115,6 @@ def _code_range(address: int) -> tuple[int, int]:
         span, _, _, _, inode, *_ = line.split(maxsplit=5)
         begin, end = (int(part, 16) for part in span.split("-"))
         mappings.append((begin, end, inode))
-    inode = next((inode for begin, end, inode in mappings if begin <= address < end), None)
-    own = [(begin, end) for begin, end, other in mappings if other == inode]
+    mapped_file = next((inode for begin, end, inode in mappings if begin <= address < end), "")
+    own = [(begin, end) for begin, end, inode in mappings if inode == mapped_file]
     return (min(begin for begin, _ in own), max(end for _, end in own)) if own else (0, 0)

@@ -104,5 +104,7 @@ def _pack_one(what: str, parameter: Parameter, argument: Any) -> ctypes.Array[An
     if not isinstance(argument, np.generic):
         raise LaunchError(f"{what} is '{parameter}', the experiment passes a {type(argument).__name__}")
     if parameter.is_pointer or not parameter.accepts(argument.dtype):
-        raise LaunchError(f"{what} is '{parameter}', the experiment passes a scalar of type {_dtype_name(argument.dtype)}")
+        raise LaunchError(
+            f"{what} is '{parameter}', the experiment passes a scalar of type {_dtype_name(argument.dtype)}"
+        )
     return ctypes.create_string_buffer(argument.tobytes(), argument.nbytes)

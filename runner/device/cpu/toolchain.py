@@ -84,12 +84,11 @@ def find(cxx: str | None = None) -> Toolchain:
 
 def _ask(command: tuple[str, ...]) -> Toolchain:
     executable = shutil.which(command[0])
-    stamp = os.stat(executable).st_mtime_ns if executable else 0
-    return _ask_once(command, executable, stamp)
+    return _ask_once(command, Path(executable).stat().st_mtime_ns if executable else 0)
 
 
 @functools.lru_cache(maxsize=8)
-def _ask_once(command: tuple[str, ...], executable: str | None, stamp: int) -> Toolchain:
+def _ask_once(command: tuple[str, ...], _stamp: int) -> Toolchain:
     """Start the compiler once for each state of its file."""
     try:
         said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=60)

@@ -138,9 +138,8 @@ def translate(source: Source, stage: Path) -> Translation:
     """
     translator = Translator(source.include_dirs, stage)
     body = translator.translate(source.text, source.path.resolve().parent)
-    translator.result.text = (
-        f'#line 1 "{PARAMETERS}"\n{source.defines()}#line 1 "{_escape(str(source.path))}"\n{body}\n#line 1 "{WRAPPER}"\n{_launcher(source)}'
-    )
+    parts = [(PARAMETERS, source.defines()), (_escape(str(source.path)), body), (WRAPPER, _launcher(source))]
+    translator.result.text = "".join(f'#line 1 "{file}"\n{text}\n' for file, text in parts)
     return translator.result
 
 
@@ -155,8 +154,9 @@ def _launcher(source: Source) -> str:
         "static thread_local char simt_anchor;",
         f"{exported} void *simt_shared_anchor() {{ return &simt_anchor; }}",
         f"{exported} void simt_kernel(void **arguments) {{ simt::Kernel<&{source.function}>::run(arguments); }}",
-        f"{exported} size_t simt_signature(char *out, size_t room) "
-        f"{{ return simt::Kernel<&{source.function}>::signature(out, room); }}",
+        f"{exported} size_t simt_signature(char *out, size_t room) {{",
+        f"    return simt::Kernel<&{source.function}>::signature(out, room);",
+        "}",
     ]
     lines += [
         f"{exported} void *simt_constant_{name}(size_t *bytes) {{ *bytes = sizeof({name}); return (void *)&{name}; }}"

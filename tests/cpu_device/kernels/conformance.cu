@@ -175,7 +175,7 @@ extern "C" __global__ void conversions(const float *in, long long *out) {
     mine[n++] = __float_as_int(min(x, 1.5f) + max(x, -2.5f));
 }
 
-// out: sum, max, min, or, xor, inc, dec, count of exchanged, and 8 bins.
+// out: sum, max, min, or, xor, difference, and, swapped, winners, 4 bins; none depends on the order.
 extern "C" __global__ void atomicTotals(const int *in, int *out, unsigned *ring, unsigned long long *wide, float *sum,
                                         double *precise, int size) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -187,7 +187,7 @@ extern "C" __global__ void atomicTotals(const int *in, int *out, unsigned *ring,
     atomicXor(&out[4], in[i]);
     atomicSub(&out[5], 2);
     atomicAnd(&out[6], ~(1 << (i & 7)));
-    if (atomicCAS(&out[7], 0, i + 1) == 0) atomicExch(&out[8], 1);
+    if (atomicCAS(&out[7], 0, 77) == 0) atomicAdd(&out[8], 1);  // one thread wins
     atomicAdd(&out[9 + (in[i] & 3)], 1);
     atomicInc(&ring[0], 99u);
     atomicDec(&ring[1], 99u);

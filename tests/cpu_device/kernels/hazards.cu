@@ -60,6 +60,12 @@ extern "C" __global__ void writesInput(const int *a, int *o) {
     ((int *)a)[threadIdx.x + 3] = 1;  // writesInput
     o[0] = 1;
 }
+extern "C" __global__ void writesBeyondShared(int *o, int at) {
+    extern __shared__ int numbers[];
+    numbers[threadIdx.x + at] = 1;  // writesBeyondShared
+    __syncthreads();
+    o[threadIdx.x] = numbers[threadIdx.x + at];
+}
 extern "C" __global__ void writesNowhere(int *o) {
     int *nowhere = (int *)(size_t)(o[0] + 64);
     *nowhere = 1;  // writesNowhere

@@ -10,10 +10,10 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <cstdio>  // not <stdio.h>: the first <cstdio> undefines printf, which is ours from then on
 #include <type_traits>
 #include <utility>
 

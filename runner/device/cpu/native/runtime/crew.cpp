@@ -23,7 +23,6 @@ Worker::Worker() : fibers(fiber_body) {
 
 namespace {
 
-constexpr size_t shared_alignment = 256;
 constexpr size_t signal_stack_bytes = 64 * 1024;
 constexpr auto patience = std::chrono::milliseconds(20);  // between two interruptions of workers that do not stop
 
@@ -42,22 +41,6 @@ int find_shared_block(dl_phdr_info* info, size_t, void* data) {
     }
     return 0;
 }
-
-// Dynamic shared memory of a worker, ending where the block's share ends as far as its alignment allows.
-class SharedMemory {
-public:
-    explicit SharedMemory(size_t bytes) {
-        const size_t rounded = (bytes + shared_alignment) / shared_alignment * shared_alignment;
-        memory_ = static_cast<unsigned char*>(aligned_alloc(shared_alignment, rounded));
-    }
-    ~SharedMemory() { free(memory_); }
-    SharedMemory(const SharedMemory&) = delete;
-    SharedMemory& operator=(const SharedMemory&) = delete;
-    unsigned char* data() const { return memory_; }
-
-private:
-    unsigned char* memory_;
-};
 
 void lay_out_block(Worker* worker, const dim3& size) {
     worker->thread_count = unsigned(size.volume());
@@ -111,11 +94,10 @@ private:
 };
 
 void take_part(Worker* worker, Launch& launch) {
-    const SharedMemory dynamic_shared(launch.request.dynamic_shared);
     worker->launch = &launch;
     worker->grid_size = launch.grid_size;
     worker->block_size = launch.block_size;
-    worker->dynamic_shared = dynamic_shared.data();
+    worker->dynamic_shared = worker->dynamic_shared_memory.provide(launch.request.dynamic_shared);
     lay_out_block(worker, launch.block_size);
     worker->static_shared_bytes = 0;
     if (launch.request.shared_anchor) {

@@ -11,6 +11,7 @@
 #include "../simt/state.h"
 #include "fiber.h"
 #include "interface.h"
+#include "shared_memory.h"
 
 namespace simt {
 
@@ -57,6 +58,7 @@ struct Worker : Block {
     uint32_t runnable_warps = 0;  // a bit for each warp that has unstarted or ready lanes, perhaps stale
     BarrierState gathering;
     FiberPool fibers;
+    DynamicSharedMemory dynamic_shared_memory;
     void* main_stack_pointer = nullptr;
     Launch* launch = nullptr;
 

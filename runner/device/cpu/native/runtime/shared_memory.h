@@ -1,0 +1,32 @@
+// Dynamic shared memory of a block.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace simt {
+
+// Ends at a guard, as near as an alignment of 16 bytes lets it, so that an access past the end faults at its line.
+class DynamicSharedMemory {
+public:
+    static constexpr size_t capacity = 256 * 1024;
+    static constexpr size_t guard = 64 * 1024 * 1024;
+    static constexpr size_t alignment = 16;
+
+    DynamicSharedMemory() = default;
+    ~DynamicSharedMemory();
+    DynamicSharedMemory(const DynamicSharedMemory&) = delete;
+    DynamicSharedMemory& operator=(const DynamicSharedMemory&) = delete;
+
+    // Room for so many bytes; what was there before is void.
+    unsigned char* provide(size_t bytes);
+
+    unsigned char* begin() const { return begin_; }
+    bool guards(uintptr_t address) const;
+
+private:
+    unsigned char* memory_ = nullptr;
+    unsigned char* begin_ = nullptr;
+};
+
+}  // namespace simt

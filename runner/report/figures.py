@@ -1,0 +1,171 @@
+"""Drawing the chosen figures. Explicit Figure objects, no pyplot: nothing here outlives the call."""
+
+from __future__ import annotations
+
+import io
+import math
+import textwrap
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from runner.report.axes import positions, set_x, set_y
+from runner.report.choose import Panel, Plot, line_name
+from runner.report.labels import GAP_INCHES, End, label
+from runner.report.style import PALE, Stroke, drawing
+from runner.report.text import absent, exact, one_line, rough, value_of
+
+LEFT, BOTTOM, BETWEEN, LETTER = 0.85, 0.62, 0.75, 0.078
+"""Margins, and the width of a letter of a label, in inches."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawn figure."""
+
+    plot: Plot
+    svg: bytes
+    png: bytes
+
+
+def draw(plot: Plot, strokes: dict[str, Stroke]) -> Picture:
+    """Draw a figure in both formats; the same plot gives the same bytes."""
+    with drawing(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name is drawn as a box
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # and some scripts unshaped
+        figure = _bars(plot, strokes) if plot.kind == "bars" else _lines(plot, strokes)
+        svg, png = io.BytesIO(), io.BytesIO()
+        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(png, format="png", dpi=144, metadata={"Software": None})
+    return Picture(plot, svg.getvalue(), png.getvalue())
+
+
+def _lines(plot: Plot, strokes: dict[str, Stroke]) -> Figure:
+    rows = [row for panel in plot.panels for row in panel.rows]
+    finish = len({row["finish"] for row in rows}) > 1
+    names = {line_name(row, finish=finish) for row in rows}
+    room = LETTER * max(12, *(len(name) for name in names)) + 0.35
+    height = max(2.6 if len(plot.panels) > 1 else 3.4, GAP_INCHES * (len(names) + 3))
+    figure, all_axes = _grid(plot, min(2, len(plot.panels)), height, room)
+    for axes, panel in zip(all_axes, plot.panels, strict=True):
+        axes.set_title(one_line(panel.title, 60), loc="left", fontsize=9.5, fontweight="bold", parse_math=False)
+        places = positions(rows, plot.x)
+        set_x(axes, places, plot.x)
+        _set_values(axes, plot, rows)
+        ends = [_line(axes, plot, places, line, strokes, finish=finish) for line in _by_kernel(panel)]
+        label(axes, [*ends, *_limits(axes, plot, panel, places)], height)
+    return figure
+
+
+def _line(
+    axes: Axes, plot: Plot, places: dict[str, float], rows: list[dict[str, Any]], strokes: dict[str, Stroke], *, finish: bool
+) -> End:
+    """One kernel's line with the band of its quartiles; returns its right end."""
+    rows = sorted(rows, key=lambda row: places[value_of(plot.x, row)])
+    x = [places[value_of(plot.x, row)] for row in rows]
+    y = [row[plot.y] for row in rows]
+    stroke = strokes[rows[0]["kernel"]]
+    low, high = zip(*(_quartiles(row, plot.y) for row in rows), strict=True)
+    axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
+    axes.plot(x, y, color=stroke.colour, marker=stroke.marker, linestyle=stroke.dash)
+    return End(line_name(rows[0], finish=finish), x[-1], y[-1], stroke)
+
+
+def _quartiles(row: dict[str, Any], y: str) -> tuple[float, float]:
+    """The quartiles in the unit of the y axis; the median twice where they are not known."""
+    if absent(row["q1_us"]) or absent(row["q3_us"]) or row["q1_us"] <= 0:
+        return row[y], row[y]
+    if y == "median_us":
+        return row["q1_us"], row["q3_us"]
+    return tuple(row[y] * row["median_us"] / row[name] for name in ("q3_us", "q1_us"))  # type: ignore[return-value]
+
+
+def _limits(axes: Axes, plot: Plot, panel: Panel, places: dict[str, float]) -> list[End]:
+    """The hardware's limits beside the bandwidths: the peak, and what a copy on the device reached."""
+    ends = []
+    for column, name in [("percent_peak", "peak"), ("percent_copy", "copy")] if plot.y == "gbps" else []:
+        limit = ceiling(panel.rows, column)
+        if limit and limit <= axes.get_ylim()[1]:
+            axes.axhline(limit, color=PALE, linewidth=1.1, linestyle=(0, (6, 3) if name == "peak" else (1, 2)))
+            ends.append(End(f"{name} {limit:,.0f} GB/s", axes.get_xlim()[1], limit, None))
+    return ends
+
+
+def ceiling(rows: list[dict[str, Any]], column: str) -> float | None:
+    """The bandwidth of which a column is the percentage; None where rows disagree by more than rounding."""
+    known = [100 * row["gbps"] / row[column] for row in rows if not absent(row[column]) and row[column] > 0]
+    if not known or max(known) > 1.03 * min(known):
+        return None
+    return float(sorted(known)[len(known) // 2])
+
+
+def _set_values(axes: Axes, plot: Plot, rows: list[dict[str, Any]]) -> None:
+    values = [value for row in rows for value in (row[plot.y], *_quartiles(row, plot.y))]
+    if plot.y == "gbps":
+        limits = [limit for column in ("percent_peak", "percent_copy") if (limit := ceiling(rows, column))]
+        set_y(axes, 0, max([*values, *limits]), "gbps (GB/s, more is better)", log=False)
+        return
+    whose = "emulated on the CPU device" if plot.emulated else "less is better"
+    log = plot.x == "size" or max(values) > 4 * min(values)
+    set_y(axes, min(values), max(values), f"median_us (µs, {whose})", log=log)
+
+
+def _by_kernel(panel: Panel) -> list[list[dict[str, Any]]]:
+    lines: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in panel.rows:
+        lines.setdefault((row["kernel"], row["finish"]), []).append(row)
+    return list(lines.values())
+
+
+def _bars(plot: Plot, strokes: dict[str, Stroke]) -> Figure:
+    rows = [row for panel in plot.panels for row in panel.rows]
+    finish = len({row["finish"] for row in rows}) > 1
+    names = [line_name(row, finish=finish) for row in rows]
+    height = 0.32 * max(len(panel.rows) for panel in plot.panels) + 0.15
+    left = LETTER * max(len(name) for name in names) + 0.25
+    figure, all_axes = _grid(plot, 1, height, 2.3, left)
+    for axes, panel in zip(all_axes, plot.panels, strict=True):
+        axes.set_title(one_line(panel.title, 60), loc="left", fontsize=9.5, fontweight="bold", parse_math=False)
+        for place, row in enumerate(panel.rows):
+            _bar(axes, place, row, strokes[row["kernel"]])
+        axes.set_yticks(range(len(panel.rows)), [line_name(row, finish=finish) for row in panel.rows])
+        for tick in axes.get_yticklabels():
+            tick.set_parse_math(False)
+        axes.set_ylim(len(panel.rows) - 0.4, -0.6)  # the fastest on top
+        axes.set_xlim(0, 1.02 * max(max(row["median_us"], _quartiles(row, "median_us")[1]) for row in rows))
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel(f"median_us (µs, {'emulated on the CPU device' if plot.emulated else 'less is better'})")
+    return figure
+
+
+def _bar(axes: Axes, place: int, row: dict[str, Any], stroke: Stroke) -> None:
+    low, high = _quartiles(row, "median_us")
+    axes.barh(place, row["median_us"], height=0.62, color=stroke.colour, alpha=0.85)
+    axes.plot([low, high], [place, place], color="black", linewidth=1)
+    words = [f"{exact(row['median_us'])} µs", "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s"]
+    words.append(f"{row['speedup']:.2f}x {one_line(row['baseline'], 20)}" if "speedup" in row else "")
+    text = ", ".join(word for word in words if word)
+    offset = {"xytext": (5, 0), "textcoords": "offset points", "va": "center", "fontsize": 8.5, "parse_math": False}
+    axes.annotate(text, (max(high, row["median_us"]), place), annotation_clip=False, **offset)
+
+
+def _grid(plot: Plot, columns: int, height: float, right: float, left: float = LEFT) -> tuple[Figure, list[Axes]]:
+    """A figure with a title and notes on top and axes of equal size; all lengths in inches, so nothing is squeezed."""
+    width = 5.2 if columns == 1 else 3.7
+    lines = math.ceil(len(plot.panels) / columns)
+    full = columns * (left + width + right)
+    notes = textwrap.wrap(plot.notes, int(full * 15.5))
+    top = 0.62 + 0.17 * len(notes) + (0.1 if len(plot.panels) > 1 else 0)
+    tall = top + lines * (height + BOTTOM) + (lines - 1) * (BETWEEN - 0.4)
+    figure = Figure(figsize=(full, tall))
+    figure.text(0.12 / full, 1 - 0.14 / tall, plot.title, va="top", fontsize=12, fontweight="bold", parse_math=False)
+    figure.text(0.12 / full, 1 - 0.4 / tall, "\n".join(notes), va="top", fontsize=8.5, color=PALE, parse_math=False)
+    all_axes = []
+    for n in range(len(plot.panels)):
+        x = left + n % columns * (left + width + right)
+        y = tall - top - height - n // columns * (height + BOTTOM + BETWEEN - 0.4)
+        all_axes.append(figure.add_axes((x / full, y / tall, width / full, height / tall)))
+    return figure, all_axes

@@ -1,0 +1,264 @@
+"""The program as a user starts it, on the CPU device."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from conftest import ROOT
+
+OWN = Path(__file__).parent / "kernels"
+SMALL = ("device=cpu", "size=1000")
+
+
+def table(folder):
+    """results.csv, as text where exactness matters."""
+    return pd.read_csv(folder / "results.csv", dtype={"value": str, "reference": str, "block": str, "mask": str})
+
+
+def test_a_sweep_leaves_everything_in_its_folder(runner):
+    """One command leaves a table, samples, figures, a report, the environment, the plan and the sources."""
+    done = runner("-m", "kernel=reduceShfl,reduceSmem", "block=128,256", *SMALL)
+    assert done.code == 0, done.err
+    folder = done.folder
+    assert re.fullmatch(r"\d\d-\d\d-\d\d-reduceShfl\+reduceSmem", folder.name)
+    for name in ("plan.json", "results.csv", "report.html", "environment.json", "multirun.yaml"):
+        assert (folder / name).stat().st_size
+    rows = table(folder)
+    assert list(rows["status"]) == ["ok"] * 4
+    assert list(zip(rows["kernel"], rows["block"], strict=True)) == [
+        ("reduceShfl", "128"), ("reduceShfl", "256"), ("reduceSmem", "128"), ("reduceSmem", "256"),
+    ]  # fmt: skip
+    assert (rows["value"] == rows["reference"]).all()
+    for case, median in zip(rows["case"], rows["median_us"], strict=True):
+        samples = np.load(folder / "samples" / f"{case}.npy")
+        assert len(samples) == 3
+        assert np.median(samples) == pytest.approx(median)
+    for job in range(4):
+        for name in (".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml", "case.json", "result.json"):
+            assert (folder / str(job) / name).is_file()
+    assert {p.name for p in (folder / "sources" / "kernels").iterdir()} == {"reduceShfl.cu", "reduceSmem.cu"}
+    assert (folder / "sources" / "conf" / "config.yaml").is_file()
+
+
+def test_the_summary_is_shaped_like_the_seeds_listing(runner):
+    """The terminal shows the CPU's sum and, for each kernel, time, sum, grid and block."""
+    done = runner("kernel=reduceShfl,reduceSmem", *SMALL)
+    assert re.search(r"cpu reduce.*cpu sum: *\d+", done.out)
+    assert re.search(r"reduceSmem.*sum: *\d+.*<<<grid 4 block 256>>>", done.out)
+    assert "report.html" in done.out
+
+
+def test_a_single_run_has_the_same_layout(runner):
+    """Without -m, one case has the same folder as a sweep."""
+    done = runner(*SMALL)
+    assert done.code == 0
+    assert (done.folder / "0" / "result.json").is_file()
+    assert len(table(done.folder)) == 1
+
+
+@pytest.mark.parametrize("option", ["hydra.mode=RUN", "hydra/launcher=basic"])
+def test_stock_ways_of_running_work_too(runner, option):
+    """With Hydra's own launcher, or as a plain run, the folder is the same and the rows say how they were launched."""
+    done = runner(*SMALL, option)
+    assert done.code == 0, done.err
+    rows = table(done.folder)
+    assert list(rows["status"]) == ["ok"]
+    assert list(rows["launcher"]) == ["basic" if "basic" in option else "batch"]
+
+
+def test_a_stock_launcher_runs_a_whole_sweep(runner):
+    """Hydra's basic launcher hands the jobs over one by one; the table has them all."""
+    done = runner("-m", "block=64,128,100", *SMALL, "hydra/launcher=basic")
+    assert done.code == 0, done.err
+    assert list(table(done.folder)["status"]) == ["ok", "ok", "skipped"]
+
+
+def test_a_glob_sweeps_all_kernels(runner):
+    """kernel=glob(reduce*) finds the six reductions; widths and masks are for those that read them."""
+    done = runner("kernel=glob(reduce*)", "width=8", "mask=0x00ff00ff", *SMALL)
+    rows = table(done.folder).set_index("kernel")
+    assert len(rows) == 6
+    assert (rows["status"] == "ok").all()
+    assert rows["width"].count() == 2
+    assert rows.loc["reduceShfl", "mask"] == "0x00ff00ff"
+    assert int(rows.loc["reduceShfl", "value"]) < int(rows.loc["reduceSmem", "value"])
+
+
+def test_two_ways_of_writing_one_case_are_run_once(runner):
+    """size=1Ki and size=2**10 make one row; the second job's folder says whose it is."""
+    done = runner("size=1Ki,2**10,1024", "device=cpu")
+    assert len(table(done.folder)) == 1
+    assert json.loads((done.folder / "2" / "case.json").read_text())["same_as"] == 0
+
+
+def test_a_failed_case_is_a_row_and_the_rest_goes_on(runner):
+    """Wrong answers, compile errors and hazards cost their own rows; the exit status is 1."""
+    names = "saxpy,writesPart,broken,writesBeyond,speaks"
+    done = runner("--config-dir", str(OWN), f"kernel={names}", "device=cpu")
+    assert done.code == 1, done.err
+    rows = table(done.folder).set_index("kernel")
+    assert rows["status"].to_dict() == {
+        "saxpy": "ok", "writesPart": "mismatch", "broken": "compile_error", "writesBeyond": "hazard", "speaks": "ok",
+    }  # fmt: skip
+    assert "writesBeyond.cu:6" in rows.loc["writesBeyond", "reason"]
+    assert "broken.cu" in (done.folder / "2" / "compile.log").read_text()
+    assert "thread 7 says hello" in done.err
+    assert rows.loc["writesPart", "samples"] != rows.loc["writesPart", "samples"]  # no speed for a wrong kernel
+
+
+def test_an_endless_kernel_costs_its_own_row(runner):
+    """A kernel that does not end is stopped at its time limit, and the next case runs."""
+    done = runner("--config-dir", str(OWN), "kernel=hangs,saxpy", "device=cpu", "device.time_limit_s=1")
+    rows = table(done.folder).set_index("kernel")
+    assert rows["status"].to_dict() == {"hangs": "timeout", "saxpy": "ok"}
+    assert "hangs.cu:" in rows.loc["hangs", "reason"]
+    assert done.code == 1
+
+
+def test_an_own_kernel_needs_no_python_of_ours(runner):
+    """A .cu and a .yaml in a folder of the user's own are found, and their own parameter is a key and a column."""
+    done = runner("--config-dir", str(OWN), "kernel=saxpy", "factor=2,5", "size=300", "device=cpu")
+    assert done.code == 0, done.err
+    assert list(table(done.folder)["factor"]) == [2, 5]
+    assert (done.folder / "sources" / "kernels" / "saxpy.cu").is_file()
+
+
+def test_what_an_own_kernel_includes_is_kept(runner):
+    """Includes and a reference of the user's own are copied, so that the sweep can be repeated."""
+    done = runner("--config-dir", str(OWN), "kernel=scaled", "device=cpu")
+    assert done.code == 0, done.err
+    sources = done.folder / "sources"
+    assert (sources / "kernels" / "scaled.cuh").is_file()
+    assert (sources / "conf" / "kernel" / "my_references.py").is_file()
+
+
+def test_the_kept_sources_are_enough_to_run_again(runner, tmp_path):
+    """With --config-path at the kept configuration, the same cases come out."""
+    first = runner("--config-dir", str(OWN), "kernel=scaled", "device=cpu").folder
+    again = runner(
+        "--config-path",
+        str(first / "sources" / "conf"),
+        "kernel=scaled",
+        "device=cpu",
+        f"hydra.sweep.dir={tmp_path}/again",
+    )
+    assert again.code == 0, again.err
+    assert list(table(tmp_path / "again")["case"]) == list(table(first)["case"])
+
+
+def test_only_skipped_cases_are_a_mistake(runner):
+    """Where every case is skipped, the status is 2 and the reasons are told."""
+    done = runner("width=3,5", "device=cpu")
+    assert done.code == 2
+    assert list(table(done.folder)["status"]) == ["skipped", "skipped"]
+    assert "1, 2, 4, 8, 16 or 32" in done.out
+
+
+def test_one_skipped_case_is_none(runner):
+    """A skipped case beside a good one leaves the status at 0."""
+    assert runner("width=3,8", *SMALL).code == 0
+
+
+def test_an_experiment_is_a_sweep_without_m(runner):
+    """experiment=... runs its own sweep; a value on the command line replaces the experiment's."""
+    done = runner("experiment=seed_reductions", *SMALL)
+    assert done.code == 0, done.err
+    assert len(table(done.folder)) == 6
+    assert done.folder.name.endswith("-seed_reductions")
+
+
+def test_the_environment_tells_no_path_and_no_host(runner):
+    """environment.json and report.html hold neither the directory nor the machine's name, unless asked for."""
+    import platform
+
+    done = runner(*SMALL, "--config-dir", str(OWN))
+    for name in ("environment.json", "report.html", "results.csv", "plan.json"):
+        text = (done.folder / name).read_text()
+        assert str(done.directory) not in text
+        assert f'"{platform.node()}"' not in text
+    known = json.loads((done.folder / "environment.json").read_text())
+    assert known["command"].startswith("python -m runner device=cpu size=1000 --config-dir ")
+    assert known["devices"][0]["kind"] == "cpu"
+
+
+def test_the_environment_names_the_host_if_asked(runner):
+    """record_host=true adds the machine's name."""
+    done = runner(*SMALL, "record_host=true")
+    assert "host" in json.loads((done.folder / "environment.json").read_text())
+
+
+def test_two_sweeps_of_one_second_have_two_folders(runner, tmp_path):
+    """Sweeps that start together never share a folder."""
+    env = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, "-m", "runner", *SMALL]
+    started = [
+        subprocess.Popen(
+            command, cwd=tmp_path, env=env | {"HOME": str(tmp_path)}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        for _ in range(3)
+    ]
+    for process in started:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    folders = list(tmp_path.glob("outputs/*/*"))
+    assert len(folders) == 3
+    assert all(len(table(f)) == 1 for f in folders)
+
+
+def test_an_interrupted_sweep_keeps_what_was_finished(runner, tmp_path):
+    """After Ctrl-C the finished rows are there, the others are not_run, and the status is 130."""
+    command = [
+        sys.executable,
+        "-m",
+        "runner",
+        "block=32,64,128,256,512,1024",
+        "size=4Mi",
+        "device=cpu",
+        "timing.samples_cpu=20",
+    ]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 100
+    while not list(tmp_path.glob("outputs/*/*/0/result.json")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    (folder,) = tmp_path.glob("outputs/*/*")
+    statuses = list(table(folder)["status"])
+    assert len(statuses) == 6
+    assert statuses[0] == "ok"
+    assert statuses[-1] == "not_run"
+    assert "Traceback" not in out + err
+
+
+def test_a_killed_worker_costs_one_row(runner, tmp_path):
+    """kill -9 of the worker process makes its case a crashed row, and a new worker takes the next."""
+    command = [sys.executable, "-m", "runner", "block=64,128", "size=8Mi", "device=cpu", "timing.samples_cpu=8"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(4)
+    children = subprocess.run(
+        ["pgrep", "-P", str(process.pid), "-f", "runner.worker"], capture_output=True, text=True, check=False
+    )
+    subprocess.run(["kill", "-9", children.stdout.split()[0]], check=True)
+    process.communicate(timeout=100)
+    (folder,) = tmp_path.glob("outputs/*/*")
+    rows = table(folder)
+    assert list(rows["status"]) == ["crashed", "ok"]
+    assert "SIGKILL" in rows["reason"][0]
+
+
+def test_hydras_own_files_are_those_of_hydra(runner):
+    """The composed configuration in .hydra is the same whether our launcher or Hydra's wrote it."""
+    ours = runner(*SMALL, "block=64,128").folder
+    files = [yaml.safe_load((ours / "1" / ".hydra" / n).read_text()) for n in ("config.yaml", "overrides.yaml")]
+    basic = runner(*SMALL, "block=64,128", "hydra/launcher=basic", "hydra.sweep.dir=basic").directory / "basic"
+    theirs = [yaml.safe_load((basic / "1" / ".hydra" / n).read_text()) for n in ("config.yaml", "overrides.yaml")]
+    assert files == theirs
