@@ -12,7 +12,7 @@ import sys
 
 from rich.console import Console
 
-from runner import app, report, results
+from runner import app, plan, report, results
 from runner.errors import DeviceUnavailable, Mistake
 from runner.folder import RunFolder
 
@@ -36,6 +36,7 @@ def main() -> int:
 
 def finish(folder: RunFolder) -> int:
     """Table, figures, report and summary from what the folder holds."""
+    plan.gather(folder)
     rows = results.collect(folder)
     results.write(folder, rows)
     report.build(folder.path)

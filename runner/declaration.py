@@ -124,7 +124,7 @@ class Kernel:
         return tuple(a for a in self.arguments if isinstance(a, ArrayArgument))
 
 
-_KEYS = frozenset(
+KEYS = frozenset(
     "name source summary origin family baseline finish min_arch parameters macros arguments grid shared constraints "
     "bytes operations reference value depth".split()
 )
@@ -144,7 +144,7 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
         Mistake: naming the file, the key, the offending value and what is allowed.
     """
     d = Reader(content, f"{yaml.name}")
-    d.only(_KEYS)
+    d.only(KEYS)
     d.need(*_REQUIRED)
     if d.text("name", name) != name:
         raise Mistake(f"{yaml.name}: name: '{d.text('name')}' must be the file's own name, '{name}'")

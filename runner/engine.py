@@ -17,6 +17,7 @@ from runner.device import Binary, Compiler, DeviceInfo, Source
 from runner.device.opening import compiler_for
 from runner.errors import CompileError
 from runner.folder import RunFolder, read_json, write_json, write_samples, write_text
+from runner.plan import distinct, gather
 from runner.progress import SweepProgress
 from runner.results import Row
 from runner.worker import Worker
@@ -38,10 +39,12 @@ def run(plan: Sequence[Planned], folder: RunFolder, progress: SweepProgress, lau
         KeyboardInterrupt: passed on, after what was not reached has been written down as `not_run`.
     """
     table = _Table(folder, launcher)
-    distinct = _distinct(plan, folder, table)
-    sources.keep(folder, [p.case for p in distinct])
+    waiting = distinct(plan, folder, launcher)
+    table.expect(waiting)
+    gather(folder)
+    sources.keep(folder, [p.case for p in waiting])
     try:
-        for group in _by_device(distinct):
+        for group in _by_device(waiting):
             _run_on_one_device(group, folder, progress, table)
     except KeyboardInterrupt:
         table.put_off("interrupted before this case was reached")
@@ -60,8 +63,8 @@ class _Table:
         self._rows: dict[int, Row] = {}
         self._kinds: dict[int, str] = {}  # of the devices that were opened: `auto` is none
 
-    def expect(self, planned: Planned) -> None:
-        self._waiting[planned.job] = planned
+    def expect(self, plan: Sequence[Planned]) -> None:
+        self._waiting.update({p.job: p for p in plan})
 
     def add(self, planned: Planned, row: Row) -> None:
         write_json(self._folder.result(planned.job), row)
@@ -79,37 +82,6 @@ class _Table:
 
     def write(self) -> None:
         results.write(self._folder, [self._rows[job] for job in sorted(self._rows)])
-
-
-def _distinct(plan: Sequence[Planned], folder: RunFolder, table: _Table) -> list[Planned]:
-    """Each case once, however it was written; every job's folder says which case it is."""
-    first: dict[tuple[Any, ...], Planned] = {}
-    for planned in plan:
-        case = planned.case
-        row = results.unfinished(planned, planned.device.kind, table.launcher, "crashed", "the job left no result")
-        told = {
-            "case": case.id,
-            "label": case.label,
-            "excluded": case.excluded or None,
-            "variables": case.variables,
-            "grid": case.grid,
-            "block": case.block,
-            "shared_dynamic": case.shared,
-            "macros": {} if case.excluded else dict(case.source().macros),
-            "row": row,
-        }
-        key = (case.id, device_key(planned.device))
-        if key in first:
-            told["same_as"] = first[key].job
-        else:
-            first[key] = planned
-            table.expect(planned)
-        write_json(folder.case(planned.job), told)
-    cases = [{"case": p.case.id, "job": p.job, "kernel": p.case.kernel.name, "parameters": dict(p.case.parameters),
-              "seed": p.case.seed, "device": p.device.kind} for p in first.values()]  # fmt: skip
-    earlier = (read_json(folder.plan) or {"cases": []})["cases"]  # a stock launcher plans one job after the other
-    write_json(folder.plan, {"jobs": len(plan), "cases": [*earlier, *cases]})
-    return list(first.values())
 
 
 def _by_device(plan: Sequence[Planned]) -> list[list[Planned]]:

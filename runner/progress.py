@@ -14,6 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 QUIET_S = 2.0  # without a terminal, a stage says something at least that often while it goes on
 
 
+def _duration(microseconds: float) -> str:
+    return f"{microseconds:,.1f} us" if microseconds < 10_000 else f"{microseconds / 1000:,.1f} ms"
+
+
 class SweepProgress:
     """Stages one after the other, each with a number of steps. Used as a context manager."""
 
@@ -68,7 +72,7 @@ class SweepProgress:
         if self.console.is_terminal and row["status"] in ("ok", "skipped"):
             return
         time_us = row.get("median_us")
-        what = f"{time_us:.1f} us" if time_us else row.get("reason") or ""
+        what = _duration(time_us) if time_us else row.get("reason") or ""
         self._say(f"{self._done}/{self._total} {label}: {row['status']} {what}".rstrip())
 
     def say(self, text: str) -> None:

@@ -159,7 +159,7 @@ def write(folder: RunFolder, rows: list[Row]) -> None:
 def collect(folder: RunFolder) -> list[Row]:
     """The rows of a folder, in the order of its jobs.
 
-    A case that was planned but has no row is `not_run`, or `crashed` where a stock launcher lost its process.
+    A case that was planned but has no row is `not_run`.
     """
     rows: dict[tuple[str, str], Row] = {}
     for number in folder.jobs():

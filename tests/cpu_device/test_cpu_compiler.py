@@ -53,6 +53,20 @@ def test_errors_inside_the_device_are_told_at_the_call(bench, tmp_path):
     assert "own.cu:2:" in error.log
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("atomicAdd((short *)o, 1)", "atomicAdd takes int, unsigned, unsigned long long, float or double"),
+        ("atomicSub((unsigned long long *)o, 1)", "atomicSub takes int or unsigned"),
+        ("atomicInc(o, 1)", "atomicInc takes unsigned"),
+    ],
+)
+def test_atomics_of_types_that_cuda_lacks(bench, tmp_path, call, message):
+    """What nvcc refuses is refused here."""
+    text = f'extern "C" __global__ void kernel(int *o) {{\n  {call};\n}}\n'
+    assert message in str(error_of(bench, bench.text(tmp_path, text)))
+
+
 def test_inline_ptx(bench, tmp_path):
     """Inline PTX is refused at its line, with the reason; under #ifdef it does no harm."""
     text = 'extern "C" __global__ void kernel(int *o) {\n  asm volatile("bar.sync 0;");\n}\n'
@@ -197,6 +211,15 @@ def test_nothing_is_written_beside_the_sources(bench):
         bench.load(bench.source("language.cu", "headerShared", macros=(("FRESH", "1"),))), out, block=64, shared=256
     )
     assert sorted(KERNELS.iterdir()) == before
+
+
+def test_cache_that_cannot_be_written(bench, tmp_path):
+    """One sentence says so."""
+    source = bench.text(tmp_path, GOOD)
+    with pytest.raises(
+        CompileError, match="the cache of compiled kernels cannot be written: .*own.cu.*set XDG_CACHE_HOME"
+    ):
+        CpuCompiler(tmp_path / "own.cu" / "cache").compile(source)
 
 
 def test_default_cache_follows_xdg(monkeypatch, tmp_path):

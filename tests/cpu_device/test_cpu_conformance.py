@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from conformance_launches import FULL, VOTE_MASKS, launches, shuffle_cases, source_lane
 
-POISON = np.array([0xBADC0DE5], np.uint32).view(np.int32)[0]
+POISON = np.array([0x7FFBADC0], np.uint32).view(np.int32)[0]
 LAUNCHES = {launch.name: launch for launch in launches()}
 
 

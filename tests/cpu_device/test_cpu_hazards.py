@@ -68,8 +68,18 @@ def test_undefined_reads_are_counted_and_poisoned(bench, lines, out):
         f"hazards.cu:{lines(FILE, 'readsOutside')}: __shfl_down_sync: lane 8 reads lane 16, which is not named in the "
         "mask: the value is undefined on a GPU; block (0,0,0), thread (8,0,0) [warp 0, lane 8]"
     )
-    assert (out.read()[8:16].view(np.uint32) == 0xBADC0DE5).all()
+    assert (out.read()[8:16].view(np.uint32) == 0x7FFBADC0).all()
     assert list(out.read()[:8]) == list(range(8, 16))
+
+
+@pytest.mark.parametrize(("scalar", "dtype"), [("float", np.float32), ("double", np.float64)])
+def test_undefined_floats_are_nan(bench, tmp_path, scalar, dtype):
+    """No tolerance of a comparison lets an undefined value pass."""
+    text = 'extern "C" __global__ void kernel(SCALAR *o) {\n  SCALAR v = threadIdx.x;\n'
+    text += "  if (threadIdx.x < 16) o[threadIdx.x] = __shfl_xor_sync(0xffffu, v, 24);\n}\n"
+    out = bench.place(np.zeros(16, dtype))
+    bench.launch(bench.load(bench.text(tmp_path, text, macros=(("SCALAR", scalar),))), out)
+    assert np.isnan(out.read()).all()
 
 
 def test_reading_a_lane_that_has_returned(bench, lines, out):

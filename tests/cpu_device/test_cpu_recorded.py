@@ -8,7 +8,7 @@ import pytest
 from conformance_launches import launches
 
 RECORDINGS = sorted((Path(__file__).parent / "recorded").glob("*.npz"))
-POISON = 0xBADC0DE5BADC0DE5
+POISON = 0x7FFBADC07FFBADC0
 
 
 def defined(computed):

@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,6 +17,9 @@ from runner.device.cpu.compiler_log import explain_failure
 from runner.device.cpu.toolchain import COMMON_FLAGS, KERNEL_FLAGS, NATIVE, Toolchain, machine_flags
 from runner.device.cpu.translate import translate
 from runner.errors import CompileError
+
+
+_building_runtime = threading.Lock()  # several threads compile at once; one of them builds what all need
 
 
 def default_cache() -> Path:
@@ -106,17 +110,23 @@ class CpuCompiler:
         flags = (*COMMON_FLAGS, *machine_flags(), *self._host_flags, "-Wl,-z,nodelete", "-pthread")
         key = digest_of([_text_of_sources("runtime/*", "simt/*.h"), *flags, tools.identity])
         target = self._cache / f"libsimt-{key}.so"
-        if not target.exists():
-            # One translation unit: half the time, and the compiler sees all of it.
-            unit = "".join(f'#include "{path}"\n' for path in sorted((NATIVE / "runtime").glob("*.cpp")))
-            command = [*tools.command, *flags, f"-Wl,-soname,{target}", "-x", "c++", "-"]
-            self._run(command, unit, target, None)
+        with _building_runtime:
+            if not target.exists():
+                # One translation unit: a third of the time, and the compiler sees all of it.
+                unit = "".join(f'#include "{path}"\n' for path in sorted((NATIVE / "runtime").glob("*.cpp")))
+                command = [*tools.command, *flags, f"-Wl,-soname,{target}", "-x", "c++", "-"]
+                self._run(command, unit, target, None)
         return target
 
     def _run(self, command: list[str], text: str, target: Path, source: Source | None) -> str:
         """Run the compiler, and put its result in place whole. Gives its warnings."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".new-", suffix=".so")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=".new-", suffix=".so")
+        except OSError as error:
+            raise CompileError(
+                f"the cache of compiled kernels cannot be written: {error}; set XDG_CACHE_HOME"
+            ) from error
         os.close(handle)
         aside = Path(name)
         try:

@@ -42,9 +42,8 @@ def explain_failure(source: Source, log: str) -> CompileError:
 def _about_wrapper(source: Source, log: str, text: str) -> str:
     """Errors in the lines that we add mean that the kernel lacks what the experiment asks of it."""
     for name in source.constants:
-        if re.search(rf"'{re.escape(name)}' (?:was not declared|has not been declared)", log):
-            return f"has no __constant__ or __device__ variable '{name}'"
-        if re.search(rf"undeclared identifier '{re.escape(name)}'", log):
+        word = re.escape(name)
+        if re.search(rf"'{word}' (?:was not|has not been) declared|undeclared identifier '{word}'", log):
             return f"has no __constant__ or __device__ variable '{name}'"
     if re.search(rf"'{re.escape(source.function)}'", text):
         return f"has no function '{source.function}' (an extern \"C\" __global__ function of that name is needed)"

@@ -20,14 +20,13 @@ WRAPPER = "<launcher>"
 PARAMETERS = "<parameters>"
 
 _COMMENT_OR_LITERAL = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+_ALIGNMENT = r"(?:__align__|alignas)\s*\([^)]*\)"
 _DYNAMIC_SHARED = re.compile(
-    r"\bextern\s+__shared__\s+"
-    r"(?:(?:__align__\s*\([^)]*\)|alignas\s*\([^)]*\)|volatile)\s*)*"
-    r"([A-Za-z_][\w:<>, ]*?)\s*\b"
-    r"(?:__align__\s*\([^)]*\)\s*)?"
-    r"([A-Za-z_]\w*)\s*\[\s*\]\s*;"
+    rf"\b(?:(?:extern|volatile|{_ALIGNMENT})\s*)*\b__shared__\s*(?:(?:extern|volatile|{_ALIGNMENT})\s*)*"
+    r"\b(?P<element>[A-Za-z_][\w:<>, ]*?)\s*"
+    rf"(?:{_ALIGNMENT}\s*)?"
+    r"\b(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*;"
 )
-_DYNAMIC_SHARED_ALIGNED_FIRST = re.compile(r"\bextern\s+((?:__align__|alignas)\s*\([^)]*\))\s*__shared__\b")
 _INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)("([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 
 
@@ -38,15 +37,14 @@ def blank(text: str) -> str:
 
 def rewrite_dynamic_shared(text: str) -> str:
     """Make a pointer of each `extern __shared__` array."""
-    # `extern __align__(16) __shared__ T s[]` is the same declaration with its words in another order.
-    text = _replace_tokens(
-        text, _DYNAMIC_SHARED_ALIGNED_FIRST, lambda found: "extern __shared__" + _newlines(found.group())
-    )
 
     def pointer(found: re.Match[str]) -> str:
-        qualifier = "volatile " if re.search(r"\bvolatile\b", found.group()) else ""
-        element = re.sub(r"\bvolatile\b", "", found[1]).strip()
-        declaration = f"{qualifier}{element} *{found[2]} = ::simt::dynamic_shared<{element}>();"
+        words = set(re.findall(r"\w+", found.group()))
+        if "extern" not in words:
+            return found.group()
+        element = re.sub(r"\bvolatile\b", "", found["element"]).strip()
+        qualifier = "volatile " if "volatile" in words else ""
+        declaration = f"{qualifier}{element} *{found['name']} = ::simt::dynamic_shared<{element}>();"
         return declaration + _newlines(found.group())
 
     return _replace_tokens(text, _DYNAMIC_SHARED, pointer)

@@ -1,8 +1,8 @@
 // What a warp and a block compute, for comparison with an oracle and with recordings of a real GPU.
 
 // One case a block of one warp: kind, width, argument and mask from the tables. Lanes outside the mask store -1.
-extern "C" __global__ void shuffleCases(const int *kinds, const int *widths, const int *arguments, const unsigned *masks,
-                                        int *out) {
+extern "C" __global__ void shuffleCases(const int *kinds, const int *widths, const int *arguments,
+                                        const unsigned *masks, int *out) {
     int lane = threadIdx.x, value = 100 + lane, result = -1;
     int kind = kinds[blockIdx.x], width = widths[blockIdx.x], argument = arguments[blockIdx.x];
     unsigned mask = masks[blockIdx.x];

@@ -43,7 +43,9 @@ extern "C" __global__ void operationsDiffer(int *o) {
     if (threadIdx.x % 2) o[threadIdx.x] = __any_sync(0xffffffffu, 1);  // operationsDiffer
     else o[threadIdx.x] = __all_sync(0xffffffffu, 1);  // operationsDiffer-other
 }
-extern "C" __global__ void badWidth(int *o, int width) { o[threadIdx.x] = __shfl_sync(0xffffffffu, 1, 0, width); }  // badWidth
+extern "C" __global__ void badWidth(int *o, int width) {
+    o[threadIdx.x] = __shfl_sync(0xffffffffu, 1, 0, width);  // badWidth
+}
 extern "C" __global__ void writesBeyond(int *o, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i <= n) o[i] = i;  // writesBeyond: one too many

@@ -27,7 +27,8 @@ extern "C" __global__ void transposeShort(const short *in, short *out, int width
 
 #define RADIUS 4
 __constant__ float coefficients[2 * RADIUS + 1];
-extern "C" __global__ void __launch_bounds__(256) stencil(const float *__restrict__ in, float *__restrict__ out, int size) {
+extern "C" __global__ void __launch_bounds__(256)
+stencil(const float *__restrict__ in, float *__restrict__ out, int size) {
     extern __shared__ float tile[];
     int global = blockIdx.x * blockDim.x + threadIdx.x, local = threadIdx.x + RADIUS;
     tile[local] = global < size ? in[global] : 0.f;
@@ -110,7 +111,7 @@ extern "C" __global__ void nothing() {}
 struct Pair { int first; float second; };
 extern "C" __global__ void takesStructure(Pair pair, float *out) { *out = pair.first + pair.second; }
 
-extern "C" __global__ void manyTypes(signed char a, unsigned char b, short c, unsigned short d, int e, unsigned f, long long g,
-                                     unsigned long long h, float i, double j, bool k, double *out) {
+extern "C" __global__ void manyTypes(signed char a, unsigned char b, short c, unsigned short d, int e, unsigned f,
+                                     long long g, unsigned long long h, float i, double j, bool k, double *out) {
     *out = a + b + c + d + e + f + g + h + i + j + k;
 }

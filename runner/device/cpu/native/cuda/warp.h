@@ -33,7 +33,8 @@ SIMT_ALWAYS_INLINE uint32_t source_lane(uint32_t argument, int width) {
 template <Operation kind, class T>
 SIMT_ALWAYS_INLINE T shuffle(const char* name, unsigned mask, T value, uint32_t argument, int width, int line,
                              const char* file) {
-    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable<T>::value, "a warp shuffle takes types of up to 8 bytes");
+    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable<T>::value, 
+                  "a warp shuffle takes types of up to 8 bytes");
     const bool power_of_two = width > 0 && width <= 32 && (width & (width - 1)) == 0;
     if (__builtin_expect(!power_of_two, 0)) {
         violation(line, file, "%s: width %d is not a power of two from 1 to 32", name, width);

@@ -16,7 +16,8 @@ void refuse_divergence(Worker* worker) {
     for (unsigned w = 0; w < worker->warp_count; ++w) {
         for (uint32_t rest = worker->warps[w].at_barrier; rest; rest &= rest - 1) {
             Lane* const lane = worker->warps[w].lanes + __builtin_ctz(rest);
-            if (lane->line == first.line && lane->barrier == first.operation && same_file(lane->file, first.file)) continue;
+            const bool same_call = lane->line == first.line && same_file(lane->file, first.file);
+            if (same_call && lane->barrier == first.operation) continue;
             stop_at(lane,
                     "barrier divergence: this thread waits at %s on line %d while other threads of the block wait at "
                     "%s on line %d",

@@ -7,8 +7,9 @@ namespace simt {
 
 namespace {
 
-// What a lane gets that reads an undefined value: wrong for sure, and easy to recognise.
-constexpr uint64_t poison = 0xBADC0DE5BADC0DE5ull;
+// What a lane gets that reads an undefined value: wrong for sure, and easy to recognise. As a float or a double it is a
+// NaN, which no tolerance lets pass; as an integer it is large.
+constexpr uint64_t poison = 0x7FFBADC07FFBADC0ull;
 
 // Calls `visit(lane number)` for each lane of a set, in order.
 template <class Visit>
@@ -181,8 +182,8 @@ void complete_after_exit(Worker* worker, Lane* gone) {
     for (uint32_t rest = warp->waiting; rest; rest &= rest - 1) {
         Lane* const lane = warp->lanes + __builtin_ctz(rest);
         const Rendezvous expected = warp->expects[lane->number];
-        const bool waited_for_it = operation_of(expected) != Operation::activemask && (mask_of(expected) & bit(gone->number));
-        if ((seen & bit(lane->number)) || !waited_for_it) continue;
+        const bool names_it = mask_of(expected) & bit(gone->number);  // __activemask names nobody
+        if (!names_it || (seen & bit(lane->number))) continue;
         const uint32_t needed = mask_of(expected) & warp->live;
         if ((warp->waiting & needed) == needed && all_expect_the_same(warp, lane, needed)) {
             resolve(warp, operation_of(expected), needed);

@@ -180,9 +180,8 @@ void Crew::wait_for_end(Launch& launch, unsigned count) {
 }
 
 void Crew::run(Launch& launch) {
-    unsigned count = launch.request.os_threads > 0 ? unsigned(launch.request.os_threads) : std::thread::hardware_concurrency();
+    unsigned count = launch.request.os_threads > 0 ? unsigned(launch.request.os_threads) : 1;
     if (count > launch.block_count) count = unsigned(launch.block_count);
-    if (count == 0) count = 1;
     launch.running = count;
     {
         std::lock_guard<std::mutex> guard(mutex_);

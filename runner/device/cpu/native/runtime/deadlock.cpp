@@ -44,7 +44,8 @@ void describe_wait(Text& text, const Warp& warp, const Lane& lane) {
         text.add("these wait at %s on line %d", name_of(lane.barrier), lane.line);
     } else if (warp.waiting & bit(lane.number)) {
         const Rendezvous expected = warp.expects[lane.number];
-        text.add("these wait in %s(mask=0x%08x) on line %d", name_of(operation_of(expected)), mask_of(expected), lane.line);
+        text.add("these wait in %s(mask=0x%08x) on line %d", name_of(operation_of(expected)), mask_of(expected),
+                 lane.line);
     }
 }
 

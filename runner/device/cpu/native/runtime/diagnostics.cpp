@@ -76,7 +76,8 @@ Text& Text::add_block(const Block& block) {
 
 Text& Text::add_thread(const Lane& lane) {
     const uint3& t = lane.thread_index;
-    return add_block(*lane.block).add(", thread (%u,%u,%u) [warp %u, lane %u]", t.x, t.y, t.z, lane.warp->number, lane.number);
+    add_block(*lane.block);
+    return add(", thread (%u,%u,%u) [warp %u, lane %u]", t.x, t.y, t.z, lane.warp->number, lane.number);
 }
 
 void stop(Worker* worker, const char* message) {

@@ -95,10 +95,13 @@ void describe(Fault& fault, Worker* worker, int signal, const siginfo_t* info, c
     fault.code_address = kernel_code_address(worker, state);
     fault.data_address = bad_memory ? address : 0;
     fault.is_write = state.is_write;
-    fault.is_unaddressed = bad_memory && (info->si_code == SI_KERNEL || (signal == SIGBUS && info->si_code == BUS_ADRALN));
+    fault.is_unaddressed = (signal == SIGSEGV && info->si_code == SI_KERNEL) ||
+                           (signal == SIGBUS && info->si_code == BUS_ADRALN);
     fault.in_stack_guard = bad_memory && worker->fibers.has_stack_at(address);
     fault.in_shared_guard = bad_memory && worker->dynamic_shared_memory.guards(address);
-    if (fault.in_shared_guard) fault.shared_offset = int64_t(address - reinterpret_cast<uintptr_t>(worker->dynamic_shared));
+    if (fault.in_shared_guard) {
+        fault.shared_offset = int64_t(address - reinterpret_cast<uintptr_t>(worker->dynamic_shared));
+    }
     copy(fault.block, worker->index);
     const Lane* const lane = current_lane;
     if (!lane) return;

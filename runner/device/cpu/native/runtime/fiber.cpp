@@ -110,7 +110,8 @@ FiberPool::~FiberPool() {
 
 Fiber* FiberPool::make() {
     if (!arena_) {
-        void* memory = mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        void* const memory = mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
         if (memory == MAP_FAILED) {
             perror("CPU device: no memory for stacks");
             abort();

@@ -12,7 +12,8 @@ DynamicSharedMemory::~DynamicSharedMemory() {
 
 unsigned char* DynamicSharedMemory::provide(size_t bytes) {
     if (!memory_) {
-        void* memory = mmap(nullptr, guard + capacity + guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        void* const memory = mmap(nullptr, guard + capacity + guard, PROT_NONE, flags, -1, 0);
         if (memory == MAP_FAILED) {
             perror("CPU device: no memory for shared memory");
             abort();

@@ -1,0 +1,54 @@
+"""The one rewrite of a kernel's text: declarations of dynamic shared memory."""
+
+import pytest
+
+from runner.device.cpu.translate import blank, rewrite_dynamic_shared
+
+REWRITTEN = {
+    "extern __shared__ int s[];": "int *s = ::simt::dynamic_shared<int>();",
+    "extern __shared__ float4 tile[];": "float4 *tile = ::simt::dynamic_shared<float4>();",
+    "extern __shared__ unsigned char raw[];": "unsigned char *raw = ::simt::dynamic_shared<unsigned char>();",
+    "extern  __shared__  T  s [ ] ;": "T *s = ::simt::dynamic_shared<T>();",
+    "extern __shared__ Pair<int, float> s[];": "Pair<int, float> *s = ::simt::dynamic_shared<Pair<int, float>>();",
+    "extern __shared__ volatile int s[];": "volatile int *s = ::simt::dynamic_shared<int>();",
+    "extern volatile __shared__ int s[];": "volatile int *s = ::simt::dynamic_shared<int>();",
+    "extern __shared__ __align__(16) char s[];": "char *s = ::simt::dynamic_shared<char>();",
+    "extern __align__(16) __shared__ char s[];": "char *s = ::simt::dynamic_shared<char>();",
+    "extern __shared__ char __align__(16) s[];": "char *s = ::simt::dynamic_shared<char>();",
+    "extern __shared__ alignas(16) char s[];": "char *s = ::simt::dynamic_shared<char>();",
+    "__shared__ extern int s[];": "int *s = ::simt::dynamic_shared<int>();",
+}
+LEFT_ALONE = (
+    "__shared__ int s[32];",
+    "extern int s[];",
+    "// extern __shared__ int s[];",
+    "/* extern __shared__ int s[]; */",
+    'printf("extern __shared__ int s[];");',
+)
+
+
+@pytest.mark.parametrize("text", REWRITTEN, ids=range(len(REWRITTEN)))
+def test_dynamic_shared_becomes_a_pointer(text):
+    """In each form that CUDA accepts."""
+    assert rewrite_dynamic_shared(f"  {text} // here") == f"  {REWRITTEN[text]} // here"
+
+
+@pytest.mark.parametrize("text", LEFT_ALONE, ids=range(len(LEFT_ALONE)))
+def test_other_text_stays_as_it_is(text):
+    """Other declarations, comments and literals."""
+    assert rewrite_dynamic_shared(text) == text
+
+
+def test_lines_keep_their_numbers():
+    """A declaration over several lines leaves as many."""
+    text = "a\nextern\n  __shared__ int\n    s[];\nb\n"
+    assert rewrite_dynamic_shared(text).count("\n") == text.count("\n")
+    assert rewrite_dynamic_shared(text).endswith("\nb\n")
+
+
+def test_blanking_keeps_places():
+    """What is blanked has the same length and the same lines."""
+    text = 'int a; /* one\ntwo */ char c = \'"\'; // "three\n"four\\" // five";\nint z;'
+    assert len(blank(text)) == len(text)
+    assert blank(text).count("\n") == text.count("\n")
+    assert blank(text).split() == ["int", "a;", "char", "c", "=", ";", ";", "int", "z;"]

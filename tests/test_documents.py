@@ -1,0 +1,75 @@
+"""The documents tell the truth: links lead somewhere, commands compose, tables are complete."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from conftest import KERNELS, ROOT
+
+from runner.declaration import KEYS
+from runner.fill import FILLS
+from runner.parameters import VOCABULARY
+from runner.results import AFTER, COMMON
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^    (python -m runner(?: .*?)?)(?:  +#.*)?$", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_link_leads_somewhere(document):
+    """A link to a file of the project finds it."""
+    for target in re.findall(r"\]\(([^)#\s]+)", document.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (document.parent / target).exists(), target
+
+
+def test_the_readme_has_commands():
+    """The pattern that finds the README's commands finds them."""
+    assert len(COMMANDS) >= 7
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if "my_kernels" not in c])
+def test_every_command_of_the_readme_is_understood(command, runner):
+    """What the README tells a newcomer to type composes, option by option."""
+    done = runner(*shlex.split(command)[3:], "--help")
+    assert done.code == 0, done.err
+
+
+def test_the_readmes_own_kernel_runs(runner, tmp_path):
+    """The two files of the README, put where it says, run by the command that it gives."""
+    blocks = re.findall(r"```(yaml|cuda)\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "my_kernels" / "kernel").mkdir(parents=True)
+    for language, content in blocks:
+        (tmp_path / "my_kernels" / "kernel" / f"saxpy.{'cu' if language == 'cuda' else 'yaml'}").write_text(content)
+    (command,) = [c for c in COMMANDS if "my_kernels" in c]
+    done = runner(*shlex.split(command)[3:], "device=cpu", "size=1000")
+    assert done.code == 0, done.err
+    assert (done.folder / "results.csv").read_text().count(",ok,") == 6
+
+
+def words(path):
+    """What stands in backticks."""
+    return set(re.findall(r"[a-z_0-9]+", " ".join(re.findall(r"`([^`]+)`", Path(path).read_text(encoding="utf-8")))))
+
+
+def test_every_column_is_documented():
+    """docs/results.md has each column of the table."""
+    assert {"case", "kernel", *COMMON, *AFTER} <= words(ROOT / "docs" / "results.md")
+
+
+def test_every_key_of_a_kernel_is_documented():
+    """docs/kernel-yaml.md has each key, each parameter and each fill."""
+    assert {*KEYS, *VOCABULARY, *FILLS} <= words(ROOT / "docs" / "kernel-yaml.md")
+
+
+def test_every_kernel_is_in_the_readme():
+    """The README names each kernel that comes with the project."""
+    assert set(KERNELS) <= set(re.findall(r"`(\w+)`", README))
+
+
+def test_no_yaml_of_an_experiment_lacks_its_command():
+    """An experiment starts with the command that runs it."""
+    for path in (ROOT / "conf" / "experiment").glob("*.yaml"):
+        assert f"python -m runner experiment={path.stem}" in path.read_text(encoding="utf-8")
