@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from runner.case import Case, make
 from runner.errors import Mistake
 from runner.parameters import VOCABULARY
 from runner.reference import find
+from runner.settings import DeviceConfig, TimingConfig
 
 _BESIDE = Path(__file__).resolve().parents[1] / "conf"
 # In a checkout the configuration lies beside the package; in a wheel, inside it.
@@ -30,58 +31,6 @@ CONF = _BESIDE if (_BESIDE / "config.yaml").is_file() else Path(__file__).resolv
 
 _GROUPS = ("kernel", "device", "timing", "experiment", "seed", "record_host")
 _further: list[str] = []  # parameters that kernels on the search path declare beyond the vocabulary; see `register`
-
-
-@dataclass
-class DeviceConfig:
-    """The group `device`.
-
-    Attributes:
-        kind: auto, cuda or cpu.
-        index: Which GPU.
-        nvcc_options: Further options for nvcc.
-        threads: OS threads of the CPU device; 0 for all cores.
-        time_limit_s: Seconds after which a launch counts as endless.
-    """
-
-    kind: str = "auto"
-    index: int = 0
-    nvcc_options: list[str] = field(default_factory=list)
-    threads: int = 0
-    time_limit_s: float = 60.0
-
-    def __post_init__(self) -> None:
-        if self.kind not in ("auto", "cuda", "cpu"):
-            raise Mistake(f"device.kind={self.kind}: one of auto, cuda, cpu is expected")
-        for name, least in (("index", 0), ("threads", 0)):
-            if getattr(self, name) < least:
-                raise Mistake(f"device.{name}={getattr(self, name)}: at least {least} is expected")
-        if not self.time_limit_s > 0:
-            raise Mistake(f"device.time_limit_s={self.time_limit_s}: a number of seconds above 0 is expected")
-
-
-@dataclass
-class TimingConfig:
-    """The group `timing`.
-
-    Attributes:
-        samples_cuda: Timed launches of a case on a GPU, 30 or more.
-        samples_cpu: Timed launches of a case on the CPU device, 3 or more.
-        warmup_ms: Launching before the first sample, in milliseconds; the checked launch counts.
-    """
-
-    samples_cuda: int = 30
-    samples_cpu: int = 3
-    warmup_ms: float = 25.0
-
-    def __post_init__(self) -> None:
-        for name, least in (("samples_cuda", 30), ("samples_cpu", 3), ("warmup_ms", 0)):
-            if not least <= getattr(self, name) <= 100_000:
-                raise Mistake(f"timing.{name}={getattr(self, name)}: {least} to 100000 is expected")
-
-    def samples(self, kind: str) -> int:
-        """Timed launches of a case on that kind of device."""
-        return self.samples_cuda if kind == "cuda" else self.samples_cpu
 
 
 @dataclass(frozen=True)
@@ -215,9 +164,3 @@ def _require_whole_kernel(overrides: Any) -> None:
                 f"{override}: a kernel is declared in its YAML; copy it into a folder of your own, change it there, "
                 f"and give the folder by --config-dir"
             )
-
-
-def device_key(device: DeviceConfig) -> tuple[Any, ...]:
-    """What tells one device of a sweep from another."""
-    values: Mapping[str, Any] = dataclasses.asdict(device)
-    return tuple(str(v) for v in values.values())

@@ -6,13 +6,14 @@ Whatever becomes of a case, it becomes a row, and the row is on disk before the 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 from runner import environment, results, sources
 from runner.attempt import Outcome, Task
-from runner.config import Planned, device_key
+from runner.config import Planned
 from runner.device import Binary, Compiler, DeviceInfo, Source
 from runner.device.opening import compiler_for
 from runner.errors import CompileError
@@ -30,7 +31,7 @@ def run(plan: Sequence[Planned], folder: RunFolder, progress: SweepProgress, lau
 
     Args:
         plan: What to run; a case that stands in it twice is run once.
-        folder: Where everything goes; results.csv is complete after each case.
+        folder: Where everything goes; each case's result.json is there before the next case starts.
         progress: Told of every step.
         launcher: Of Hydra; stands in each row, as cases that were launched alone were not measured beside each other.
 
@@ -61,6 +62,7 @@ class _Table:
         self.launcher = launcher
         self._waiting: dict[int, Planned] = {}
         self._rows: dict[int, Row] = {}
+        self._due = 0.0  # when the table may be written again
         self._kinds: dict[int, str] = {}  # of the devices that were opened: `auto` is none
 
     def expect(self, plan: Sequence[Planned]) -> None:
@@ -70,7 +72,8 @@ class _Table:
         write_json(self._folder.result(planned.job), row)
         self._waiting.pop(planned.job, None)
         self._rows[planned.job] = row
-        self.write()
+        if time.monotonic() >= self._due:
+            self.write()
 
     def opened(self, group: Sequence[Planned], kind: str) -> None:
         self._kinds.update({p.job: kind for p in group})
@@ -81,13 +84,16 @@ class _Table:
             self.add(planned, results.unfinished(planned, kind, self.launcher, "not_run", reason))
 
     def write(self) -> None:
+        """Rebuild results.csv; of a long table not after each row, so that writing never takes more than a tenth."""
+        started = time.monotonic()
         results.write(self._folder, [self._rows[job] for job in sorted(self._rows)])
+        self._due = time.monotonic() + 9 * (time.monotonic() - started)
 
 
 def _by_device(plan: Sequence[Planned]) -> list[list[Planned]]:
     groups: dict[tuple[Any, ...], list[Planned]] = {}
     for planned in plan:
-        groups.setdefault(device_key(planned.device), []).append(planned)
+        groups.setdefault(planned.device.key, []).append(planned)
     return list(groups.values())
 
 
@@ -112,8 +118,10 @@ def _run_on_one_device(group: list[Planned], folder: RunFolder, progress: SweepP
             table.add(planned, row)
             progress.step()
             progress.row(planned.case.label, row)
-    finally:
-        worker.close()
+    except BaseException:
+        worker.kill()  # it may be in the middle of a launch
+        raise
+    worker.close()
 
 
 def _skipped(planned: Planned, info: DeviceInfo) -> str:

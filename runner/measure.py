@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 
 Samples = NDArray[np.float64]
 
-CHUNK = 32  # samples asked of a device at a time; between two chunks the caller hears of progress
+# Samples asked of a device at a time: no more than 32, nor than fit into a second. Between two chunks the caller hears
+# of progress, and a kernel that hangs is known from one that is slow.
+CHUNK = 32
+CHUNK_MS = 1000.0
 
 
 @dataclass(frozen=True)
@@ -48,16 +51,24 @@ def collect(
         spent_ms: Launching that was done already.
         beat: Told between chunks.
     """
+    at_once = _fitting(spent_ms)
     while spent_ms < warmup_ms:
         beat("warm-up")
+        times = sample(min(4, at_once))
+        at_once = _fitting(float(np.median(times)) / 1000.0)
         # Even if the clock of the device cannot resolve a launch, the warm-up ends.
-        spent_ms += max(float(sample(4).sum()) / 1000.0, warmup_ms / 1000.0)
+        spent_ms += max(float(times.sum()) / 1000.0, warmup_ms / 1000.0)
     chunks = []
     while count > 0:
         beat("measuring")
-        chunks.append(sample(min(CHUNK, count)))
+        chunks.append(sample(min(at_once, count)))
         count -= len(chunks[-1])
     return np.concatenate(chunks)
+
+
+def _fitting(launch_ms: float) -> int:
+    """How many launches make a chunk."""
+    return CHUNK if launch_ms * CHUNK <= CHUNK_MS else max(1, int(CHUNK_MS / launch_ms))
 
 
 def summarize(samples: Samples) -> Summary:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner import results
-from runner.config import Planned, device_key
+from runner.config import Planned
 from runner.folder import RunFolder, read_json, write_json
 
 
@@ -14,7 +14,7 @@ def distinct(plan: Sequence[Planned], folder: RunFolder, launcher: str) -> list[
     """Each case once, however it was written; every job's case.json says which case it is."""
     first: dict[tuple[Any, ...], Planned] = {}
     for planned in plan:
-        key = (planned.case.id, device_key(planned.device))
+        key = (planned.case.id, planned.device.key)
         told = _told(planned, launcher)
         if key in first:
             told["same_as"] = first[key].job

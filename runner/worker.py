@@ -19,11 +19,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from runner.attempt import Outcome, Task, attempt
-from runner.config import DeviceConfig
 from runner.device import DeviceInfo
 from runner.device.opening import open_device
 from runner.errors import DeviceUnavailable
-from runner.measure import CHUNK
+from runner.settings import DeviceConfig
 
 # Making inputs and references for 2**30 elements takes a while; only a launch is held to its own limit.
 PATIENCE_S = 600.0
@@ -84,7 +83,7 @@ class Worker:
             return self._died("starting")
         step = "starting"
         while True:
-            limit = task.time_limit_s * _launches(step) + GRACE_S if step in LAUNCHING else PATIENCE_S
+            limit = task.time_limit_s + GRACE_S if step in LAUNCHING else PATIENCE_S
             answer = self._receive(limit)
             if isinstance(answer, str):
                 step = answer
@@ -127,11 +126,6 @@ class Worker:
         code = self._process.returncode
         how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit status {code}"
         return Outcome("crashed", f"the worker process ended {how} while {step}")
-
-
-def _launches(step: str) -> int:
-    """How many launches a step makes at most before it is heard of again."""
-    return {"checking": 1, "warm-up": 4, "measuring": CHUNK}[step]
 
 
 def _environment() -> dict[str, str]:

@@ -16,10 +16,11 @@ import yaml
 from runner import declaration
 from runner.attempt import Outcome, Task, attempt
 from runner.case import Case, make
-from runner.config import CONF, DeviceConfig
+from runner.config import CONF
 from runner.device import Compiler, Device
 from runner.device.opening import compiler_for, open_device
 from runner.errors import CompileError, DeviceUnavailable
+from runner.settings import DeviceConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))

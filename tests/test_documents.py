@@ -30,10 +30,10 @@ def test_the_readme_has_commands():
     assert len(COMMANDS) >= 7
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if "my_kernels" not in c])
-def test_every_command_of_the_readme_is_understood(command, runner):
-    """What the README tells a newcomer to type composes, option by option."""
-    done = runner(*shlex.split(command)[3:], "--help")
+@pytest.mark.parametrize("command", [c for c in COMMANDS if "my_kernels" not in c and "runner " in c])
+def test_every_command_of_the_readme_runs(command, runner):
+    """What the README tells a newcomer to type runs; here with few elements, and on the CPU device."""
+    done = runner(*shlex.split(command)[3:], "size=1000", "device=cpu")
     assert done.code == 0, done.err
 
 
@@ -51,7 +51,8 @@ def test_the_readmes_own_kernel_runs(runner, tmp_path):
 
 def words(path):
     """What stands in backticks."""
-    return set(re.findall(r"[a-z_0-9]+", " ".join(re.findall(r"`([^`]+)`", Path(path).read_text(encoding="utf-8")))))
+    text = re.sub(r"```.*?```", "", Path(path).read_text(encoding="utf-8"), flags=re.DOTALL)
+    return set(re.findall(r"[a-z_0-9]+", " ".join(re.findall(r"`([^`]+)`", text))))
 
 
 def test_every_column_is_documented():

@@ -1,6 +1,7 @@
 """The program as a user starts it, on the CPU device."""
 
 import json
+import platform
 import re
 import signal
 import subprocess
@@ -177,8 +178,6 @@ def test_an_experiment_is_a_sweep_without_m(runner):
 
 def test_the_environment_tells_no_path_and_no_host(runner):
     """environment.json and report.html hold neither the directory nor the machine's name, unless asked for."""
-    import platform
-
     done = runner(*SMALL, "--config-dir", str(OWN))
     for name in ("environment.json", "report.html", "results.csv", "plan.json"):
         text = (done.folder / name).read_text()
@@ -240,7 +239,7 @@ def test_an_interrupted_sweep_keeps_what_was_finished(runner, tmp_path):
 
 
 def test_a_killed_worker_costs_one_row(runner, tmp_path):
-    """kill -9 of the worker process makes its case a crashed row, and a new worker takes the next."""
+    """A kill -9 of the worker process makes its case a crashed row, and a new worker takes the next."""
     command = [sys.executable, "-m", "runner", "block=64,128", "size=8Mi", "device=cpu", "timing.samples_cpu=8"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(4)

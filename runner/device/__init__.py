@@ -244,6 +244,11 @@ class Device(Protocol):
     def sample(self, launch: Launch, count: int, time_limit: float) -> NDArray[np.float64]:
         """Time `count` launches one by one, each with `inout` arrays restored and, on a GPU, a flushed L2 cache.
 
+        Args:
+            launch: What to launch.
+            count: How often.
+            time_limit: Seconds after which the launches count as endless, one by one or together.
+
         Returns:
             Microseconds of each launch alone, shape `(count,)`.
         """

@@ -225,7 +225,7 @@ class CudaDevice:
                 before.record(self._stream)
                 self._queue(launch)
                 after.record(self._stream)
-            self._wait(time_limit * count)
+            self._wait(time_limit)
         except driver.Error as e:
             raise self._failed(e) from None
         return np.array([before.time_till(after) * 1000.0 for before, after in events])

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING
 
 from runner.device import Compiler, Device, DeviceInfo
 from runner.errors import DeviceUnavailable
-
-if TYPE_CHECKING:
-    from runner.config import DeviceConfig
+from runner.settings import DeviceConfig
 
 
 def open_device(config: DeviceConfig) -> Device:

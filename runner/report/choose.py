@@ -168,7 +168,9 @@ def _best(rows: pd.DataFrame, point: list[str]) -> list[dict[str, Any]]:
 
 
 def _notes(group: pd.DataFrame, rest: list[str], band: str) -> str:
-    fixed = [f"{name} {value_of(name, records(group)[0])}" for name in constant(group) if name not in ("kernel", "size")]
+    fixed = [
+        f"{name} {value_of(name, records(group)[0])}" for name in constant(group) if name not in ("kernel", "size")
+    ]
     taken = f"Each point: the fastest {listed(rest)}." if rest else ""
     finishes = [str(finish) for finish in group["finish"].unique() if finish]
     finish = "host: the host adds partial sums, outside the time; device: the launch leaves the whole result."

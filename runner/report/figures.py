@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from runner.report.axes import positions, set_x, set_y
 from runner.report.choose import Panel, Plot, line_name
 from runner.report.labels import GAP_INCHES, End, label
+from runner.report.ratio import Ratio
 from runner.report.style import PALE, Stroke, drawing
 from runner.report.text import absent, exact, one_line, rough, value_of
 
@@ -31,12 +32,12 @@ class Picture:
     png: bytes
 
 
-def draw(plot: Plot, strokes: dict[str, Stroke]) -> Picture:
+def draw(plot: Plot, strokes: dict[str, Stroke], ratios: dict[int, Ratio]) -> Picture:
     """Draw a figure in both formats; the same plot gives the same bytes."""
     with drawing(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name is drawn as a box
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # and some scripts unshaped
-        figure = _bars(plot, strokes) if plot.kind == "bars" else _lines(plot, strokes)
+        figure = _bars(plot, strokes, ratios) if plot.kind == "bars" else _lines(plot, strokes)
         svg, png = io.BytesIO(), io.BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
         figure.savefig(png, format="png", dpi=144, metadata={"Software": None})
@@ -61,7 +62,13 @@ def _lines(plot: Plot, strokes: dict[str, Stroke]) -> Figure:
 
 
 def _line(
-    axes: Axes, plot: Plot, places: dict[str, float], rows: list[dict[str, Any]], strokes: dict[str, Stroke], *, finish: bool
+    axes: Axes,
+    plot: Plot,
+    places: dict[str, float],
+    rows: list[dict[str, Any]],
+    strokes: dict[str, Stroke],
+    *,
+    finish: bool,
 ) -> End:
     """One kernel's line with the band of its quartiles; returns its right end."""
     rows = sorted(rows, key=lambda row: places[value_of(plot.x, row)])
@@ -80,7 +87,7 @@ def _quartiles(row: dict[str, Any], y: str) -> tuple[float, float]:
         return row[y], row[y]
     if y == "median_us":
         return row["q1_us"], row["q3_us"]
-    return tuple(row[y] * row["median_us"] / row[name] for name in ("q3_us", "q1_us"))  # type: ignore[return-value]
+    return row[y] * row["median_us"] / row["q3_us"], row[y] * row["median_us"] / row["q1_us"]
 
 
 def _limits(axes: Axes, plot: Plot, panel: Panel, places: dict[str, float]) -> list[End]:
@@ -120,7 +127,7 @@ def _by_kernel(panel: Panel) -> list[list[dict[str, Any]]]:
     return list(lines.values())
 
 
-def _bars(plot: Plot, strokes: dict[str, Stroke]) -> Figure:
+def _bars(plot: Plot, strokes: dict[str, Stroke], ratios: dict[int, Ratio]) -> Figure:
     rows = [row for panel in plot.panels for row in panel.rows]
     finish = len({row["finish"] for row in rows}) > 1
     names = [line_name(row, finish=finish) for row in rows]
@@ -130,7 +137,7 @@ def _bars(plot: Plot, strokes: dict[str, Stroke]) -> Figure:
     for axes, panel in zip(all_axes, plot.panels, strict=True):
         axes.set_title(one_line(panel.title, 60), loc="left", fontsize=9.5, fontweight="bold", parse_math=False)
         for place, row in enumerate(panel.rows):
-            _bar(axes, place, row, strokes[row["kernel"]])
+            _bar(axes, place, row, strokes[row["kernel"]], ratios.get(row["row"]))
         axes.set_yticks(range(len(panel.rows)), [line_name(row, finish=finish) for row in panel.rows])
         for tick in axes.get_yticklabels():
             tick.set_parse_math(False)
@@ -141,12 +148,12 @@ def _bars(plot: Plot, strokes: dict[str, Stroke]) -> Figure:
     return figure
 
 
-def _bar(axes: Axes, place: int, row: dict[str, Any], stroke: Stroke) -> None:
+def _bar(axes: Axes, place: int, row: dict[str, Any], stroke: Stroke, ratio: Ratio | None) -> None:
     low, high = _quartiles(row, "median_us")
     axes.barh(place, row["median_us"], height=0.62, color=stroke.colour, alpha=0.85)
     axes.plot([low, high], [place, place], color="black", linewidth=1)
     words = [f"{exact(row['median_us'])} µs", "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s"]
-    words.append(f"{row['speedup']:.2f}x {one_line(row['baseline'], 20)}" if "speedup" in row else "")
+    words.append(f"{ratio.times:.2f}x {one_line(row['baseline'], 20)}" if ratio else "")
     text = ", ".join(word for word in words if word)
     offset = {"xytext": (5, 0), "textcoords": "offset points", "va": "center", "fontsize": 8.5, "parse_math": False}
     axes.annotate(text, (max(high, row["median_us"]), place), annotation_clip=False, **offset)

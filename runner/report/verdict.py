@@ -151,4 +151,3 @@ def _sentence(best: Best, shown: list[str], apart: list[str]) -> str:
     first = "Shortest emulated time" if row["device"] == "cpu" else "Fastest"
     level = f" {count(best.level, 'further case')} level with it: the intervals overlap." if best.level else ""
     return f"{first}{where}: {described(row, shown)}: {speed(row)}.{level}"
-

@@ -1,7 +1,7 @@
 """A compiler with a cache of its own, a device, and short ways to launch."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -88,9 +88,3 @@ def lines():
         raise AssertionError(f"{file} has no line for {name}")
 
     return find
-
-
-@pytest.fixture
-def slim(bench):
-    """The same with a time limit of a moment."""
-    return replace(bench, time_limit=0.3)

@@ -217,7 +217,7 @@ def test_cache_that_cannot_be_written(bench, tmp_path):
     """One sentence says so."""
     source = bench.text(tmp_path, GOOD)
     with pytest.raises(
-        CompileError, match="the cache of compiled kernels cannot be written: .*own.cu.*set XDG_CACHE_HOME"
+        CompileError, match=r"the cache of compiled kernels cannot be written: .*own.cu.*set XDG_CACHE_HOME"
     ):
         CpuCompiler(tmp_path / "own.cu" / "cache").compile(source)
 

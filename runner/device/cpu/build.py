@@ -18,7 +18,6 @@ from runner.device.cpu.toolchain import COMMON_FLAGS, KERNEL_FLAGS, NATIVE, Tool
 from runner.device.cpu.translate import translate
 from runner.errors import CompileError
 
-
 _building_runtime = threading.Lock()  # several threads compile at once; one of them builds what all need
 
 
