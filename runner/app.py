@@ -18,6 +18,7 @@ import hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from runner import complaints, config, engine, environment
@@ -87,7 +88,11 @@ def job(composed: DictConfig) -> None:
     sweep = RunFolder(Path(settings.runtime.output_dir).parent)
     planned = config.planned(composed, settings)
     with SweepProgress() as progress:
-        engine.run([planned], sweep, progress, settings.runtime.choices["hydra/launcher"])
+        engine.run([planned], sweep, progress, _launcher(settings))
+
+
+def _launcher(settings: Any) -> str:
+    return "none" if settings.mode is RunMode.RUN else str(settings.runtime.choices["hydra/launcher"])
 
 
 class ReserveFolder(Callback):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -16,9 +15,8 @@ from runner import measure
 from runner.case import ArraySpec, Case, ScalarSpec
 from runner.check import POISON, Verdict, check
 from runner.device import Array, Binary, Device, Findings, Launch, Program, Resources, Role, Source
-from runner.dtypes import DType
 from runner.errors import CaseError, Mistake
-from runner.fill import fill
+from runner.fill import remembered
 from runner.reference import Expected, expect
 
 Beat = Callable[[str], Any]
@@ -161,17 +159,9 @@ def _outcome(
     )
 
 
-@functools.lru_cache(maxsize=2)
-def _filled(name: str, shape: tuple[int, ...], dtype: DType, seed: int, label: str) -> NDArray[Any]:
-    """Neighbouring cases mostly have the same inputs; making them anew would take longer than the launches."""
-    content = fill(name, shape, dtype, seed, label)
-    content.setflags(write=False)
-    return content
-
-
 def _content(spec: ArraySpec, seed: int) -> NDArray[Any]:
     if spec.role in (Role.IN, Role.INOUT):
-        return _filled(spec.fill, spec.shape, spec.dtype, seed, spec.name)
+        return remembered(spec.fill, spec.shape, spec.dtype, seed, spec.name)
     return np.zeros(spec.shape, spec.dtype.numpy)
 
 

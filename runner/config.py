@@ -116,7 +116,9 @@ def planned(config: DictConfig, hydra: DictConfig) -> Planned:
     timing = OmegaConf.to_object(config.timing)
     if not isinstance(device, DeviceConfig) or not isinstance(timing, TimingConfig):
         raise Mistake("the groups device and timing must start from the defaults /schema/device and /schema/timing")
-    return Planned(make(kernel, plain, seed), device, timing, int(hydra.job.num))
+    return Planned(
+        make(kernel, plain, seed), device, timing, 0 if OmegaConf.is_missing(hydra.job, "num") else int(hydra.job.num)
+    )
 
 
 def _folders(hydra: DictConfig) -> tuple[Path, ...]:

@@ -28,6 +28,27 @@ def fill(name: str, shape: tuple[int, ...], dtype: DType, seed: int, label: str)
     return FILLS[name](int(np.prod(shape)), dtype.numpy, seed, label).reshape(shape)
 
 
+REMEMBERED_BYTES = 4 << 30
+_memory: dict[tuple[Any, ...], NDArray[Any]] = {}  # least recently used first
+
+
+def remembered(name: str, shape: tuple[int, ...], dtype: DType, seed: int, label: str) -> NDArray[Any]:
+    """`fill`, whose results are kept: the cases of a sweep share their inputs, and making them takes long.
+
+    Returns:
+        An array that must not be written to.
+    """
+    key = (name, shape, dtype, seed, label)
+    content = _memory.pop(key, None)
+    if content is None:
+        content = fill(name, shape, dtype, seed, label)
+        content.setflags(write=False)
+    while _memory and sum(a.nbytes for a in _memory.values()) + content.nbytes > REMEMBERED_BYTES:
+        del _memory[next(iter(_memory))]
+    _memory[key] = content
+    return content
+
+
 def glibc_rand(count: int) -> NDArray[np.uint32]:
     """The first `count` numbers of C's `rand()` without `srand`, as the GNU library gives them.
 
@@ -42,14 +63,24 @@ def glibc_rand(count: int) -> NDArray[np.uint32]:
     while len(known) < count + _SKIPPED:
         while 2 * power + _ORDER <= len(known):
             step, power = _times(step, step), 2 * power
-        # r[i + power] for every i with i + 31 <= len(known); the first ones are known already
-        more = np.zeros(len(known) - _ORDER + 1, np.uint32)
-        for k in np.flatnonzero(step):
-            more += step[k] * known[k : k + len(more)]
-        known = np.concatenate([known, more[len(known) - power :]])
+        known = np.concatenate([known, _further(known, step, power)])
     return known[_SKIPPED : _SKIPPED + count] >> np.uint32(1)
 
 
+def _further(known: NDArray[np.uint32], step: NDArray[np.uint32], power: int) -> NDArray[np.uint32]:
+    """What follows on a known stretch: r[i + power] for the last i whose 31 neighbours are all known."""
+    first, last = len(known) - power, len(known) - _ORDER + 1
+    more = np.zeros(last - first, np.uint32)
+    term = np.empty(_BLOCK, np.uint32)
+    for begin in range(first, last, _BLOCK):  # in pieces that stay in the processor's cache
+        piece = more[begin - first : begin - first + _BLOCK]
+        for k in np.flatnonzero(step):
+            np.multiply(known[begin + k : begin + k + len(piece)], step[k], out=term[: len(piece)])
+            piece += term[: len(piece)]
+    return more
+
+
+_BLOCK = 1 << 15
 _ORDER = 31
 _SKIPPED = 310 + 34 - 3  # srandom() throws 310 values away, after 34 starting values of which we keep 31
 

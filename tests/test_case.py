@@ -1,5 +1,5 @@
 import pytest
-from conftest import case_of, shipped
+from support import case_of, shipped
 
 from runner.case import MAX_GRID
 

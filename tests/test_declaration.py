@@ -2,7 +2,7 @@ import copy
 
 import pytest
 import yaml
-from conftest import KERNELS, shipped
+from support import KERNELS, shipped
 
 from runner import declaration
 from runner.errors import Mistake

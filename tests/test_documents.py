@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from conftest import KERNELS, ROOT
+from support import KERNELS, ROOT
 
 from runner.declaration import KEYS
 from runner.fill import FILLS

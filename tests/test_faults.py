@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from conftest import case_of, read_kernel
+from support import case_of, read_kernel
 
 HERE = Path(__file__).parent / "kernels" / "kernel"
 

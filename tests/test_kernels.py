@@ -4,7 +4,7 @@ import random
 import subprocess
 
 import pytest
-from conftest import KERNELS, case_of, shipped
+from support import KERNELS, case_of, shipped
 
 REDUCTIONS = [n for n in KERNELS if n.startswith("reduce")]
 SIZES = [1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 511, 513, 1000, 1023, 1024, 1025, 4097, 65537]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from conftest import ROOT
+from support import ROOT
 
 OWN = Path(__file__).parent / "kernels"
 SMALL = ("device=cpu", "size=1000")
@@ -72,7 +72,7 @@ def test_stock_ways_of_running_work_too(runner, option):
     assert done.code == 0, done.err
     rows = table(done.folder)
     assert list(rows["status"]) == ["ok"]
-    assert list(rows["launcher"]) == ["basic" if "basic" in option else "batch"]
+    assert list(rows["launcher"]) == ["basic" if "basic" in option else "none"]
 
 
 def test_a_stock_launcher_runs_a_whole_sweep(runner):
@@ -240,9 +240,11 @@ def test_an_interrupted_sweep_keeps_what_was_finished(runner, tmp_path):
 
 def test_a_killed_worker_costs_one_row(runner, tmp_path):
     """A kill -9 of the worker process makes its case a crashed row, and a new worker takes the next."""
-    command = [sys.executable, "-m", "runner", "block=64,128", "size=8Mi", "device=cpu", "timing.samples_cpu=8"]
+    command = [sys.executable, "-m", "runner", "block=64,128", "size=8Mi", "device=cpu", "timing.samples_cpu=40"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(4)
+    for line in process.stderr:
+        if "measuring" in line:
+            break
     children = subprocess.run(
         ["pgrep", "-P", str(process.pid), "-f", "runner.worker"], capture_output=True, text=True, check=False
     )

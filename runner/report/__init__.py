@@ -21,13 +21,13 @@ __all__ = ["build", "print_summary"]
 
 def build(folder: Path) -> Path:
     """Write the figures and `report.html` of a run folder, and return the page's path."""
-    from runner.report import page  # noqa: PLC0415 - pandas and matplotlib would slow the runner's start
+    from runner.report.page import build as build_page  # noqa: PLC0415 - matplotlib would slow the runner's start
 
-    return page.build(folder)
+    return build_page(folder)
 
 
 def print_summary(folder: Path, console: Console) -> None:
     """Print what a run found: the times, the verdict, the failures, and where the report lies."""
-    from runner.report import terminal  # noqa: PLC0415 - pandas would slow the runner's start
+    from runner.report.terminal import print_summary as show  # noqa: PLC0415 - pandas would slow the runner's start
 
-    terminal.print_summary(folder, console)
+    show(folder, console)

@@ -32,10 +32,9 @@ def set_x(axes: Axes, places: dict[str, float], x: str) -> None:
     axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
     steep = sum(len(label) for label in ticks.values()) > 52
     axes.set_xticklabels(ticks.values(), rotation=35 if steep else 0, ha="right" if steep else "center")
-    for label in axes.get_xticklabels():
-        label.set_parse_math(False)
-    unit = {"size": "size (elements)", "block": "block (threads)", "width": "width (lanes)"}.get(x, one_line(x, 30))
-    axes.set_xlabel(unit, parse_math=False)
+    shapes = "rows x columns" if all("x" in value for value in places) else "elements"
+    unit = {"size": f"size ({shapes})", "block": "block (threads)", "width": "width (lanes)"}.get(x, one_line(x, 30))
+    axes.set_xlabel(unit)
 
 
 def set_y(axes: Axes, low: float, high: float, label: str, *, log: bool) -> None:

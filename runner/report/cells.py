@@ -13,14 +13,16 @@ from runner.report.table import records, varying
 from runner.report.text import absent, count, exact, one_line, size_of, value_of
 from runner.report.verdict import Best, differing_peers
 
-EXACT = frozenset(("median_us", "min_us", "gbps", "percent_peak", "percent_copy"))
-RANGES = {"ci_low_us – ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us – q3_us": ("q1_us", "q3_us")}
+EXACT = frozenset(("median_us", "min_us", "gbps"))
+RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_us": ("q1_us", "q3_us")}
 MEASURED = (
-    *("median_us", "ci_low_us – ci_high_us", "gbps", "percent_peak", "percent_copy", "speedup", "value", "grid"),
-    *("shared_dynamic", "q1_us – q3_us", "min_us", "samples", "registers", "shared_bytes", "local_bytes"),
+    *("median_us", "ci_low_us to ci_high_us", "gbps", "percent_peak", "percent_copy", "speedup", "value", "grid"),
+    *("shared_dynamic", "q1_us to q3_us", "min_us", "samples", "registers", "shared_bytes", "local_bytes"),
     *("mismatches", "undefined_reads", "reason"),
 )
-LEFT = frozenset(("kernel", "status", "reason", "device", "dtype", "family", "finish", "level"))
+LEFT = frozenset(("kernel", "status", "reason", "device", "dtype", "family", "finish", "baseline", "level"))
+MINOR = frozenset((*MEASURED[6:], "percent_copy"))
+"""Columns that paper has no room for."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def fastest_cases(frame: pd.DataFrame, best: list[Best], ratios: dict[int, Ratio
     """The fastest case of every size, told by what varies."""
     apart = [name for name in differing_peers(frame) if name not in varying(frame)]
     parameters = [name for name in varying(frame) if name != "size"]
-    names = ["size", *parameters, *apart, "median_us", "ci_low_us – ci_high_us", *MEASURED[2:6], "level"]
+    names = ["size", *parameters, *apart, "median_us", "ci_low_us to ci_high_us", *MEASURED[2:6], "level"]
     lines = [[*(_cell(n, one.row, ratios) for n in names[:-1]), _level(one)] for one in best]
     kept = [n for n in range(len(names)) if any(line[n].text for line in lines)]
     marks = anchors(frame)
@@ -119,16 +121,18 @@ def _cell(name: str, row: dict[str, Any], ratios: dict[int, Ratio]) -> Cell:
         return Cell(f"{ratio.times:.2f}x", f"{ratio.times:.6g}") if ratio else Cell("")
     if name in RANGES:
         low, high = (row[part] for part in RANGES[name])
-        return Cell("") if absent(low) or absent(high) else Cell(f"{exact(low)} – {exact(high)}", f"{low:.9g}")
+        return Cell("") if absent(low) or absent(high) else Cell(f"{exact(low)} to {exact(high)}", f"{low:.9g}")
     if name == "size":
         return Cell(size_of(row), "" if absent(row["size"]) else str(row["size"]))
     if absent(row[name]):
         return Cell("")
     if name in EXACT:
         return Cell(exact(row[name]), f"{row[name]:.9g}")
+    if name.startswith("percent_"):
+        return Cell(f"{row[name]:.1f}", f"{row[name]:.9g}")
     if name == "block":
         return Cell(row["block"], str(_threads(row)))
-    return Cell(one_line(str(row[name]), 160), str(row[name]) if isinstance(row[name], int | float) else "")
+    return Cell(one_line(str(row[name]), 80), str(row[name]) if isinstance(row[name], int | float) else "")
 
 
 def _threads(row: dict[str, Any]) -> int:
@@ -169,4 +173,4 @@ def _ratio_cell(found: list[Ratio]) -> Cell:
     low, high = min(r.low for r in found), max(r.high for r in found)
     over = f", {len(found)} cases" if len(found) > 1 else ""
     kind = "level" if low <= 1 <= high else "good" if low > 1 else "slow"
-    return Cell(f"{middle:.2f}x ({low:.2f} – {high:.2f}{over})", f"{middle:.6g}", kind)
+    return Cell(f"{middle:.2f}x ({low:.2f} to {high:.2f}{over})", f"{middle:.6g}", kind)

@@ -78,16 +78,16 @@ def line_name(row: dict[str, Any], *, finish: bool) -> str:
 def _of_group(group: pd.DataFrame, suffix: str, about: str) -> list[Plot]:
     cuda = bool((group["device"] != "cpu").all())
     bandwidth = cuda and bool(group["gbps"].notna().all())
-    plots = []
-    several = group["size"].nunique() > 1
+    plots: list[Plot] = []
+    several = len(group["size"].dropna().unique()) > 1
     if several:
         sized = group[group["size"].notna() & (group["size"] > 0)]
         sized.attrs = group.attrs
-        for y in ["gbps", "median_us"] if bandwidth else ["median_us"]:
-            plots.append(_lines(sized, "size", y, suffix, about))
+        quantities = ["gbps", "median_us"] if bandwidth else ["median_us"]
+        plots += [_lines(sized, "size", y, suffix, about) for y in quantities]
     last = group[group["size"] == group["size"].max()] if group["size"].notna().any() else group
     last.attrs = group.attrs
-    if last["kernel"].nunique() > 1 and not several:
+    if len(last["kernel"].unique()) > 1 and not several:
         plots.append(_bars(last, suffix, about))
     faceted = _facets(group)[0] if several else []
     by = [n for n in _told_apart(last) if n not in (*APART, *faceted)]
@@ -105,7 +105,9 @@ def _lines(group: pd.DataFrame, x: str, y: str, suffix: str, about: str) -> Plot
     what = "Bandwidth" if y == "gbps" else "Emulated time of one launch" if _emulated(group) else "Time of one launch"
     at = f" at {size_of(records(group)[0])}" if x != "size" and group["size"].notna().all() else ""
     stem = f"{'bandwidth' if y == 'gbps' else 'time'}-by-{_slug(x)}{suffix}"
-    return Plot(stem, "lines", x, y, f"{what} by {x}{at}{about}", _notes(group, rest, "Band: quartiles."), panels)
+    unread = [name for name in facets if any(value_of(name, row) == "" for row in records(group))]
+    band = "Band: quartiles." + (f" Kernels without {listed(unread)} are the same in all panels." if unread else "")
+    return Plot(stem, "lines", x, y, f"{what} by {x}{at}{about}", _notes(group, rest, band), panels)
 
 
 def _bars(group: pd.DataFrame, suffix: str, about: str) -> Plot:
@@ -132,7 +134,9 @@ def _told_apart(group: pd.DataFrame) -> list[str]:
 
 def _facets(group: pd.DataFrame) -> tuple[list[str], list[str]]:
     """The parameters that get panels, as long as those are few, and the rest, of which each point takes the fastest."""
-    panels, facets, rest = max(1, group["dtype"].nunique()), [], []
+    panels = max(1, group["dtype"].nunique())
+    facets: list[str] = []
+    rest: list[str] = []
     for name in _told_apart(group):
         if name in APART:
             continue
@@ -178,7 +182,7 @@ def _notes(group: pd.DataFrame, rest: list[str], band: str) -> str:
         f"{EMULATED[0].upper()}{EMULATED[1:]}." if _emulated(group) else "",
         band,
         taken,
-        f"All: {', '.join(fixed)}." if fixed else "",
+        f"Same in all: {', '.join(fixed)}." if fixed else "",
         f"In brackets, the finish ({finish.rstrip('.')})." if len(finishes) > 1 else "",
         f"{count(len(group), 'case')}.",
     ]

@@ -11,6 +11,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from runner.report.axes import positions, set_x, set_y
 from runner.report.choose import Panel, Plot, line_name
@@ -48,16 +49,16 @@ def _lines(plot: Plot, strokes: dict[str, Stroke]) -> Figure:
     rows = [row for panel in plot.panels for row in panel.rows]
     finish = len({row["finish"] for row in rows}) > 1
     names = {line_name(row, finish=finish) for row in rows}
-    room = LETTER * max(12, *(len(name) for name in names)) + 0.35
+    room = LETTER * max(16, *(len(name) for name in names)) + 0.42
     height = max(2.6 if len(plot.panels) > 1 else 3.4, GAP_INCHES * (len(names) + 3))
     figure, all_axes = _grid(plot, min(2, len(plot.panels)), height, room)
     for axes, panel in zip(all_axes, plot.panels, strict=True):
-        axes.set_title(one_line(panel.title, 60), loc="left", fontsize=9.5, fontweight="bold", parse_math=False)
+        axes.set_title(one_line(panel.title, 60), loc="left", fontsize=9.5, fontweight="bold")
         places = positions(rows, plot.x)
         set_x(axes, places, plot.x)
         _set_values(axes, plot, rows)
         ends = [_line(axes, plot, places, line, strokes, finish=finish) for line in _by_kernel(panel)]
-        label(axes, [*ends, *_limits(axes, plot, panel, places)], height)
+        label(axes, [*ends, *_limits(axes, plot, panel)], height)
     return figure
 
 
@@ -90,7 +91,7 @@ def _quartiles(row: dict[str, Any], y: str) -> tuple[float, float]:
     return row[y] * row["median_us"] / row["q3_us"], row[y] * row["median_us"] / row["q1_us"]
 
 
-def _limits(axes: Axes, plot: Plot, panel: Panel, places: dict[str, float]) -> list[End]:
+def _limits(axes: Axes, plot: Plot, panel: Panel) -> list[End]:
     """The hardware's limits beside the bandwidths: the peak, and what a copy on the device reached."""
     ends = []
     for column, name in [("percent_peak", "peak"), ("percent_copy", "copy")] if plot.y == "gbps" else []:
@@ -133,16 +134,16 @@ def _bars(plot: Plot, strokes: dict[str, Stroke], ratios: dict[int, Ratio]) -> F
     names = [line_name(row, finish=finish) for row in rows]
     height = 0.32 * max(len(panel.rows) for panel in plot.panels) + 0.15
     left = LETTER * max(len(name) for name in names) + 0.25
-    figure, all_axes = _grid(plot, 1, height, 2.3, left)
+    right = LETTER * max(len(_bar_text(row, ratios.get(row["row"]))) for row in rows) + 0.2
+    figure, all_axes = _grid(plot, 1, height, right, left)
     for axes, panel in zip(all_axes, plot.panels, strict=True):
-        axes.set_title(one_line(panel.title, 60), loc="left", fontsize=9.5, fontweight="bold", parse_math=False)
+        axes.set_title(one_line(panel.title, 60), loc="left", fontsize=9.5, fontweight="bold")
         for place, row in enumerate(panel.rows):
             _bar(axes, place, row, strokes[row["kernel"]], ratios.get(row["row"]))
         axes.set_yticks(range(len(panel.rows)), [line_name(row, finish=finish) for row in panel.rows])
-        for tick in axes.get_yticklabels():
-            tick.set_parse_math(False)
         axes.set_ylim(len(panel.rows) - 0.4, -0.6)  # the fastest on top
         axes.set_xlim(0, 1.02 * max(max(row["median_us"], _quartiles(row, "median_us")[1]) for row in rows))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(f"median_us (µs, {'emulated on the CPU device' if plot.emulated else 'less is better'})")
     return figure
@@ -152,11 +153,14 @@ def _bar(axes: Axes, place: int, row: dict[str, Any], stroke: Stroke, ratio: Rat
     low, high = _quartiles(row, "median_us")
     axes.barh(place, row["median_us"], height=0.62, color=stroke.colour, alpha=0.85)
     axes.plot([low, high], [place, place], color="black", linewidth=1)
+    offset: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center", "fontsize": 8.5}
+    axes.annotate(_bar_text(row, ratio), (max(high, row["median_us"]), place), annotation_clip=False, **offset)
+
+
+def _bar_text(row: dict[str, Any], ratio: Ratio | None) -> str:
     words = [f"{exact(row['median_us'])} µs", "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s"]
-    words.append(f"{ratio.times:.2f}x {one_line(row['baseline'], 20)}" if ratio else "")
-    text = ", ".join(word for word in words if word)
-    offset = {"xytext": (5, 0), "textcoords": "offset points", "va": "center", "fontsize": 8.5, "parse_math": False}
-    axes.annotate(text, (max(high, row["median_us"]), place), annotation_clip=False, **offset)
+    words.append(f"{ratio.times:.2f}x against {one_line(row['baseline'], 20)}" if ratio else "")
+    return ", ".join(word for word in words if word)
 
 
 def _grid(plot: Plot, columns: int, height: float, right: float, left: float = LEFT) -> tuple[Figure, list[Axes]]:
@@ -168,8 +172,8 @@ def _grid(plot: Plot, columns: int, height: float, right: float, left: float = L
     top = 0.62 + 0.17 * len(notes) + (0.1 if len(plot.panels) > 1 else 0)
     tall = top + lines * (height + BOTTOM) + (lines - 1) * (BETWEEN - 0.4)
     figure = Figure(figsize=(full, tall))
-    figure.text(0.12 / full, 1 - 0.14 / tall, plot.title, va="top", fontsize=12, fontweight="bold", parse_math=False)
-    figure.text(0.12 / full, 1 - 0.4 / tall, "\n".join(notes), va="top", fontsize=8.5, color=PALE, parse_math=False)
+    figure.text(0.12 / full, 1 - 0.14 / tall, plot.title, va="top", fontsize=12, fontweight="bold")
+    figure.text(0.12 / full, 1 - 0.4 / tall, "\n".join(notes), va="top", fontsize=8.5, color=PALE)
     all_axes = []
     for n in range(len(plot.panels)):
         x = left + n % columns * (left + width + right)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -28,11 +29,11 @@ def label(axes: Axes, ends: list[End], height_inches: float) -> None:
     heights = apart([float(y) for _, y in points], GAP_INCHES / height_inches)
     for end, point, height in zip(ends, points, heights, strict=True):
         colour = end.stroke.colour if end.stroke else "#5c5c5c"
-        style = {"color": colour, "linewidth": 0.7, "transform": axes.transAxes, "clip_on": False}
+        style: dict[str, Any] = {"color": colour, "linewidth": 0.7, "transform": axes.transAxes, "clip_on": False}
         axes.plot([float(point[0]) + 0.006, 1.03, 1.045], [float(point[1]), height, height], zorder=1, **style)
         if end.stroke:
             axes.plot([1.045], [height], marker=end.stroke.marker, **style)
-        where = {"transform": axes.transAxes, "va": "center", "ha": "left", "fontsize": 8.5, "parse_math": False}
+        where: dict[str, Any] = {"transform": axes.transAxes, "va": "center", "ha": "left", "fontsize": 8.5}
         axes.text(1.065, height, end.text, color=INK if end.stroke else colour, **where)
 
 

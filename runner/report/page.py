@@ -8,6 +8,7 @@ from typing import Any
 
 import jinja2
 import pandas as pd
+from markupsafe import Markup
 
 from runner.report import atomic, cells, folder, table, verdict
 from runner.report.choose import Plot, choose
@@ -42,9 +43,14 @@ def _template() -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: plain(value) if isinstance(value, str) else value,
+        finalize=_finalize,
     )
     return environment.get_template("page.html")
+
+
+def _finalize(value: Any) -> Any:
+    """Every text that enters the page, made harmless to read; what a macro returns has been through here already."""
+    return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _context(path: Path, frame: pd.DataFrame, pictures: list[Picture]) -> dict[str, Any]:
@@ -68,12 +74,16 @@ def _context(path: Path, frame: pd.DataFrame, pictures: list[Picture]) -> dict[s
         "figures": [_figure(picture) for picture in pictures],
         "ratios": cells.baseline_ratios(frame, found),
         "cases": cells.all_cases(frame, found),
-        "left": cells.LEFT,
+        "styled": {name: _styles(name) for name in (*cells.LEFT, *cells.MINOR)},
         "environment": list(folder.flat({k: v for k, v in environment.items() if k != "timing"})),
         "method": list(folder.flat({"timing": environment["timing"]})) if "timing" in environment else [],
         "finishes": sorted({str(finish) for finish in frame["finish"]} - {""}),
         "sources": folder.sources(path),
     }
+
+
+def _styles(name: str) -> str:
+    return " ".join(word for word, names in (("left", cells.LEFT), ("minor", cells.MINOR)) if name in names)
 
 
 def _title(frame: pd.DataFrame, environment: dict[str, Any]) -> str:
@@ -123,7 +133,8 @@ def _repeat(frame: pd.DataFrame, environment: dict[str, Any]) -> dict[str, str]:
     command = environment.get("command") or ""
     return {
         "command": " ".join(map(str, command)) if isinstance(command, list) else str(command),
-        "commit": commit + state,
+        "commit": commit,
+        "state": state,
         "seed": ", ".join(str(seed) for seed in frame["seed"].dropna().unique()) or "not recorded",
     }
 

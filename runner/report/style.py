@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib as mpl
 
@@ -14,11 +15,12 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")  # ten: colour and 
 DASHES = ("-", "--", ":", "-.")
 INK, PALE = "#1a1a1a", "#5c5c5c"
 
-SETTINGS = {
+SETTINGS: Any = {
     "svg.hashsalt": "runner",  # ids that are the same whenever the picture is
     "svg.fonttype": "path",  # the page embeds figures as images, whose text could not be selected anyway
     "font.family": ["DejaVu Sans"],  # comes with matplotlib, so every machine draws the same
     "font.size": 9,
+    "text.parse_math": False,  # a dollar in a name is a dollar
     "text.color": INK,
     "axes.edgecolor": "#8a8a8a",
     "axes.labelcolor": INK,

@@ -37,7 +37,7 @@ NOT_REACHED = "the run ended before this case was reached"
 
 
 def load(folder: Path) -> pd.DataFrame:
-    """The results of a run folder, one row a case; a case that was planned but has no row is one of status `not_run`."""
+    """The results of a run folder, one row a case; planned cases without a row are `not_run`."""
     raw = _read(folder / "results.csv")
     further = _further(list(raw.columns))
     raw = _with_planned(raw, folder / "plan.json")

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from runner.report.table import load, records, varying
+from runner.report.table import load, records, timed, varying
 from runner.report.text import EMULATED, absent, count, described, exact, one_line, rough, size_of
 from runner.report.verdict import Verdict, judge
 
@@ -48,9 +48,10 @@ def print_summary(folder: Path, console: Console) -> None:
 
 
 def _print_listing(frame: pd.DataFrame, console: Console) -> None:
-    groups = [group for _, group in frame.groupby(GROUP, dropna=False, sort=False)]
+    ordered = frame.sort_values(["size", "rows", "cols"], kind="stable")
+    groups = [group for _, group in ordered.groupby(GROUP, dropna=False, sort=False)]
     names = [name for name in varying(frame) if name not in ("size", "dtype", "device", "block")]
-    most = len(frame) if len(frame) <= ALL_UP_TO else max(3, min(12, 36 // len(groups)))
+    most = len(frame) if len(frame) <= ALL_UP_TO else max(3, min(12, 48 // len(groups)))
     shown = groups if len(frame) <= ALL_UP_TO else groups[-12:]
     listed = 0
     for group in shown:
@@ -59,17 +60,23 @@ def _print_listing(frame: pd.DataFrame, console: Console) -> None:
         _say(console, _heading(rows[0] if rows else records(group)[0]), "bold")
         _print_entries([*_references(group), *(_entry(row, names) for row in rows)], console)
     if listed < len(frame):
-        _say(console, f"Shown: {listed} of {count(len(frame), 'case')}, the fastest of each size; results.csv has all.")
+        _say(
+            console,
+            f"Shown: {listed} of {count(len(frame), 'case')}, each kernel's fastest by size; results.csv has all.",
+        )
     console.print()
 
 
 def _chosen(group: pd.DataFrame, most: int) -> list[dict[str, Any]]:
-    """All rows in the order of the run, or where they are too many, the fastest that are right."""
+    """All rows in the order of the run; of too many, each kernel's fastest, or the fastest if there is one kernel."""
     rows = records(group)
     if len(rows) <= most:
         return rows
-    right = [row for row in rows if row["status"] == "ok" and not absent(row["median_us"])]
-    return sorted(right, key=lambda row: row["median_us"])[:most]
+    right = sorted(records(timed(group)), key=lambda row: row["median_us"])
+    first: dict[str, dict[str, Any]] = {}
+    for row in right:
+        first.setdefault(row["kernel"], row)
+    return (list(first.values()) if len(first) > 1 else right)[:most]
 
 
 def _heading(row: dict[str, Any]) -> str:
@@ -119,8 +126,8 @@ def _print_entries(entries: list[Entry], console: Console) -> None:
         for column in zip(*((entry.name, entry.time, entry.total) for entry in entries), strict=True)
     )
     for entry in entries:
-        line = f"{_padded(entry.name, name)} : {_padded(entry.time, time, right=True)}   {_padded(entry.total, total)}  {entry.rest}"
-        _say(console, line.rstrip(), entry.style)
+        start = f"{_padded(entry.name, name)} : {_padded(entry.time, time, right=True)}"
+        _say(console, f"{start}   {_padded(entry.total, total)}  {entry.rest}".rstrip(), entry.style)
 
 
 def _padded(text: str, width: int, *, right: bool = False) -> str:

@@ -106,7 +106,7 @@ def speed(row: dict[str, Any]) -> str:
 def differing_peers(frame: pd.DataFrame) -> list[str]:
     """Those of the words that separate groups of peers that have more than one value among the timed cases."""
     right = timed(frame)
-    return [name for name in PEERS if right[name].nunique(dropna=False) > 1]
+    return [name for name in PEERS if len(right[name].unique()) > 1]
 
 
 def _headline(frame: pd.DataFrame, right: int) -> str:
@@ -132,7 +132,9 @@ def _problems(frame: pd.DataFrame) -> tuple[Problem, ...]:
 
 
 def _fastest(frame: pd.DataFrame) -> tuple[str, ...]:
-    names = varying(frame)
+    right = timed(frame)
+    right.attrs = frame.attrs
+    names = varying(right)
     shown = [name for name in names if name not in ("size", "device", "dtype", "seed")]
     largest: dict[tuple[Any, ...], Best] = {}
     for best in fastest(frame):

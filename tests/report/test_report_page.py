@@ -1,0 +1,190 @@
+import re
+import shutil
+from html.parser import HTMLParser
+
+import pytest
+import report_runs as runs
+
+from runner.errors import Mistake
+from runner.report import build
+from runner.report.__main__ import main
+
+
+class Reader(HTMLParser):
+    """Collects tags, ids, links and text of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.ids, self.links, self.words = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        """Notes a tag with its id and its links."""
+        given = dict(attrs)
+        self.tags.append(tag)
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given[name] for name in ("href", "src") if name in given]
+
+    def handle_data(self, data):
+        """Notes text."""
+        self.words.append(data)
+
+
+def page(folder):
+    return build(folder).read_text("utf-8")
+
+
+def test_the_page_says_what_matters_in_order(run_folder):
+    """Verdict, how to repeat it, the fastest, figures, ratios, all cases, details."""
+    text = page(run_folder(runs.sweep()))
+    order = [
+        "72 of 72 cases",
+        "How to repeat",
+        "Fastest configuration",
+        "Figures",
+        "Against the",
+        "All cases",
+        "Details",
+    ]
+    places = [text.index(f">{words}") for words in order]
+    assert places == sorted(places)
+    assert runs.ENVIRONMENT["command"] in text
+    assert runs.ENVIRONMENT["git"]["commit"] in text
+    assert "a &lt; b &amp;&amp; c" in text
+
+
+def test_failures_come_first_and_link_to_their_rows(run_folder):
+    """Every status and reason is told ahead of all else, with links that lead somewhere."""
+    text = page(run_folder(runs.failures()))
+    assert text.index("Failures") < text.index("How to repeat")
+    for row in runs.failures():
+        assert row["status"].replace("_", " ") in text
+    reader = Reader(text)
+    inner = {link[1:] for link in reader.links if link.startswith("#")}
+    assert inner <= set(reader.ids)
+    assert len([link for link in inner if link.startswith("case-")]) >= 13
+
+
+def test_ids_are_unique_even_where_cases_are_not(run_folder):
+    """Two rows of one case, or of ids that read alike in a link, keep their own anchors."""
+    rows = [runs.row(case=case) for case in ("a b", "a-b", "a-b", "", "")]
+    ids = Reader(page(run_folder(rows))).ids
+    assert len(ids) == len(set(ids))
+
+
+def test_nothing_is_loaded_from_elsewhere(run_folder):
+    """Links of the page are its own rows, embedded images, and files of the folder."""
+    folder = run_folder(runs.sweep())
+    for link in Reader(page(folder)).links:
+        assert link.startswith(("#", "data:")) or (folder / link).is_file()
+
+
+def test_the_same_results_give_the_same_bytes(run_folder, tmp_path):
+    """A rebuild, also of a copy elsewhere, changes no byte of page and figures, and holds no path."""
+    folder = run_folder(runs.failures())
+    build(folder)
+    copy = tmp_path / "elsewhere" / folder.name
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("figures", "report.html"))
+    build(copy)
+    first, second = ({p.relative_to(f): p.read_bytes() for p in f.rglob("*") if p.is_file()} for f in (folder, copy))
+    assert first == second
+    assert str(tmp_path).encode() not in first[next(p for p in first if p.name == "report.html")]
+
+
+def test_nothing_is_left_behind(run_folder):
+    """Files are written whole: no temporary one stays."""
+    folder = run_folder(runs.sweep())
+    build(folder)
+    assert not [path for path in folder.rglob(".*")]
+
+
+def test_256_cases_stay_below_a_megabyte(run_folder):
+    """A page of 256 cases can be mailed."""
+    rows = runs.sweep(sizes=tuple(range(14, 26)), blocks=(64, 128, 256, 512))[:256]
+    assert len(rows) == 256
+    assert build(run_folder(rows)).stat().st_size < 1_000_000
+
+
+def test_256_long_reasons_stay_below_a_megabyte(run_folder):
+    """Long reasons, all different, are cut, and the page says where the rest is."""
+    rows = [runs.failed(n, "compile_error", f"{n} " + "error " * 2000) for n in range(256)]
+    path = build(run_folder(rows))
+    assert path.stat().st_size < 1_000_000
+    assert "results.csv has all of it" in path.read_text("utf-8")
+
+
+def test_hostile_text_is_shown_and_not_obeyed(run_folder):
+    """Markup in names, reasons, environment and sources stays text; overrides and escapes are replaced."""
+    evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202egnol\x1b[31m"
+    rows = [runs.row(n, kernel=evil, reason=evil, status=status, value=evil) for n, status in enumerate(("ok", evil))]
+    environment = {evil: evil, "command": evil, "git": evil, "device": [evil], "timing": evil, "lone": "\ud800"}
+    folder = run_folder(rows, environment=environment)
+    (folder / "sources" / "a.cu").write_bytes(b"</pre><script>alert(1)</script>\xff")
+    text = page(folder)
+    reader = Reader(text)
+    assert reader.tags.count("script") == 1
+    assert "onerror" in text
+    assert "img" not in reader.tags
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\x1b]", text)
+
+
+@pytest.mark.parametrize("environment", [{}, [], "text", {"git": None, "device": {}, "timing": None}])
+def test_a_poor_environment_is_no_obstacle(run_folder, environment):
+    """Any part of the environment may be missing."""
+    assert "not recorded" in page(run_folder(runs.sweep(), environment=environment))
+
+
+def test_a_bare_folder_is_enough(tmp_path):
+    """results.csv alone, with two columns, makes a page."""
+    (tmp_path / "results.csv").write_text("kernel,status\nreduceShfl,ok\n")
+    assert "1 of 1 case matches the CPU reference." in page(tmp_path)
+
+
+@pytest.mark.parametrize("rows", [[], [runs.failed(0, "skipped", "too wide")], [runs.row()]])
+def test_small_runs_have_pages(run_folder, rows):
+    """No cases, all skipped, and one case without a time all make a page without figures."""
+    assert "<figure" not in page(run_folder(rows))
+
+
+def test_emulated_time_is_labelled_in_every_part(run_folder):
+    """On a CPU device's run the header, each table, each figure and the method say what its times are."""
+    text = page(run_folder(runs.emulated()))
+    sections = re.split(r"<section", text)
+    for name in ("fastest", "figures", "cases", "details"):
+        (section,) = [part for part in sections if part.startswith(f' id="{name}"')]
+        assert "says nothing about a GPU" in section
+    assert "GB/s" not in text
+    assert "speedup" not in text
+
+
+def test_the_command_rebuilds_from_the_folder_alone(run_folder, capsys):
+    """`python -m runner.report FOLDER` writes the page and prints the summary."""
+    folder = run_folder(runs.sweep())
+    assert main([str(folder)]) == 0
+    assert (folder / "report.html").is_file()
+    assert "72 of 72 cases match" in capsys.readouterr().out
+
+
+def test_a_wrong_path_is_one_sentence(tmp_path, capsys):
+    """A path that is no run folder is status 2 and one line, no traceback."""
+    assert main([str(tmp_path / "missing")]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert "there is no such folder" in said.err
+    with pytest.raises(Mistake):
+        build(tmp_path)
+
+
+def test_a_torn_write_leaves_the_old_page(run_folder, monkeypatch):
+    """Where the new page cannot be put in place, the old one stays and no remains lie about."""
+    folder = run_folder(runs.emulated())
+    before = build(folder).read_bytes()
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.replace", refuse)
+    assert main([str(folder)]) == 2
+    assert (folder / "report.html").read_bytes() == before
+    assert not list(folder.rglob(".*"))

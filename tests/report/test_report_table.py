@@ -1,0 +1,79 @@
+import json
+
+import pandas as pd
+import pytest
+import report_runs as runs
+
+from runner.errors import Mistake
+from runner.report.table import NOT_REACHED, constant, load, varying
+
+
+def test_text_stays_text_and_numbers_become_numbers(run_folder):
+    """A sum keeps its digits, a kernel called nan its name, a mask its zeros, and a missing integer stays missing."""
+    given = runs.row(kernel="nan", value="9223372036854775807", mask="0x0000ffff", median_us="1.5", rows="")
+    frame = load(run_folder([given]))
+    assert frame.loc[0, ["kernel", "value", "mask"]].tolist() == ["nan", "9223372036854775807", "0x0000ffff"]
+    assert frame["median_us"].tolist() == [1.5]
+    assert frame["rows"].dtype == "Int64"
+    assert frame["rows"].isna().all()
+
+
+@pytest.mark.parametrize("cell", ["", "nan", "inf", "-inf", "fast"])
+def test_what_is_no_time_is_missing(run_folder, cell):
+    """Empty, infinite and unreadable times are all no times."""
+    assert load(run_folder([runs.row(median_us=cell)]))["median_us"].isna().all()
+
+
+def test_two_columns_are_enough(run_folder):
+    """A table of only kernel and status loads, with every other column there and empty."""
+    frame = load(run_folder([runs.row()], columns=["kernel", "status"]))
+    assert frame.loc[0, "reason"] == ""
+    assert pd.isna(frame.loc[0, "gbps"])
+
+
+def test_parameters_that_kernels_declare_are_found_by_their_place(run_folder):
+    """An unknown column ahead of the seed is a parameter; one behind it is a measurement."""
+    rows = [runs.row(n, pad=n, hot_median_us=n) for n in (0, 1)]
+    frame = load(run_folder(rows, columns=[*runs.COLUMNS, "hot_median_us"]))
+    assert varying(frame) == ["kernel", "pad"]
+    assert frame["pad"].dtype == "Int64"
+
+
+def test_constants_are_those_with_one_value(run_folder):
+    """What is the same in all cases is told once; what no case has is not told."""
+    frame = load(run_folder(runs.sweep()))
+    assert constant(frame) == ["width", "mask", "dtype", "seed", "device"]
+    assert varying(frame) == ["kernel", "size", "block", "unroll"]
+
+
+def test_planned_cases_without_a_row_are_not_run(run_folder):
+    """An interrupted run still tells what it did not reach."""
+    folder = run_folder([runs.row(1)])
+    planned = [{"case": f"{n:08x}", "kernel": "reduceShfl", "parameters": {"block": 64, "mask": 15}} for n in (1, 2)]
+    (folder / "plan.json").write_text(json.dumps({"cases": planned}))
+    last = load(folder).iloc[-1]
+    assert (last["status"], last["reason"], last["block"]) == ("not_run", NOT_REACHED, "64")
+    assert last["mask"] == "0x0000000f"
+    assert varying(load(folder)) == ["kernel", "size", "block", "width", "mask"]
+
+
+@pytest.mark.parametrize("plan", ["", "[]", '{"cases": 3}', '{"cases": [{}]}'])
+def test_a_torn_plan_hides_no_results(run_folder, plan):
+    """A plan that cannot be read is left out."""
+    folder = run_folder([runs.row()])
+    (folder / "plan.json").write_text(plan)
+    assert len(load(folder)) == 1
+
+
+def test_a_path_that_is_no_run_is_a_mistake(tmp_path):
+    """Each way of being no run folder has its own sentence."""
+    with pytest.raises(Mistake, match="no such folder"):
+        load(tmp_path / "missing")
+    with pytest.raises(Mistake, match=r"no results\.csv"):
+        load(tmp_path)
+    (tmp_path / "results.csv").write_bytes(b"")
+    with pytest.raises(Mistake, match="cannot be read"):
+        load(tmp_path)
+    (tmp_path / "results.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(Mistake, match="column kernel is missing"):
+        load(tmp_path)

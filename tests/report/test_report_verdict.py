@@ -1,0 +1,88 @@
+import report_runs as runs
+
+from runner.report.ratio import ratios
+from runner.report.table import load
+from runner.report.verdict import fastest, judge
+
+
+def test_all_right(run_folder):
+    """The headline counts the right cases, the sentence names the fastest by what varies."""
+    verdict = judge(load(run_folder(runs.sweep())))
+    assert verdict.level == "good"
+    assert verdict.headline == "72 of 72 cases match the CPU reference."
+    start = "Fastest at 2^24: reduceShflUnroll, block 256, unroll 8: 27.6 µs, 2,434 GB/s (51 % of the peak)."
+    assert verdict.fastest == (f"{start} 2 further cases level with it: the intervals overlap.",)
+
+
+def test_every_failure_is_told_and_skips_come_last(run_folder):
+    """Each status is counted, each distinct reason told once, and what was not launched follows what failed."""
+    verdict = judge(load(run_folder(runs.failures())))
+    assert verdict.level == "bad"
+    assert verdict.headline.startswith("12 of 25 cases match the CPU reference; 1 mismatch, 1 hazard, 5 skipped")
+    assert [problem.status for problem in verdict.problems] == [
+        *("mismatch", "hazard", "compile_error", "launch_error", "crashed", "timeout", "out_of_memory"),
+        *("skipped", "not_run"),
+    ]
+    assert [len(problem.rows) for problem in verdict.problems][-2:] == [5, 1]
+
+
+def test_a_wrong_kernel_has_no_speed(run_folder):
+    """A mismatch is never the fastest, however short its time."""
+    rows = [runs.row(0) | runs.timing(9, 2**24), runs.row(1, status="mismatch", block=64) | runs.timing(1, 2**24)]
+    assert [best.row["block"] for best in fastest(load(run_folder(rows)))] == ["256"]
+
+
+def test_all_skipped(run_folder):
+    """Where nothing was launched the headline says so instead of counting matches."""
+    verdict = judge(load(run_folder([runs.failed(n, "skipped", "too wide", width=64 + n) for n in range(3)])))
+    assert (verdict.level, verdict.headline, verdict.fastest) == ("none", "No case was launched: 3 skipped.", ())
+
+
+def test_no_cases(run_folder):
+    """A table of no rows is a run of no cases."""
+    assert judge(load(run_folder([]))).headline == "The run has no cases."
+
+
+def test_an_interrupted_run_is_neither_good_nor_bad(run_folder):
+    """What was not reached is no failure, but the run is not whole."""
+    assert judge(load(run_folder([runs.row(), runs.failed(1, "not_run", "interrupted")]))).level == "partial"
+
+
+def test_emulated_time_is_called_so(run_folder):
+    """The sentence on a CPU device's run says that it says nothing about a GPU."""
+    sentence = judge(load(run_folder(runs.emulated()))).fastest[0]
+    assert sentence.startswith("Shortest emulated time at 2^16: ")
+    assert "says nothing about a GPU" in sentence
+
+
+def test_unlike_cases_are_not_ranked_together(run_folder):
+    """A different finish, device or dtype makes a sentence of its own."""
+    rows = [
+        runs.row(n, finish=finish, dtype=dtype) | runs.timing(9 + n, 2**24)
+        for n, (finish, dtype) in enumerate([("host", "int32"), ("device", "int32"), ("host", "float32")])
+    ]
+    assert len(judge(load(run_folder(rows))).fastest) == 3
+
+
+def test_the_baseline_is_matched_at_the_same_parameters(run_folder):
+    """A ratio is of the same size and block; a parameter that the baseline does not read is passed over."""
+    frame = load(run_folder(runs.sweep()))
+    found = ratios(frame)
+    assert len(found) == 60
+    for ratio in found.values():
+        one, base = frame.loc[ratio.row], frame.loc[ratio.baseline_row]
+        assert one["baseline"] == base["kernel"]
+        assert (one["size"], one["block"]) == (base["size"], base["block"])
+        assert ratio.low < ratio.times < ratio.high
+
+
+def test_an_ambiguous_baseline_gives_no_ratio(run_folder):
+    """Where several of the baseline's cases would do, none is picked."""
+    rows = [runs.row(n, kernel="base", unroll=n + 1) | runs.timing(9, 2**24) for n in range(2)]
+    rows.append(runs.row(3, baseline="base") | runs.timing(3, 2**24))
+    assert ratios(load(run_folder(rows))) == {}
+
+
+def test_emulated_times_have_no_ratio(run_folder):
+    """A speed-up of the CPU device's own times would be read as one of a GPU."""
+    assert ratios(load(run_folder(runs.emulated()))) == {}

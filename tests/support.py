@@ -1,0 +1,79 @@
+"""What several tests use: kernels from YAML, cases, devices, finished commands."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from runner import declaration
+from runner.attempt import Outcome, Task, attempt
+from runner.case import Case, make
+from runner.config import CONF
+from runner.device import Compiler, Device
+from runner.errors import CompileError
+
+ROOT = Path(__file__).resolve().parents[1]
+KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))
+
+
+def read_kernel(path: Path) -> declaration.Kernel:
+    """A kernel from its YAML, without Hydra."""
+    return declaration.read(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")), path)
+
+
+def shipped(name: str) -> declaration.Kernel:
+    """One of the kernels that come with the project."""
+    return read_kernel(CONF / "kernel" / f"{name}.yaml")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A device and its compiler, to run single cases in this process."""
+
+    device: Device
+    compiler: Compiler
+
+    def run(self, case: Case, samples: int = 3, time_limit: float = 20.0) -> Outcome:
+        """Compile and run one case; an excluded or uncompilable one is an outcome, too."""
+        if case.excluded:
+            return Outcome("skipped", case.excluded)
+        source = case.source()
+        try:
+            binary = self.compiler.compile(source)
+        except CompileError as e:
+            return Outcome(e.status, str(e))
+        return attempt(self.device, Task(case, source, binary, samples, 0.0, time_limit), lambda _: None)
+
+    def run_all(self, cases: list[Case]) -> list[Outcome]:
+        """Compile on all cores, then run one after the other."""
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(self._compile, cases))
+        return [self.run(c, samples=1) for c in cases]
+
+    def _compile(self, case: Case) -> None:
+        if not case.excluded:
+            self.compiler.compile(case.source())
+
+
+def case_of(kernel: declaration.Kernel, seed: int = 0, **requested: object) -> Case:
+    """A case of a kernel."""
+    return make(kernel, requested, seed)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+    directory: Path
+
+    @property
+    def folder(self) -> Path:
+        """The only sweep in `outputs/`."""
+        (found,) = self.directory.glob("outputs/*/*")
+        return found
