@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
-from runner import environment, results, sources
+from runner import atomic, environment, results, sources
 from runner.attempt import Outcome, Task
 from runner.config import Planned
 from runner.device import Binary, Compiler, DeviceInfo, Source
 from runner.device.opening import compiler_for
 from runner.errors import CompileError
-from runner.folder import RunFolder, read_json, write_json, write_samples, write_text
+from runner.folder import RunFolder, read_json, write_json, write_samples
 from runner.plan import distinct, gather
 from runner.progress import SweepProgress
 from runner.results import Row
@@ -184,10 +184,10 @@ def _measure(
     """One case, to its row."""
     case, info = planned.case, worker.info
     if isinstance(compiled, CompileError):
-        write_text(folder.compile_log(planned.job), compiled.log + "\n")
+        atomic.write_text(folder.compile_log(planned.job), compiled.log + "\n")
         return results.unfinished(planned, info.kind, launcher, compiled.status, str(compiled))
     if compiled.log:
-        write_text(folder.compile_log(planned.job), compiled.log + "\n")
+        atomic.write_text(folder.compile_log(planned.job), compiled.log + "\n")
     task = Task(
         case=case,
         source=case.source(),

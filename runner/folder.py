@@ -9,11 +9,10 @@ Every file is replaced whole: written aside, then renamed.
 
 from __future__ import annotations
 
+import io
 import json
-import os
 import re
 import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner import atomic
 from runner.errors import Mistake
 
 
@@ -99,23 +99,9 @@ def named(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_+]+", "-", text).strip("-")[:48]
 
 
-def write_text(path: Path, text: str) -> None:
-    """Replace a file whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as f:
-            f.write(text)
-        Path(aside).chmod(0o644)
-        Path(aside).replace(path)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
-
-
 def write_json(path: Path, content: Any) -> None:
     """Replace a JSON file whole."""
-    write_text(path, json.dumps(content, indent=2) + "\n")
+    atomic.write_text(path, json.dumps(content, indent=2) + "\n")
 
 
 def read_json(path: Path) -> Any:
@@ -128,10 +114,9 @@ def read_json(path: Path) -> Any:
 
 def write_samples(path: Path, samples: NDArray[np.float64]) -> None:
     """Keep raw samples."""
-    path.parent.mkdir(exist_ok=True)
-    aside = path.with_suffix(".tmp.npy")
-    np.save(aside, samples)
-    aside.replace(path)
+    content = io.BytesIO()
+    np.save(content, samples)
+    atomic.write(path, content.getvalue())
 
 
 def copy_file(source: Path, target: Path) -> None:

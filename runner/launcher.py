@@ -13,9 +13,9 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from runner import config, engine
+from runner import atomic, config, engine
 from runner.errors import Mistake
-from runner.folder import RunFolder, write_text
+from runner.folder import RunFolder
 from runner.progress import SweepProgress
 
 
@@ -80,9 +80,9 @@ def _save(composed: DictConfig, folder: RunFolder, number: int) -> None:
     with read_write(settings), open_dict(settings):
         settings.hydra.runtime.output_dir = str(folder.job(number).absolute())
     task = OmegaConf.masked_copy(composed, [str(k) for k in composed if k != "hydra"])
-    write_text(target / "config.yaml", OmegaConf.to_yaml(task))
-    write_text(target / "hydra.yaml", OmegaConf.to_yaml(settings))
-    write_text(target / "overrides.yaml", OmegaConf.to_yaml(composed.hydra.overrides.task))
+    atomic.write_text(target / "config.yaml", OmegaConf.to_yaml(task))
+    atomic.write_text(target / "hydra.yaml", OmegaConf.to_yaml(settings))
+    atomic.write_text(target / "overrides.yaml", OmegaConf.to_yaml(composed.hydra.overrides.task))
 
 
 def _done(composed: DictConfig) -> JobReturn:

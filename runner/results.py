@@ -10,11 +10,12 @@ from typing import Any
 
 import pandas as pd
 
+from runner import atomic
 from runner.attempt import Outcome
 from runner.case import Case
 from runner.config import Planned
 from runner.device import Binary, DeviceInfo
-from runner.folder import RunFolder, read_json, write_text
+from runner.folder import RunFolder, read_json
 from runner.measure import summarize
 from runner.parameters import VOCABULARY, Kind, pair, written
 
@@ -153,7 +154,7 @@ def write(folder: RunFolder, rows: list[Row]) -> None:
     table = pd.DataFrame(rows, columns=columns(rows), dtype=object)
     for name in INTEGERS:
         table[name] = table[name].astype("Int64")
-    write_text(folder.results, table.to_csv(index=False, lineterminator="\n"))
+    atomic.write_text(folder.results, table.to_csv(index=False, lineterminator="\n"))
 
 
 def collect(folder: RunFolder) -> list[Row]:

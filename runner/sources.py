@@ -10,11 +10,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner import atomic
 from runner.case import Case
 from runner.config import CONF
 from runner.declaration import Kernel
 from runner.device import cache
-from runner.folder import RunFolder, copy_file, write_text
+from runner.folder import RunFolder, copy_file
 
 _SOURCE_LINE = re.compile(r"^source:.*$", re.MULTILINE)
 
@@ -32,7 +33,7 @@ def _keep_kernel(target: Path, kernel: Kernel) -> None:
     declared = kernel.yaml.read_text(encoding="utf-8")
     line = f"source: ../../kernels/{kernel.source.name}"
     moved = _SOURCE_LINE.sub(line, declared) if _SOURCE_LINE.search(declared) else f"{line}\n{declared}"
-    write_text(target / "conf" / "kernel" / kernel.yaml.name, moved)
+    atomic.write_text(target / "conf" / "kernel" / kernel.yaml.name, moved)
     copy_file(kernel.source, target / "kernels" / kernel.source.name)
     own = kernel.source.parent
     for path in cache.includes(kernel.source.read_text(encoding="utf-8"), [own]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -20,25 +19,16 @@ def default_folder(kind: str) -> Path:
 
 def key(*parts: str) -> str:
     """A name for what follows from `parts`, and from nothing else."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    whole = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode(errors="surrogateescape")
+        whole.update(len(encoded).to_bytes(8, "little") + encoded)
+    return whole.hexdigest()[:32]
 
 
 def digest(path: Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def publish(path: Path, content: bytes) -> None:
-    """Write a file so that it is complete as soon as it can be seen."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as f:
-            f.write(content)
-        os.replace(aside, path)  # noqa: PTH105  (mkstemp gives text)
-    except BaseException:
-        os.unlink(aside)  # noqa: PTH108
-        raise
 
 
 def includes(text: str, folders: Iterable[Path]) -> Iterator[Path]:

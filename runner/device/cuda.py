@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pycuda import compiler as pycuda_compiler
 from pycuda import driver
 
+from runner import atomic
 from runner.device import Binary, DeviceInfo, Findings, Launch, Resources, Role, Source, cache
 from runner.errors import CompileError, DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
@@ -53,7 +54,7 @@ class CudaCompiler:
         path = self._folder / f"{name}.cubin"
         cached = path.is_file()
         if not cached:
-            cache.publish(path, self._run(nvcc, source, text, folders))
+            atomic.write(path, self._run(nvcc, source, text, folders))
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached)
 
     def _run(self, nvcc: str, source: Source, text: str, folders: Sequence[Path]) -> bytes:

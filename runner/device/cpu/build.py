@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from runner.device import Binary, Source
+from runner import atomic
+from runner.device import Binary, Source, cache
 from runner.device.cpu import toolchain
 from runner.device.cpu.compiler_log import explain_failure
 from runner.device.cpu.toolchain import COMMON_FLAGS, KERNEL_FLAGS, NATIVE, Toolchain, machine_flags
@@ -19,30 +19,6 @@ from runner.device.cpu.translate import translate
 from runner.errors import CompileError
 
 _building_runtime = threading.Lock()  # several threads compile at once; one of them builds what all need
-
-
-def default_cache() -> Path:
-    """Where binaries are kept unless the caller says otherwise."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "kernel-runner" / "cpu"
-
-
-def digest_of(parts: Iterable[str]) -> str:
-    """A name for whatever was made of `parts`."""
-    whole = hashlib.sha256()
-    for part in parts:
-        encoded = part.encode(errors="surrogateescape")
-        whole.update(len(encoded).to_bytes(8, "little") + encoded)
-    return whole.hexdigest()[:32]
-
-
-def write_aside(path: Path, content: bytes) -> None:
-    """Write a file so that no reader ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    Path(name).replace(path)
 
 
 class CpuCompiler:
@@ -55,7 +31,7 @@ class CpuCompiler:
     """
 
     def __init__(self, cache_dir: Path | None = None, cxx: str | None = None, host_flags: Sequence[str] = ()) -> None:
-        self._cache = (Path(cache_dir) if cache_dir is not None else default_cache()).absolute()
+        self._cache = (Path(cache_dir) if cache_dir is not None else cache.default_folder("cpu")).absolute()
         self._cxx = cxx
         self._host_flags = tuple(host_flags)
 
@@ -72,13 +48,13 @@ class CpuCompiler:
         flags = (*COMMON_FLAGS, *machine_flags(), *KERNEL_FLAGS, *self._host_flags)
         parts = [unit.text, *map(str, source.include_dirs), *unit.staged.values(), *unit.dependencies.values()]
         parts += [runtime.name, *flags, tools.identity, _text_of_sources("shim.h", "simt/*.h", "cuda/*.h")]
-        key = digest_of(parts)
+        key = cache.key(*parts)
         target = self._cache / f"{source.function}-{key}.so"
         log_file = target.with_suffix(".log")
         cached = target.exists()
         if not cached:
             for path, staged in unit.staged.items():
-                write_aside(path, staged.encode(errors="surrogateescape"))
+                atomic.write_text(path, staged)
             includes = [f"-iquote{source.path.resolve().parent}", *(f"-I{folder}" for folder in source.include_dirs)]
             shim = ["-include", str(NATIVE / "shim.h")]
             command = [
@@ -94,11 +70,10 @@ class CpuCompiler:
                 "none",
             ]
             log = self._run([*command, str(runtime), "-Wl,-z,defs", "-lm"], unit.text, target, source)
-            write_aside(log_file, log.encode(errors="surrogateescape"))
-        content = target.read_bytes()
+            atomic.write_text(log_file, log)
         log = log_file.read_text(errors="surrogateescape") if log_file.exists() else ""
         seconds = time.perf_counter() - started
-        return Binary(target, hashlib.sha256(content).hexdigest(), seconds, cached=cached, log=log)
+        return Binary(target, cache.digest(target), seconds, cached=cached, log=log)
 
     def _runtime(self, tools: Toolchain) -> Path:
         """The library that all kernels use, built once.
@@ -107,7 +82,7 @@ class CpuCompiler:
         """
         # Its threads live until the process ends, so it must not go when the last kernel is unloaded.
         flags = (*COMMON_FLAGS, *machine_flags(), *self._host_flags, "-Wl,-z,nodelete", "-pthread")
-        key = digest_of([_text_of_sources("runtime/*", "simt/*.h"), *flags, tools.identity])
+        key = cache.key(_text_of_sources("runtime/*", "simt/*.h"), *flags, tools.identity)
         target = self._cache / f"libsimt-{key}.so"
         with _building_runtime:
             if not target.exists():

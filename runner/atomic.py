@@ -1,0 +1,33 @@
+"""Writing files whole: a reader sees the old file or the new one, never half of it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write(path: Path, content: bytes) -> None:
+    """Replace a file by new content in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
+    aside = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        aside.chmod(0o666 & ~_umask())  # mkstemp's 0600 would lock colleagues out of a shared folder
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a text file in one step; what UTF-8 cannot hold is written as it was read."""
+    write(path, text.encode("utf-8", errors="surrogateescape"))
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)  # there is no way to ask without setting it
+    os.umask(mask)
+    return mask
