@@ -142,9 +142,8 @@ def _revived(worker: Worker) -> Worker:
 def _record(folder: RunFolder, info: DeviceInfo, planned: Planned) -> None:
     """Add an opened device, and how it is timed, to environment.json."""
     known = read_json(folder.environment) or {}
-    devices = [d for d in known.get("devices", []) if d["kind"] != info.kind or d["name"] != info.name]
     timing = {"samples": planned.timing.samples(info.kind), "warmup_ms": planned.timing.warmup_ms}
-    known["devices"] = [*devices, {**environment.device(info), "timing": timing}]
+    known.setdefault("devices", {})[info.kind] = {**environment.device(info), "timing": timing}
     write_json(folder.environment, known)
 
 

@@ -38,7 +38,7 @@ def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": _cpu(),
         "packages": {name: v for name in PACKAGES if (v := _version(name))},
-        "devices": [],
+        "devices": {},
     }
     if record_host:
         found["host"] = platform.node()

@@ -185,7 +185,7 @@ def test_the_environment_tells_no_path_and_no_host(runner):
         assert f'"{platform.node()}"' not in text
     known = json.loads((done.folder / "environment.json").read_text())
     assert known["command"].startswith("python -m runner device=cpu size=1000 --config-dir ")
-    assert known["devices"][0]["kind"] == "cpu"
+    assert known["devices"]["cpu"]["kind"] == "cpu"
 
 
 def test_the_environment_names_the_host_if_asked(runner):

@@ -10,7 +10,8 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from runner.report import atomic, cells, folder, table, verdict
+from runner import atomic
+from runner.report import cells, folder, table, verdict
 from runner.report.choose import Plot, choose
 from runner.report.figures import Picture, draw
 from runner.report.ratio import ratios
@@ -75,11 +76,21 @@ def _context(path: Path, frame: pd.DataFrame, pictures: list[Picture]) -> dict[s
         "ratios": cells.baseline_ratios(frame, found),
         "cases": cells.all_cases(frame, found),
         "styled": {name: _styles(name) for name in (*cells.LEFT, *cells.MINOR)},
-        "environment": list(folder.flat({k: v for k, v in environment.items() if k != "timing"})),
-        "method": list(folder.flat({"timing": environment["timing"]})) if "timing" in environment else [],
+        "environment": list(folder.flat(environment)),
+        "method": _method(environment),
         "finishes": sorted({str(finish) for finish in frame["finish"]} - {""}),
         "sources": folder.sources(path),
     }
+
+
+def _method(environment: dict[str, Any]) -> list[tuple[str, str]]:
+    """How each device's launches were timed."""
+    devices = folder.section(environment, "devices")
+    return [
+        line
+        for kind in devices
+        for line in folder.flat(folder.section(folder.section(devices, kind), "timing"), f"{kind}: ")
+    ]
 
 
 def _styles(name: str) -> str:
@@ -89,7 +100,7 @@ def _styles(name: str) -> str:
 def _title(frame: pd.DataFrame, environment: dict[str, Any]) -> str:
     kernels = [one_line(str(kernel), 40) for kernel in frame["kernel"].unique()]
     what = listed(kernels) if 0 < len(kernels) <= 3 else count(len(kernels), "kernel")
-    name = folder.section(environment, "device").get("name")
+    name = folder.section(folder.section(environment, "devices"), "cuda").get("name")
     devices = {str(device) for device in frame["device"]} - {""}
     places = []
     if "cuda" in devices:

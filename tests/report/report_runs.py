@@ -114,11 +114,12 @@ def failures() -> list[dict[str, Any]]:
 ENVIRONMENT = {
     "command": "python -m runner -m kernel=reduceGmem,reduceSmem block=128,256,512 size=2**18,2**20,2**22,2**24",
     "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False},
-    "device": {"kind": "cuda", "name": "NVIDIA H200", "arch": "sm_90", "peak_gbps": PEAK, "driver": "570.86"},
+    "devices": {
+        "cuda": {"name": "NVIDIA H200", "arch": "sm_90", "peak_gbps": PEAK, "timing": {"samples": 50, "warmup_ms": 25}}
+    },
     "python": "3.11.7",
     "packages": {"numpy": "2.4.6", "pycuda": "2026.1"},
     "started_utc": "2026-01-02T03:04:05Z",
-    "timing": {"samples": 50, "warmup": 5, "l2_flush": True, "clock": "CUDA events around one launch"},
 }
 
 

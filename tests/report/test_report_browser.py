@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(not CHROMIUM, reason="ther
 
 @pytest.fixture(scope="module")
 def browser():
+    """A headless Chromium."""
     with playwright.sync_playwright() as started:
         opened = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield opened
@@ -41,6 +42,7 @@ def visit(browser, run_folder):
 
 
 def column(page, number):
+    """The visible cells of a column of the table of all cases."""
     return page.locator(f"#cases tbody tr:visible td:nth-child({number})").all_inner_texts()
 
 

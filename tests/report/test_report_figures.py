@@ -1,3 +1,4 @@
+import itertools
 import xml.etree.ElementTree as ET
 
 import report_runs as runs
@@ -11,6 +12,7 @@ from runner.report.table import load
 
 
 def stems(folder):
+    """The names of the figures that are chosen."""
     return [plot.stem for plot in choose(load(folder))]
 
 
@@ -102,7 +104,7 @@ def test_labels_keep_their_distance():
     """Labels are a gap apart, in the order of their lines, and within the axes."""
     placed = apart([0.5, 0.51, 0.5, 0.99, 0.98, 0.0], 0.1)
     ordered = sorted(placed)
-    assert all(upper - lower > 0.0999 for lower, upper in zip(ordered, ordered[1:], strict=False))
+    assert all(upper - lower > 0.0999 for lower, upper in itertools.pairwise(ordered))
     assert ordered[0] >= 0
     assert ordered[-1] <= 1.0001
     assert apart([0.2, 0.8], 0.1) == [0.2, 0.8]

@@ -31,6 +31,7 @@ class Reader(HTMLParser):
 
 
 def page(folder):
+    """The page's text."""
     return build(folder).read_text("utf-8")
 
 
@@ -95,7 +96,7 @@ def test_nothing_is_left_behind(run_folder):
     """Files are written whole: no temporary one stays."""
     folder = run_folder(runs.sweep())
     build(folder)
-    assert not [path for path in folder.rglob(".*")]
+    assert not list(folder.rglob(".*"))
 
 
 def test_256_cases_stay_below_a_megabyte(run_folder):
@@ -117,7 +118,7 @@ def test_hostile_text_is_shown_and_not_obeyed(run_folder):
     """Markup in names, reasons, environment and sources stays text; overrides and escapes are replaced."""
     evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202egnol\x1b[31m"
     rows = [runs.row(n, kernel=evil, reason=evil, status=status, value=evil) for n, status in enumerate(("ok", evil))]
-    environment = {evil: evil, "command": evil, "git": evil, "device": [evil], "timing": evil, "lone": "\ud800"}
+    environment = {evil: evil, "command": evil, "git": evil, "devices": [evil], "lone": "\ud800"}
     folder = run_folder(rows, environment=environment)
     (folder / "sources" / "a.cu").write_bytes(b"</pre><script>alert(1)</script>\xff")
     text = page(folder)
@@ -128,7 +129,7 @@ def test_hostile_text_is_shown_and_not_obeyed(run_folder):
     assert not re.search("[\u202a-\u202e\u2066-\u2069\x1b]", text)
 
 
-@pytest.mark.parametrize("environment", [{}, [], "text", {"git": None, "device": {}, "timing": None}])
+@pytest.mark.parametrize("environment", [{}, [], "text", {"git": None, "devices": {}}])
 def test_a_poor_environment_is_no_obstacle(run_folder, environment):
     """Any part of the environment may be missing."""
     assert "not recorded" in page(run_folder(runs.sweep(), environment=environment))
@@ -188,3 +189,8 @@ def test_a_torn_write_leaves_the_old_page(run_folder, monkeypatch):
     assert main([str(folder)]) == 2
     assert (folder / "report.html").read_bytes() == before
     assert not list(folder.rglob(".*"))
+
+
+def test_the_page_tells_how_each_device_was_timed(run_folder):
+    """Samples and warm-up of the sweep's devices stand beside the method."""
+    assert "cuda: samples" in page(run_folder(runs.sweep()))

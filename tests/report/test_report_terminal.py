@@ -10,6 +10,7 @@ from runner.report import print_summary
 
 
 def summary(folder):
+    """What the terminal gets."""
     stream = io.StringIO()
     print_summary(folder, Console(file=stream, width=80, force_terminal=False))
     return stream.getvalue()
