@@ -17,8 +17,9 @@ import yaml
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
-from runner import declaration
+from runner import kernel_yaml
 from runner.case import Case, make
+from runner.declaration import Kernel
 from runner.errors import Mistake
 from runner.parameters import VOCABULARY
 from runner.reference import find
@@ -90,7 +91,7 @@ def _declared(search_path: Sequence[Path]) -> list[str]:
             continue  # Hydra says what is wrong with it, if it is chosen
         parameters = content.get("parameters") if isinstance(content, dict) else None
         for name, value in parameters.items() if isinstance(parameters, dict) else ():
-            names.append(declaration.parameter(f"{path.name}: parameters", name, value).name)
+            names.append(kernel_yaml.parameter(f"{path.name}: parameters", name, value).name)
     return names
 
 
@@ -126,7 +127,7 @@ def _folders(hydra: DictConfig) -> tuple[Path, ...]:
     return tuple(Path(s.path) for s in hydra.runtime.config_sources if s.schema == "file")
 
 
-def _kernel(name: str, config: DictConfig, folders: tuple[Path, ...]) -> declaration.Kernel:
+def _kernel(name: str, config: DictConfig, folders: tuple[Path, ...]) -> Kernel:
     path = next((f / "kernel" / f"{name}.yaml" for f in folders if (f / "kernel" / f"{name}.yaml").is_file()), None)
     if path is None:
         raise Mistake(f"kernel={name}: there is no kernel/{name}.yaml in {', '.join(map(str, folders))}")
@@ -147,8 +148,8 @@ class _Content:
 
 
 @functools.lru_cache(maxsize=1024)
-def _read(name: str, path: Path, content: _Content) -> declaration.Kernel:
-    kernel = declaration.read(name, content.raw, path)
+def _read(name: str, path: Path, content: _Content) -> Kernel:
+    kernel = kernel_yaml.read(name, content.raw, path)
     if isinstance(kernel.reference, str):
         try:  # a reference that is not there is a mistake, told before anything runs
             find(kernel.reference, path.parent)

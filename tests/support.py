@@ -8,10 +8,11 @@ from pathlib import Path
 
 import yaml
 
-from runner import declaration
+from runner import kernel_yaml
 from runner.attempt import Outcome, Task, attempt
 from runner.case import Case, make
 from runner.config import CONF
+from runner.declaration import Kernel
 from runner.device import Compiler, Device
 from runner.errors import CompileError
 
@@ -19,12 +20,12 @@ ROOT = Path(__file__).resolve().parents[1]
 KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))
 
 
-def read_kernel(path: Path) -> declaration.Kernel:
+def read_kernel(path: Path) -> Kernel:
     """A kernel from its YAML, without Hydra."""
-    return declaration.read(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")), path)
+    return kernel_yaml.read(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")), path)
 
 
-def shipped(name: str) -> declaration.Kernel:
+def shipped(name: str) -> Kernel:
     """One of the kernels that come with the project."""
     return read_kernel(CONF / "kernel" / f"{name}.yaml")
 
@@ -58,7 +59,7 @@ class Bench:
             self.compiler.compile(case.source())
 
 
-def case_of(kernel: declaration.Kernel, seed: int = 0, **requested: object) -> Case:
+def case_of(kernel: Kernel, seed: int = 0, **requested: object) -> Case:
     """A case of a kernel."""
     return make(kernel, requested, seed)
 

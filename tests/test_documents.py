@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from support import KERNELS, ROOT
 
-from runner.declaration import KEYS
 from runner.fill import FILLS
+from runner.kernel_yaml import KEYS
 from runner.parameters import VOCABULARY
 from runner.results import AFTER, COMMON
 

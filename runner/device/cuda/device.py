@@ -1,85 +1,21 @@
-"""NVIDIA GPUs, through PyCUDA. PyCUDA stops here.
-
-A module is made by SourceModule's two halves: `pycuda.compiler.compile`, ahead of time and on several threads of the
-parent, and `module_from_buffer`, in the worker that owns the context.
-"""
+"""A GPU: loading, placing, launching, timing."""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
-import shutil
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pycuda import compiler as pycuda_compiler
 from pycuda import driver
 
-from runner import atomic
-from runner.device import Binary, DeviceInfo, Findings, Launch, Resources, Role, Source, cache
-from runner.errors import CompileError, DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
+from runner.device import Binary, DeviceInfo, Findings, Launch, Resources, Role, Source
+from runner.device.cuda.describe import describe
+from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
 FLUSHED_L2 = 4  # the flush writes that many times the L2 cache, so that the launch behind it need not wait for Python
 LEAST_FLUSH = 64 << 20
-COPY_BYTES = 1 << 28  # for the copy bandwidth: far larger than any L2
-NO_DEFAULT_OPTIONS: tuple[str, ...] = ()
-
-
-class CudaCompiler:
-    """nvcc, by PyCUDA's own call of it, behind a cache that parallel writers share."""
-
-    def __init__(self, arch: str, options: Sequence[str] = NO_DEFAULT_OPTIONS, cache_dir: Path | None = None) -> None:
-        """Choose the architecture, such as `sm_90`, and further options for nvcc."""
-        self._arch = arch
-        self._options = tuple(options)
-        self._folder = cache_dir or cache.default_folder("cuda")
-        self._nvcc: tuple[str, str] | None = None
-
-    def compile(self, source: Source) -> Binary:
-        """Compile, or find the cubin of an earlier time.
-
-        Raises:
-            CompileError: with nvcc's message at the kernel's own lines.
-        """
-        started = time.perf_counter()
-        nvcc, version = self._find_nvcc()
-        folders = (source.path.parent, *source.include_dirs)
-        text = f'{source.defines()}#line 1 "{source.path.name}"\n{source.text}'
-        included = [p.read_text(encoding="utf-8", errors="replace") for p in cache.includes(source.text, folders)]
-        name = cache.key(text, *included, *self._options, *map(str, folders[1:]), self._arch, version)
-        path = self._folder / f"{name}.cubin"
-        cached = path.is_file()
-        if not cached:
-            atomic.write(path, self._run(nvcc, source, text, folders))
-        return Binary(path, cache.digest(path), time.perf_counter() - started, cached)
-
-    def _run(self, nvcc: str, source: Source, text: str, folders: Sequence[Path]) -> bytes:
-        try:
-            cubin: bytes = pycuda_compiler.compile(
-                text,
-                nvcc=nvcc,
-                options=list(self._options),
-                no_extern_c=True,  # templates and C++ includes stay possible; kernels say extern "C" themselves
-                arch=self._arch,
-                cache_dir=False,
-                include_dirs=[str(f) for f in folders],
-            )
-        except driver.CompileError as e:
-            log = f"{e.stdout or ''}{e.stderr or ''}".strip()
-            raise CompileError(f"{source.path.name}: {_first_error(log)}", log) from None
-        return cubin
-
-    def _find_nvcc(self) -> tuple[str, str]:
-        if self._nvcc is None:
-            nvcc = shutil.which("nvcc")
-            if nvcc is None:
-                raise CompileError("nvcc is not on the PATH; install the CUDA toolkit, or use device=cpu")
-            self._nvcc = nvcc, pycuda_compiler.get_nvcc_version(nvcc)
-        return self._nvcc
 
 
 class CudaProgram:
@@ -164,7 +100,7 @@ class CudaDevice:
             raise DeviceUnavailable(f"device=cuda: the GPU cannot be opened: {e}") from None
         self._usable = True
         self._stream = driver.Stream()
-        self._info = self._describe()
+        self._info = describe(self._gpu, self._stream)
         self._flush_words = max(FLUSHED_L2 * self._info.l2_bytes, LEAST_FLUSH) // 4
         self._flush = driver.mem_alloc(self._flush_words * 4)
 
@@ -273,77 +209,3 @@ class CudaDevice:
         if isinstance(error, driver.MemoryError):
             return OutOfMemory(f"the launch does not fit into the GPU's memory: {error}")
         return LaunchError(f"the GPU refused the launch or faulted in it: {error}")
-
-    def _describe(self) -> DeviceInfo:
-        gpu, attribute = self._gpu, driver.device_attribute
-        get = gpu.get_attribute
-        major, minor = gpu.compute_capability()
-        # Double data rate: two transfers a clock (CUDA C++ Best Practices Guide, "Theoretical Bandwidth Calculation").
-        clock_khz, bus_bits = get(attribute.MEMORY_CLOCK_RATE), get(attribute.GLOBAL_MEMORY_BUS_WIDTH)
-        peak = 2 * clock_khz * 1e3 * bus_bits / 8 / 1e9
-        driver_version = driver.get_driver_version()
-        details = {
-            "multiprocessors": get(attribute.MULTIPROCESSOR_COUNT),
-            "clock_mhz": get(attribute.CLOCK_RATE) / 1000,
-            "memory_clock_mhz": clock_khz / 1000,
-            "memory_bus_bits": bus_bits,
-            "ecc": bool(get(attribute.ECC_ENABLED)),
-            "copy_gbps": self._copy_gbps(),
-        }
-        versions = {
-            "cuda_driver": f"{driver_version // 1000}.{driver_version % 1000 // 10}",
-            "cuda_headers": ".".join(map(str, driver.get_version())),
-            **_nvidia_driver(),
-            **_toolkit(),
-        }
-        return DeviceInfo(
-            kind="cuda",
-            name=gpu.name(),
-            arch=f"sm_{major}{minor}",
-            peak_gbps=peak or None,  # integrated GPUs report no memory clock
-            l2_bytes=get(attribute.L2_CACHE_SIZE),
-            shared_limit=get(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
-            memory_bytes=gpu.total_memory(),
-            versions=versions,
-            details=details,
-        )
-
-    def _copy_gbps(self) -> float | None:
-        """Read + write bandwidth of a device-to-device copy: the median of ten."""
-        try:
-            source, target = driver.mem_alloc(COPY_BYTES), driver.mem_alloc(COPY_BYTES)
-        except driver.MemoryError:
-            return None
-        events = [driver.Event() for _ in range(12)]
-        for event in events:
-            driver.memcpy_dtod_async(target, source, COPY_BYTES, self._stream)
-            event.record(self._stream)
-        self._stream.synchronize()
-        times = [a.time_till(b) for a, b in itertools.pairwise(events[1:])]
-        source.free()
-        target.free()
-        return 2 * COPY_BYTES / float(np.median(times)) / 1e6
-
-
-def _first_error(log: str) -> str:
-    return next(
-        (line.strip() for line in log.splitlines() if "error" in line), log.splitlines()[0] if log else "nvcc failed"
-    )
-
-
-def _nvidia_driver() -> dict[str, str]:
-    try:
-        import pynvml  # noqa: PLC0415  (a help, not a need)
-
-        pynvml.nvmlInit()
-        return {"nvidia_driver": str(pynvml.nvmlSystemGetDriverVersion())}
-    except Exception:  # noqa: BLE001  (NVML is not everywhere where CUDA is, and raises classes of its own)
-        return {}
-
-
-def _toolkit() -> dict[str, str]:
-    nvcc = shutil.which("nvcc")
-    if nvcc is None:
-        return {}
-    lines = pycuda_compiler.get_nvcc_version(nvcc).splitlines()
-    return {"nvcc": next((line.strip() for line in lines if "release" in line), lines[0] if lines else "")}

@@ -4,7 +4,7 @@ import pytest
 import yaml
 from support import KERNELS, shipped
 
-from runner import declaration
+from runner import kernel_yaml
 from runner.errors import Mistake
 
 SOUND = yaml.safe_load(
@@ -32,7 +32,7 @@ def yaml_path(tmp_path):
 
 def test_a_sound_declaration_is_read(yaml_path):
     """What the YAML says stands in the kernel."""
-    kernel = declaration.read("mine", SOUND, yaml_path)
+    kernel = kernel_yaml.read("mine", SOUND, yaml_path)
     assert [p.name for p in kernel.parameters] == ["block", "size", "dtype", "twist"]
     assert kernel.source == yaml_path.with_name("mine.cu").resolve()
 
@@ -76,7 +76,7 @@ def test_what_is_wrong_is_told_in_one_sentence(change, yaml_path):
         at = at[key]
     at[where[-1]] = value
     with pytest.raises(Mistake) as raised:
-        declaration.read("mine", broken, yaml_path)
+        kernel_yaml.read("mine", broken, yaml_path)
     assert told in str(raised.value)
     assert "mine.yaml" in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -86,7 +86,7 @@ def test_what_is_wrong_is_told_in_one_sentence(change, yaml_path):
 def test_a_yaml_without_keys_is_refused(content, yaml_path):
     """An empty file, a list or plain text is no declaration."""
     with pytest.raises(Mistake, match="keys with values are expected"):
-        declaration.read("mine", content, yaml_path)
+        kernel_yaml.read("mine", content, yaml_path)
 
 
 @pytest.mark.parametrize("name", KERNELS)

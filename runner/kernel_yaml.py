@@ -1,0 +1,236 @@
+"""Understanding a kernel's YAML: from plain dictionaries to a frozen `Kernel`, or one sentence about what is wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from runner.array_expression import ArrayExpression
+from runner.declaration import ArrayArgument, Constraint, Kernel, Parameter, ScalarArgument
+from runner.device import Role
+from runner.dtypes import DTYPES
+from runner.errors import Mistake
+from runner.expression import Expression
+from runner.fill import FILLS
+from runner.parameters import VOCABULARY, Kind, canonical
+from runner.yaml_reader import Reader
+
+# Columns and configuration keys: a parameter of the same name would be overwritten, or would hide them.
+RESERVED = frozenset(
+    "case kernel device timing experiment hydra seed status reason grid value reference mismatches undefined_reads "
+    "samples median_us ci_low_us ci_high_us min_us q1_us q3_us bytes_read bytes_written gbps percent_peak percent_copy "
+    "registers shared_bytes local_bytes compile_s finish family baseline launcher block_x block_y rows cols "
+    "shared_dynamic reference_us schema".split()
+)
+
+KEYS = frozenset(
+    "name source summary origin family baseline finish min_arch parameters macros arguments grid shared constraints "
+    "bytes operations reference value depth".split()
+)
+_REQUIRED = ("parameters", "arguments", "grid", "reference")
+_FINISHES = ("host", "device")
+
+
+def read(name: str, content: Any, yaml: Path) -> Kernel:
+    """Understand one kernel's YAML.
+
+    Args:
+        name: The kernel's name: the YAML's stem.
+        content: What the YAML holds, as plain dictionaries and lists.
+        yaml: Where it lies; `source` is relative to its folder.
+
+    Raises:
+        Mistake: naming the file, the key, the offending value and what is allowed.
+    """
+    d = Reader(content, f"{yaml.name}")
+    d.only(KEYS)
+    d.need(*_REQUIRED)
+    if d.text("name", name) != name:
+        raise Mistake(f"{yaml.name}: name: '{d.text('name')}' must be the file's own name, '{name}'")
+    if not re.fullmatch(r"[A-Za-z_]\w{0,63}", name):
+        raise Mistake(f"{yaml.name}: '{name}' is no name of a CUDA function")
+    parameters = tuple(parameter(f"{yaml.name}: parameters", n, v) for n, v in d.items("parameters"))
+    arguments = tuple(_argument(d.at(f"arguments[{i}]", a)) for i, a in enumerate(d.sequence("arguments")))
+    amount = d.at("bytes", d.raw.get("bytes") or {})
+    amount.only(frozenset(("read", "written")))
+    if d.text("finish", "device") not in _FINISHES:
+        raise Mistake(f"{yaml.name}: finish: '{d.text('finish')}' is none of {', '.join(_FINISHES)}")
+    kernel = Kernel(
+        name=name,
+        yaml=yaml,
+        source=_source(yaml, d.text("source", f"{name}.cu")),
+        summary=d.text("summary", ""),
+        origin=d.text("origin", ""),
+        family=d.text("family", name),
+        baseline=d.text("baseline", ""),
+        finish=d.text("finish", "device"),
+        min_arch=_min_arch(d),
+        parameters=parameters,
+        macros=tuple((_macro(yaml.name, n), d.expression(f"macros.{n}", v)) for n, v in d.items("macros")),
+        arguments=arguments,
+        grid=d.expressions("grid", 1, 3),
+        shared=d.expression("shared", d.raw.get("shared", 0)),
+        constraints=tuple(_constraint(d.at(f"constraints[{i}]", c)) for i, c in enumerate(d.sequence("constraints"))),
+        bytes_read=amount.optional_expression("read"),
+        bytes_written=amount.optional_expression("written"),
+        operations=d.optional_expression("operations"),
+        reference=_reference(d, arguments),
+        value=ArrayExpression(d.text("value"), f"{yaml.name}: value") if d.raw.get("value") else None,
+        depth=d.optional_expression("depth"),
+    )
+    _require_known_names(kernel)
+    return kernel
+
+
+def parameter(where: str, name: Any, content: Any) -> Parameter:
+    """Understand one entry of `parameters:`; a plain value is its default.
+
+    Raises:
+        Mistake: if the name is taken or a value cannot be read.
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
+        raise Mistake(f"{where}: '{name}' is no name for a parameter; allowed are a-z, 0-9 and _, a letter first")
+    if name in RESERVED:
+        raise Mistake(f"{where}: '{name}' is reserved: a column of the table or a key of the configuration")
+    d = Reader(content if isinstance(content, dict) else {"default": content}, f"{where}.{name}")
+    d.only(frozenset(("default", "allowed", "neutral", "kind")))
+    d.need("default")
+    kind = VOCABULARY.get(name) or _kind(d)
+    allowed = tuple(canonical(f"{where}.{name}.allowed", kind, v) for v in d.sequence("allowed"))
+    neutral = d.raw.get("neutral")
+    result = Parameter(
+        name=name,
+        kind=kind,
+        default=canonical(f"{where}.{name}.default", kind, d.raw["default"]),
+        allowed=allowed,
+        neutral=None if neutral is None else canonical(f"{where}.{name}.neutral", kind, neutral),
+    )
+    if allowed and result.default not in allowed:
+        raise Mistake(f"{where}.{name}: the default {result.default} is none of the allowed values")
+    return result
+
+
+def _source(yaml: Path, text: str) -> Path:
+    source = (yaml.parent / text).resolve()
+    if not source.is_file():
+        raise Mistake(f"{yaml.name}: source: there is no file '{text}' (looked for relative to the YAML's folder)")
+    return source
+
+
+def _kind(d: Reader) -> Kind:
+    text = d.text("kind", Kind.INTEGER)
+    if text not in list(Kind):
+        raise Mistake(f"{d.where}: kind: '{text}' is none of {', '.join(Kind)}")
+    return Kind(text)
+
+
+def _min_arch(d: Reader) -> int:
+    value = d.raw.get("min_arch", 0)
+    matched = re.fullmatch(r"(?:sm_)?(\d{2,3})", str(value)) if value else None
+    if value and not matched:
+        raise Mistake(f"{d.where}: min_arch: an architecture such as sm_90 is expected, not '{value}'")
+    return int(matched[1]) if matched else 0
+
+
+def _macro(where: str, name: Any) -> str:
+    # Short macro names collide with those of CUDA's headers and of the CPU device's shim.
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Z][A-Z0-9_]{3,}", name):
+        raise Mistake(f"{where}: macros: '{name}': four or more of A-Z, 0-9 and _ are expected, a letter first")
+    return name
+
+
+def _argument(d: Reader) -> ArrayArgument | ScalarArgument:
+    d.need("name")
+    if "scalar" in d.raw:
+        d.only(frozenset(("name", "scalar", "value")))
+        d.need("value")
+        value = d.raw["value"]
+        number = isinstance(value, float) and not isinstance(value, bool)
+        return ScalarArgument(d.text("name"), d.text("scalar"), value if number else d.expression("value", value))
+    d.only(frozenset(("name", "role", "dtype", "shape", "fill", "offset", "constant")))
+    d.need("role", "dtype", "shape")
+    if d.text("role") not in list(Role):
+        raise Mistake(f"{d.where}: role: '{d.text('role')}' is none of {', '.join(Role)}")
+    role = Role(d.text("role"))
+    filled = role in (Role.IN, Role.INOUT)
+    if filled and "fill" not in d.raw:
+        raise Mistake(
+            f"{d.where}: the key 'fill' is missing; an array of role '{role}' needs one of {', '.join(FILLS)}"
+        )
+    return ArrayArgument(
+        name=d.text("name"),
+        role=role,
+        dtype=d.text("dtype"),
+        shape=d.expressions("shape", 1, 3),
+        fill=d.text("fill", "zeros"),
+        offset=d.expression("offset", d.raw.get("offset", 0)),
+        constant=bool(d.raw.get("constant", False)),
+    )
+
+
+def _constraint(d: Reader) -> Constraint:
+    d.only(frozenset(("require", "reason")))
+    d.need("require", "reason")
+    return Constraint(d.expression("require", d.raw["require"]), d.text("reason"))
+
+
+def _reference(
+    d: Reader, arguments: tuple[ArrayArgument | ScalarArgument, ...]
+) -> str | tuple[tuple[str, ArrayExpression], ...]:
+    value = d.raw["reference"]
+    if isinstance(value, str):
+        if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", value):
+            raise Mistake(f"{d.where}: reference: '{value}' is no dotted path such as my_references.expected")
+        return value
+    arrays = [a for a in arguments if isinstance(a, ArrayArgument)]
+    needed = [a.name for a in arrays if a.role is Role.OUT]
+    possible = [a.name for a in arrays if a.role in (Role.OUT, Role.INOUT)]
+    given = d.at("reference", value)
+    if not given.raw or not set(needed) <= set(given.raw) <= set(possible):
+        raise Mistake(
+            f"{given.where}: an expression for each of {', '.join(needed or possible)} is expected, not for "
+            f"{', '.join(map(str, given.raw))}"
+        )
+    return tuple((str(n), ArrayExpression(str(e), f"{given.where}.{n}")) for n, e in given.raw.items())
+
+
+def _require_known_names(kernel: Kernel) -> None:
+    """Catch a misspelt parameter in an expression when the YAML is read, not when a case happens to need it."""
+    known = {p.name for p in kernel.parameters} | {"grid", "grid_x", "grid_y"}
+    kinds = {p.kind: p.name for p in kernel.parameters}
+    known |= {"rows", "cols"} if Kind.SIZE in kinds else set()
+    known |= {f"{p.name}_{axis}" for p in kernel.parameters if p.kind is Kind.BLOCK for axis in "xy"}
+    expressions = [
+        *kernel.grid,
+        kernel.shared,
+        *(c.require for c in kernel.constraints),
+        *(e for _, e in kernel.macros),
+        *(e for a in kernel.arrays for e in (*a.shape, a.offset)),
+        *(e for e in (kernel.bytes_read, kernel.bytes_written, kernel.operations, kernel.depth) if e),
+        *(a.value for a in kernel.arguments if isinstance(a, ScalarArgument) and isinstance(a.value, Expression)),
+    ]
+    for e in expressions:
+        for name in sorted(e.names - known):
+            raise Mistake(
+                f"{e.where}: '{e.text}' names '{name}', which is no parameter; known are {', '.join(sorted(known))}"
+            )
+    arrays = {a.name for a in kernel.arrays}
+    references = () if isinstance(kernel.reference, str) else tuple(e for _, e in kernel.reference)
+    for reference in (*references, *filter(None, [kernel.value])):
+        for name in sorted(reference.names - known - arrays):
+            raise Mistake(
+                f"{reference.where}: '{reference.text}' names '{name}', which is neither an array nor a "
+                f"parameter; known are {', '.join(sorted(known | arrays))}"
+            )
+    words = {p.name for p in kernel.parameters if p.kind is Kind.DTYPE}
+    for a in kernel.arguments:
+        if a.dtype not in DTYPES and a.dtype not in words:
+            raise Mistake(
+                f"{kernel.yaml.name}: argument '{a.name}': '{a.dtype}' is no dtype; allowed are "
+                f"{', '.join((*DTYPES, *sorted(words)))}"
+            )
+    choices = {p.name for p in kernel.parameters if p.kind is Kind.CHOICE}
+    for a in kernel.arrays:
+        if a.fill not in FILLS and a.fill not in choices:
+            raise Mistake(f"{kernel.yaml.name}: argument '{a.name}': fill: '{a.fill}' is none of {', '.join(FILLS)}")
