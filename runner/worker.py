@@ -9,6 +9,7 @@ What crosses the pipe is small: cases, and arrays as specifications (dtype, shap
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import socket
@@ -28,6 +29,7 @@ from runner.settings import DeviceConfig
 PATIENCE_S = 600.0
 GRACE_S = 5.0
 STARTUP_S = 120.0
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LAUNCHING = ("checking", "warm-up", "measuring")
 
 
@@ -139,6 +141,7 @@ def serve(descriptor: int) -> None:
     """The worker's side: open the device, then run tasks until there are no more."""
     # Ctrl-C reaches the whole process group; the parent decides what becomes of this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with_parent()
     pipe = Connection(descriptor)
     try:
         device = open_device(pipe.recv())
@@ -155,6 +158,12 @@ def serve(descriptor: int) -> None:
         return  # the parent is gone
     finally:
         device.close()
+
+
+def _die_with_parent() -> None:
+    """Have the kernel end this process with the parent: in the middle of a launch nobody looks at the pipe."""
+    with contextlib.suppress(OSError, AttributeError):  # where there is no prctl, the next answer ends it
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -263,3 +263,19 @@ def test_hydras_own_files_are_those_of_hydra(runner):
     basic = runner(*SMALL, "block=64,128", "hydra/launcher=basic", "hydra.sweep.dir=basic").directory / "basic"
     theirs = [yaml.safe_load((basic / "1" / ".hydra" / n).read_text()) for n in ("config.yaml", "overrides.yaml")]
     assert files == theirs
+
+
+def test_a_killed_sweep_leaves_no_process_behind(tmp_path):
+    """A kill -9 of the program ends its worker, too, though it is in the middle of a launch; finished rows are there."""
+    command = [sys.executable, "-m", "runner", "block=64,128", "size=4Mi", "device=cpu", "timing.samples_cpu=500"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    for line in process.stderr:
+        if "measuring" in line:
+            break
+    children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=True)
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}").exists() for pid in children.stdout.split()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in children.stdout.split() if Path(f"/proc/{pid}").exists()]
