@@ -7,8 +7,8 @@ set -eu
 target=$1
 device=$2
 python=${PYTHON:-python3}
-work=$(mktemp -d)
-mkdir -p "$target"
+work=outputs/evidence-$device
+mkdir -p "$target" "$work"
 
 sweep() { # NAME ARGUMENT...: run, and keep table, report, environment and what the terminal said
   name=$1

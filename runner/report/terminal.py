@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from runner.report.table import load, records, timed, varying
-from runner.report.text import EMULATED, absent, count, described, exact, one_line, rough, size_of
+from runner.report.text import EMULATED, absent, count, described, exact, one_line, rough, size_of, value_of
 from runner.report.verdict import Verdict, judge
 
 ALL_UP_TO = 20
@@ -50,14 +50,17 @@ def print_summary(folder: Path, console: Console) -> None:
 def _print_listing(frame: pd.DataFrame, console: Console) -> None:
     ordered = frame.sort_values(["size", "rows", "cols"], kind="stable")
     groups = [group for _, group in ordered.groupby(GROUP, dropna=False, sort=False)]
-    names = [name for name in varying(frame) if name not in ("size", "dtype", "device", "block")]
+    told = [name for name in varying(frame) if name not in ("size", "dtype", "device", "block")]
+    names = [name for name in told if name == "kernel" or _values(frame, name) > 1]
     most = len(frame) if len(frame) <= ALL_UP_TO else max(3, min(12, 48 // len(groups)))
     shown = groups if len(frame) <= ALL_UP_TO else groups[-12:]
     listed = 0
+    if (frame["device"] == "cpu").any():
+        _say(console, f"Device cpu: {EMULATED}.", "bold")
     for group in shown:
         rows = _chosen(group, most)
         listed += len(rows)
-        _say(console, _heading(rows[0] if rows else records(group)[0]), "bold")
+        _say(console, _heading(rows[0] if rows else records(group)[0], _shared(frame, told, names)), "bold")
         _print_entries([*_references(group), *(_entry(row, names) for row in rows)], console)
     if listed < len(frame):
         _say(
@@ -79,15 +82,27 @@ def _chosen(group: pd.DataFrame, most: int) -> list[dict[str, Any]]:
     return (list(first.values()) if len(first) > 1 else right)[:most]
 
 
-def _heading(row: dict[str, Any]) -> str:
+def _values(frame: pd.DataFrame, name: str) -> int:
+    return len({row[name] for row in records(frame) if not absent(row[name])})
+
+
+def _shared(frame: pd.DataFrame, told: list[str], names: list[str]) -> str:
+    """Parameters that only some kernels read, with the same value in all of these: said once, above the listing."""
+    rows = records(frame)
+    first = {name: next(row for row in rows if not absent(row[name])) for name in told if name not in names}
+    said = ", ".join(f"{name} {one_line(value_of(name, row), 40)}" for name, row in first.items())
+    return f"{said} where read" if said else ""
+
+
+def _heading(row: dict[str, Any], shared: str) -> str:
     size = size_of(row)
     elements = "" if absent(row["size"]) or size == f"{row['size']:,}" else f" ({row['size']:,})"
     finish = {"host": "the host adds partial sums", "device": "the launch leaves the whole result"}.get(
         row["finish"], ""
     )
-    words = [f"size {size}{elements}" if size else "", row["dtype"], one_line(row["family"], 30), finish]
-    told = ", ".join(word for word in words if word)
-    return f"> {told}" + (f"; device cpu: {EMULATED}" if row["device"] == "cpu" else "")
+    words = [f"size {size}{elements}" if size else "", row["dtype"], one_line(row["family"], 30), finish, shared]
+    emulated = ["emulated on the CPU device"] if row["device"] == "cpu" else []
+    return "> " + ", ".join([*emulated, *(word for word in words if word)])
 
 
 def _references(group: pd.DataFrame) -> list[Entry]:

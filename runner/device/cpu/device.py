@@ -56,7 +56,7 @@ class CpuDevice:
             l2_bytes=0,
             shared_limit=SHARED_LIMIT,
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-            versions={"compiler": compiler, "kernel": f"{platform.system()} {platform.release()}"},
+            versions={"compiler": compiler},
             details={"threads": self._threads, "cpu": cpu},
         )
 
