@@ -110,6 +110,11 @@ class ReserveFolder(Callback):
 
     def _reserve(self, config: DictConfig, wanted: str) -> None:
         global _folder  # noqa: PLW0603
+        for override in _plain(config.hydra.overrides.hydra):
+            if override.startswith(("hydra.sweep.subdir=", "hydra.run.dir=")):
+                raise Refused(
+                    f"{override}: the jobs' folders are their numbers; hydra.sweep.dir chooses where they lie"
+                )
         chosen = any(o.startswith("hydra.sweep.dir=") for o in _plain(config.hydra.overrides.hydra))
         path = Path(wanted) if chosen else Path(f"{wanted}-{_what(config)}")
         if chosen and path.exists() and any(path.iterdir()):

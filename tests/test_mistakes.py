@@ -26,6 +26,7 @@ MISTAKES = {
     "an ambiguous number": (["size=010"], "size=010"),
     "an unknown dtype": (["dtype=float8"], "one of int32"),
     "a folder in use": (["hydra.sweep.dir=."], "exists and is not empty"),
+    "a folder of another name": (["hydra.sweep.subdir=x"], "hydra.sweep.dir chooses"),
     "hostile text": (["block=$(reboot)"], "cannot be read"),
     "a very long value": (["block=" + "1" * 5000], "cannot be read"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from runner.device import Binary, Source, cache
 from runner.errors import CompileError
 
 NO_OPTIONS: tuple[str, ...] = ()
+HIDDEN_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # nvcc reads these by itself
 
 
 class CudaCompiler:
@@ -38,7 +40,8 @@ class CudaCompiler:
         folders = (source.path.parent, *source.include_dirs)
         text = f'{source.defines()}#line 1 "{source.path.name}"\n{source.text}'
         included = [p.read_text(encoding="utf-8", errors="replace") for p in cache.includes(source.text, folders)]
-        name = cache.key(text, *included, *self._options, *map(str, folders[1:]), self._arch, version)
+        hidden = [os.environ.get(name, "") for name in HIDDEN_FLAGS]
+        name = cache.key(text, *included, *self._options, *map(str, folders[1:]), *hidden, self._arch, version)
         path = self._folder / f"{name}.cubin"
         cached = path.is_file()
         if not cached:
