@@ -31,6 +31,7 @@ class Refused(BaseException):
     """A mistake found inside a Hydra callback, where Hydra turns ordinary exceptions into warnings."""
 
 
+_reserved = False  # whether the folder is ours: one that was there before is never removed
 _folder: Path | None = None  # set by the callback, which Hydra creates by name; nothing else can carry it out of Hydra
 
 
@@ -48,7 +49,9 @@ def run(arguments: Sequence[str]) -> RunFolder | None:
     """
     global _folder  # noqa: PLW0603  (see there)
     _folder = None
-    config.register(_search_path(arguments))
+    ordered = _overrides_last(arguments)
+    sys.argv[1:] = ordered
+    config.register(_search_path(ordered))
     shown = "HYDRA_FULL_ERROR" in os.environ
     # Hydra then raises what it finds, and it is told here, in one sentence.
     os.environ["HYDRA_FULL_ERROR"] = "1"
@@ -61,7 +64,7 @@ def run(arguments: Sequence[str]) -> RunFolder | None:
         if shown:
             raise
         raise Mistake(complaints.sentence(e, config.known_keys())) from None
-    except ValueError as e:
+    except (ValueError, TypeError, RecursionError) as e:
         if shown or _folder:  # once the folder is there, the command line was understood, and the fault is ours
             raise
         raise Mistake(f"the command line cannot be read: {e}") from None
@@ -78,7 +81,7 @@ def folder() -> RunFolder | None:
 
 def discard_if_unused() -> None:
     """Remove a reserved folder in which no case was run."""
-    if _folder and not RunFolder(_folder).results.exists():
+    if _folder and _reserved and not RunFolder(_folder).results.exists():
         shutil.rmtree(_folder, ignore_errors=True)
 
 
@@ -109,7 +112,7 @@ class ReserveFolder(Callback):
             config.hydra.run.dir = f"{config.hydra.sweep.dir}/0"
 
     def _reserve(self, config: DictConfig, wanted: str) -> None:
-        global _folder  # noqa: PLW0603
+        global _folder, _reserved  # noqa: PLW0603
         for override in _plain(config.hydra.overrides.hydra):
             if override.startswith(("hydra.sweep.subdir=", "hydra.run.dir=")):
                 raise Refused(
@@ -117,10 +120,11 @@ class ReserveFolder(Callback):
                 )
         chosen = any(o.startswith("hydra.sweep.dir=") for o in _plain(config.hydra.overrides.hydra))
         path = Path(wanted) if chosen else Path(f"{wanted}-{_what(config)}")
-        if chosen and path.exists() and any(path.iterdir()):
-            raise Refused(f"hydra.sweep.dir={wanted}: this folder exists and is not empty; give another")
+        if chosen and path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise Refused(f"hydra.sweep.dir={wanted}: there is something there already; give the name of a new folder")
         try:
-            path = path if chosen and path.exists() else reserve(path)
+            _reserved = not (chosen and path.exists())
+            path = reserve(path) if _reserved else path
         except Mistake as e:
             raise Refused(str(e)) from None
         _folder = path.absolute()
@@ -138,6 +142,23 @@ def _what(config: DictConfig) -> str:
         return named(str(choices.experiment))
     swept = [o.partition("=")[2] for o in _plain(config.hydra.overrides.task) if o.startswith("kernel=")]
     return named((swept[-1] if swept else str(choices.kernel)).replace(",", "+")) or "sweep"
+
+
+_WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")
+
+
+def _overrides_last(arguments: Sequence[str]) -> list[str]:
+    """Options first: Hydra's parser takes no override behind an option that stands behind an override."""
+    options, overrides, rest = [], [], list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if not argument.startswith("-"):
+            overrides.append(argument)
+            continue
+        options.append(argument)
+        if argument in _WITH_VALUE and rest:
+            options.append(rest.pop(0))
+    return [*options, *overrides]
 
 
 def _plain(overrides: Any) -> list[str]:

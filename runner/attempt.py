@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 
 from runner import measure
 from runner.case import ArraySpec, Case, ScalarSpec
-from runner.check import POISON, Verdict, check
+from runner.check import POISON, POISON_FLOAT, Verdict, check
 from runner.device import Array, Binary, Device, Findings, Launch, Program, Resources, Role, Source
 from runner.errors import CaseError, Mistake
 from runner.fill import remembered
@@ -59,6 +61,7 @@ class Outcome:
         printed: What the kernel printed.
         resources: Registers and the like; `None` if the kernel was never loaded.
         samples: Microseconds, one a launch; empty unless ok.
+        usable: Whether the device can take another case; if not, its process ends.
     """
 
     status: str
@@ -72,6 +75,7 @@ class Outcome:
     printed: str = ""
     resources: Resources | None = None
     samples: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    usable: bool = True
 
 
 def attempt(device: Device, task: Task, beat: Beat) -> Outcome:
@@ -82,26 +86,41 @@ def attempt(device: Device, task: Task, beat: Beat) -> Outcome:
         task: What to run.
         beat: Told at each step; the parent knows from it that the worker is alive.
     """
-    resources = None
+    placed = ExitStack()
     try:
-        with ExitStack() as stack:
-            beat("loading")
-            program = device.load(task.source, task.binary)
-            resources = program.resources
-            shared = (resources.shared_bytes or 0) + task.case.shared
-            if shared > device.info.shared_limit:
-                limit = device.info.shared_limit
-                return Outcome(
-                    "skipped", f"{shared} bytes of shared memory a block, {limit} are there", resources=resources
-                )
-            beat("inputs")
-            inputs = {a.name: _content(a, task.case.seed) for a in task.case.arrays()}
-            launch, arrays = _place(device, program, task.case, inputs, stack)
-            return _run(device, task, launch, arrays, inputs, beat)
+        outcome = _attempt(device, task, placed, beat)
     except CaseError as e:
-        return Outcome(e.status, str(e), resources=resources)
-    except Mistake as e:  # in a reference, where it shows only with these very arrays
-        return Outcome("crashed", str(e), resources=resources)
+        outcome = Outcome(e.status, str(e))
+    except MemoryError as e:
+        outcome = Outcome("out_of_memory", f"the host's memory does not hold the arrays: {e}")
+    except Exception as e:  # noqa: BLE001  (a mistake in a reference, or a fault of ours: the sweep goes on)
+        what = str(e) if isinstance(e, Mistake) else f"{type(e).__name__}: {e}"
+        outcome = Outcome("crashed", what, usable=device.info.kind == "cpu")
+    if device.usable and outcome.usable:
+        placed.close()
+        return outcome
+    # After a fault, or with a kernel that still runs, giving memory back would fail or wait: the process ends instead.
+    placed.pop_all()
+    return dataclasses.replace(outcome, usable=False)
+
+
+def _attempt(device: Device, task: Task, placed: ExitStack, beat: Beat) -> Outcome:
+    case = task.case
+    beat("loading")
+    program = device.load(task.source, task.binary)
+    resources = program.resources
+    shared = (resources.shared_bytes or 0) + case.shared
+    if shared > device.info.shared_limit:
+        reason = f"{shared} bytes of shared memory a block, {device.info.shared_limit} are there"
+        return Outcome("skipped", reason, resources=resources)
+    needed = sum(math.prod(a.shape) * a.dtype.itemsize for a in case.arrays())
+    if needed > device.info.memory_bytes:
+        reason = f"the arrays need {needed} bytes, the device has {device.info.memory_bytes}"
+        return Outcome("out_of_memory", reason, resources=resources)
+    beat("inputs")
+    inputs = {a.name: _content(a, case.seed) for a in case.arrays()}
+    launch, arrays = _place(device, program, case, inputs, placed)
+    return _run(device, task, launch, arrays, inputs, beat)
 
 
 def _run(
@@ -112,27 +131,45 @@ def _run(
     inputs: Mapping[str, NDArray[Any]],
     beat: Beat,
 ) -> Outcome:
-    case = task.case
+    case, limit = task.case, task.time_limit_s
     beat("reference")
     expected = expect(case.kernel.reference, case.kernel.yaml.parent, inputs, case.variables, case.grid)
+    _require_outputs(case, expected)
+    _poison(case, arrays)
     beat("checking")
-    _poison(launch)
     started = time.perf_counter()
-    findings = device.launch(launch, task.time_limit_s)
+    findings = device.launch(launch, limit)
     spent_ms = (time.perf_counter() - started) * 1000
+    beat("comparing")
     verdict, value = _judge(case, arrays, expected)
     if not verdict.ok:
         return _outcome("mismatch", verdict, value, expected, findings, launch)
-    _poison(launch)
     samples = measure.collect(
-        lambda count: device.sample(launch, count, task.time_limit_s), task.samples, task.warmup_ms, spent_ms, beat
+        lambda count: device.sample(launch, count, limit), task.samples, task.warmup_ms, spent_ms, beat
     )
-    beat("checking again")
-    again, value = _judge(case, arrays, expected)
-    if not again.ok:
-        told = Verdict(again.mismatches, again.compared, f"right at the first launch, wrong later: {again.reason}")
+    later, value = _judge(case, arrays, expected)  # what the timed launches left
+    if later.ok:  # and whether a launch still writes all of it
+        _poison(case, arrays)
+        beat("checking")
+        device.launch(launch, limit)
+        beat("comparing")
+        later, value = _judge(case, arrays, expected)
+    if not later.ok:
+        told = Verdict(later.mismatches, later.compared, f"right at the first launch, wrong later: {later.reason}")
         return _outcome("mismatch", told, value, expected, findings, launch)
     return _outcome("ok", verdict, value, expected, findings, launch, samples)
+
+
+def _require_outputs(case: Case, expected: Expected) -> None:
+    """Every output must be in the reference, or a kernel that writes nothing would pass."""
+    out = {a.name for a in case.kernel.arrays if a.role is Role.OUT}
+    possible = out | {a.name for a in case.kernel.arrays if a.role is Role.INOUT}
+    given = set(expected.outputs)
+    if not given or not out <= given <= possible:
+        raise Mistake(
+            f"the reference gives {', '.join(sorted(given)) or 'nothing'}; {', '.join(sorted(out or possible))} "
+            "is expected"
+        )
 
 
 def _outcome(
@@ -184,12 +221,15 @@ def _place(
     return Launch(program, case.grid, case.block, case.shared, tuple(arguments)), arrays
 
 
-def _poison(launch: Launch) -> None:
+def _poison(case: Case, arrays: Mapping[str, Array]) -> None:
     """So that an element which the kernel does not write is seen, and last time's answer is not taken for this one."""
-    for array in launch.arrays(Role.OUT, Role.SCRATCH):
-        array.fill_bytes(POISON)
-    for array in launch.arrays(Role.INOUT):
-        array.restore()
+    for spec in case.arrays():
+        if spec.name not in arrays:
+            continue
+        if spec.role in (Role.OUT, Role.SCRATCH):
+            arrays[spec.name].fill_bytes(POISON_FLOAT if spec.dtype.is_float else POISON)
+        elif spec.role is Role.INOUT:
+            arrays[spec.name].restore()
 
 
 def _judge(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tuple[Verdict, int | float | None]:
@@ -198,4 +238,6 @@ def _judge(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tuple
     verdict = check(actual, expected.outputs, case.count("depth"))
     if case.kernel.value is None:
         return verdict, None
-    return verdict, np.asarray(case.kernel.value({**case.variables, **actual}).value).item()
+    # Integers wrap in their own type; the sum of floats is shown as the host would add them up.
+    wide = {n: a.astype(np.float64) if a.dtype.kind == "f" else a for n, a in actual.items()}
+    return verdict, np.asarray(case.kernel.value({**case.variables, **wide}).value).item()

@@ -6,18 +6,23 @@ device, the compiler and the way of timing, so that runs of different devices jo
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from runner.declaration import ArrayArgument, Constraint, Kernel, ScalarArgument
 from runner.device import Dim3, Role, Source
 from runner.dtypes import DTYPES, DType
 from runner.errors import Mistake
+from runner.fill import FILLS
 from runner.parameters import VOCABULARY, Canonical, Kind, canonical, pair, variables, written
 
 # What CUDA allows any launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
@@ -159,6 +164,8 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     for p in _in_order(kernel):
         given = requested.get(p.name)
         values[p.name] = p.default if given is None else canonical(p.name, p.kind, given)
+        if p.name == "fill" and values[p.name] not in FILLS:
+            raise Mistake(f"fill={values[p.name]}: one of {', '.join(FILLS)} is expected")
     known = _variables(kernel, values)
     block = _block(kernel, values)
     excluded = _excluded(kernel, values, known, block)
@@ -167,7 +174,38 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
         x, y, z = (*(int(e(known)) for e in kernel.grid), 1, 1)[:3]
         grid, shared = (x, y, z), int(kernel.shared(known))
         excluded = _beyond_limits(grid)
-    return Case(kernel, tuple(values.items()), seed, excluded, grid, block, shared)
+    case = Case(kernel, tuple(values.items()), seed, excluded, grid, block, shared)
+    return case if excluded else dataclasses.replace(case, excluded=_impossible(case))
+
+
+LARGEST_ARRAY = 2**48  # bytes: beyond any machine, and NumPy's own limits are not far
+
+
+def _impossible(case: Case) -> str:
+    """Why the launch cannot be made, though its parameters are allowed; empty if it can.
+
+    Evaluates every expression of the kernel: one that cannot be is a mistake, told before anything is run.
+    """
+    for what in ("bytes_read", "bytes_written", "operations", "depth"):
+        if (case.count(what) or 0) < 0:
+            return f"{what} would be {case.count(what)}"
+    if case.shared < 0:
+        return f"the dynamic shared memory would be {case.shared} bytes"
+    for a in case.arrays():
+        if min(a.shape) < 0 or a.offset < 0 or (math.prod(a.shape) + a.offset) * a.dtype.itemsize > LARGEST_ARRAY:
+            return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"
+    for s in case.arguments():
+        if isinstance(s, ScalarSpec) and not _holds(s.dtype, s.value):
+            return f"{s.name} = {s.value} is no {s.dtype.name}"
+    case.source()
+    return ""
+
+
+def _holds(dtype: DType, value: int | float) -> bool:
+    if dtype.is_float:
+        return math.isfinite(value)
+    limits = np.iinfo(dtype.numpy)
+    return value == int(value) and int(limits.min) <= value <= int(limits.max)
 
 
 def _in_order(kernel: Kernel) -> Iterable[Any]:

@@ -14,7 +14,9 @@ from runner.reference import ExpectedArray
 
 Array = NDArray[Any]
 
-POISON = 0xA5  # every byte of an output before a checked launch
+# Every byte of an output before a checked launch. Of floats it makes NaN, which differs from whatever is expected.
+POISON = 0xA5
+POISON_FLOAT = 0xFF
 SHOWN = 5  # mismatches told one by one
 
 # A sum's rounding error is at most depth * eps/2 * sum|x| to first order (Higham, section 4.2). The factor 2 over it
@@ -88,7 +90,8 @@ def _differs(got: Array, values: Array, right: ExpectedArray, depth: int | None)
     limits = np.finfo(got.dtype)
     bound = SAFETY * float(limits.eps) / 2 * max(depth or right.depth, 1) * magnitude.ravel() + float(limits.tiny)
     with np.errstate(invalid="ignore"):
-        close = np.abs(found - exact) <= bound
+        # Infinity is near nothing but itself: neither an infinite value nor an infinite bound lets a number pass.
+        close = (np.abs(found - exact) <= bound) & np.isfinite(exact) & np.isfinite(bound)
     return np.asarray(~(close | (found == exact) | (np.isnan(found) & np.isnan(exact))))
 
 

@@ -43,12 +43,19 @@ class Planned:
         device: Where.
         timing: How it is measured.
         job: Number of Hydra's job, and of its folder.
+        search_path: The configuration folders it was composed from, in Hydra's order.
     """
 
     case: Case
     device: DeviceConfig
     timing: TimingConfig
     job: int
+    search_path: tuple[Path, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What makes it a run of its own: two jobs of one key are run once."""
+        return (self.case.id, *self.device.key, str(self.timing))
 
 
 def register(search_path: Sequence[Path]) -> None:
@@ -77,9 +84,14 @@ def register(search_path: Sequence[Path]) -> None:
     store.store(group="schema", name="timing", node=TimingConfig)
 
 
+def parameter_names() -> list[str]:
+    """The parameters that a command line can set."""
+    return [*VOCABULARY, *_further]
+
+
 def known_keys() -> list[str]:
     """The keys that a command line can set, for complaints."""
-    return [*_GROUPS, *VOCABULARY, *_further]
+    return [*_GROUPS, *parameter_names()]
 
 
 def _declared(search_path: Sequence[Path]) -> list[str]:
@@ -117,9 +129,8 @@ def planned(config: DictConfig, hydra: DictConfig) -> Planned:
     timing = OmegaConf.to_object(config.timing)
     if not isinstance(device, DeviceConfig) or not isinstance(timing, TimingConfig):
         raise Mistake("the groups device and timing must start from the defaults /schema/device and /schema/timing")
-    return Planned(
-        make(kernel, plain, seed), device, timing, 0 if OmegaConf.is_missing(hydra.job, "num") else int(hydra.job.num)
-    )
+    job = 0 if OmegaConf.is_missing(hydra.job, "num") else int(hydra.job.num)
+    return Planned(make(kernel, plain, seed), device, timing, job, _folders(hydra))
 
 
 def _folders(hydra: DictConfig) -> tuple[Path, ...]:

@@ -16,7 +16,7 @@ from runner.attempt import Outcome, Task
 from runner.config import Planned
 from runner.device import Binary, Compiler, DeviceInfo, Source
 from runner.device.opening import compiler_for
-from runner.errors import CompileError
+from runner.errors import CompileError, DeviceUnavailable
 from runner.folder import RunFolder, read_json, write_json, write_samples
 from runner.plan import distinct, gather
 from runner.progress import SweepProgress
@@ -43,12 +43,18 @@ def run(plan: Sequence[Planned], folder: RunFolder, progress: SweepProgress, lau
     waiting = distinct(plan, folder, launcher)
     table.expect(waiting)
     gather(folder)
-    sources.keep(folder, [p.case for p in waiting])
+    sources.keep(folder, waiting)
+    groups = _by_device(waiting)
     try:
-        for group in _by_device(waiting):
-            _run_on_one_device(group, folder, progress, table)
+        for group in groups:
+            try:
+                _run_on_one_device(group, folder, progress, table)
+            except DeviceUnavailable as e:
+                if len(groups) == 1 and table.empty:
+                    raise  # nothing was run: a mistake, not a failed sweep
+                table.put_off(str(e), group)
     except KeyboardInterrupt:
-        table.put_off("interrupted before this case was reached")
+        table.put_off("interrupted before this case was reached", waiting)
         raise
     finally:
         table.write()
@@ -78,15 +84,23 @@ class _Table:
     def opened(self, group: Sequence[Planned], kind: str) -> None:
         self._kinds.update({p.job: kind for p in group})
 
-    def put_off(self, reason: str) -> None:
-        for planned in list(self._waiting.values()):
+    @property
+    def empty(self) -> bool:
+        return not self._rows
+
+    def put_off(self, reason: str, plan: Sequence[Planned]) -> None:
+        for planned in [p for p in plan if p.job in self._waiting]:
             kind = self._kinds.get(planned.job, planned.device.kind)
             self.add(planned, results.unfinished(planned, kind, self.launcher, "not_run", reason))
 
     def write(self) -> None:
         """Rebuild results.csv; of a long table not after each row, so that writing never takes more than a tenth."""
+        if self.empty:
+            return
         started = time.monotonic()
-        results.write(self._folder, [self._rows[job] for job in sorted(self._rows)])
+        own = [self._rows[job] for job in sorted(self._rows)]
+        # A stock launcher runs each job in an engine of its own; the table is of them all.
+        results.write(self._folder, own if self.launcher == "batch" else results.collect(self._folder))
         self._due = time.monotonic() + 9 * (time.monotonic() - started)
 
 
@@ -173,6 +187,8 @@ def _attempted(compiler: Compiler, source: Source) -> Callable[[], Compiled]:
             return compiler.compile(source)
         except CompileError as e:
             return e
+        except OSError as e:  # such as a cache that cannot be written
+            return CompileError(f"{source.path.name}: {e}")
 
     return compile_one
 
@@ -183,8 +199,10 @@ def _measure(
     """One case, to its row."""
     case, info = planned.case, worker.info
     if isinstance(compiled, CompileError):
-        atomic.write_text(folder.compile_log(planned.job), compiled.log + "\n")
-        return results.unfinished(planned, info.kind, launcher, compiled.status, str(compiled))
+        # The compiler was given whole paths; which folders they lie in is nobody's business.
+        own = f"{case.kernel.source.parent}/"
+        atomic.write_text(folder.compile_log(planned.job), compiled.log.replace(own, "") + "\n")
+        return results.unfinished(planned, info.kind, launcher, compiled.status, str(compiled).replace(own, ""))
     if compiled.log:
         atomic.write_text(folder.compile_log(planned.job), compiled.log + "\n")
     task = Task(
@@ -196,12 +214,12 @@ def _measure(
         time_limit_s=planned.device.time_limit_s,
     )
     outcome = worker.run(task, lambda step: progress.now(f"{case.label}: {step}"))
-    _keep(folder, case.id, outcome, progress)
+    _keep(folder, planned, outcome, progress)
     return results.finished(planned, info, launcher, outcome, compiled)
 
 
-def _keep(folder: RunFolder, case: str, outcome: Outcome, progress: SweepProgress) -> None:
+def _keep(folder: RunFolder, planned: Planned, outcome: Outcome, progress: SweepProgress) -> None:
     if len(outcome.samples):
-        write_samples(folder.samples(case), outcome.samples)
+        write_samples(folder.samples(planned.case.id, planned.job), outcome.samples)
     if outcome.printed:
         progress.say(outcome.printed.rstrip("\n"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
@@ -61,12 +62,17 @@ def device(info: DeviceInfo) -> dict[str, Any]:
     }
 
 
+_ABSOLUTE = re.compile(r"(?<![\w.)])/[\w.+~ -]+(?:/[\w.+~ -]+)*")
+
+
 def _relative(argument: str) -> str:
-    """Absolute paths as seen from the working directory, so that they tell no home."""
-    key, equals, value = argument.rpartition("=")
-    if not value.startswith("/"):
-        return argument
-    return f"{key}{equals}{os.path.relpath(value)}"
+    """Absolute paths as seen from the working directory; of those elsewhere only the last part, which tells no home."""
+    return _ABSOLUTE.sub(_told, argument)
+
+
+def _told(found: re.Match[str]) -> str:
+    path = Path(found[0])
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else f".../{path.name}"
 
 
 def _version(package: str) -> str | None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,9 +49,9 @@ class RunFolder:
         """The kernels and the configuration, as they were."""
         return self.path / "sources"
 
-    def samples(self, case: str) -> Path:
-        """Raw samples of a case: microseconds, float64."""
-        return self.path / "samples" / f"{case}.npy"
+    def samples(self, case: str, job: int) -> Path:
+        """Raw samples of a case: microseconds, float64. One case may be run on several devices, by a job each."""
+        return self.path / "samples" / f"{case}-{job}.npy"
 
     def job(self, number: int) -> Path:
         """Hydra's folder of one job."""
@@ -84,7 +83,11 @@ def reserve(wanted: Path) -> Path:
     candidate, number = wanted, 0
     while True:
         try:
-            candidate.mkdir(parents=True)
+            candidate.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise Mistake(f"{wanted}: the folder for the results cannot be made: {e.strerror}") from None
+        try:
+            candidate.mkdir()
         except FileExistsError:
             number += 1
             candidate = wanted.with_name(f"{wanted.name}-{number}")
@@ -122,5 +125,4 @@ def write_samples(path: Path, samples: NDArray[np.float64]) -> None:
 def copy_file(source: Path, target: Path) -> None:
     """Copy a file once; one that is there already is left."""
     if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
+        atomic.write(target, source.read_bytes())

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from pathlib import Path
 from typing import Any
 
 from runner.array_expression import ArrayExpression
+from runner.columns import RESERVED
 from runner.declaration import ArrayArgument, Constraint, Kernel, Parameter, ScalarArgument
 from runner.device import Role
 from runner.dtypes import DTYPES
 from runner.errors import Mistake
-from runner.expression import Expression
+from runner.expression import FUNCTIONS, Expression
 from runner.fill import FILLS
 from runner.parameters import VOCABULARY, Kind, canonical
 from runner.yaml_reader import Reader
-
-# Columns and configuration keys: a parameter of the same name would be overwritten, or would hide them.
-RESERVED = frozenset(
-    "case kernel device timing experiment hydra seed status reason grid value reference mismatches undefined_reads "
-    "samples median_us ci_low_us ci_high_us min_us q1_us q3_us bytes_read bytes_written gbps percent_peak percent_copy "
-    "registers shared_bytes local_bytes compile_s finish family baseline launcher block_x block_y rows cols "
-    "shared_dynamic reference_us schema".split()
-)
 
 KEYS = frozenset(
     "name source summary origin family baseline finish min_arch parameters macros arguments grid shared constraints "
@@ -56,6 +50,9 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
     amount.only(frozenset(("read", "written")))
     if d.text("finish", "device") not in _FINISHES:
         raise Mistake(f"{yaml.name}: finish: '{d.text('finish')}' is none of {', '.join(_FINISHES)}")
+    names = [a.name for a in arguments]
+    if repeated := [n for n in names if names.count(n) > 1 or n in {p.name for p in parameters}]:
+        raise Mistake(f"{yaml.name}: arguments: the name '{repeated[0]}' is given twice, or is a parameter's")
     kernel = Kernel(
         name=name,
         yaml=yaml,
@@ -91,6 +88,8 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
         raise Mistake(f"{where}: '{name}' is no name for a parameter; allowed are a-z, 0-9 and _, a letter first")
+    if keyword.iskeyword(name) or name in FUNCTIONS:
+        raise Mistake(f"{where}: '{name}' means something else in expressions; give the parameter another name")
     if name in RESERVED:
         raise Mistake(f"{where}: '{name}' is reserved: a column of the table or a key of the configuration")
     d = Reader(content if isinstance(content, dict) else {"default": content}, f"{where}.{name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from runner import atomic, config, engine
 from runner.errors import Mistake
 from runner.folder import RunFolder
-from runner.progress import SweepProgress
+from runner.progress import QUIET_S, SweepProgress
 
 
 class BatchLauncher(Launcher):
@@ -26,6 +27,7 @@ class BatchLauncher(Launcher):
         """Called by Hydra before the sweeper composes its jobs to see whether they can be composed."""
         _ = task_function  # the engine is called directly
         self._config = config
+        self._composed, self._said = 0, time.monotonic()
         self._loader = hydra_context.config_loader
         # The sweeper composes each job, throws the result away, and the launcher composes it again: 50 ms a job.
         self._compose = functools.lru_cache(maxsize=None)(self._loader_call(self._loader.load_sweep_config))
@@ -51,6 +53,8 @@ class BatchLauncher(Launcher):
                 returns.append(_done(composed))
                 progress.step()
             self._compose.cache_clear()
+            for name in _unread(job_overrides, plan):
+                progress.say(f"{name}: none of these kernels reads it, so it changes nothing")
             engine.run(plan, folder, progress, "batch")
         return returns
 
@@ -60,7 +64,18 @@ class BatchLauncher(Launcher):
     def _remembered(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
         _ = master_config  # the one of setup; a sweep has no other
         composed: DictConfig = self._compose(tuple(sweep_overrides))
+        self._composed += 1
+        if time.monotonic() - self._said > QUIET_S:
+            self._said = time.monotonic()
+            SweepProgress().say(f"reading the configuration: {self._composed} cases so far")
         return composed
+
+
+def _unread(job_overrides: Sequence[Sequence[str]], plan: Sequence[config.Planned]) -> list[str]:
+    """Parameters that the command line sets and no kernel of the sweep has."""
+    given = {override.partition("=")[0] for overrides in job_overrides for override in overrides}
+    read = {name for planned in plan for name, _ in planned.case.parameters}
+    return sorted(given & set(config.parameter_names()) - read)
 
 
 def _planned(composed: DictConfig, number: int) -> config.Planned:

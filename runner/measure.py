@@ -7,6 +7,7 @@ median with a distribution-free 95 % interval from order statistics (Hahn and Me
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -54,10 +55,9 @@ def collect(
     at_once = _fitting(spent_ms)
     while spent_ms < warmup_ms:
         beat("warm-up")
-        times = sample(min(4, at_once))
-        at_once = _fitting(float(np.median(times)) / 1000.0)
-        # Even if the clock of the device cannot resolve a launch, the warm-up ends.
-        spent_ms += max(float(times.sum()) / 1000.0, warmup_ms / 1000.0)
+        started = time.perf_counter()
+        at_once = _fitting(float(np.median(sample(min(4, at_once)))) / 1000.0)
+        spent_ms += (time.perf_counter() - started) * 1000.0
     chunks = []
     while count > 0:
         beat("measuring")

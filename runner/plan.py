@@ -12,14 +12,13 @@ from runner.folder import RunFolder, read_json, write_json
 
 def distinct(plan: Sequence[Planned], folder: RunFolder, launcher: str) -> list[Planned]:
     """Each case once, however it was written; every job's case.json says which case it is."""
-    first: dict[tuple[Any, ...], Planned] = {}
+    first: dict[tuple[str, ...], Planned] = {}
     for planned in plan:
-        key = (planned.case.id, planned.device.key)
         told = _told(planned, launcher)
-        if key in first:
-            told["same_as"] = first[key].job
+        if planned.key in first:
+            told["same_as"] = first[planned.key].job
         write_json(folder.case(planned.job), told)
-        first.setdefault(key, planned)
+        first.setdefault(planned.key, planned)
     return list(first.values())
 
 
@@ -39,6 +38,7 @@ def _told(planned: Planned, launcher: str) -> dict[str, Any]:
     case, kind = planned.case, planned.device.kind
     return {
         "case": case.id,
+        "run": planned.key,
         "label": case.label,
         "kernel": case.kernel.name,
         "parameters": dict(case.parameters),

@@ -7,12 +7,16 @@ A reference of your own may also return a plain `{output name: array}`.
 
 from __future__ import annotations
 
+import functools
 import importlib
+import importlib.util
 import sys
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -154,6 +158,21 @@ def expect(
     return Expected(outputs, None, time.perf_counter() - started)
 
 
+@functools.lru_cache(maxsize=256)
+def _load(path: Path) -> ModuleType:
+    """A module by its file: two folders may have modules of one name."""
+    spec = importlib.util.spec_from_file_location(f"reference_{zlib.crc32(str(path).encode()):08x}", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path.name} is no module")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))  # for what it imports itself
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
 def _called(
     function: Callable[..., Any], path: str, inputs: Inputs, parameters: Parameters, grid: tuple[int, int, int]
 ) -> Any:
@@ -170,13 +189,11 @@ def find(path: str, folder: Path) -> Callable[[Inputs, Parameters, tuple[int, in
         Mistake: if there is no such function.
     """
     module_name, _, function = path.rpartition(".")
-    sys.path.insert(0, str(folder))
+    beside = folder / (module_name.replace(".", "/") + ".py")
     try:
-        module = importlib.import_module(module_name)
-    except ImportError as e:
-        raise Mistake(f"reference {path}: {e} (looked for beside the YAML, too)") from None
-    finally:
-        sys.path.remove(str(folder))
+        module = _load(beside) if beside.is_file() else importlib.import_module(module_name)
+    except (Exception, SystemExit) as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
+        raise Mistake(f"reference {path}: {type(e).__name__}: {e} (looked for beside the YAML, too)") from None
     found: Any = getattr(module, function, None)
     if not callable(found):
         raise Mistake(f"reference {path}: the module '{module_name}' has no function '{function}'")

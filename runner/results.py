@@ -13,6 +13,7 @@ import pandas as pd
 from runner import atomic
 from runner.attempt import Outcome
 from runner.case import Case
+from runner.columns import AFTER, COMMON, INTEGERS
 from runner.config import Planned
 from runner.device import Binary, DeviceInfo
 from runner.folder import RunFolder, read_json
@@ -22,21 +23,6 @@ from runner.parameters import VOCABULARY, Kind, pair, written
 Row = dict[str, Any]
 
 FINE = frozenset(("ok", "skipped"))
-
-# Stable order: what the case is, what came of it, what it cost, what is known of the kernel. The parameters that
-# kernels declare beyond the common ones come after `dtype`.
-COMMON = ("block", "block_x", "block_y", "size", "rows", "cols", "width", "mask", "unroll", "dtype")
-AFTER = (
-    "seed", "device", "status", "reason", "note", "grid", "shared_dynamic", "value", "reference", "reference_us",
-    "mismatches", "undefined_reads", "samples", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us",
-    "bytes_read", "bytes_written", "operations", "gbps", "percent_peak", "percent_copy", "registers", "shared_bytes",
-    "local_bytes", "compile_s", "finish", "family", "baseline", "launcher", "binary", "job",
-)  # fmt: skip
-INTEGERS = (
-    "block_x", "block_y", "size", "rows", "cols", "width", "unroll", "seed", "shared_dynamic", "mismatches",
-    "undefined_reads", "samples", "bytes_read", "bytes_written", "operations", "registers", "shared_bytes",
-    "local_bytes", "job",
-)  # fmt: skip
 
 
 def described(planned: Planned, launcher: str) -> Row:
@@ -162,13 +148,11 @@ def collect(folder: RunFolder) -> list[Row]:
 
     A case that was planned but has no row is `not_run`.
     """
-    rows: dict[tuple[str, str], Row] = {}
+    rows: dict[tuple[str, ...], Row] = {}
     for number in folder.jobs():
-        row = read_json(folder.result(number))
-        if row is None and (case := read_json(folder.case(number))) and "same_as" not in case:
-            row = case["row"]
-        if row is not None:
-            rows.setdefault((row["case"], row["device"]), row)
+        told = read_json(folder.case(number))
+        if told is not None and "same_as" not in told:
+            rows.setdefault(tuple(told["run"]), read_json(folder.result(number)) or told["row"])
     return list(rows.values())
 
 

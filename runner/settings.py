@@ -37,8 +37,8 @@ class DeviceConfig:
         for name, least in (("index", 0), ("threads", 0)):
             if getattr(self, name) < least:
                 raise Mistake(f"device.{name}={getattr(self, name)}: at least {least} is expected")
-        if not self.time_limit_s > 0:
-            raise Mistake(f"device.time_limit_s={self.time_limit_s}: a number of seconds above 0 is expected")
+        if not 0 < self.time_limit_s <= 86400:
+            raise Mistake(f"device.time_limit_s={self.time_limit_s}: seconds above 0, up to 86400, are expected")
 
 
 @dataclass

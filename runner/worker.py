@@ -47,6 +47,7 @@ class Worker:
             DeviceUnavailable: if the device cannot be opened.
         """
         self.config = config
+        self._usable = True
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -70,7 +71,7 @@ class Worker:
     @property
     def alive(self) -> bool:
         """Whether another task can be given."""
-        return self._process.poll() is None and not self._pipe.closed
+        return self._usable and self._process.poll() is None and not self._pipe.closed
 
     def run(self, task: Task, told: Callable[[str], None]) -> Outcome:
         """Run one case; whatever happens to the process becomes the case's outcome.
@@ -91,6 +92,7 @@ class Worker:
                 step = answer
                 told(step)
             elif isinstance(answer, Outcome):
+                self._usable = answer.usable
                 return answer
             elif self._process.poll() is None and not self._pipe.closed:
                 self.kill()
@@ -151,9 +153,11 @@ def serve(descriptor: int) -> None:
     try:
         pipe.send(device.info)
         while (task := pipe.recv()) is not None:
-            pipe.send(attempt(device, task, pipe.send))
-            if not device.usable:
-                return
+            outcome = attempt(device, task, pipe.send)
+            pipe.send(outcome)
+            if not outcome.usable:
+                pipe.close()
+                os._exit(1)  # a kernel may still run, and leaving the context in good order would wait for it
     except (EOFError, BrokenPipeError):
         return  # the parent is gone
     finally:

@@ -1,5 +1,5 @@
 import pytest
-from support import case_of, shipped
+from support import case_of, read_kernel, shipped
 
 from runner.case import MAX_GRID
 
@@ -45,7 +45,7 @@ def test_the_identity_is_stable():
         ({"width": 12}, "1, 2, 4, 8, 16 or 32"), ({"width": 64}, "1, 2, 4, 8, 16 or 32"), ({"width": 0}, "1, 2, 4"),
         ({"width": -4}, "1, 2, 4"), ({"mask": 0}, "no lane"), ({"mask": 0x00FF00FF, "width": 16}, "whole segments"),
         ({"mask": 1}, "whole segments"), ({"size": 0}, "nothing to do"), ({"dtype": "uint64"}, "none of the values"),
-        ({"size": "2**40", "block": 32}, "blocks in x"),
+        ({"size": "2**40", "block": 32}, "blocks in x"), ({"size": "2**62", "block": 1024}, "blocks in x"),
     ],
 )  # fmt: skip
 def test_what_cuda_leaves_undefined_is_excluded_with_its_reason(requested, reason):
@@ -86,3 +86,25 @@ def test_the_largest_grid_is_cudas():
     """2**31 - 1 blocks are allowed, one more is not."""
     assert not case_of(shipped("reduceSmem"), block=1, size=MAX_GRID[0]).excluded
     assert case_of(shipped("reduceSmem"), block=1, size=MAX_GRID[0] + 1).excluded
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("shape: size - 5000", "would have the shape (-4000,)"), ("offset: 0 - 4", "at offset -4"),
+        ("shape: size * 2**60", "would have the shape"), ("value: size * 2**40", "is no int32"),
+        ("value: 2.5", "is no int32"), ("shared: 0 - 1", "shared memory would be -1"), ("read: 0 - 8", "bytes_read"),
+    ],
+)  # fmt: skip
+def test_what_no_machine_can_launch_is_excluded(change, reason, tmp_path):
+    """Negative shapes, scalars out of range and the like are skipped with their numbers, before anything is run."""
+    parts = {"shape": "size", "offset": "0", "value": "size", "shared": "0", "read": "0"}
+    parts |= dict([change.split(": ", 1)])
+    (tmp_path / "mine.cu").write_text("")
+    (tmp_path / "mine.yaml").write_text(
+        f"parameters: {{size: 1000}}\ngrid: 1\nshared: {parts['shared']}\nreference: {{x: x}}\n"
+        f"bytes: {{read: {parts['read']}}}\narguments:\n"
+        f"  - {{name: x, role: inout, dtype: int32, shape: {parts['shape']}, fill: ones, offset: {parts['offset']}}}\n"
+        f"  - {{name: n, scalar: int32, value: {parts['value']}}}\n"
+    )
+    assert reason in case_of(read_kernel(tmp_path / "mine.yaml")).excluded

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from support import KERNELS, ROOT
 
+from runner.columns import AFTER, COMMON
 from runner.fill import FILLS
 from runner.kernel_yaml import KEYS
 from runner.parameters import VOCABULARY
-from runner.results import AFTER, COMMON
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -36,6 +36,19 @@ def test_what_is_not_written_is_found(name, elements, bench):
     assert len(outcome.samples) == 0
 
 
+def test_a_float_that_is_not_written_is_found_though_zero_is_expected(bench):
+    """The poison of floats is NaN: no bound is wide enough for it."""
+    outcome = bench.run(case_of(own("zeroish")))
+    assert (outcome.status, outcome.mismatches) == ("mismatch", 1000)
+
+
+def test_a_kernel_that_stops_writing_is_found(bench):
+    """After the timing the outputs are poisoned and checked once more."""
+    outcome = bench.run(case_of(own("tires")))
+    assert outcome.status == "mismatch"
+    assert "wrong later" in outcome.reason
+
+
 def test_a_kernel_that_was_right_once_is_found(bench):
     """The outputs are checked after the timing, too."""
     outcome = bench.run(case_of(own("rightOnce")))
@@ -62,3 +75,46 @@ def test_too_much_shared_memory_is_skipped(bench, tmp_path):
     outcome = bench.run(case_of(read_kernel(tmp_path / "greedy.yaml")))
     assert outcome.status == "skipped"
     assert "1048576 bytes of shared memory" in outcome.reason
+
+
+def reference(folder, body):
+    """A kernel whose reference is Python code."""
+    (folder / "mine.cu").write_text('extern "C" __global__ void mine(int* out) { out[threadIdx.x] = 1; }\n')
+    (folder / "mine.yaml").write_text(
+        "parameters: {block: 4}\ngrid: 1\nreference: wanted.expected\n"
+        "arguments: [{name: out, role: out, dtype: int32, shape: block}]\n"
+    )
+    (folder / "wanted.py").write_text(f"import numpy as np\ndef expected(inputs, parameters, grid):\n    {body}\n")
+    return read_kernel(folder / "mine.yaml")
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("return {}", "the reference gives nothing; out is expected"),
+        ("return {'other': np.ones(4)}", "the reference gives other; out is expected"),
+        ("return None", "a dictionary of arrays is expected"),
+        ("return {'out': np.ones(5)}", "shape"),
+        ("raise RuntimeError('no idea')", "RuntimeError: no idea"),
+        ("return {'out': np.array(['a'] * 4)}", "UFunc"),
+    ],
+)
+def test_a_reference_that_does_not_work_is_told(body, told, bench, tmp_path):
+    """Whatever a reference does, its case gets a reason, and never an ok."""
+    outcome = bench.run(case_of(reference(tmp_path, body)))
+    assert outcome.status == "crashed"
+    assert told in outcome.reason
+
+
+def test_references_of_one_name_in_two_folders_are_two(bench, tmp_path):
+    """Each kernel is held against the module that lies beside its own YAML."""
+    for name, value in (("right", 1), ("wrong", 2)):
+        (tmp_path / name).mkdir()
+        outcome = bench.run(case_of(reference(tmp_path / name, f"return {{'out': np.full(4, {value})}}")))
+        assert outcome.status == ("ok" if name == "right" else "mismatch")
+
+
+def test_a_device_that_took_a_fault_gets_no_further_case(bench, monkeypatch):
+    """An unusable device is told with the outcome, so that the parent starts another process."""
+    monkeypatch.setattr(type(bench.device), "usable", False)
+    assert not bench.run(case_of(own("writesNothing"))).usable

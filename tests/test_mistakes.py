@@ -12,7 +12,7 @@ MISTAKES = {
     "a list": (["block=[1,2]"], "block=[1, 2]"),
     "a group's field": (["device=cpu", "device.threads=x"], "device.threads"),
     "too few samples": (["timing.samples_cpu=1"], "3 to 100000 is expected"),
-    "no time": (["device.time_limit_s=0"], "above 0 is expected"),
+    "no time": (["device.time_limit_s=0"], "above 0, up to 86400"),
     "an added key": (["+foo=1"], "+foo"),
     "a changed kernel": (["kernel.grid=1"], "--config-dir"),
     "no such folder": (["--config-dir", "nowhere"], "nowhere: there is no such folder"),
@@ -25,8 +25,11 @@ MISTAKES = {
     "a negative seed": (["seed=-1"], "seed=-1"),
     "an ambiguous number": (["size=010"], "size=010"),
     "an unknown dtype": (["dtype=float8"], "one of int32"),
-    "a folder in use": (["hydra.sweep.dir=."], "exists and is not empty"),
+    "a folder in use": (["hydra.sweep.dir=."], "there is something there already"),
     "a folder of another name": (["hydra.sweep.subdir=x"], "hydra.sweep.dir chooses"),
+    "a misspelt fill": (["fill=ones,randon"], "fill=randon: one of"),
+    "a file in the way": (["hydra.sweep.dir=something.txt"], "there is something there already"),
+    "no end of time": (["device.time_limit_s=inf"], "up to 86400"),
     "hostile text": (["block=$(reboot)"], "cannot be read"),
     "a very long value": (["block=" + "1" * 5000], "cannot be read"),
 }
@@ -53,7 +56,12 @@ YAML_MISTAKES = {
     "no grid": ("parameters: {block: 1}\narguments: []\nreference: a.b", "the key 'grid' is missing"),
     "no such reference": (
         "parameters: {}\narguments: [{name: n, scalar: int32, value: 1}]\ngrid: 1\nreference: no.such",
-        "no.such: No module",
+        "no.such: ModuleNotFoundError",
+    ),
+    "a keyword": ("parameters: {lambda: 1}", "means something else in expressions"),
+    "a division by zero": (
+        "{parameters: {zero: 0}, arguments: [{name: y, role: out, dtype: int32, shape: 1}], grid: 1, operations: 1 // zero, reference: {y: zero}}",
+        "cannot be evaluated",
     ),
     "empty": ("", "mine"),
     "a tab": ("parameters:\n\t{}", "this is no YAML"),
@@ -74,6 +82,14 @@ def test_a_broken_kernel_yaml_is_one_sentence(mistake, runner, tmp_path):
     assert "Traceback" not in done.err
     assert done.err.strip().count("\n") == 0
     assert not list(tmp_path.glob("outputs/*/*"))
+
+
+def test_outputs_that_lead_nowhere_are_told(runner, tmp_path):
+    """A dangling link in the place of outputs/ is one sentence, and no endless search for a free name."""
+    (tmp_path / "outputs").symlink_to("/nonexistent/scratch")
+    done = runner("device=cpu", "size=10", timeout=20)
+    assert done.code == 2
+    assert "the folder for the results cannot be made" in done.err
 
 
 def test_a_taken_name_is_told(runner, tmp_path):
@@ -99,3 +115,4 @@ def test_a_device_that_is_not_there_is_one_sentence(runner):
     assert done.code == 2
     assert done.err.startswith("runner: device=cuda: ")
     assert "Traceback" not in done.err
+    assert not list(done.directory.glob("outputs/*/*"))

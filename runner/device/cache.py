@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from runner import atomic
+
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
 
@@ -29,6 +31,23 @@ def key(*parts: str) -> str:
 def digest(path: Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def seal(path: Path) -> None:
+    """Note what a file holds, so that damage is seen."""
+    atomic.write_text(_sealed(path), digest(path))
+
+
+def intact(path: Path) -> bool:
+    """Whether a file is there, and holds what it held when it was sealed."""
+    try:
+        return _sealed(path).read_text(encoding="ascii") == digest(path)
+    except (OSError, ValueError):
+        return False
+
+
+def _sealed(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
 
 
 def includes(text: str, folders: Iterable[Path]) -> Iterator[Path]:

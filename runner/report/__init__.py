@@ -10,6 +10,7 @@ Everything is made from the folder alone: no device, no configuration, no clock.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ __all__ = ["build", "print_summary"]
 
 def build(folder: Path) -> Path:
     """Write the figures and `report.html` of a run folder, and return the page's path."""
+    os.environ["MPLBACKEND"] = "agg"  # notebooks name a backend of theirs there, which matplotlib may not have
     from runner.report.page import build as build_page  # noqa: PLC0415 - matplotlib would slow the runner's start
 
     return build_page(folder)

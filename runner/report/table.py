@@ -111,8 +111,9 @@ def _further(names: list[str]) -> list[str]:
 def _with_planned(raw: pd.DataFrame, path: Path) -> pd.DataFrame:
     try:
         planned = json.loads(path.read_text("utf-8"))["cases"]
-        seen = set(raw.get("case", pd.Series(dtype=str)))
-        missing = [_planned(case) for case in planned if str(case["case"]) not in seen]
+        known = "job" if "job" in raw.columns else "case"  # a case may be run on several devices, by a job each
+        seen = set(raw.get(known, pd.Series(dtype=str)))
+        missing = [_planned(case) for case in planned if str(case[known]) not in seen]
     except (OSError, ValueError, KeyError, TypeError):
         return raw  # an old or torn plan must not keep anyone from reading the results
     extra = pd.DataFrame(missing, dtype=str)

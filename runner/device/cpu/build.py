@@ -47,11 +47,11 @@ class CpuCompiler:
         unit = translate(source, self._cache / "included")
         flags = (*COMMON_FLAGS, *machine_flags(), *KERNEL_FLAGS, *self._host_flags)
         parts = [unit.text, *map(str, source.include_dirs), *unit.staged.values(), *unit.dependencies.values()]
-        parts += [runtime.name, *flags, tools.identity, _text_of_sources("shim.h", "simt/*.h", "cuda/*.h")]
+        parts += [str(runtime), *flags, tools.identity, _text_of_sources("shim.h", "simt/*.h", "cuda/*.h")]
         key = cache.key(*parts)
         target = self._cache / f"{source.function}-{key}.so"
         log_file = target.with_suffix(".log")
-        cached = target.exists()
+        cached = cache.intact(target)
         if not cached:
             for path, staged in unit.staged.items():
                 atomic.write_text(path, staged)
@@ -69,7 +69,9 @@ class CpuCompiler:
                 "-x",
                 "none",
             ]
-            log = self._run([*command, str(runtime), "-Wl,-z,defs", "-lm"], unit.text, target, source)
+            log = self._run(
+                [*command, "-Wl,--no-as-needed", str(runtime), "-Wl,-z,defs", "-lm"], unit.text, target, source
+            )
             atomic.write_text(log_file, log)
         log = log_file.read_text(errors="surrogateescape") if log_file.exists() else ""
         seconds = time.perf_counter() - started
@@ -85,7 +87,7 @@ class CpuCompiler:
         key = cache.key(_text_of_sources("runtime/*", "simt/*.h"), *flags, tools.identity)
         target = self._cache / f"libsimt-{key}.so"
         with _building_runtime:
-            if not target.exists():
+            if not cache.intact(target):
                 # One translation unit: a third of the time, and the compiler sees all of it.
                 unit = "".join(f'#include "{path}"\n' for path in sorted((NATIVE / "runtime").glob("*.cpp")))
                 command = [*tools.command, *flags, f"-Wl,-soname,{target}", "-x", "c++", "-"]
@@ -118,6 +120,7 @@ class CpuCompiler:
                 raise CompileError("the CPU device's own runtime library does not compile", said)
             aside.chmod(0o700)
             aside.replace(target)
+            cache.seal(target)
         finally:
             aside.unlink(missing_ok=True)
         return said

@@ -21,7 +21,7 @@ from runner.errors import Hazard, OutOfMemory
 
 ALIGNMENT = 16  # of float4, the widest access of a thread
 GUARD_BYTES = 256 << 20
-CANARY = 0xA5
+CANARY = 0x5C
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p

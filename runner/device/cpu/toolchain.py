@@ -30,6 +30,7 @@ X86_FLAGS = ("-mno-red-zone",)  # the switch of stacks pushes
 KERNEL_FLAGS = (
     "-fno-exceptions",
     "-fno-strict-aliasing",
+    "-fno-finite-loops",  # C++ may take a loop without effect for finite and drop it; on a GPU it hangs, and so here
     "-fwrapv",
     "-ffp-contract=off",
     "-fno-plt",

@@ -43,9 +43,10 @@ class CudaCompiler:
         hidden = [os.environ.get(name, "") for name in HIDDEN_FLAGS]
         name = cache.key(text, *included, *self._options, *map(str, folders[1:]), *hidden, self._arch, version)
         path = self._folder / f"{name}.cubin"
-        cached = path.is_file()
+        cached = cache.intact(path)
         if not cached:
             atomic.write(path, self._run(nvcc, source, text, folders))
+            cache.seal(path)
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached)
 
     def _run(self, nvcc: str, source: Source, text: str, folders: Sequence[Path]) -> bytes:
@@ -66,11 +67,17 @@ class CudaCompiler:
 
     def _find_nvcc(self) -> tuple[str, str]:
         if self._nvcc is None:
-            nvcc = shutil.which("nvcc")
+            nvcc = find_nvcc()
             if nvcc is None:
                 raise CompileError("nvcc is not on the PATH; install the CUDA toolkit, or use device=cpu")
             self._nvcc = nvcc, pycuda_compiler.get_nvcc_version(nvcc)
         return self._nvcc
+
+
+def find_nvcc() -> str | None:
+    """Find nvcc on the PATH, or where the toolkit puts it."""
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    return shutil.which("nvcc") or next((n for h in homes if h and (n := shutil.which(f"{h}/bin/nvcc"))), None)
 
 
 def _first_error(log: str) -> str:

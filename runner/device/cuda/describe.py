@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 
 import numpy as np
 from pycuda import compiler as pycuda_compiler
 from pycuda import driver
 
 from runner.device import DeviceInfo
+from runner.device.cuda.compiler import find_nvcc
 
 COPY_BYTES = 1 << 28  # far larger than any L2
 
@@ -78,7 +78,7 @@ def _nvidia_driver() -> dict[str, str]:
 
 
 def _toolkit() -> dict[str, str]:
-    nvcc = shutil.which("nvcc")
+    nvcc = find_nvcc()
     if nvcc is None:
         return {}
     lines = pycuda_compiler.get_nvcc_version(nvcc).splitlines()

@@ -42,6 +42,8 @@ class CudaArray:
         self._stream = stream
         self._lead = offset * value.itemsize
         self._memory = driver.mem_alloc(max(self._lead + value.nbytes, 1))
+        if self._lead:
+            driver.memset_d8(int(self._memory), 0, self._lead)
         self._first = None
         self.pointer = int(self._memory) + self._lead
         if value.nbytes:
@@ -99,10 +101,14 @@ class CudaDevice:
         except driver.Error as e:
             raise DeviceUnavailable(f"device=cuda: the GPU cannot be opened: {e}") from None
         self._usable = True
-        self._stream = driver.Stream()
-        self._info = describe(self._gpu, self._stream)
-        self._flush_words = max(FLUSHED_L2 * self._info.l2_bytes, LEAST_FLUSH) // 4
-        self._flush = driver.mem_alloc(self._flush_words * 4)
+        try:
+            self._stream = driver.Stream()
+            self._info = describe(self._gpu, self._stream)
+            self._flush_words = max(FLUSHED_L2 * self._info.l2_bytes, LEAST_FLUSH) // 4
+            self._flush = driver.mem_alloc(self._flush_words * 4)
+        except driver.Error as e:
+            self._context.pop()
+            raise DeviceUnavailable(f"device=cuda: the GPU has no room left to work in: {e}") from None
 
     @property
     def info(self) -> DeviceInfo:

@@ -1,0 +1,24 @@
+"""The columns of results.csv, in their order. docs/results.md says what each means."""
+
+from __future__ import annotations
+
+# What the case is, what came of it, what it cost, what is known of the kernel. The parameters that kernels declare
+# beyond the common ones come after `dtype`.
+COMMON = ("block", "block_x", "block_y", "size", "rows", "cols", "width", "mask", "unroll", "dtype")
+AFTER = (
+    "seed", "device", "status", "reason", "note", "grid", "shared_dynamic", "value", "reference", "reference_us",
+    "mismatches", "undefined_reads", "samples", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us",
+    "bytes_read", "bytes_written", "operations", "gbps", "percent_peak", "percent_copy", "registers", "shared_bytes",
+    "local_bytes", "compile_s", "finish", "family", "baseline", "launcher", "binary", "job",
+)  # fmt: skip
+INTEGERS = (
+    "block_x", "block_y", "size", "rows", "cols", "width", "unroll", "seed", "shared_dynamic", "mismatches",
+    "undefined_reads", "samples", "bytes_read", "bytes_written", "operations", "registers", "shared_bytes",
+    "local_bytes", "job",
+)  # fmt: skip
+
+# No parameter may have the name of a column, of a configuration key, or of what expressions see beside parameters.
+RESERVED = frozenset(
+    ("case", "kernel", "block_x", "block_y", "rows", "cols", *AFTER,
+     "timing", "experiment", "hydra", "schema", "record_host", "grid_x", "grid_y")
+)  # fmt: skip

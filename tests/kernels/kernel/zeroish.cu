@@ -1,0 +1,1 @@
+extern "C" __global__ void zeroish(const float* x, float* y) {}
