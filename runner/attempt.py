@@ -78,6 +78,11 @@ class Outcome:
     usable: bool = True
 
 
+# After a fault, or beside a kernel that still runs, giving memory back would fail or wait. What was placed is kept from
+# the garbage collector until the process ends.
+_abandoned: list[ExitStack] = []
+
+
 def attempt(device: Device, task: Task, beat: Beat) -> Outcome:
     """Run one case. What goes wrong with the case is an outcome, never an exception.
 
@@ -99,8 +104,7 @@ def attempt(device: Device, task: Task, beat: Beat) -> Outcome:
     if device.usable and outcome.usable:
         placed.close()
         return outcome
-    # After a fault, or with a kernel that still runs, giving memory back would fail or wait: the process ends instead.
-    placed.pop_all()
+    _abandoned.append(placed.pop_all())
     return dataclasses.replace(outcome, usable=False)
 
 
@@ -108,6 +112,7 @@ def _attempt(device: Device, task: Task, placed: ExitStack, beat: Beat) -> Outco
     case = task.case
     beat("loading")
     program = device.load(task.source, task.binary)
+    placed.callback(id, program)  # holds it
     resources = program.resources
     shared = (resources.shared_bytes or 0) + case.shared
     if shared > device.info.shared_limit:

@@ -58,7 +58,8 @@ def runner(tmp_path):
     """`python -m runner ...` in an empty folder."""
 
     def call(*arguments: str, timeout: float = 120, **environment: str) -> Finished:
-        env = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
         command = [sys.executable, "-m", "runner", *arguments]
         done = subprocess.run(
             command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=timeout, check=False

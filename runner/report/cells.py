@@ -10,7 +10,7 @@ import pandas as pd
 
 from runner.report.ratio import Ratio
 from runner.report.table import records, varying
-from runner.report.text import absent, count, exact, one_line, size_of, value_of
+from runner.report.text import absent, exact, one_line, size_of, value_of
 from runner.report.verdict import Best, differing_peers
 
 EXACT = frozenset(("median_us", "min_us", "gbps"))
@@ -160,7 +160,7 @@ def _words(row: dict[str, Any], parameters: list[str]) -> str:
 def _level(best: Best) -> Cell:
     if best.among == 1:
         return Cell("the only one")
-    return Cell(count(best.level, "other") if best.level else "")
+    return Cell(str(best.level) if best.level else "")
 
 
 def _ratio_cell(found: list[Ratio]) -> Cell:

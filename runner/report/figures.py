@@ -20,7 +20,7 @@ from runner.report.ratio import Ratio
 from runner.report.style import PALE, Stroke, drawing
 from runner.report.text import absent, exact, one_line, rough, value_of
 
-LEFT, BOTTOM, BETWEEN, LETTER = 0.85, 0.62, 0.75, 0.078
+LEFT, BOTTOM, BETWEEN, LETTER = 1.05, 0.62, 0.75, 0.078
 """Margins, and the width of a letter of a label, in inches."""
 
 
