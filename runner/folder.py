@@ -1,4 +1,4 @@
-"""The folder of one sweep: every file of it is named here, and nowhere else.
+"""The folder of one sweep: the files that the engine writes, by their names.
 
     outputs/<date>/<time>-<what>/
         plan.json  results.csv  samples/  figures/  report.html  environment.json  multirun.yaml  sources/

@@ -79,7 +79,7 @@ def test_words_filter_rows(visit):
     page.locator("#filter").fill("block=12")
     assert column(page, 1) == []
     page.locator("#fastest tbody a").first.click()
-    assert page.locator("tr:target").is_visible()
+    page.locator("tr:target").wait_for(state="visible", timeout=5000)  # the link's event comes after the click
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
