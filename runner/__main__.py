@@ -24,6 +24,7 @@ def main() -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # not every terminal knows a micro sign
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system's way to press Ctrl-C
     try:
         return _run()
     except KeyboardInterrupt:

@@ -67,6 +67,8 @@ def run(arguments: Sequence[str]) -> RunFolder | None:
     except (ValueError, TypeError, RecursionError) as e:
         if shown or _folder:  # once the folder is there, the command line was understood, and the fault is ours
             raise
+        if isinstance(e, UnicodeDecodeError):
+            raise Mistake(f"{_undecodable(_search_path(ordered))}: this is no UTF-8 text: {e.reason}") from None
         raise Mistake(f"the command line cannot be read: {e}") from None
     finally:
         if not shown:
@@ -142,6 +144,17 @@ def _what(config: DictConfig) -> str:
         return named(str(choices.experiment))
     swept = [o.partition("=")[2] for o in _plain(config.hydra.overrides.task) if o.startswith("kernel=")]
     return named((swept[-1] if swept else str(choices.kernel)).replace(",", "+")) or "sweep"
+
+
+def _undecodable(folders: Sequence[Path]) -> str:
+    """The configuration files that are not UTF-8: the error that they cause does not name them."""
+    found = []
+    for path in sorted(p for folder in folders for p in folder.rglob("*.yaml") if p.is_file()):
+        try:
+            path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            found.append(str(path))
+    return ", ".join(found) or "a configuration file"
 
 
 _WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")

@@ -84,6 +84,16 @@ def test_a_broken_kernel_yaml_is_one_sentence(mistake, runner, tmp_path):
     assert not list(tmp_path.glob("outputs/*/*"))
 
 
+def test_a_yaml_that_is_no_utf_8_is_named(runner, tmp_path):
+    """A file in another encoding is told by its name, not as a fault of the command line."""
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "mine.yaml").write_bytes("summary: \u00e9t\u00e9".encode("latin-1"))
+    done = runner("--config-dir", ".", "kernel=mine")
+    assert done.code == 2
+    assert "kernel/mine.yaml: this is no UTF-8 text" in done.err
+    assert done.err.count("\n") == 1
+
+
 def test_outputs_that_lead_nowhere_are_told(runner, tmp_path):
     """A dangling link in the place of outputs/ is one sentence, and no endless search for a free name."""
     (tmp_path / "outputs").symlink_to("/nonexistent/scratch")

@@ -285,8 +285,9 @@ def test_two_sweeps_of_one_second_have_two_folders(runner, tmp_path):
     assert all(len(table(f)) == 1 for f in folders)
 
 
-def test_an_interrupted_sweep_keeps_what_was_finished(runner, tmp_path):
-    """After Ctrl-C the finished rows are there, the others are not_run, and the status is 130."""
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_sweep_keeps_what_was_finished(sent, runner, tmp_path):
+    """After Ctrl-C, or a batch system's SIGTERM, the finished rows are there, the others are not_run, and the status is 130."""
     command = [
         sys.executable,
         "-m",
@@ -300,7 +301,7 @@ def test_an_interrupted_sweep_keeps_what_was_finished(runner, tmp_path):
     deadline = time.monotonic() + 100
     while not list(tmp_path.glob("outputs/*/*/0/result.json")) and time.monotonic() < deadline:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     (folder,) = tmp_path.glob("outputs/*/*")
