@@ -152,6 +152,7 @@ def _run(
     samples = measure.collect(
         lambda count: device.sample(launch, count, limit), task.samples, task.warmup_ms, spent_ms, beat
     )
+    beat("comparing")
     later, value = _judge(case, arrays, expected)  # what the timed launches left
     if later.ok:  # and whether a launch still writes all of it
         _poison(case, arrays)

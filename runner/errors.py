@@ -43,9 +43,6 @@ class CompileError(CaseError):
         super().__init__(message)
         self.log = log
 
-    def __reduce__(self) -> tuple[type[CompileError], tuple[str, str]]:
-        return type(self), (str(self), self.log)
-
 
 class LaunchError(CaseError):
     """The device refused the launch, or faulted while it ran."""

@@ -74,3 +74,9 @@ def test_no_yaml_of_an_experiment_lacks_its_command():
     """An experiment starts with the command that runs it."""
     for path in (ROOT / "conf" / "experiment").glob("*.yaml"):
         assert f"python -m runner experiment={path.stem}" in path.read_text(encoding="utf-8")
+
+
+def test_the_readmes_table_is_the_one_that_was_measured():
+    """The listing in the README is that of docs/h200, which a command writes."""
+    measured = (ROOT / "docs" / "h200" / "seeds.txt").read_text(encoding="utf-8").split("\n\n")[0]
+    assert measured in README

@@ -32,11 +32,9 @@ class CpuDevice:
 
     Args:
         threads: OS threads that run blocks; 0 for one a core. One thread makes float atomics repeatable.
-        cache_dir: Accepted for symmetry with `CpuCompiler`; a binary knows where its runtime library is.
     """
 
-    def __init__(self, threads: int = 0, cache_dir: Path | None = None) -> None:
-        del cache_dir
+    def __init__(self, threads: int = 0) -> None:
         self._threads = threads if threads > 0 else len(os.sched_getaffinity(0))
         self._printed = ctypes.create_string_buffer(PRINTED_BYTES)
 
