@@ -17,6 +17,7 @@ from runner import measure
 from runner.case import ArraySpec, Case, ScalarSpec
 from runner.check import POISON, POISON_FLOAT, Verdict, check
 from runner.device import Array, Binary, Device, Findings, Launch, Program, Resources, Role, Source
+from runner.dtypes import is_float
 from runner.errors import CaseError, Mistake
 from runner.fill import remembered
 from runner.reference import Expected, expect
@@ -205,7 +206,7 @@ def _outcome(
 def _content(spec: ArraySpec, seed: int) -> NDArray[Any]:
     if spec.role in (Role.IN, Role.INOUT):
         return remembered(spec.fill, spec.shape, spec.dtype, seed, spec.name)
-    return np.zeros(spec.shape, spec.dtype.numpy)
+    return np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
 
 
 def _place(
@@ -224,7 +225,8 @@ def _place(
         stack.callback(placed.free)
         arrays[argument.name] = placed
         arguments.append(placed)
-    return Launch(program, case.grid, case.block, case.shared, tuple(arguments)), arrays
+    cache = str(case.variables["cache"])
+    return Launch(program, case.grid, case.block, case.shared, tuple(arguments), cache), arrays
 
 
 def _poison(case: Case, arrays: Mapping[str, Array]) -> None:
@@ -245,5 +247,5 @@ def _judge(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tuple
     if case.kernel.value is None:
         return verdict, None
     # Integers wrap in their own type; the sum of floats is shown as the host would add them up.
-    wide = {n: a.astype(np.float64) if a.dtype.kind == "f" else a for n, a in actual.items()}
+    wide = {n: a.astype(np.float64) if is_float(a.dtype) else a for n, a in actual.items()}
     return verdict, np.asarray(case.kernel.value({**case.variables, **wide}).value).item()

@@ -77,10 +77,14 @@ class Case:
     @functools.cached_property
     def id(self) -> str:
         """12 hexadecimal digits of the hash of what the case is."""
-        neutral = {p.name: p.neutral for p in self.kernel.parameters}
-        kept = {n: v for n, v in self.parameters if v != neutral[n]}
-        text = json.dumps([self.kernel.name, kept, self.seed], sort_keys=True)
+        text = json.dumps([self.kernel.name, self.chosen, self.seed], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def chosen(self) -> dict[str, Canonical]:
+        """The parameters that change something: all but those at their neutral value."""
+        neutral = {p.name: p.neutral for p in self.kernel.parameters}
+        return {n: v for n, v in self.parameters if v != neutral[n]}
 
     @functools.cached_property
     def variables(self) -> dict[str, int | str]:
@@ -96,7 +100,7 @@ class Case:
     def label(self) -> str:
         """For people: the kernel and its values."""
         kinds = {p.name: p.kind for p in self.kernel.parameters}
-        return " ".join((self.kernel.name, *(f"{n}={written(kinds[n], v)}" for n, v in self.parameters)))
+        return " ".join((self.kernel.name, *(f"{n}={written(kinds[n], v)}" for n, v in self.chosen.items())))
 
     def arrays(self) -> tuple[ArraySpec, ...]:
         """The arrays of the launch, constants included, in the kernel's order."""
@@ -115,7 +119,9 @@ class Case:
         macros = tuple((name, self._macro(e.text, e(self.variables))) for name, e in self.kernel.macros)
         path = self.kernel.source
         constants = tuple(a.name for a in self.kernel.arrays if a.constant)
-        return Source(path, _text(path, path.stat().st_mtime_ns), self.kernel.name, macros, (), constants)
+        dtypes = [DTYPES[str(dict(self.parameters)[p.name])] for p in self.kernel.parameters if p.kind is Kind.DTYPE]
+        headers = tuple(dict.fromkeys(d.header for d in dtypes if d.header))
+        return Source(path, _text(path, path.stat().st_mtime_ns), self.kernel.name, macros, (), constants, headers)
 
     def count(self, what: str) -> int | None:
         """The declared `bytes_read`, `bytes_written`, `operations` or `depth`, in numbers; `None` if not declared."""
@@ -202,6 +208,8 @@ def _impossible(case: Case) -> str:
 
 
 def _holds(dtype: DType, value: int | float) -> bool:
+    if dtype.numbers > 1:
+        return False
     if dtype.is_float:
         return math.isfinite(value)
     limits = np.iinfo(dtype.numpy)

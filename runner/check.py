@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.dtypes import is_float
 from runner.errors import Mistake
 from runner.reference import ExpectedArray
 
@@ -81,13 +83,13 @@ def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _differs(got: Array, values: Array, right: ExpectedArray, depth: int | None) -> NDArray[np.bool_]:
-    if got.dtype.kind in "iu":
+    if not is_float(got.dtype):
         # A wider integer result wraps to the array's own type, as it does on the GPU.
         return np.asarray(got != values.astype(got.dtype))
-    wide = np.promote_types(values.dtype, np.float64)
+    wide = np.promote_types(values.dtype, np.float64) if values.dtype.kind == "f" else np.dtype(np.float64)
     exact, found = values.astype(wide), got.astype(wide)
     magnitude = np.abs(exact) if right.magnitude is None else np.broadcast_to(right.magnitude, exact.shape)
-    limits = np.finfo(got.dtype)
+    limits = ml_dtypes.finfo(got.dtype)  # type: ignore[no-untyped-call]  # NumPy's own does not know bfloat16
     bound = SAFETY * float(limits.eps) / 2 * max(depth or right.depth, 1) * magnitude.ravel() + float(limits.tiny)
     with np.errstate(invalid="ignore"):
         # Infinity is near nothing but itself: neither an infinite value nor an infinite bound lets a number pass.

@@ -7,9 +7,10 @@ from __future__ import annotations
 COMMON = ("block", "block_x", "block_y", "size", "rows", "cols", "width", "mask", "unroll", "dtype")
 AFTER = (
     "seed", "device", "status", "reason", "note", "grid", "shared_dynamic", "value", "reference", "reference_us",
-    "mismatches", "undefined_reads", "samples", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us",
-    "bytes_read", "bytes_written", "operations", "gbps", "percent_peak", "percent_copy", "registers", "shared_bytes",
-    "local_bytes", "compile_s", "finish", "family", "baseline", "launcher", "binary", "job",
+    "mismatches", "undefined_reads", "shuffle", "received", "samples", "median_us", "ci_low_us", "ci_high_us", "min_us",
+    "q1_us", "q3_us", "bytes_read", "bytes_written", "operations", "gbps", "percent_peak", "percent_copy",
+    "shared_load_wavefronts", "shared_store_wavefronts", "global_load_sectors", "global_store_sectors", "registers",
+    "shared_bytes", "local_bytes", "compile_s", "finish", "family", "baseline", "launcher", "binary", "job",
 )  # fmt: skip
 INTEGERS = (
     "block_x", "block_y", "size", "rows", "cols", "width", "unroll", "seed", "shared_dynamic", "mismatches",
@@ -20,5 +21,5 @@ INTEGERS = (
 # No parameter may have the name of a column, of a configuration key, or of what expressions see beside parameters.
 RESERVED = frozenset(
     ("case", "kernel", "block_x", "block_y", "rows", "cols", *AFTER,
-     "timing", "experiment", "hydra", "schema", "record_host", "grid_x", "grid_y")
+     "timing", "experiment", "hydra", "schema", "record_host", "on_cpu", "grid_x", "grid_y")
 )  # fmt: skip

@@ -74,6 +74,38 @@ class Constraint:
 
 
 @dataclass(frozen=True)
+class Shuffle:
+    """That the kernel is one shuffle of its input, so that its output tells which lane each lane read.
+
+    Attributes:
+        operation: One of `runner.lanes.INTRINSICS`.
+        argument: The intrinsic's third argument.
+    """
+
+    operation: str
+    argument: Expression
+
+
+@dataclass(frozen=True)
+class Access:
+    """One load or store of the kernel, as a warp makes it. See `runner.access`.
+
+    Attributes:
+        memory: `shared` or `global`.
+        kind: `load` or `store`.
+        index: The element that a thread accesses, over the parameters and `thread_x`, `thread_y`.
+        where: Which threads make it, over the same.
+        dtype: A dtype, or the name of the parameter that holds one.
+    """
+
+    memory: str
+    kind: str
+    index: Expression
+    where: Expression
+    dtype: str
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A kernel, as declared. See docs/kernel-yaml.md for every key."""
 
@@ -98,6 +130,9 @@ class Kernel:
     reference: str | tuple[tuple[str, ArrayExpression], ...]
     value: ArrayExpression | None
     depth: Expression | None
+    shuffle: Shuffle | None
+    accesses: tuple[Access, ...]
+    hazard: str
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name, if the kernel reads it."""

@@ -140,10 +140,16 @@ def _run_on_one_device(group: list[Planned], folder: RunFolder, progress: SweepP
 
 def _skipped(planned: Planned, info: DeviceInfo) -> str:
     """Why the case cannot be run on this device; empty if it can."""
-    needed = planned.case.kernel.min_arch
-    if not planned.case.excluded and info.kind == "cuda" and int(info.arch.removeprefix("sm_")) < needed:
-        return f"{planned.case.kernel.name} needs sm_{needed}, this GPU is {info.arch}"
-    return planned.case.excluded
+    case, kernel = planned.case, planned.case.kernel
+    if case.excluded:
+        return case.excluded
+    if info.kind == "cuda" and int(info.arch.removeprefix("sm_")) < kernel.min_arch:
+        return f"{kernel.name} needs sm_{kernel.min_arch}, this GPU is {info.arch}"
+    if info.kind == "cuda" and kernel.hazard:
+        return f"a counterexample, undefined on a GPU: {kernel.hazard}; device=cpu says what is wrong"
+    if info.kind == "cpu" and case.variables["cache"] != "none":
+        return f"cache={case.variables['cache']}: the CPU device has no on-chip memory to divide up"
+    return ""
 
 
 def _revived(worker: Worker) -> Worker:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.dtypes import DType
+from runner.dtypes import DType, is_float
 
 
 def fill(name: str, shape: tuple[int, ...], dtype: DType, seed: int, label: str) -> NDArray[Any]:
@@ -17,7 +17,7 @@ def fill(name: str, shape: tuple[int, ...], dtype: DType, seed: int, label: str)
 
     Args:
         name: One of `FILLS`.
-        shape: Of the array.
+        shape: Of the array, in elements; an element of two numbers gets two of the fill's values.
         dtype: Of its elements.
         seed: The sweep's seed; only `random` depends on it.
         label: The array's name, so that two arrays of one kernel differ.
@@ -25,7 +25,8 @@ def fill(name: str, shape: tuple[int, ...], dtype: DType, seed: int, label: str)
     Returns:
         A C-contiguous array.
     """
-    return FILLS[name](int(np.prod(shape)), dtype.numpy, seed, label).reshape(shape)
+    whole = dtype.host_shape(shape)
+    return FILLS[name](int(np.prod(whole)), dtype.numpy, seed, label).reshape(whole)
 
 
 REMEMBERED_BYTES = 4 << 30
@@ -121,24 +122,34 @@ def _index(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray
     return np.arange(count, dtype=np.int64).astype(dtype)
 
 
+def _count(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
+    return np.arange(1, count + 1, dtype=np.int64).astype(dtype)
+
+
+def _reverse(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
+    return np.arange(count - 1, -1, -1, dtype=np.int64).astype(dtype)
+
+
 def _seed_rand(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
     return (glibc_rand(count) & np.uint32(0xFF)).astype(dtype)
 
 
 def _random(count: int, dtype: np.dtype[Any], seed: int, label: str) -> NDArray[Any]:
     generator = np.random.default_rng([seed, zlib.crc32(label.encode())])
-    if dtype.kind == "f":
+    if is_float(dtype):
         return generator.uniform(-1.0, 1.0, count).astype(dtype)
     limits = np.iinfo(dtype)
     return generator.integers(limits.min, limits.max, count, dtype, endpoint=True)
 
 
-# zeros, ones; index: 0, 1, 2, ...; seed_rand: the seeds' unseeded `rand() & 0xff`, 0 to 255; random: from the sweep's
-# seed, integers over the whole range of their type, floats in [-1, 1)
+# zeros, ones; index: 0, 1, 2, ...; count: 1, 2, 3, ...; reverse: n-1, ..., 1, 0; seed_rand: the unseeded
+# `rand() & 0xff` of the seeds, 0 to 255; random: from the seed, integers over their whole range, floats in [-1, 1)
 FILLS: dict[str, Callable[[int, np.dtype[Any], int, str], NDArray[Any]]] = {
     "zeros": _zeros,
     "ones": _ones,
     "index": _index,
+    "count": _count,
+    "reverse": _reverse,
     "seed_rand": _seed_rand,
     "random": _random,
 }

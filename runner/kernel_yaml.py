@@ -9,21 +9,26 @@ from typing import Any
 
 from runner.array_expression import ArrayExpression
 from runner.columns import RESERVED
-from runner.declaration import ArrayArgument, Constraint, Kernel, Parameter, ScalarArgument
+from runner.declaration import Access, ArrayArgument, Constraint, Kernel, Parameter, ScalarArgument, Shuffle
 from runner.device import Role
 from runner.dtypes import DTYPES
 from runner.errors import Mistake
 from runner.expression import FUNCTIONS, Expression
 from runner.fill import FILLS
+from runner.lanes import INTRINSICS
 from runner.parameters import VOCABULARY, Kind, canonical
 from runner.yaml_reader import Reader
 
 KEYS = frozenset(
     "name source summary origin family baseline finish min_arch parameters macros arguments grid shared constraints "
-    "bytes operations reference value depth".split()
+    "bytes operations reference value depth shuffle accesses hazard".split()
 )
 _REQUIRED = ("parameters", "arguments", "grid", "reference")
 _FINISHES = ("host", "device")
+
+# Which on-chip memory a kernel would rather have more of is asked of any kernel (cudaFuncSetCacheConfig).
+CACHES = ("none", "shared", "l1", "equal")
+_ANY_KERNELS_CACHE = Parameter("cache", Kind.CHOICE, "none", CACHES, "none")
 
 
 def read(name: str, content: Any, yaml: Path) -> Kernel:
@@ -45,6 +50,8 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
     if not re.fullmatch(r"[A-Za-z_]\w{0,63}", name):
         raise Mistake(f"{yaml.name}: '{name}' is no name of a CUDA function")
     parameters = tuple(parameter(f"{yaml.name}: parameters", n, v) for n, v in d.items("parameters"))
+    if all(p.name != "cache" for p in parameters):
+        parameters += (_ANY_KERNELS_CACHE,)
     arguments = tuple(_argument(d.at(f"arguments[{i}]", a)) for i, a in enumerate(d.sequence("arguments")))
     amount = d.at("bytes", d.raw.get("bytes") or {})
     amount.only(frozenset(("read", "written")))
@@ -75,6 +82,9 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
         reference=_reference(d, arguments),
         value=ArrayExpression(d.text("value"), f"{yaml.name}: value") if d.raw.get("value") else None,
         depth=d.optional_expression("depth"),
+        shuffle=_shuffle(d),
+        accesses=tuple(_access(d.at(f"accesses[{i}]", a)) for i, a in enumerate(d.sequence("accesses"))),
+        hazard=d.text("hazard", ""),
     )
     _require_known_names(kernel)
     return kernel
@@ -174,6 +184,32 @@ def _constraint(d: Reader) -> Constraint:
     return Constraint(d.expression("require", d.raw["require"]), d.text("reason"))
 
 
+def _shuffle(d: Reader) -> Shuffle | None:
+    if "shuffle" not in d.raw:
+        return None
+    s = d.at("shuffle", d.raw["shuffle"])
+    s.only(frozenset(("operation", "argument")))
+    s.need("operation", "argument")
+    if s.text("operation") not in INTRINSICS:
+        raise Mistake(f"{s.where}: operation: '{s.text('operation')}' is none of {', '.join(INTRINSICS)}")
+    return Shuffle(s.text("operation"), s.expression("argument", s.raw["argument"]))
+
+
+def _access(d: Reader) -> Access:
+    d.only(frozenset(("memory", "kind", "index", "where", "dtype")))
+    d.need("memory", "kind", "index")
+    for key, allowed in (("memory", ("shared", "global")), ("kind", ("load", "store"))):
+        if d.text(key) not in allowed:
+            raise Mistake(f"{d.where}: {key}: '{d.text(key)}' is none of {', '.join(allowed)}")
+    return Access(
+        memory=d.text("memory"),
+        kind=d.text("kind"),
+        index=d.expression("index", d.raw["index"]),
+        where=d.expression("where", d.raw.get("where", 1)),
+        dtype=d.text("dtype", "dtype"),
+    )
+
+
 def _reference(
     d: Reader, arguments: tuple[ArrayArgument | ScalarArgument, ...]
 ) -> str | tuple[tuple[str, ArrayExpression], ...]:
@@ -194,6 +230,10 @@ def _reference(
     return tuple((str(n), ArrayExpression(str(e), f"{given.where}.{n}")) for n, e in given.raw.items())
 
 
+def _called(a: ArrayArgument | ScalarArgument | Access) -> str:
+    return f"an access to {a.memory} memory" if isinstance(a, Access) else f"argument '{a.name}'"
+
+
 def _require_known_names(kernel: Kernel) -> None:
     """Catch a misspelt parameter in an expression when the YAML is read, not when a case happens to need it."""
     known = {p.name for p in kernel.parameters} | {"grid", "grid_x", "grid_y"}
@@ -207,10 +247,13 @@ def _require_known_names(kernel: Kernel) -> None:
         *(e for _, e in kernel.macros),
         *(e for a in kernel.arrays for e in (*a.shape, a.offset)),
         *(e for e in (kernel.bytes_read, kernel.bytes_written, kernel.operations, kernel.depth) if e),
+        *([kernel.shuffle.argument] if kernel.shuffle else []),
         *(a.value for a in kernel.arguments if isinstance(a, ScalarArgument) and isinstance(a.value, Expression)),
     ]
-    for e in expressions:
-        for name in sorted(e.names - known):
+    threads = {"thread_x", "thread_y"}
+    of_threads = [e for a in kernel.accesses for e in (a.index, a.where)]
+    for e in (*expressions, *of_threads):
+        for name in sorted(e.names - known - (threads if e in of_threads else set())):
             raise Mistake(
                 f"{e.where}: '{e.text}' names '{name}', which is no parameter; known are {', '.join(sorted(known))}"
             )
@@ -223,10 +266,10 @@ def _require_known_names(kernel: Kernel) -> None:
                 f"parameter; known are {', '.join(sorted(known | arrays))}"
             )
     words = {p.name for p in kernel.parameters if p.kind is Kind.DTYPE}
-    for a in kernel.arguments:
+    for a in (*kernel.arguments, *kernel.accesses):
         if a.dtype not in DTYPES and a.dtype not in words:
             raise Mistake(
-                f"{kernel.yaml.name}: argument '{a.name}': '{a.dtype}' is no dtype; allowed are "
+                f"{kernel.yaml.name}: {_called(a)}: '{a.dtype}' is no dtype; allowed are "
                 f"{', '.join((*DTYPES, *sorted(words)))}"
             )
     choices = {p.name for p in kernel.parameters if p.kind is Kind.CHOICE}

@@ -1,4 +1,4 @@
-"""What the kernels should give: NumPy references, and how far a floating-point answer may lie from them.
+"""What a launch should give: finding a kernel's reference, and asking it.
 
 A reference is a function `(inputs, parameters, grid) -> Expected`. It gets the arrays as they were before the launch
 (`in` and `inout`), the parameters as expressions see them, and the grid; a kernel's YAML names it by its dotted path.
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.array_expression import ArrayExpression
+from runner.dtypes import is_float
 from runner.errors import Mistake
 
 Array = NDArray[Any]
@@ -62,62 +63,12 @@ class Expected:
     seconds: float | None = None
 
 
-def block_sums(inputs: Inputs, parameters: Parameters, grid: tuple[int, int, int]) -> Expected:
-    """Sums of the elements of each block, exact modulo 2**bits, or in extended precision.
-
-    Block b takes elements [b * block * unroll, (b + 1) * block * unroll). Where there is a mask, elements of lanes
-    outside it are left out: element i belongs to lane i % 32, as blocks are made of whole warps.
-
-    Args:
-        inputs: `in`, shape (size,).
-        parameters: `block`; `unroll` and `mask` where the kernel has them.
-        grid: One block a partial sum.
-
-    Returns:
-        `out`, shape (grid,); the value is the plain NumPy sum, timed, as the seeds' host code times its loop.
-    """
-    x = inputs["in"]
-    per_block = int(parameters["block"]) * int(parameters.get("unroll", 1))
-    lanes = _lanes(int(parameters.get("mask", 0xFFFFFFFF)))
-    if lanes is not None:
-        x = np.where(np.resize(lanes, x.shape), x, x.dtype.type(0))
-    started = time.perf_counter()
-    value = np.sum(x, dtype=x.dtype if x.dtype.kind in "iu" else np.float64).item()
-    seconds = time.perf_counter() - started
-    wide = _wide(x.dtype)
-    sums = _sums(x, per_block, grid[0], wide)
-    if x.dtype.kind in "iu":
-        return Expected({"out": ExpectedArray(sums.astype(x.dtype))}, value, seconds)
-    magnitude = _sums(np.abs(x), per_block, grid[0], np.dtype(np.float64))
-    return Expected({"out": ExpectedArray(sums, magnitude, depth=per_block)}, value, seconds)
-
-
-def _lanes(mask: int) -> NDArray[np.bool_] | None:
-    if mask == 0xFFFFFFFF:
-        return None
-    return (mask >> np.arange(32) & 1).astype(bool)
-
-
-def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """A type in which sums of `dtype` are exact (integers, modulo 2**64), or precise far beyond the bound."""
-    wider = {"int32": "int64", "uint32": "uint64", "float32": "float64", "float64": "longdouble"}
+    if is_float(dtype):
+        return np.dtype(np.longdouble if dtype == np.float64 else np.float64)
+    wider = {"int32": "int64", "uint32": "uint64"}
     return np.dtype(wider.get(dtype.name, dtype.name))
-
-
-_CHUNK = 1 << 22  # elements widened at a time
-
-
-def _sums(x: Array, per_block: int, blocks: int, wide: np.dtype[Any]) -> Array:
-    sums = np.zeros(blocks, wide)
-    whole = len(x) // per_block
-    rows = max(1, _CHUNK // per_block)
-    for first in range(0, whole, rows):
-        last = min(first + rows, whole)
-        part = x[first * per_block : last * per_block].reshape(-1, per_block)
-        sums[first:last] = part.sum(axis=1, dtype=wide)
-    if whole < blocks:
-        sums[whole] = x[whole * per_block :].sum(dtype=wide)
-    return sums
 
 
 def expect(
@@ -149,8 +100,8 @@ def expect(
         outputs = {str(n): ExpectedArray(np.asarray(a), np.abs(np.asarray(a))) for n, a in given.items()}
     else:
         # Integers stay in their own type: they wrap as they do in the kernel.
-        wide = {n: a.astype(_wide(a.dtype), copy=False) if a.dtype.kind == "f" else a for n, a in inputs.items()}
-        names = {**parameters, **wide}
+        widened = {n: a.astype(wider(a.dtype), copy=False) if is_float(a.dtype) else a for n, a in inputs.items()}
+        names = {**parameters, **widened}
         outputs = {}
         for name, expression in reference:
             sized = expression(names)

@@ -4,7 +4,8 @@ import pytest
 from runner.array_expression import ArrayExpression
 from runner.check import check
 from runner.errors import Mistake
-from runner.reference import ExpectedArray, block_sums, expect
+from runner.reference import ExpectedArray, expect
+from runner.references.sums import block_sums
 
 
 def test_integers_are_compared_exactly():

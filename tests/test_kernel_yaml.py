@@ -33,7 +33,7 @@ def yaml_path(tmp_path):
 def test_a_sound_declaration_is_read(yaml_path):
     """What the YAML says stands in the kernel."""
     kernel = kernel_yaml.read("mine", SOUND, yaml_path)
-    assert [p.name for p in kernel.parameters] == ["block", "size", "dtype", "twist"]
+    assert [p.name for p in kernel.parameters] == ["block", "size", "dtype", "twist", "cache"]
     assert kernel.source == yaml_path.with_name("mine.cu").resolve()
 
 

@@ -41,6 +41,7 @@ class Source:
         macros: `(name, replacement)` pairs, in order; delivered as `#define` lines, never as `-D` flags.
         include_dirs: Folders in which `#include "..."` looks after the `.cu`'s own folder.
         constants: Names of the `__constant__` or `__device__` arrays that the experiment sets before launching.
+        headers: CUDA's headers that the macros need, such as `cuda_fp16.h`; included before all else.
     """
 
     path: Path
@@ -49,10 +50,12 @@ class Source:
     macros: tuple[tuple[str, str], ...] = ()
     include_dirs: tuple[Path, ...] = ()
     constants: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
 
     def defines(self) -> str:
-        """The `#define` lines, one macro a line."""
-        return "".join(f"#define {name} {value}\n" for name, value in self.macros)
+        """What goes before the text: the headers, and the `#define` lines, one macro a line."""
+        included = [f"#include <{name}>\n" for name in self.headers]
+        return "".join((*included, *(f"#define {name} {value}\n" for name, value in self.macros)))
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,8 @@ class Launch:
         block: Threads of a block in x, y, z.
         shared: Dynamic shared memory a block, in bytes.
         arguments: Arrays, and NumPy scalars of the kernel's own parameter types, in order.
+        cache: What the multiprocessor's on-chip memory should rather be: none (no preference), shared, l1 or equal
+            (CUDA C++ Programming Guide, cudaFuncSetCacheConfig). Only devices that have one are asked for another.
     """
 
     program: Program
@@ -161,6 +166,7 @@ class Launch:
     block: Dim3
     shared: int
     arguments: tuple[Array | np.generic, ...]
+    cache: str = "none"
 
     def arrays(self, *roles: Role) -> list[Array]:
         """The arrays among the arguments that have one of `roles`."""

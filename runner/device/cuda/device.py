@@ -184,19 +184,21 @@ class CudaDevice:
         program = launch.program
         assert isinstance(program, CudaProgram)  # noqa: S101  (a launch is made of what this device gave)
         types = tuple(a.dtype if isinstance(a, np.generic) else "P" for a in launch.arguments)
-        if program.prepared != (types, launch.shared):
-            self._prepare(program, types, launch.shared)
+        if program.prepared != (types, launch.shared, launch.cache):
+            self._prepare(program, types, launch)
         values = [a if isinstance(a, np.generic) else a.pointer for a in launch.arguments]  # type: ignore[attr-defined]
         program.function.prepared_async_call(
             launch.grid, launch.block, self._stream, *values, shared_size=launch.shared
         )
 
-    def _prepare(self, program: CudaProgram, types: tuple[Any, ...], shared: int) -> None:
+    def _prepare(self, program: CudaProgram, types: tuple[Any, ...], launch: Launch) -> None:
+        shared = launch.shared
         program.function.prepare(list(types))
+        program.function.set_cache_config(getattr(driver.func_cache, f"PREFER_{launch.cache.upper()}"))
         attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
         if shared > program.function.get_attribute(attribute):
             program.function.set_attribute(attribute, shared)  # above 48 KiB a kernel must be told
-        program.prepared = (types, shared)
+        program.prepared = (types, shared, launch.cache)
 
     def _wait(self, time_limit: float) -> None:
         """Wait for the stream by asking, so that a kernel without an end can be given up."""

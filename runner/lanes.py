@@ -1,0 +1,143 @@
+"""Which lane a shuffle reads: the reference of the shuffle kernels, the legend of their picture, and the tests' oracle.
+
+The rule is that of PTX's `shfl.sync` (PTX ISA, "Data Movement and Conversion Instructions: shfl.sync") with the
+constants that CUDA's headers pass to it. The argument counts modulo 32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+WARP = 32
+
+# The operation of a shuffle kernel, and the intrinsic that it calls. `wrap` is __shfl_sync with a source of its own for
+# each lane: its lane number plus the argument. `swap` exchanges one element of each lane's array with a partner's.
+INTRINSICS = {
+    "idx": "__shfl_sync",
+    "wrap": "__shfl_sync",
+    "up": "__shfl_up_sync",
+    "down": "__shfl_down_sync",
+    "xor": "__shfl_xor_sync",
+    "swap": "__shfl_xor_sync",
+}
+
+Lanes = NDArray[np.int64]
+
+
+def source_lane(operation: str, lane: Any, argument: int, width: int) -> Lanes:
+    """The lane whose register each lane receives, if all take part.
+
+    Args:
+        operation: One of `INTRINSICS`.
+        lane: Lane numbers, 0 to 31, of any shape.
+        argument: The intrinsic's third argument (source lane, delta or lane mask), or `wrap`'s offset; any integer.
+        width: Lanes of a segment: 1, 2, 4, 8, 16 or 32.
+
+    Returns:
+        Lane numbers, shaped as `lane`. A lane whose source would lie outside its segment receives its own register.
+        `xor` may reach an earlier segment, but not a later one.
+    """
+    lane = np.asarray(lane, np.int64)
+    first = lane & ~(width - 1)
+    last = first + width - 1
+    by = argument % WARP
+    source: Lanes
+    match operation:
+        case "idx":
+            source = first + (by & (width - 1))
+        case "wrap":
+            source = first + ((lane + argument) & (width - 1))
+        case "up":
+            source = np.where(lane - by >= first, lane - by, lane)
+        case "down":
+            source = np.where(lane + by <= last, lane + by, lane)
+        case "xor" | "swap":
+            source = np.where(lane ^ by <= last, lane ^ by, lane)
+        case _:
+            raise ValueError(f"{operation} is none of {', '.join(INTRINSICS)}")
+    return source
+
+
+def taking_part(lane: Any, mask: int) -> NDArray[np.bool_]:
+    """Which lanes the mask names; the others do not call."""
+    return (mask >> np.asarray(lane, np.int64) & 1).astype(bool)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What a block's shuffle should move; one entry an element, `per_thread` of them a thread.
+
+    Attributes:
+        source: The element of the block that each one receives, shape (block * per_thread,).
+        defined: Whether CUDA defines what it receives.
+        calls: Whether its lane takes part.
+    """
+
+    source: Lanes
+    defined: NDArray[np.bool_]
+    calls: NDArray[np.bool_]
+
+
+def exchange(
+    operation: str,
+    argument: int,
+    width: int,
+    mask: int,
+    block: int,
+    per_thread: int = 1,
+    swapped: tuple[int, int] = (0, 0),
+) -> Exchange:
+    """What a block's shuffle should move.
+
+    A lane outside the mask does not call and keeps its own elements. One that reads a lane outside the mask, or one
+    that the block does not have, receives undefined values (CUDA C++ Programming Guide, "Warp Shuffle Functions").
+
+    Args:
+        operation: One of `INTRINSICS`.
+        argument: As for `source_lane`; of `swap` a power of two.
+        width: Lanes of a segment.
+        mask: Lanes that take part.
+        block: Threads of the block; its last warp may be partial.
+        per_thread: Elements of a thread, each shuffled by itself.
+        swapped: Of `swap`: the element that the lower lane of a pair gives, and that which the upper one gives.
+    """
+    thread = np.arange(block)
+    lane = thread % WARP
+    calls = taking_part(lane, mask)
+    from_lane = source_lane(operation, lane, argument, width)
+    from_thread = np.where(calls, thread - lane + from_lane, thread)
+    sound = ~calls | (taking_part(from_lane, mask) & (from_thread < block))
+    slot = np.broadcast_to(np.arange(per_thread), (block, per_thread))
+    source = from_thread[:, None] * per_thread + slot
+    given = np.ones((block, per_thread), bool)
+    if operation == "swap":
+        lower = (lane & argument == 0)[:, None]
+        own, partners = (np.where(lower, swapped[i], swapped[1 - i]) for i in (0, 1))
+        given = slot == own
+        exchanged = np.where(calls & (from_lane != lane), from_thread * per_thread, thread * per_thread)
+        # A lane without a partner reads itself: its second swap undoes the first.
+        at = np.where((from_lane != lane)[:, None], partners, own)
+        source = np.where(given, exchanged[:, None] + at, thread[:, None] * per_thread + slot)
+    return Exchange(
+        source.ravel(), (~given | sound[:, None]).ravel(), np.broadcast_to(calls[:, None], source.shape).ravel()
+    )
+
+
+def received(given: NDArray[Any], got: NDArray[Any]) -> list[int | None]:
+    """Which element of the input each output element holds: the measured counterpart of `Exchange.source`.
+
+    Args:
+        given: The input, distinct values, shape (n,), or (n, 2) for elements of two numbers.
+        got: The output, shaped as the input.
+
+    Returns:
+        An index a value; `None` where the value is none of the input's.
+    """
+    place = {element.tobytes(): i for i, element in enumerate(given)}
+    if len(place) < len(given):
+        return [None] * len(got)
+    return [place.get(element.tobytes()) for element in got]
