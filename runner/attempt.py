@@ -20,6 +20,7 @@ from runner.device import Array, Binary, Device, Findings, Launch, Program, Reso
 from runner.dtypes import is_float
 from runner.errors import CaseError, Mistake
 from runner.fill import remembered
+from runner.lanes import declared, received
 from runner.reference import Expected, expect
 
 Beat = Callable[[str], Any]
@@ -58,6 +59,7 @@ class Outcome:
         reference_us: How long the host took for it.
         mismatches: Elements that differ; `None` if nothing was compared.
         undefined_reads: As the device counted them.
+        received: Of a shuffle: which element of the input each one of the first block's output holds, as measured.
         note: What is worth knowing of a row that is ok.
         printed: What the kernel printed.
         resources: Registers and the like; `None` if the kernel was never loaded.
@@ -72,6 +74,7 @@ class Outcome:
     reference_us: float | None = None
     mismatches: int | None = None
     undefined_reads: int | None = None
+    received: tuple[int | None, ...] = ()
     note: str = ""
     printed: str = ""
     resources: Resources | None = None
@@ -148,8 +151,9 @@ def _run(
     spent_ms = (time.perf_counter() - started) * 1000
     beat("comparing")
     verdict, value = _judge(case, arrays, expected)
+    moved = _received(case, arrays, inputs)
     if not verdict.ok:
-        return _outcome("mismatch", verdict, value, expected, findings, launch)
+        return _outcome("mismatch", verdict, value, expected, findings, launch, moved)
     samples = measure.collect(
         lambda count: device.sample(launch, count, limit), task.samples, task.warmup_ms, spent_ms, beat
     )
@@ -163,8 +167,8 @@ def _run(
         later, value = _judge(case, arrays, expected)
     if not later.ok:
         told = Verdict(later.mismatches, later.compared, f"right at the first launch, wrong later: {later.reason}")
-        return _outcome("mismatch", told, value, expected, findings, launch)
-    return _outcome("ok", verdict, value, expected, findings, launch, samples)
+        return _outcome("mismatch", told, value, expected, findings, launch, moved)
+    return _outcome("ok", verdict, value, expected, findings, launch, moved, samples)
 
 
 def _require_outputs(case: Case, expected: Expected) -> None:
@@ -186,6 +190,7 @@ def _outcome(
     expected: Expected,
     findings: Findings,
     launch: Launch,
+    moved: tuple[int | None, ...],
     samples: NDArray[np.float64] | None = None,
 ) -> Outcome:
     return Outcome(
@@ -196,6 +201,7 @@ def _outcome(
         reference_us=None if expected.seconds is None else expected.seconds * 1e6,
         mismatches=verdict.mismatches,
         undefined_reads=findings.undefined_reads,
+        received=moved,
         note=findings.first,
         printed=findings.printed,
         resources=launch.program.resources,
@@ -238,6 +244,21 @@ def _poison(case: Case, arrays: Mapping[str, Array]) -> None:
             arrays[spec.name].fill_bytes(POISON_FLOAT if spec.dtype.is_float else POISON)
         elif spec.role is Role.INOUT:
             arrays[spec.name].restore()
+
+
+MOST_RECEIVED = 128  # elements: four warps, or one of four elements a lane
+
+
+def _received(case: Case, arrays: Mapping[str, Array], inputs: Mapping[str, NDArray[Any]]) -> tuple[int | None, ...]:
+    """What a shuffle moved within the first block, told from its input and its output."""
+    if case.kernel.shuffle is None:
+        return ()
+    rule = declared(case.kernel.shuffle.operation, case.kernel.shuffle.argument(case.variables), case.variables)
+    given = inputs["in"][: min(len(rule.source), MOST_RECEIVED)]
+    moved = received(given, arrays["out"].read()[: len(given)])
+    # A thread beyond the last element holds 0, which may be the value of an element, too: such a source is not told.
+    beyond = rule.source[: len(moved)] >= len(inputs["in"])
+    return tuple(None if b else i for i, b in zip(moved, beyond, strict=True))
 
 
 def _judge(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tuple[Verdict, int | float | None]:

@@ -38,7 +38,7 @@ class ArraySpec:
     role: Role
     dtype: DType
     shape: tuple[int, ...]
-    fill: str
+    fill: str | tuple[float, ...]
     offset: int
     constant: bool
 
@@ -79,6 +79,12 @@ class Case:
         """12 hexadecimal digits of the hash of what the case is."""
         text = json.dumps([self.kernel.name, self.chosen, self.seed], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def hazard(self) -> str:
+        """The rule of CUDA that the case breaks on purpose; empty if none."""
+        declared = self.kernel.hazard
+        return declared.reason if declared and declared.when(self.variables) else ""
 
     @property
     def chosen(self) -> dict[str, Canonical]:
@@ -133,11 +139,15 @@ class Case:
         return DTYPES.get(word) or DTYPES[str(dict(self.parameters)[word])]
 
     def _array(self, a: ArrayArgument) -> ArraySpec:
-        fill = dict(self.parameters).get(a.fill, a.fill)
+        fill = a.fill
+        if isinstance(fill, str):
+            fill = str(dict(self.parameters).get(fill, fill))
         shape = tuple(int(e(self.variables)) for e in a.shape)
-        return ArraySpec(
-            a.name, a.role, self.dtype(a.dtype), shape, str(fill), int(a.offset(self.variables)), a.constant
-        )
+        if not isinstance(fill, str) and len(fill) != math.prod(shape):
+            raise Mistake(
+                f"{self.kernel.yaml.name}: argument '{a.name}': fill: {len(fill)} numbers for the shape {shape}"
+            )
+        return ArraySpec(a.name, a.role, self.dtype(a.dtype), shape, fill, int(a.offset(self.variables)), a.constant)
 
     def _scalar(self, a: ScalarArgument) -> ScalarSpec:
         value = a.value if isinstance(a.value, float) else a.value(self.variables)
@@ -204,6 +214,7 @@ def _impossible(case: Case) -> str:
         if isinstance(s, ScalarSpec) and not _holds(s.dtype, s.value):
             return f"{s.name} = {s.value} is no {s.dtype.name}"
     case.source()
+    case.hazard  # noqa: B018  (evaluated)
     return ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 from runner import kernel_yaml
 from runner.case import Case, make
 from runner.declaration import Kernel
+from runner.device.opening import kind_of
 from runner.errors import Mistake
 from runner.parameters import VOCABULARY
 from runner.reference import find
@@ -30,7 +31,7 @@ _BESIDE = Path(__file__).resolve().parents[1] / "conf"
 CONF = _BESIDE if (_BESIDE / "config.yaml").is_file() else Path(__file__).resolve().parent / "_data" / "conf"
 
 
-_GROUPS = ("kernel", "device", "timing", "experiment", "seed", "record_host")
+_GROUPS = ("kernel", "device", "timing", "experiment", "seed", "record_host", "on_cpu")
 _further: list[str] = []  # parameters that kernels on the search path declare beyond the vocabulary; see `register`
 
 
@@ -75,6 +76,7 @@ def register(search_path: Sequence[Path]) -> None:
         ("timing", TimingConfig, field(default_factory=TimingConfig)),
         ("seed", int, 0),
         ("record_host", bool, False),
+        ("on_cpu", dict[str, Any], field(default_factory=dict)),
         *((word, Any, None) for word in (*VOCABULARY, *_further)),
     ]
     store = ConfigStore.instance()
@@ -129,8 +131,19 @@ def planned(config: DictConfig, hydra: DictConfig) -> Planned:
     timing = OmegaConf.to_object(config.timing)
     if not isinstance(device, DeviceConfig) or not isinstance(timing, TimingConfig):
         raise Mistake("the groups device and timing must start from the defaults /schema/device and /schema/timing")
+    if kind_of(device) == "cpu":
+        plain |= _on_cpu(plain["on_cpu"], hydra.overrides.task)
     job = 0 if OmegaConf.is_missing(hydra.job, "num") else int(hydra.job.num)
     return Planned(make(kernel, plain, seed), device, timing, job, _folders(hydra))
+
+
+def _on_cpu(values: Mapping[str, Any], overrides: Any) -> dict[str, Any]:
+    """What an experiment says of parameters on the CPU device; what the command line sets or sweeps counts more."""
+    if unknown := [name for name in values if name not in parameter_names()]:
+        raise Mistake(f"on_cpu.{unknown[0]}: no kernel on the search path declares a parameter of that name")
+    plain: Any = OmegaConf.to_container(overrides, resolve=False)
+    given = {override.lstrip("+").partition("=")[0] for override in plain}
+    return {name: value for name, value in values.items() if name not in given}
 
 
 def _folders(hydra: DictConfig) -> tuple[Path, ...]:

@@ -42,7 +42,7 @@ class ArrayArgument:
         role: What the kernel may do with it.
         dtype: A dtype, or the name of the parameter that holds one.
         shape: One expression a dimension, slowest first.
-        fill: A fill's name, or the name of the parameter that holds one; see `runner.fill`.
+        fill: A fill's name, the name of the parameter that holds one, or the numbers themselves; see `runner.fill`.
         offset: Elements before the pointer that the kernel gets.
         constant: Whether it is a `__constant__` array of the module rather than an argument.
     """
@@ -51,7 +51,7 @@ class ArrayArgument:
     role: Role
     dtype: str
     shape: tuple[Expression, ...]
-    fill: str
+    fill: str | tuple[float, ...]
     offset: Expression
     constant: bool = False
 
@@ -74,8 +74,16 @@ class Constraint:
 
 
 @dataclass(frozen=True)
+class Hazard:
+    """That the kernel breaks a rule of CUDA on purpose, `when` a condition holds; `reason` says which."""
+
+    when: Expression
+    reason: str
+
+
+@dataclass(frozen=True)
 class Shuffle:
-    """That the kernel is one shuffle of its input, so that its output tells which lane each lane read.
+    """That the kernel is one shuffle of its array `in` into `out`, so that these tell which lane each lane read.
 
     Attributes:
         operation: One of `runner.lanes.INTRINSICS`.
@@ -132,7 +140,7 @@ class Kernel:
     depth: Expression | None
     shuffle: Shuffle | None
     accesses: tuple[Access, ...]
-    hazard: str
+    hazard: Hazard | None
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name, if the kernel reads it."""

@@ -145,8 +145,8 @@ def _skipped(planned: Planned, info: DeviceInfo) -> str:
         return case.excluded
     if info.kind == "cuda" and int(info.arch.removeprefix("sm_")) < kernel.min_arch:
         return f"{kernel.name} needs sm_{kernel.min_arch}, this GPU is {info.arch}"
-    if info.kind == "cuda" and kernel.hazard:
-        return f"a counterexample, undefined on a GPU: {kernel.hazard}; device=cpu says what is wrong"
+    if info.kind == "cuda" and case.hazard:
+        return f"a counterexample, undefined on a GPU: {case.hazard}; device=cpu shows it"
     if info.kind == "cpu" and case.variables["cache"] != "none":
         return f"cache={case.variables['cache']}: the CPU device has no on-chip memory to divide up"
     return ""

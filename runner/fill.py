@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from runner.dtypes import DType, is_float
 
 
-def fill(name: str, shape: tuple[int, ...], dtype: DType, seed: int, label: str) -> NDArray[Any]:
+def fill(name: str | tuple[float, ...], shape: tuple[int, ...], dtype: DType, seed: int, label: str) -> NDArray[Any]:
     """Make the content of one array.
 
     Args:
-        name: One of `FILLS`.
+        name: One of `FILLS`, or the numbers themselves.
         shape: Of the array, in elements; an element of two numbers gets two of the fill's values.
         dtype: Of its elements.
         seed: The sweep's seed; only `random` depends on it.
@@ -26,6 +26,8 @@ def fill(name: str, shape: tuple[int, ...], dtype: DType, seed: int, label: str)
         A C-contiguous array.
     """
     whole = dtype.host_shape(shape)
+    if not isinstance(name, str):
+        return np.array(name).astype(dtype.numpy).reshape(whole)
     return FILLS[name](int(np.prod(whole)), dtype.numpy, seed, label).reshape(whole)
 
 
@@ -33,7 +35,9 @@ REMEMBERED_BYTES = 4 << 30
 _memory: dict[tuple[Any, ...], NDArray[Any]] = {}  # least recently used first
 
 
-def remembered(name: str, shape: tuple[int, ...], dtype: DType, seed: int, label: str) -> NDArray[Any]:
+def remembered(
+    name: str | tuple[float, ...], shape: tuple[int, ...], dtype: DType, seed: int, label: str
+) -> NDArray[Any]:
     """`fill`, whose results are kept: the cases of a sweep share their inputs, and making them takes long.
 
     Returns:

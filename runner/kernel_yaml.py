@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import keyword
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from runner.array_expression import ArrayExpression
 from runner.columns import RESERVED
-from runner.declaration import Access, ArrayArgument, Constraint, Kernel, Parameter, ScalarArgument, Shuffle
+from runner.declaration import Access, ArrayArgument, Constraint, Hazard, Kernel, Parameter, ScalarArgument, Shuffle
 from runner.device import Role
 from runner.dtypes import DTYPES
 from runner.errors import Mistake
@@ -84,7 +85,7 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
         depth=d.optional_expression("depth"),
         shuffle=_shuffle(d),
         accesses=tuple(_access(d.at(f"accesses[{i}]", a)) for i, a in enumerate(d.sequence("accesses"))),
-        hazard=d.text("hazard", ""),
+        hazard=_hazard(d),
     )
     _require_known_names(kernel)
     return kernel
@@ -172,10 +173,20 @@ def _argument(d: Reader) -> ArrayArgument | ScalarArgument:
         role=role,
         dtype=d.text("dtype"),
         shape=d.expressions("shape", 1, 3),
-        fill=d.text("fill", "zeros"),
+        fill=_fill(d),
         offset=d.expression("offset", d.raw.get("offset", 0)),
         constant=bool(d.raw.get("constant", False)),
     )
+
+
+def _fill(d: Reader) -> str | tuple[float, ...]:
+    given = d.raw.get("fill", "zeros")
+    if not isinstance(given, list):
+        return d.text("fill", "zeros")
+    try:
+        return tuple(float(Fraction(str(n))) for n in given)
+    except (ValueError, ZeroDivisionError):
+        raise Mistake(f"{d.where}: fill: numbers such as 0.5 or -1/280 are expected, not {given}") from None
 
 
 def _constraint(d: Reader) -> Constraint:
@@ -193,6 +204,15 @@ def _shuffle(d: Reader) -> Shuffle | None:
     if s.text("operation") not in INTRINSICS:
         raise Mistake(f"{s.where}: operation: '{s.text('operation')}' is none of {', '.join(INTRINSICS)}")
     return Shuffle(s.text("operation"), s.expression("argument", s.raw["argument"]))
+
+
+def _hazard(d: Reader) -> Hazard | None:
+    if "hazard" not in d.raw:
+        return None
+    h = d.at("hazard", d.raw["hazard"])
+    h.only(frozenset(("when", "reason")))
+    h.need("when", "reason")
+    return Hazard(h.expression("when", h.raw["when"]), h.text("reason"))
 
 
 def _access(d: Reader) -> Access:
@@ -248,6 +268,7 @@ def _require_known_names(kernel: Kernel) -> None:
         *(e for a in kernel.arrays for e in (*a.shape, a.offset)),
         *(e for e in (kernel.bytes_read, kernel.bytes_written, kernel.operations, kernel.depth) if e),
         *([kernel.shuffle.argument] if kernel.shuffle else []),
+        *([kernel.hazard.when] if kernel.hazard else []),
         *(a.value for a in kernel.arguments if isinstance(a, ScalarArgument) and isinstance(a.value, Expression)),
     ]
     threads = {"thread_x", "thread_y"}
@@ -274,5 +295,5 @@ def _require_known_names(kernel: Kernel) -> None:
             )
     choices = {p.name for p in kernel.parameters if p.kind is Kind.CHOICE}
     for a in kernel.arrays:
-        if a.fill not in FILLS and a.fill not in choices:
+        if isinstance(a.fill, str) and a.fill not in FILLS and a.fill not in choices:
             raise Mistake(f"{kernel.yaml.name}: argument '{a.name}': fill: '{a.fill}' is none of {', '.join(FILLS)}")

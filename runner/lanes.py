@@ -6,6 +6,7 @@ constants that CUDA's headers pass to it. The argument counts modulo 32.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,6 +126,23 @@ def exchange(
     return Exchange(
         source.ravel(), (~given | sound[:, None]).ravel(), np.broadcast_to(calls[:, None], source.shape).ravel()
     )
+
+
+def declared(operation: str, argument: int, parameters: Mapping[str, int | str]) -> Exchange:
+    """`exchange` with what a kernel's parameters say: `block`, `width` and `mask`; `per_thread`, `first`, `second`."""
+    value = {name: int(parameters.get(name, 1 if name == "per_thread" else 0)) for name in _PARAMETERS}
+    return exchange(
+        operation,
+        argument,
+        value["width"],
+        value["mask"],
+        value["block"],
+        value["per_thread"],
+        (value["first"], value["second"]),
+    )
+
+
+_PARAMETERS = ("width", "mask", "block", "per_thread", "first", "second")
 
 
 def received(given: NDArray[Any], got: NDArray[Any]) -> list[int | None]:

@@ -62,6 +62,8 @@ def finished(planned: Planned, info: DeviceInfo, launcher: str, outcome: Outcome
         "reference_us": outcome.reference_us,
         "mismatches": outcome.mismatches,
         "undefined_reads": outcome.undefined_reads,
+        "shuffle": _shuffle(case),
+        "received": " ".join("?" if i is None else str(i) for i in outcome.received) or None,
         "bytes_read": case.count("bytes_read"),
         "bytes_written": case.count("bytes_written"),
         "operations": case.count("operations"),
@@ -91,6 +93,11 @@ def _parameters(case: Case) -> Row:
             case _:
                 row[p.name] = value
     return row
+
+
+def _shuffle(case: Case) -> str | None:
+    declared = case.kernel.shuffle
+    return f"{declared.operation} {declared.argument(case.variables)}" if declared else None
 
 
 def _trimmed(grid: tuple[int, int, int]) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from runner.dtypes import is_float
 from runner.lanes import WARP, taking_part
 from runner.reference import Array, Expected, ExpectedArray, Inputs, Parameters, wider
 
+Grid = tuple[int, int, int]
 
-def block_sums(inputs: Inputs, parameters: Parameters, grid: tuple[int, int, int]) -> Expected:
+
+def block_sums(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
     """Sums of the elements of each block, exact modulo 2**bits, or in extended precision.
 
     Block b takes elements [b * block * unroll, (b + 1) * block * unroll). Where there is a mask, elements of lanes
@@ -27,19 +30,75 @@ def block_sums(inputs: Inputs, parameters: Parameters, grid: tuple[int, int, int
         `out`, shape (grid,); the value is the plain NumPy sum, timed, as the seeds' host code times its loop.
     """
     x = inputs["in"]
-    per_block = int(parameters["block"]) * int(parameters.get("unroll", 1))
     mask = int(parameters.get("mask", 0xFFFFFFFF))
     if mask != 0xFFFFFFFF:
         x = np.where(np.resize(taking_part(np.arange(WARP), mask), x.shape), x, x.dtype.type(0))
+    return _partial(x, int(parameters["block"]) * int(parameters.get("unroll", 1)), grid[0])
+
+
+def chosen_block_sums(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
+    """As `block_sums`, for a number of `blocks` that is chosen: each takes as many elements as that asks for."""
+    block = int(parameters["block"])
+    return _partial(inputs["in"], -(-len(inputs["in"]) // (grid[0] * block)) * block, grid[0])
+
+
+def whole_sum(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
+    """The sum of all elements: as `block_sums`, with `out` of shape (1,)."""
+    _ = parameters, grid
+    return _partial(inputs["in"], len(inputs["in"]), 1)
+
+
+def _partial(x: Array, per_block: int, blocks: int) -> Expected:
     started = time.perf_counter()
-    value = np.sum(x, dtype=x.dtype if not is_float(x.dtype) else np.float64).item()
+    value = np.sum(x, dtype=np.float64 if is_float(x.dtype) else x.dtype).item()
     seconds = time.perf_counter() - started
     wide = wider(x.dtype)
-    sums = _sums(x, per_block, grid[0], wide)
+    sums = _sums(x, per_block, blocks, wide)
     if not is_float(x.dtype):
         return Expected({"out": ExpectedArray(sums.astype(x.dtype))}, value, seconds)
-    magnitude = _sums(np.abs(x), per_block, grid[0], np.dtype(np.float64))
+    magnitude = _sums(np.abs(x), per_block, blocks, np.dtype(np.float64))
     return Expected({"out": ExpectedArray(sums, magnitude, depth=per_block)}, value, seconds)
+
+
+def segment_scans(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
+    """Inclusive sums within the segments of `width` lanes: `out`, shaped as `in`; see `_by_segment`."""
+    return _by_segment(np.cumsum, inputs, parameters, grid)
+
+
+def segment_sums(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
+    """The sum of each segment of `width` lanes, in each of its lanes: `out`, shaped as `in`; see `_by_segment`."""
+    return _by_segment(_spread_sum, inputs, parameters, grid)
+
+
+def _spread_sum(x: Array, axis: int, dtype: np.dtype[Any]) -> Array:
+    return np.broadcast_to(x.sum(axis=axis, dtype=dtype, keepdims=True), x.shape)
+
+
+def _by_segment(added: Callable[..., Array], inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
+    """Something of each segment of each block; threads beyond the last element hold 0.
+
+    Args:
+        added: Gets the segments, one a row, and the type to add in.
+        inputs: `in`, shape (size,).
+        parameters: `block` and `width`; the last segment of a block may be shorter.
+        grid: One block for `block` elements.
+    """
+    x, width, block = inputs["in"], int(parameters["width"]), int(parameters["block"])
+    wide = wider(x.dtype)
+    whole = -(-block // width) * width
+    lanes = np.zeros((grid[0], whole), wide)
+    filled = np.zeros((grid[0], block), wide)
+    filled.reshape(-1)[: len(x)] = x
+    lanes[:, :block] = filled
+    segments = lanes.reshape(-1, width)
+
+    def back(of_segments: Array) -> Array:
+        return of_segments.reshape(grid[0], whole)[:, :block].reshape(-1)[: len(x)]
+
+    sums = back(added(segments, axis=1, dtype=wide))
+    if not is_float(x.dtype):
+        return Expected({"out": ExpectedArray(sums.astype(x.dtype))})
+    return Expected({"out": ExpectedArray(sums, back(added(np.abs(segments), axis=1, dtype=wide)))})
 
 
 _CHUNK = 1 << 22  # elements widened at a time

@@ -18,6 +18,9 @@ from runner.device.cpu.toolchain import COMMON_FLAGS, KERNEL_FLAGS, NATIVE, Tool
 from runner.device.cpu.translate import translate
 from runner.errors import CompileError
 
+# What a kernel's text can reach of ours.
+_SHIM = ("shim.h", "simt/*.h", "cuda/*.h", "half/*.h", "headers/*.h")
+
 _building_runtime = threading.Lock()  # several threads compile at once; one of them builds what all need
 
 
@@ -47,7 +50,7 @@ class CpuCompiler:
         unit = translate(source, self._cache / "included")
         flags = (*COMMON_FLAGS, *machine_flags(), *KERNEL_FLAGS, *self._host_flags)
         parts = [unit.text, *map(str, source.include_dirs), *unit.staged.values(), *unit.dependencies.values()]
-        parts += [str(runtime), *flags, tools.identity, _text_of_sources("shim.h", "simt/*.h", "cuda/*.h")]
+        parts += [str(runtime), *flags, tools.identity, _text_of_sources(*_SHIM)]
         key = cache.key(*parts)
         target = self._cache / f"{source.function}-{key}.so"
         log_file = target.with_suffix(".log")

@@ -23,9 +23,17 @@ _NAMES = {
     "u4": "unsigned",
     "i8": "long long",
     "u8": "unsigned long long",
+    "f2": "__half",
     "f4": "float",
     "f8": "double",
     "v0": "void",
+}
+# Types that C++ has as structures, and the elements of the arrays that they are.
+_ELEMENTS = {
+    "__half": "__half",
+    "__half2": "__half",
+    "__nv_bfloat16": "__nv_bfloat16",
+    "__nv_bfloat162": "__nv_bfloat16",
 }
 _SPELLED = re.compile(r"\bT = (.*)\]$")
 
@@ -53,6 +61,9 @@ class Parameter:
 
     def accepts(self, dtype: np.dtype[Any]) -> bool:
         """Whether elements of this NumPy type are what the kernel expects."""
+        if self.type_name in _ELEMENTS:
+            alone = self.is_pointer or self.size == dtype.itemsize  # a pair by value cannot come from NumPy
+            return alone and _dtype_name(dtype) == _ELEMENTS[self.type_name]
         if self.kind in "vp" or (self.kind == "s" and self.is_pointer):
             return True  # nothing to compare with, such as float4 over an array of float
         if self.size != dtype.itemsize:
@@ -72,6 +83,8 @@ def parse(description: str) -> tuple[Parameter, ...]:
 
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:
+    if dtype.name == "bfloat16":  # of the package ml_dtypes; to NumPy it is two bytes of no kind
+        return "__nv_bfloat16"
     return _NAMES.get(f"{dtype.kind}{dtype.itemsize}", str(dtype))
 
 

@@ -1,0 +1,25 @@
+// bcast: out[i] = value, which only lane 0 of each warp knows at first.
+//
+// New: nothing; the smallest use of a shuffle. A scalar reaches every lane through lane 0's register.
+// Macros: BLOCK threads per block, SCALAR element type.
+// Constraints: none; lane 0 is there in every warp.
+// From: seed 003, 3.1 (there the value is 1234, and a lane that got another one prints that it failed).
+
+#if !defined(BLOCK) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, SCALAR"
+#endif
+
+extern "C" __global__ void bcast(SCALAR* out, long long n, SCALAR value)
+{
+    const int t = threadIdx.x;
+    const long long i = (long long)blockIdx.x * BLOCK + t;
+
+    SCALAR mine = 0;
+    if (t % 32 == 0) {
+        mine = value;  // no other lane's register is ever read
+    }
+    mine = __shfl_sync(0xffffffffu, mine, 0);
+    if (i < n) {
+        out[i] = mine;
+    }
+}

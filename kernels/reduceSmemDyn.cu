@@ -1,0 +1,35 @@
+// reduceSmemDyn: out[b] = sum of in[i] for i in [b * BLOCK, (b + 1) * BLOCK), i < n.
+//
+// New against reduceSmem: how much shared memory there is is said at the launch (dynamic), not when this is compiled.
+// Macros: BLOCK threads per block, SCALAR element type.
+// Constraints: none; a block need not be a power of two.
+// From: seed 002, 5.3.3 (as fast as static shared memory, it says).
+
+#if !defined(BLOCK) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, SCALAR"
+#endif
+
+extern "C" __global__ void reduceSmemDyn(const SCALAR* in, SCALAR* out, long long n)
+{
+    extern __shared__ SCALAR tile[];  // BLOCK elements
+    const int t = threadIdx.x;
+    const long long i = (long long)blockIdx.x * BLOCK + t;
+
+    tile[t] = i < n ? in[i] : (SCALAR)0;  // threads out of range add 0 rather than leave: the barriers need them
+    __syncthreads();
+
+    // Halving: the upper part is added onto the lower. Of an odd number, the middle element waits for the next step.
+    // Every thread passes every barrier, also one that has nothing left to add.
+    for (int active = BLOCK; active > 1;) {
+        const int half = (active + 1) / 2;
+        if (t < active / 2) {
+            tile[t] += tile[t + half];
+        }
+        active = half;
+        __syncthreads();
+    }
+
+    if (t == 0) {
+        out[blockIdx.x] = tile[0];
+    }
+}

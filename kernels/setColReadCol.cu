@@ -1,0 +1,24 @@
+// setColReadCol: out[i] = i, by way of a tile in shared memory that is written and read column by column.
+//
+// New against setRowReadRow: the tile's rows follow x. A warp's threads lie BLOCK_Y words apart: of 32 such words,
+// all lie in one bank, and the hardware fetches one after the other, twice: in writing and in reading.
+// Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
+// Constraints: BLOCK_X * BLOCK_Y * blocks is at most 2^24, up to which a float holds every index.
+// From: seed 002, 5.2.1.1 and 5.2.2.1.
+
+#if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK_X, BLOCK_Y, SCALAR"
+#endif
+
+extern "C" __global__ void setColReadCol(SCALAR* out)
+{
+    __shared__ SCALAR tile[BLOCK_X][BLOCK_Y];
+    const int x = threadIdx.x, y = threadIdx.y;
+    const int idx = y * BLOCK_X + x;
+    const int first = blockIdx.x * (BLOCK_X * BLOCK_Y);  // each block has a stretch of its own, and values of its own
+
+    tile[x][y] = (SCALAR)(first + idx);
+    __syncthreads();
+
+    out[first + idx] = tile[x][y];
+}

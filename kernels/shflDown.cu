@@ -1,0 +1,25 @@
+// shflDown: out[i] = in[i + distance] of the same segment of WIDTH lanes; at its end, and outside MASK, in[i].
+//
+// New against shflUp: the source lies above.
+// Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that take part, SCALAR element type.
+// Constraints: WIDTH 1, 2, 4, 8, 16 or 32; MASK not empty. A lane that reads one outside MASK, or one that the
+//              block does not have, receives an undefined value.
+// From: seed 000, "Shift Down within a Warp"; seed 001; seed 002, 5.6.2.3; seed 004.
+
+#if !defined(BLOCK) || !defined(WIDTH) || !defined(MASK) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, WIDTH, MASK, SCALAR"
+#endif
+
+extern "C" __global__ void shflDown(const SCALAR* in, SCALAR* out, long long n, unsigned int distance)
+{
+    const int t = threadIdx.x;
+    const long long i = (long long)blockIdx.x * BLOCK + t;
+
+    SCALAR value = i < n ? in[i] : SCALAR();  // threads out of range take part: others may name them
+    if (MASK >> (t % 32) & 1u) {  // a lane that the mask leaves out must not call
+        value = __shfl_down_sync(MASK, value, distance, WIDTH);
+    }
+    if (i < n) {
+        out[i] = value;
+    }
+}

@@ -1,0 +1,43 @@
+"""References of the kernels that send indices through a tile in shared memory.
+
+Nothing is calculated with the indices, and every one is exactly held by the dtype: they are compared exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from runner.reference import Array, Expected, ExpectedArray, Inputs, Parameters
+
+
+def indices(_inputs: Inputs, parameters: Parameters, _grid: tuple[int, int, int]) -> Expected:
+    """Each thread finds what it wrote itself.
+
+    Args:
+        parameters: `block`, `blocks`.
+
+    Returns:
+        `out`, shape (block * blocks,): 0, 1, 2, ...
+    """
+    return _exactly(_tiles(parameters))
+
+
+def transposed_indices(_inputs: Inputs, parameters: Parameters, _grid: tuple[int, int, int]) -> Expected:
+    """Each block finds its tile, which has `block_y` rows of `block_x`, transposed.
+
+    Args:
+        parameters: `block`, `block_x`, `block_y`, `blocks`.
+
+    Returns:
+        `out`, shape (block * blocks,), one block's tile behind the other's.
+    """
+    return _exactly(_tiles(parameters).transpose(0, 2, 1))
+
+
+def _tiles(parameters: Parameters) -> Array:
+    x, y, blocks = (int(parameters[n]) for n in ("block_x", "block_y", "blocks"))
+    return np.arange(x * y * blocks).reshape(blocks, y, x)
+
+
+def _exactly(values: Array) -> Expected:
+    return Expected({"out": ExpectedArray(values.ravel(), magnitude=np.zeros(()))})
