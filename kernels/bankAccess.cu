@@ -1,9 +1,9 @@
-// bankAccess: each thread follows the chain tile[k] = (k + 1) % 1024 for some rounds, from element lane * stride on:
-// out[i] = first + (lane * stride + rounds) % 1024, where lane is i % 32 and first is the block's first element.
+// bankAccess: each thread follows the chain tile[k] = (k + 1) % 1024 for a number of loads, from element lane * stride on:
+// out[i] = first + (lane * stride + loads) % 1024, where lane is i % 32 and first is the block's first element.
 //
-// New: nothing, it is its own baseline, with stride 1. The bank of a 4-byte element is its index modulo 32, so the stride
-// says how many different words of one bank a warp asks for: 0 broadcasts one word to all lanes, 1 reads all banks in
-// parallel, 32 reads one bank 32 times over; 33 is parallel again.
+// New: nothing, it is its own baseline, with stride 1. The bank of a 4-byte element is its index modulo 32, so the
+// stride says how many different words of one bank a warp asks for: 0 broadcasts one word to all lanes, 1 reads all
+// banks in parallel, 32 reads 32 words of one bank, one after the other; 33 is parallel again.
 // Macros: BLOCK threads per block, STRIDE elements between neighbouring lanes, SCALAR integral element type.
 // Constraints: whole warps; STRIDE from 0 to 33, so that all 32 lanes start inside the chain.
 // From: seed 002, 5.1.3.2 (there in words only: parallel, serial and broadcast access).
@@ -12,7 +12,7 @@
 #error "this kernel needs the macros BLOCK, STRIDE, SCALAR"
 #endif
 
-extern "C" __global__ void bankAccess(SCALAR* out, int rounds)
+extern "C" __global__ void bankAccess(SCALAR* out, int loads)
 {
     constexpr int length = 1024;  // a multiple of 32: going round the end keeps the banks in step, too
     __shared__ SCALAR tile[length];
@@ -23,10 +23,10 @@ extern "C" __global__ void bankAccess(SCALAR* out, int rounds)
     }
     __syncthreads();
 
-    // Where a round reads is what the last round has read, so the compiler can neither drop a load nor hoist it. All lanes
+    // Where a load reads is what the last load has read, so the compiler can neither drop one nor hoist it. All lanes
     // move on by one element, hence by one bank: every round has the conflicts of the first.
     int at = t % 32 * STRIDE;
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < loads; ++r) {
         at = (int)tile[at];
     }
     const int first = blockIdx.x * BLOCK;

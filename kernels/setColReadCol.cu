@@ -1,7 +1,7 @@
 // setColReadCol: out[i] = i, by way of a tile in shared memory that is written and read column by column.
 //
-// New against setRowReadRow: the tile's rows follow x. A warp's threads lie BLOCK_Y words apart: of 32 such words,
-// all lie in one bank, and the hardware fetches one after the other, twice: in writing and in reading.
+// New against setRowReadRow: the tile's rows follow x. A warp's threads lie BLOCK_Y words apart: 32 words in one
+// bank, where BLOCK_Y is 32, and the hardware takes them one after the other, in writing and in reading.
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: BLOCK_X * BLOCK_Y * blocks is at most 2^24, up to which a float holds every index.
 // From: seed 002, 5.2.1.1 and 5.2.2.1.

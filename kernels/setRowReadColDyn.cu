@@ -21,8 +21,8 @@ extern "C" __global__ void setRowReadColDyn(SCALAR* out)
     tile[y * BLOCK_X + x] = (SCALAR)(first + idx);
     __syncthreads();
 
-    // Thread idx wants element idx of the transposed tile, which has BLOCK_X rows of BLOCK_Y: its row and column there are
-    // column and row here. In a square that is tile[x][y].
+    // Thread idx wants element idx of the transposed tile, which has BLOCK_X rows of BLOCK_Y. Its row and column there
+    // are column and row here; in a square that is tile[x][y].
     const int irow = idx / BLOCK_Y, icol = idx % BLOCK_Y;
     out[first + idx] = tile[icol * BLOCK_X + irow];
 }

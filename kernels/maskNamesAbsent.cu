@@ -1,0 +1,26 @@
+// maskNamesAbsent: out[i] = in[i + 8] of the lower half warp; the upper half keeps in[i]. A counterexample unless
+//                  REPAIRED.
+//
+// New against maskWithoutCaller: the other way round. Only the lower 16 lanes call, with a mask that also names the
+//                                upper 16, which are elsewhere, at the barrier: each waits for the other. REPAIRED, the
+//                                mask names those that call.
+// Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
+// Constraints: whole warps, whole blocks.
+// From: seed 000, "Variants of the Warp Shuffle Instruction" (the rule that it quotes).
+
+#if !defined(BLOCK) || !defined(REPAIRED) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, REPAIRED, SCALAR"
+#endif
+
+extern "C" __global__ void maskNamesAbsent(const SCALAR* in, SCALAR* out)
+{
+    const int t = threadIdx.x;
+    const long long i = (long long)blockIdx.x * BLOCK + t;
+
+    SCALAR value = in[i];
+    if (t % 32 < 16) {
+        value = __shfl_down_sync(REPAIRED ? 0x0000ffffu : 0xffffffffu, value, 8, 16);
+    }
+    __syncthreads();
+    out[i] = value;
+}

@@ -1,0 +1,25 @@
+// maskWithoutCaller: out[i] = in[i + 8] of the lower half warp; the upper half keeps in[i]. A counterexample unless
+//                    REPAIRED.
+//
+// New: nothing. All 32 lanes call, with a mask that names only the lower 16: a lane must never use a mask without its
+//      own bit. (On a GPU it may well look right, which is what makes it dangerous.) REPAIRED, only the named lanes call.
+// Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
+// Constraints: whole warps, whole blocks.
+// From: seed 000, "Variants of the Warp Shuffle Instruction" (the rule that it quotes).
+
+#if !defined(BLOCK) || !defined(REPAIRED) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, REPAIRED, SCALAR"
+#endif
+
+extern "C" __global__ void maskWithoutCaller(const SCALAR* in, SCALAR* out)
+{
+    const int t = threadIdx.x;
+    const long long i = (long long)blockIdx.x * BLOCK + t;
+
+    SCALAR value = in[i];
+    if (!REPAIRED || t % 32 < 16) {
+        const SCALAR above = __shfl_down_sync(0x0000ffffu, value, 8, 16);
+        value = t % 32 < 16 ? above : value;
+    }
+    out[i] = value;
+}

@@ -1,0 +1,43 @@
+// stencil1dConstant: out[i] = sum over k = 1 ... 4 of coefficient[k] * (in[i + k] - in[i - k]); elements outside the array are 0.
+//
+// New: nothing; this is the start of the family. The coefficients lie in constant memory, which has a cache of its own and
+//      serves a warp at once if all its lanes read the same address, as they do here.
+// Macros: BLOCK threads per block, SCALAR element type.
+// Constraints: at least 4 threads per block, as each of the first 4 loads the halo.
+// From: seed 002, 5.5.1 (its listing lacks the second barrier, and would load the next tile too early).
+
+#if !defined(BLOCK) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, SCALAR"
+#endif
+
+constexpr int RADIUS = 4;
+__constant__ SCALAR coefficient[RADIUS + 1];
+
+extern "C" __global__ void stencil1dConstant(const SCALAR* in, SCALAR* out, long long n)
+{
+    __shared__ SCALAR tile[BLOCK + 2 * RADIUS];
+    const int t = threadIdx.x;
+    const int s = t + RADIUS;
+    const long long step = (long long)gridDim.x * BLOCK;
+
+    // All threads of a block go through the loop equally often, so that all meet at its barriers.
+    for (long long first = (long long)blockIdx.x * BLOCK; first < n; first += step) {
+        const long long i = first + t;
+        tile[s] = i < n ? in[i] : (SCALAR)0;
+        if (t < RADIUS) {
+            tile[s - RADIUS] = i >= RADIUS ? in[i - RADIUS] : (SCALAR)0;
+            tile[s + BLOCK] = i + BLOCK < n ? in[i + BLOCK] : (SCALAR)0;
+        }
+        __syncthreads();
+
+        SCALAR sum = 0;
+#pragma unroll
+        for (int k = 1; k <= RADIUS; ++k) {
+            sum += coefficient[k] * (tile[s + k] - tile[s - k]);
+        }
+        if (i < n) {
+            out[i] = sum;
+        }
+        __syncthreads();  // nobody may load the next tile while another still reads this one
+    }
+}
