@@ -15,7 +15,10 @@ extern "C" __global__ void shflBroadcast(const SCALAR* in, SCALAR* out, long lon
     const int t = threadIdx.x;
     const long long i = (long long)blockIdx.x * BLOCK + t;
 
-    SCALAR value = i < n ? in[i] : SCALAR();  // threads out of range take part: others may name them
+    SCALAR value = {};  // threads out of range take part: others may name them
+    if (i < n) {
+        value = in[i];
+    }
     if (MASK >> (t % 32) & 1u) {  // a lane that the mask leaves out must not call
         value = __shfl_sync(MASK, value, source, WIDTH);
     }

@@ -27,10 +27,12 @@ extern "C" __global__ void shflSwap(const SCALAR* in, SCALAR* out, long long n, 
     const long long first = ((long long)blockIdx.x * BLOCK + t) * PER_THREAD;
 
     // All indices are known when this is compiled, so the array lives in registers.
-    SCALAR value[PER_THREAD];
+    SCALAR value[PER_THREAD] = {};  // threads out of range take part: others may name them
 #pragma unroll
     for (int k = 0; k < PER_THREAD; ++k) {
-        value[k] = first + k < n ? in[first + k] : SCALAR();  // threads out of range take part: others may name them
+        if (first + k < n) {
+            value[k] = in[first + k];
+        }
     }
 
     if (MASK >> (t % 32) & 1u) {  // a lane that the mask leaves out must not call

@@ -119,10 +119,10 @@ def exchange(
         lower = (lane & argument == 0)[:, None]
         own, partners = (np.where(lower, swapped[i], swapped[1 - i]) for i in (0, 1))
         given = slot == own
-        exchanged = np.where(calls & (from_lane != lane), from_thread * per_thread, thread * per_thread)
-        # A lane without a partner reads itself: its second swap undoes the first.
-        at = np.where((from_lane != lane)[:, None], partners, own)
-        source = np.where(given, exchanged[:, None] + at, thread[:, None] * per_thread + slot)
+        # A lane without a partner, or one that does not call, keeps its own: its second swap undoes the first.
+        paired = (calls & (from_lane != lane))[:, None]
+        partners_element = from_thread[:, None] * per_thread + partners
+        source = np.where(given & paired, partners_element, thread[:, None] * per_thread + slot)
     return Exchange(
         source.ravel(), (~given | sound[:, None]).ravel(), np.broadcast_to(calls[:, None], source.shape).ravel()
     )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
+from numpy.typing import NDArray
 
 from runner import kernel_yaml
-from runner.attempt import Outcome, Task, attempt
+from runner.attempt import Outcome, Task, _content, _place, attempt
 from runner.case import Case, make
 from runner.config import CONF
 from runner.declaration import Kernel
-from runner.device import Compiler, Device
+from runner.device import Compiler, Device, Findings, Role
 from runner.errors import CompileError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,6 +56,16 @@ class Bench:
         with ThreadPoolExecutor() as pool:
             list(pool.map(self._compile, cases))
         return [self.run(c, samples=1) for c in cases]
+
+    def outputs(self, case: Case) -> tuple[dict[str, NDArray[Any]], Findings]:
+        """What one launch leaves in the arrays that the kernel writes, and what the device noticed."""
+        source = case.source()
+        program = self.device.load(source, self.compiler.compile(source))
+        inputs = {a.name: _content(a, case.seed) for a in case.arrays()}
+        with ExitStack() as placed:
+            launch, arrays = _place(self.device, program, case, inputs, placed)
+            findings = self.device.launch(launch, 20.0)
+            return {n: a.read() for n, a in arrays.items() if a.role in (Role.OUT, Role.INOUT)}, findings
 
     def _compile(self, case: Case) -> None:
         if not case.excluded:

@@ -1,0 +1,134 @@
+"""The rule of the shuffles: against PTX's own pseudo code, and the kernels against the rule."""
+
+import random
+
+import numpy as np
+import pytest
+from support import case_of, shipped
+
+from runner.dtypes import DTYPES
+from runner.lanes import INTRINSICS, exchange, received, source_lane
+
+SHUFFLES = {
+    "shflBroadcast": "src_lane",
+    "shflUp": "delta",
+    "shflDown": "delta",
+    "shflWrap": "offset",
+    "shflXor": "lane_mask",
+}
+ARRAYS = ["shflXorArray", "shflSwap"]
+
+
+def by_ptx(mode, lane, b, width):
+    """PTX ISA 8.5, 9.7.9.6 shfl.sync, line by line, with c as CUDA's headers make it."""
+    c = (32 - width) << 8 | (0 if mode == "up" else 0x1F)
+    bval, cval, segmask = b & 0x1F, c & 0x1F, c >> 8 & 0x1F
+    max_lane = (lane & segmask) | (cval & ~segmask)
+    min_lane = lane & segmask
+    match mode:
+        case "up":
+            j = lane - bval
+            valid = j >= max_lane
+        case "down":
+            j = lane + bval
+            valid = j <= max_lane
+        case "xor":
+            j = lane ^ bval
+            valid = j <= max_lane
+        case _:
+            j = min_lane | (bval & ~segmask)
+            valid = j <= max_lane
+    return j if valid else lane
+
+
+@pytest.mark.parametrize("mode", ["idx", "up", "down", "xor"])
+def test_the_rule_is_that_of_ptx(mode):
+    """All widths, all lanes, arguments below 0, up to 31 and beyond."""
+    for width in (1, 2, 4, 8, 16, 32):
+        for argument in range(-40, 80):
+            expected = [by_ptx(mode, lane, argument & 0xFFFFFFFF, width) for lane in range(32)]
+            assert list(source_lane(mode, np.arange(32), argument, width)) == expected
+
+
+def test_an_unknown_operation_is_refused():
+    """A misspelt operation is an error, not a wrong picture."""
+    with pytest.raises(ValueError, match="idx, wrap, up, down, xor, swap"):
+        source_lane("down2", 0, 1, 32)
+
+
+def test_an_xor_may_reach_an_earlier_segment_but_not_a_later_one():
+    """With a lane mask beyond the width, the second segment reads the first, and the first reads itself."""
+    assert list(source_lane("xor", np.arange(32), 16, 16)) == [*range(16), *range(16)]
+
+
+def test_what_was_received_is_told_from_the_values_alone():
+    """A value is looked up among the input's; one that is not there, or not unique, tells nothing."""
+    assert received(np.array([5, 6, 7]), np.array([7, 5, 9])) == [2, 0, None]
+    assert received(np.array([5, 5, 7]), np.array([7, 5, 9])) == [None, None, None]
+    pairs = np.array([[1, 2], [2, 1]], np.float16)
+    assert received(pairs, pairs[::-1]) == [1, 0]
+
+
+def drawn(count):
+    """Shuffles of all kinds, widths, masks, blocks and arguments."""
+    draw = random.Random(3)
+    for _ in range(count):
+        name = draw.choice([*SHUFFLES, *ARRAYS])
+        argument = draw.choice([0, 1, 2, 3, 5, 8, 16, 31, 32, 40, 63, draw.randrange(200)])
+        if name == "shflWrap":
+            argument *= draw.choice([1, -1])
+        if name == "shflSwap":
+            argument = draw.choice([1, 2, 4, 8, 16])
+        yield case_of(
+            shipped(name),
+            block=draw.choice([1, 4, 16, 32, 35, 64, 100, 256]),
+            size=draw.choice([1, 31, 100, 1000, 4097]),
+            width=draw.choice([1, 2, 4, 8, 16, 32]),
+            mask=draw.choice([0xFFFFFFFF, 0xFFFFFFFF, 0xFFFF, 0x00FF00FF, 0xAAAAAAAA, draw.getrandbits(32) or 1]),
+            dtype=draw.choice(list(DTYPES)),
+            fill="random",
+            per_thread=draw.choice([1, 2, 4, 7]),
+            first=0,
+            second=draw.choice([0, 1]),
+            **{SHUFFLES.get(name, "lane_mask"): argument},
+            seed=draw.randrange(10),
+        )
+
+
+def test_200_drawn_shuffles_move_what_the_rule_says(bench):
+    """Every kernel, dtype, width, mask and argument; undefined elements are not compared."""
+    cases = list(drawn(200))
+    outcomes = bench.run_all(cases)
+    for case, outcome in zip(cases, outcomes, strict=True):
+        assert outcome.status in ("ok", "skipped"), f"{case.label}: {outcome.status} {outcome.reason}"
+        assert outcome.status == "ok" or outcome.reason
+    assert sum(o.status == "ok" for o in outcomes) >= 150
+
+
+@pytest.mark.parametrize("name", [*SHUFFLES, *ARRAYS])
+def test_a_case_says_what_its_first_block_received(name, bench):
+    """`received` is the rule's own map, as all values are distinct and all lanes take part."""
+    kernel = shipped(name)
+    case = case_of(kernel, block=32, size=32 * 4, width=16, fill="random")
+    outcome = bench.run(case)
+    operation, argument = kernel.shuffle.operation, kernel.shuffle.argument(case.variables)
+    per_thread = int(case.variables.get("per_thread", 1))
+    rule = exchange(operation, argument, 16, 0xFFFFFFFF, 32, per_thread, (0, 3))
+    assert list(outcome.received) == list(rule.source)
+    assert operation in INTRINSICS
+
+
+def test_a_source_without_an_element_is_not_told(bench):
+    """Of 20 elements in a block of 32, lanes 10 to 19 read threads that have none: what they hold tells nothing."""
+    outcome = bench.run(case_of(shipped("shflDown"), block=32, size=20, delta=10))
+    assert outcome.status == "ok"
+    assert outcome.received == (*range(10, 20), *[None] * 10)
+
+
+def test_an_undefined_read_is_counted_and_not_compared(bench):
+    """A lane that reads one outside the mask makes no mismatch; the CPU device counts it."""
+    outcome = bench.run(case_of(shipped("shflUp"), mask=0x0000FFF0, delta=1, fill="count"))
+    assert outcome.status == "ok"
+    if bench.device.info.kind == "cpu":
+        assert outcome.undefined_reads == 1
+        assert outcome.received[4] is None
