@@ -150,24 +150,29 @@ def test_doubles_round_once(run, fmt):
         same_bits(np.ascontiguousarray(column), rounded(fmt, doubles), doubles)
 
 
-def nearest(fmt, x, how="rn"):
-    """The bits of an exact fraction, rounded."""
+def exactly(fmt, x, how="rn"):
+    """The bits of a fraction, rounded."""
+    magnitude, negative = abs(x), x < 0
     if x == 0:
         return 0
-    magnitude, negative = abs(x), x < 0
     exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
     exponent -= magnitude < Fraction(2) ** exponent
     last_place = Fraction(2) ** (max(exponent, fmt.lowest_exponent) - fmt.fraction_bits)
     whole, rest = divmod(magnitude, last_place)
-    away = {"rn": rest * 2 > last_place or (rest * 2 == last_place and whole % 2), "rz": False}
-    away |= {"rd": rest and negative, "ru": rest and not negative}
-    value = (whole + bool(away[how])) * last_place
-    bits = rounded(fmt, [float(value) if value < 2**200 else np.inf], how if value < 2**200 else "rn")[0]
-    return int(bits) | (0x8000 if negative else 0)
+    tie_or_more = rest * 2 > last_place or (rest * 2 == last_place and whole % 2)
+    away = {"rn": tie_or_more, "rz": False, "rd": rest and negative, "ru": rest and not negative}[how]
+    value = (whole + bool(away)) * last_place
+    largest = Fraction(fmt.values(fmt.of_bits([fmt.infinity - 1]))[0])
+    stays = {"rn": False, "rz": True, "rd": not negative, "ru": negative}[how]
+    if value > largest:
+        return (fmt.infinity - stays) | negative << 15
+    return int(rounded(fmt, [float(value)])[0]) | negative << 15
 
 
 INTEGERS = [*range(-3000, 3000), *(s * (2**k + d) for s in (1, -1) for k in range(11, 63) for d in (-1, 0, 1))]
-INTEGERS += [s * ((2 * m + 1 << k) + d) for s in (1, -1) for m in (256, 257, 2048, 2049) for k in range(48) for d in (-1, 0, 1)]
+INTEGERS += [
+    s * ((2 * m + 1 << k) + d) for s in (1, -1) for m in (256, 257, 2048, 2049) for k in range(48) for d in (-1, 0, 1)
+]
 INTEGERS += [2**63 - 1, -(2**63), 65519, 65520, 65521, -65520]
 
 
@@ -179,21 +184,10 @@ def test_integers_round_once(run, fmt):
     for number, dtype in enumerate(types):
         values = [int(x) for x in every.astype(dtype)]
         for column, how in enumerate(ROUND):
-            if how == "rn" or number < 2:
-                expected = np.array([directed(fmt, x, how) for x in values], np.uint16)
-            else:  # these fit a double
-                expected = rounded(fmt, values, how)
+            expected = np.array([exactly(fmt, Fraction(x), how) for x in values], np.uint16)
             same_bits(given[:, 4 * number + column].copy(), expected, values)
     for number, column in enumerate((0, 4, 8, 12, 16, 20, 0, 4)):
         same_bits(given[:, 24 + number].copy(), given[:, column])
-
-
-def directed(fmt, x, how):
-    """The bits of an integer; beyond the largest number as the rounding's direction has it."""
-    largest = int(fmt.values(fmt.of_bits([fmt.infinity - 1]))[0])
-    if abs(x) > largest and (how == "rz" or (how == "rd" and x > 0) or (how == "ru" and x < 0)):
-        return fmt.infinity - 1 | (0x8000 if x < 0 else 0)
-    return nearest(fmt, Fraction(x), how)
 
 
 def test_numbers_to_integers(run, fmt):
@@ -205,12 +199,16 @@ def test_numbers_to_integers(run, fmt):
     def expected(how, dtype):
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
         of_nan = -(2**63) if dtype in (np.int64, np.uint64) else 0
-        inside = np.clip(ROUND[how](np.nan_to_num(values)), float(low), np.nextafter(float(high), 0) if high > 2**53 else high)
+        inside = np.clip(
+            ROUND[how](np.nan_to_num(values)), float(low), np.nextafter(float(high), 0) if high > 2**53 else high
+        )
         whole = inside.astype(dtype)
         whole = np.where(values >= float(high), dtype(high), whole)
         return np.where(np.isnan(values), of_nan, whole.astype(np.int64))
 
-    columns = [(how, dtype) for dtype in (np.int32, np.uint32, np.int16, np.uint16, np.int64, np.uint64) for how in ROUND]
+    columns = [
+        (how, dtype) for dtype in (np.int32, np.uint32, np.int16, np.uint16, np.int64, np.uint64) for how in ROUND
+    ]
     columns += [("rz", dtype) for dtype in (np.int8, np.uint8, np.int32, np.uint32, np.int64, np.int16)]
     for column, (how, dtype) in enumerate(columns):
         wrong = np.flatnonzero(given[:, column] != expected(how, dtype))
@@ -286,15 +284,18 @@ def test_fused_multiply_add_rounds_once(run, fmt):
     rng = np.random.default_rng(4)
     drawn = rng.integers(0, 65536, (4000, 3), np.uint16)
     values = fmt.values(fmt.of_bits(drawn))
-    # c is next to -a * b, so that what is left are the bits that a product of two roundings loses.
+    # c is -a * b, rounded: what is left are the bits that a rounded product lacks.
     cancels = np.stack([values[:, 0], values[:, 1], -(values[:, 0] * values[:, 1])], 1)
+    # A product with one bit too many is a tie, which c moves by next to nothing.
     tiny = fmt.values(fmt.of_bits([1, 0x8001, 0x0100, 0x8100]))
-    exact = 1 << fmt.fraction_bits
-    factors = [(a, b) for a in range(1, 2 * exact, 7) for b in (3, 5, 37, 129) if (a * b).bit_length() > fmt.fraction_bits + 1]
-    factors = [(a, b) for a, b in factors if nearest(fmt, Fraction(a * b)) != nearest(fmt, Fraction(a * b), "rz") or a % 2]
-    ties = [(a, b, c) for a, b in factors for c in tiny]
-    # c is next to a tie by half of its last place, which the product is, or nearly is.
-    halves = [(c, 2.0 ** -(fmt.fraction_bits + 1), 1 + m * 2.0**-fmt.fraction_bits) for c in (1, 1 + 2.0**-fmt.fraction_bits) for m in range(8)]
+    factors = [(a, b) for a in range(1, 2 << fmt.fraction_bits, 2) for b in (3, 5, 37, 129)]
+    ties = [(a, b, c) for a, b in factors if (a * b).bit_length() == fmt.fraction_bits + 2 for c in tiny]
+    # A product of half of c's last place, or a little more.
+    halves = [
+        (c, 2.0 ** -(fmt.fraction_bits + 1), 1 + m * 2.0**-fmt.fraction_bits)
+        for c in (1, 1 + 2.0**-fmt.fraction_bits)
+        for m in range(8)
+    ]
     triples = np.concatenate([values, cancels, ties, halves])
     numbers = triples.astype(np.float32).astype(fmt.dtype)
     triples = fmt.values(numbers)
@@ -304,8 +305,8 @@ def test_fused_multiply_add_rounds_once(run, fmt):
     given = run("arithmetic", *columns, width=32)
     expected, lost = [], 0
     for a, b, c in triples:
-        exactly = Fraction(a) * Fraction(b) + Fraction(c)
-        expected.append(nearest(fmt, exactly) if exactly else int(rounded(fmt, [a * b + c])[0]))
+        total = Fraction(a) * Fraction(b) + Fraction(c)
+        expected.append(exactly(fmt, total) if total else int(rounded(fmt, [a * b + c])[0]))
         lost += expected[-1] != rounded(fmt, [np.float64(np.float32(np.float32(a) * np.float32(b)) + np.float32(c))])[0]
     expected = np.array(expected, np.uint16)
     assert lost > 20  # these cases tell it from a float's
@@ -494,10 +495,10 @@ def test_nvcc_compiles_all_that_is_offered(fmt, tmp_path):
         assert done.returncode == 0, done.stderr
 
 
-HEAD = '''#include <cuda_bf16.h>
+HEAD = """#include <cuda_bf16.h>
 extern "C" __global__ void kernel() {
     half h = 1; half2 h2 = {h, h}; __nv_bfloat16 b = 2; float x = 1; (void)h2; (void)b; (void)x;
-    '''
+    """
 REFUSED = ["h + 1", "h < 0", "h * 2.0f", "h = b", "b = h", "h2 = h2 + h", "h = 1L", "x += h", "h = max(h, h)"]
 
 

@@ -1,16 +1,6 @@
-// All that cuda_fp16.h and cuda_bf16.h of the CPU device offer, but for pairs (half_pairs.cu). Compiled once for each
-// format, with the macros
-//   FORMAT half, NUMBER __half, PAIR __half2   or   FORMAT bfloat16, NUMBER __nv_bfloat16, PAIR __nv_bfloat162
-// and by nvcc, too: what is offered is what CUDA has.
-#include <cuda_fp16.h>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#define PASTE_(a, b, c) a##b##c
-#define PASTE(a, b, c) PASTE_(a, b, c)
-
-__device__ int thread() { return blockIdx.x * blockDim.x + threadIdx.x; }
-__device__ unsigned bits(NUMBER a) { return PASTE(__, FORMAT, _as_ushort)(a); }
+// All that cuda_fp16.h and cuda_bf16.h of the CPU device offer, but for pairs (half_pairs.cu). nvcc compiles it, too: what
+// is offered is what CUDA has.
+#include "half.cuh"
 
 extern "C" __global__ void toFloat(const NUMBER *in, float *out) {
     NUMBER x = in[thread()];

@@ -1,12 +1,5 @@
-// Functions and operators of pairs; see half.cu.
-#include <cuda_bf16.h>
-
-#define PASTE_(a, b, c) a##b##c
-#define PASTE(a, b, c) PASTE_(a, b, c)
-
-__device__ int thread() { return blockIdx.x * blockDim.x + threadIdx.x; }
-__device__ unsigned bits(NUMBER a) { return PASTE(__, FORMAT, _as_ushort)(a); }
-__device__ unsigned bits(PAIR a) { return bits(a.x) | bits(a.y) << 16; }
+// Functions and operators of pairs.
+#include "half.cuh"
 
 // Each function of pairs against that of numbers: `out` has the number of the first check that fails, or 0.
 struct Checks {

@@ -34,9 +34,10 @@ struct Bfloat16 {  // the upper half of a float: __nv_bfloat16
     static float decode(uint16_t bits) { return bit_cast<float>(uint32_t(bits) << 16); }
 };
 
-// The nearest value of the format. A float is a double, so this is the only place that rounds.
+// The nearest value of the format. A float is a double, so this is the only place that rounds. Not inlined: a kernel's
+// functions all are, and a hundred copies of this take seconds to compile.
 template <class Format>
-inline uint16_t encode(double x, Rounding rounding = Rounding::nearest_even) {
+__attribute__((noinline)) uint16_t encode(double x, Rounding rounding = Rounding::nearest_even) {
     const uint64_t bits = bit_cast<uint64_t>(x);
     const bool negative = bits >> 63;
     const uint16_t sign = negative ? 0x8000 : 0;
