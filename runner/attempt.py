@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner import measure
-from runner.case import ArraySpec, Case, ScalarSpec
-from runner.check import POISON, POISON_FLOAT, Verdict, check
-from runner.device import Array, Binary, Device, Findings, Launch, Program, Resources, Role, Source
+from runner.case import Case
+from runner.check import Verdict, check
+from runner.device import Array, Binary, Device, Findings, Launch, Resources, Role, Source
 from runner.dtypes import is_float
 from runner.errors import CaseError, Mistake
-from runner.fill import remembered
 from runner.lanes import declared, received
+from runner.placing import contents, place, poison
 from runner.reference import Expected, expect
 
 Beat = Callable[[str], Any]
@@ -127,8 +127,8 @@ def _attempt(device: Device, task: Task, placed: ExitStack, beat: Beat) -> Outco
         reason = f"the arrays need {needed} bytes, the device has {device.info.memory_bytes}"
         return Outcome("out_of_memory", reason, resources=resources)
     beat("inputs")
-    inputs = {a.name: _content(a, case.seed) for a in case.arrays()}
-    launch, arrays = _place(device, program, case, inputs, placed)
+    inputs = contents(case)
+    launch, arrays = place(device, program, case, inputs, placed)
     return _run(device, task, launch, arrays, inputs, beat)
 
 
@@ -144,7 +144,7 @@ def _run(
     beat("reference")
     expected = expect(case.kernel.reference, case.kernel.yaml.parent, inputs, case.variables, case.grid)
     _require_outputs(case, expected)
-    _poison(case, arrays)
+    poison(case, arrays)
     beat("checking")
     started = time.perf_counter()
     findings = device.launch(launch, limit)
@@ -160,7 +160,7 @@ def _run(
     beat("comparing")
     later, value = _judge(case, arrays, expected)  # what the timed launches left
     if later.ok:  # and whether a launch still writes all of it
-        _poison(case, arrays)
+        poison(case, arrays)
         beat("checking")
         device.launch(launch, limit)
         beat("comparing")
@@ -207,43 +207,6 @@ def _outcome(
         resources=launch.program.resources,
         samples=np.empty(0) if samples is None else samples,
     )
-
-
-def _content(spec: ArraySpec, seed: int) -> NDArray[Any]:
-    if spec.role in (Role.IN, Role.INOUT):
-        return remembered(spec.fill, spec.shape, spec.dtype, seed, spec.name)
-    return np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
-
-
-def _place(
-    device: Device, program: Program, case: Case, inputs: Mapping[str, NDArray[Any]], stack: ExitStack
-) -> tuple[Launch, dict[str, Array]]:
-    arrays: dict[str, Array] = {}
-    arguments: list[Array | np.generic] = []
-    for spec in case.arrays():
-        if spec.constant:
-            device.set_constant(program, spec.name, inputs[spec.name])
-    for argument in case.arguments():
-        if isinstance(argument, ScalarSpec):
-            arguments.append(argument.dtype.numpy.type(argument.value))
-            continue
-        placed = device.place(argument.name, inputs[argument.name], argument.role, argument.offset)
-        stack.callback(placed.free)
-        arrays[argument.name] = placed
-        arguments.append(placed)
-    cache = str(case.variables["cache"])
-    return Launch(program, case.grid, case.block, case.shared, tuple(arguments), cache), arrays
-
-
-def _poison(case: Case, arrays: Mapping[str, Array]) -> None:
-    """So that an element which the kernel does not write is seen, and last time's answer is not taken for this one."""
-    for spec in case.arrays():
-        if spec.name not in arrays:
-            continue
-        if spec.role in (Role.OUT, Role.SCRATCH):
-            arrays[spec.name].fill_bytes(POISON_FLOAT if spec.dtype.is_float else POISON)
-        elif spec.role is Role.INOUT:
-            arrays[spec.name].restore()
 
 
 MOST_RECEIVED = 128  # elements: four warps, or one of four elements a lane

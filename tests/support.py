@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,13 @@ import yaml
 from numpy.typing import NDArray
 
 from runner import kernel_yaml
-from runner.attempt import Outcome, Task, _content, _place, attempt
+from runner.attempt import Outcome, Task, attempt
 from runner.case import Case, make
 from runner.config import CONF
 from runner.declaration import Kernel
-from runner.device import Compiler, Device, Findings, Role
+from runner.device import Compiler, Device, Findings
 from runner.errors import CompileError
+from runner.placing import launch_once
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))
@@ -59,13 +59,7 @@ class Bench:
 
     def outputs(self, case: Case) -> tuple[dict[str, NDArray[Any]], Findings]:
         """What one launch leaves in the arrays that the kernel writes, and what the device noticed."""
-        source = case.source()
-        program = self.device.load(source, self.compiler.compile(source))
-        inputs = {a.name: _content(a, case.seed) for a in case.arrays()}
-        with ExitStack() as placed:
-            launch, arrays = _place(self.device, program, case, inputs, placed)
-            findings = self.device.launch(launch, 20.0)
-            return {n: a.read() for n, a in arrays.items() if a.role in (Role.OUT, Role.INOUT)}, findings
+        return launch_once(self.device, case, self.compiler.compile(case.source()))
 
     def _compile(self, case: Case) -> None:
         if not case.excluded:
