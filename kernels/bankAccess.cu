@@ -1,18 +1,18 @@
-// bankAccess: each thread follows the chain tile[k] = (k + 1) % 1024 for a number of loads, from element lane * stride on:
+// bankAccess: each thread follows the chain tile[k] = (k + 1) % 1024, from element lane * stride on, for some loads:
 // out[i] = first + (lane * stride + loads) % 1024, where lane is i % 32 and first is the block's first element.
 //
 // New: nothing, it is its own baseline, with stride 1. The bank of a 4-byte element is its index modulo 32, so the
 // stride says how many different words of one bank a warp asks for: 0 broadcasts one word to all lanes, 1 reads all
 // banks in parallel, 32 reads 32 words of one bank, one after the other; 33 is parallel again.
-// Macros: BLOCK threads per block, STRIDE elements between neighbouring lanes, SCALAR integral element type.
-// Constraints: whole warps; STRIDE from 0 to 33, so that all 32 lanes start inside the chain.
+// Macros: BLOCK threads per block, SCALAR integral element type.
+// Constraints: whole warps; stride from 0 to 33, so that all 32 lanes start inside the chain.
 // From: seed 002, 5.1.3.2 (there in words only: parallel, serial and broadcast access).
 
-#if !defined(BLOCK) || !defined(STRIDE) || !defined(SCALAR)
-#error "this kernel needs the macros BLOCK, STRIDE, SCALAR"
+#if !defined(BLOCK) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, SCALAR"
 #endif
 
-extern "C" __global__ void bankAccess(SCALAR* out, int loads)
+extern "C" __global__ void bankAccess(SCALAR* out, int stride, int loads)
 {
     constexpr int length = 1024;  // a multiple of 32: going round the end keeps the banks in step, too
     __shared__ SCALAR tile[length];
@@ -25,7 +25,7 @@ extern "C" __global__ void bankAccess(SCALAR* out, int loads)
 
     // Where a load reads is what the last load has read, so the compiler can neither drop one nor hoist it. All lanes
     // move on by one element, hence by one bank: every round has the conflicts of the first.
-    int at = t % 32 * STRIDE;
+    int at = t % 32 * stride;
     for (int r = 0; r < loads; ++r) {
         at = (int)tile[at];
     }

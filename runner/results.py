@@ -10,12 +10,13 @@ from typing import Any
 
 import pandas as pd
 
-from runner import atomic
+from runner import access, atomic
 from runner.attempt import Outcome
 from runner.case import Case
 from runner.columns import AFTER, COMMON, INTEGERS
 from runner.config import Planned
 from runner.device import Binary, DeviceInfo
+from runner.errors import Mistake
 from runner.folder import RunFolder, read_json
 from runner.measure import summarize
 from runner.parameters import VOCABULARY, Kind, pair, written
@@ -56,7 +57,7 @@ def finished(planned: Planned, info: DeviceInfo, launcher: str, outcome: Outcome
         "device": info.kind,
         "status": outcome.status,
         "reason": outcome.reason or None,
-        "note": outcome.note or None,
+        **_accesses(case, outcome.note),
         "value": _exact(outcome.value),
         "reference": _exact(outcome.reference),
         "reference_us": outcome.reference_us,
@@ -98,6 +99,14 @@ def _parameters(case: Case) -> Row:
 def _shuffle(case: Case) -> str | None:
     declared = case.kernel.shuffle
     return f"{declared.operation} {declared.argument(case.variables)}" if declared else None
+
+
+def _accesses(case: Case, note: str) -> Row:
+    """What a warp's accesses cost; a declaration that cannot be evaluated is no reason to lose a measured row."""
+    try:
+        return {"note": note or None, **access.costs(case)}
+    except Mistake as e:
+        return {"note": note or str(e)}
 
 
 def _trimmed(grid: tuple[int, int, int]) -> tuple[int, ...]:

@@ -11,13 +11,14 @@ Everything is made from the folder alone: no device, no configuration, no clock.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["build", "print_summary"]
+__all__ = ["build", "draw_lanes", "print_summary"]
 
 
 def build(folder: Path) -> Path:
@@ -33,3 +34,11 @@ def print_summary(folder: Path, console: Console) -> None:
     from runner.report.terminal import print_summary as show  # noqa: PLC0415 - pandas would slow the runner's start
 
     show(folder, console)
+
+
+def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
+    """A lane picture of some rows as SVG, one step a row, without a run's folder; see `runner.report.lane_picture`."""
+    os.environ["MPLBACKEND"] = "agg"
+    from runner.report.lane_picture import svg  # noqa: PLC0415 - matplotlib would slow the runner's start
+
+    return svg(rows, title)

@@ -11,17 +11,18 @@ import pandas as pd
 from runner.report.ratio import Ratio
 from runner.report.table import records, varying
 from runner.report.text import absent, exact, one_line, size_of, value_of
+from runner.report.traffic import PAIRS, pair
 from runner.report.verdict import Best, differing_peers
 
 EXACT = frozenset(("median_us", "min_us", "gbps"))
 RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_us": ("q1_us", "q3_us")}
 MEASURED = (
-    *("median_us", "ci_low_us to ci_high_us", "gbps", "percent_peak", "percent_copy", "speedup", "value", "grid"),
-    *("shared_dynamic", "q1_us to q3_us", "min_us", "samples", "registers", "shared_bytes", "local_bytes"),
-    *("mismatches", "undefined_reads", "reason"),
+    *("median_us", "ci_low_us to ci_high_us", "gbps", "percent_peak", "percent_copy", "speedup", *PAIRS, "value"),
+    *("grid", "shared_dynamic", "q1_us to q3_us", "min_us", "samples", "registers", "shared_bytes", "local_bytes"),
+    *("mismatches", "undefined_reads", "reason", "note"),
 )
-LEFT = frozenset(("kernel", "status", "reason", "device", "dtype", "family", "finish", "baseline", "level"))
-MINOR = frozenset((*MEASURED[6:], "percent_copy"))
+LEFT = frozenset(("kernel", "status", "reason", "note", "device", "dtype", "family", "finish", "baseline", "level"))
+MINOR = frozenset((*MEASURED[MEASURED.index("value") :], "percent_copy"))
 """Columns that paper has no room for."""
 
 
@@ -71,7 +72,8 @@ def fastest_cases(frame: pd.DataFrame, best: list[Best], ratios: dict[int, Ratio
     """The fastest case of every size, told by what varies."""
     apart = [name for name in differing_peers(frame) if name not in varying(frame)]
     parameters = [name for name in varying(frame) if name != "size"]
-    names = ["size", *parameters, *apart, "median_us", "ci_low_us to ci_high_us", *MEASURED[2:6], "level"]
+    beside = [head for head in PAIRS if len({pair(one.row, head) for one in best}) > 1]
+    names = ["size", *parameters, *apart, *MEASURED[: MEASURED.index("speedup") + 1], *beside, "level"]
     lines = [[*(_cell(n, one.row, ratios) for n in names[:-1]), _level(one)] for one in best]
     kept = [n for n in range(len(names)) if any(line[n].text for line in lines)]
     marks = anchors(frame)
@@ -122,6 +124,9 @@ def _cell(name: str, row: dict[str, Any], ratios: dict[int, Ratio]) -> Cell:
     if name in RANGES:
         low, high = (row[part] for part in RANGES[name])
         return Cell("") if absent(low) or absent(high) else Cell(f"{exact(low)} to {exact(high)}", f"{low:.9g}")
+    if name in PAIRS:
+        text = pair(row, name)
+        return Cell(text, next((f"{row[part]:.9g}" for part in PAIRS[name] if not absent(row[part])), ""))
     if name == "size":
         return Cell(size_of(row), "" if absent(row["size"]) else str(row["size"]))
     if absent(row[name]):

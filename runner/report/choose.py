@@ -6,13 +6,17 @@ Cases of different devices or families never share a figure, of different dtypes
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
+from runner.report.lane_choice import LanePlot, lane_plots
+from runner.report.plots import Panel, Plot
+from runner.report.status_grid import GridPlot, grid_plots
 from runner.report.table import constant, parameters, records, timed, varying
-from runner.report.text import EMULATED, count, listed, one_line, size_of, value_of
+from runner.report.text import EMULATED, absent, count, listed, size_of, slug, value_of
+from runner.report.traffic import PAIRS, explained
 
 MOST_PANELS = 6
 
@@ -20,59 +24,35 @@ APART = ("kernel", "size", "dtype", "seed", "device")
 """Parameters that are never averaged away, nor an axis of their own."""
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One pair of axes: its title, and rows of which each is one point."""
-
-    title: str
-    rows: list[dict[str, Any]]
+Drawable = Plot | LanePlot | GridPlot
 
 
-@dataclass(frozen=True)
-class Plot:
-    """One figure.
-
-    Attributes:
-        stem: the file's name without its ending.
-        kind: lines over the column `x`, or one bar a kernel.
-        x: the column on the x axis.
-        y: `median_us` or `gbps`.
-        title: what is shown.
-        notes: what a reader must know to read it right.
-        panels: small multiples; at least one.
-    """
-
-    stem: str
-    kind: Literal["lines", "bars"]
-    x: str
-    y: str
-    title: str
-    notes: str
-    panels: tuple[Panel, ...]
-
-    @property
-    def emulated(self) -> bool:
-        """Whether the times are those of the CPU device."""
-        return bool(self.panels[0].rows[0]["device"] == "cpu")
-
-
-def choose(frame: pd.DataFrame) -> list[Plot]:
+def choose(frame: pd.DataFrame) -> list[Drawable]:
     """The figures of a run, most telling first."""
     right = timed(frame)
     right.attrs = frame.attrs
+    single = (right["shuffle"] != "") & (right["grid"] == "1")
+    plots: list[Drawable] = [*lane_plots(frame), *grid_plots(frame)]
     groups = list(right.groupby(["device", "family"], dropna=False, sort=False))
-    plots: list[Plot] = []
-    for (device, family), group in groups:
-        group.attrs = frame.attrs
-        suffix = _slug(f"-{device}-{family}") if len(groups) > 1 else ""
-        about = f" ({family})" if family and len(groups) > 1 else ""
-        plots += _of_group(group, suffix, about)
+    # The launch of a single block that shuffles once takes as long as a launch does: its time says nothing.
+    telling = [group for group in groups if not single[group[1].index].all()]
+    plots += _of_time(telling if telling or plots else groups, frame.attrs)
+    taken: dict[str, int] = {}
+    for number, plot in enumerate(plots):
+        taken[plot.stem] = taken.get(plot.stem, 0) + 1
+        if taken[plot.stem] > 1:
+            plots[number] = replace(plot, stem=f"{plot.stem}-{taken[plot.stem]}")
     return plots
 
 
-def line_name(row: dict[str, Any], *, finish: bool) -> str:
-    """What a line or bar is called: the kernel, with its finish where that differs within the figure."""
-    return one_line(str(row["kernel"]), 28) + (f" ({row['finish']})" if finish and row["finish"] else "")
+def _of_time(groups: list[tuple[Any, pd.DataFrame]], attrs: dict[Any, Any]) -> list[Plot]:
+    plots: list[Plot] = []
+    for (device, family), group in groups:
+        group.attrs = attrs
+        suffix = f"-{slug(f'{device}-{family}')}" if len(groups) > 1 else ""
+        about = f" ({family})" if family and len(groups) > 1 else ""
+        plots += _of_group(group, suffix, about)
+    return plots
 
 
 def _of_group(group: pd.DataFrame, suffix: str, about: str) -> list[Plot]:
@@ -91,7 +71,32 @@ def _of_group(group: pd.DataFrame, suffix: str, about: str) -> list[Plot]:
         plots.append(_bars(last, suffix, about))
     faceted = _facets(group)[0] if several else []
     by = [n for n in _told_apart(last) if n not in (*APART, *faceted)]
-    return plots + [_lines(last, x, "gbps" if bandwidth else "median_us", suffix, about) for x in by]
+    for x in by:
+        wavefronts = _wavefronts(last, x)
+        plot = _lines(last, x, "gbps" if bandwidth and not wavefronts else "median_us", suffix, about)
+        plots.append(_with_wavefronts(plot, wavefronts))
+    return plots
+
+
+def _wavefronts(group: pd.DataFrame, x: str) -> list[str]:
+    """The wavefronts that change with a parameter of the kernels' own: those of loads, of stores, or both."""
+    if x not in group.attrs.get("further", []):
+        return []
+    return [name for name in PAIRS["wavefronts ld/st"] if len(group[name].dropna().unique()) > 1]
+
+
+def _with_wavefronts(plot: Plot, names: list[str]) -> Plot:
+    """The figure with a panel beside the time for the wavefronts, which are what the time should follow."""
+    if not names or len(plot.panels) > 1:
+        return plot
+    rows = plot.panels[0].rows
+    further = [
+        Panel(f"wavefronts of a shared {name.split('_')[1]}", known, name)
+        for name in names
+        if (known := [row for row in rows if not absent(row[name])])
+    ]
+    note = f"Wavefronts: how often shared memory is gone to for one request of a warp. {plot.notes}"
+    return replace(plot, panels=(Panel("time", rows), *further), notes=note)
 
 
 def _lines(group: pd.DataFrame, x: str, y: str, suffix: str, about: str) -> Plot:
@@ -104,7 +109,7 @@ def _lines(group: pd.DataFrame, x: str, y: str, suffix: str, about: str) -> Plot
     )
     what = "Bandwidth" if y == "gbps" else "Emulated time of one launch" if _emulated(group) else "Time of one launch"
     at = f" at {size_of(records(group)[0])}" if x != "size" and group["size"].notna().all() else ""
-    stem = f"{'bandwidth' if y == 'gbps' else 'time'}-by-{_slug(x)}{suffix}"
+    stem = f"{'bandwidth' if y == 'gbps' else 'time'}-by-{slug(x)}{suffix}"
     unread = [name for name in facets if any(value_of(name, row) == "" for row in records(group))]
     band = "Band: quartiles." + (f" Kernels without {listed(unread)} are the same in all panels." if unread else "")
     return Plot(stem, "lines", x, y, f"{what} by {x}{at}{about}", _notes(group, rest, band), panels)
@@ -118,7 +123,11 @@ def _bars(group: pd.DataFrame, suffix: str, about: str) -> Plot:
     )
     what = "Emulated time of one launch" if _emulated(group) else "Time of one launch"
     at = f" at {size_of(records(group)[0])}" if group["size"].notna().all() else ""
-    notes = _notes(group, rest, "Thin line: quartiles.")
+    beside = explained([row for panel in panels for row in panel.rows])
+    notes = (
+        " ".join(["Thin line: quartiles.", f"{beside[:1].upper()}{beside[1:]}"]) if beside else "Thin line: quartiles."
+    )
+    notes = _notes(group, rest, notes)
     return Plot(f"time-by-kernel{suffix}", "bars", "kernel", "median_us", f"{what} by kernel{at}{about}", notes, panels)
 
 
@@ -192,7 +201,3 @@ def _notes(group: pd.DataFrame, rest: list[str], band: str) -> str:
 def _natural(text: str) -> tuple[int, ...] | tuple[float, str]:
     numbers = re.findall(r"\d+", text)
     return (0.0, text) if not numbers else (1, *(int(number) for number in numbers))
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_]+", "-", text).rstrip("-")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import math
 import textwrap
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +11,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from runner.report import lane_picture, status_picture
 from runner.report.axes import positions, set_x, set_y
-from runner.report.choose import Panel, Plot, line_name
+from runner.report.choose import Drawable
 from runner.report.labels import GAP_INCHES, End, label
+from runner.report.lane_choice import LanePlot
+from runner.report.plots import Panel, Plot, line_name
 from runner.report.ratio import Ratio
-from runner.report.style import PALE, Stroke, drawing
+from runner.report.saving import saved
+from runner.report.status_grid import GridPlot
+from runner.report.style import PALE, Stroke
 from runner.report.text import absent, exact, one_line, rough, value_of
+from runner.report.traffic import beside
 
 LEFT, BOTTOM, BETWEEN, LETTER = 1.05, 0.62, 0.75, 0.078
 """Margins, and the width of a letter of a label, in inches."""
@@ -28,21 +32,23 @@ LEFT, BOTTOM, BETWEEN, LETTER = 1.05, 0.62, 0.75, 0.078
 class Picture:
     """A drawn figure."""
 
-    plot: Plot
+    plot: Drawable
     svg: bytes
     png: bytes
 
 
-def draw(plot: Plot, strokes: dict[str, Stroke], ratios: dict[int, Ratio]) -> Picture:
+def draw(plot: Drawable, strokes: dict[str, Stroke], ratios: dict[int, Ratio]) -> Picture:
     """Draw a figure in both formats; the same plot gives the same bytes."""
-    with drawing(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name is drawn as a box
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # and some scripts unshaped
-        figure = _bars(plot, strokes, ratios) if plot.kind == "bars" else _lines(plot, strokes)
-        svg, png = io.BytesIO(), io.BytesIO()
-        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-        figure.savefig(png, format="png", dpi=144, metadata={"Software": None})
-    return Picture(plot, svg.getvalue(), png.getvalue())
+    svg, png = saved(lambda: _figure(plot, strokes, ratios))
+    return Picture(plot, svg, png)
+
+
+def _figure(plot: Drawable, strokes: dict[str, Stroke], ratios: dict[int, Ratio]) -> Figure:
+    if isinstance(plot, LanePlot):
+        return lane_picture.draw(plot)
+    if isinstance(plot, GridPlot):
+        return status_picture.draw(plot)
+    return _bars(plot, strokes, ratios) if plot.kind == "bars" else _lines(plot, strokes)
 
 
 def _lines(plot: Plot, strokes: dict[str, Stroke]) -> Figure:
@@ -56,15 +62,16 @@ def _lines(plot: Plot, strokes: dict[str, Stroke]) -> Figure:
         axes.set_title(one_line(panel.title, 60), loc="left", fontsize=9.5, fontweight="bold")
         places = positions(rows, plot.x)
         set_x(axes, places, plot.x)
-        _set_values(axes, plot, rows)
-        ends = [_line(axes, plot, places, line, strokes, finish=finish) for line in _by_kernel(panel)]
+        y = panel.y or plot.y
+        _set_values(axes, plot, y, panel.rows if panel.y else rows)
+        ends = [_line(axes, (plot.x, y), places, line, strokes, finish=finish) for line in _by_kernel(panel)]
         label(axes, [*ends, *_limits(axes, plot, panel)], height)
     return figure
 
 
 def _line(
     axes: Axes,
-    plot: Plot,
+    of: tuple[str, str],
     places: dict[str, float],
     rows: list[dict[str, Any]],
     strokes: dict[str, Stroke],
@@ -72,11 +79,11 @@ def _line(
     finish: bool,
 ) -> End:
     """One kernel's line with the band of its quartiles; returns its right end."""
-    rows = sorted(rows, key=lambda row: places[value_of(plot.x, row)])
-    x = [places[value_of(plot.x, row)] for row in rows]
-    y = [row[plot.y] for row in rows]
+    rows = sorted(rows, key=lambda row: places[value_of(of[0], row)])
+    x = [places[value_of(of[0], row)] for row in rows]
+    y = [row[of[1]] for row in rows]
     stroke = strokes[rows[0]["kernel"]]
-    low, high = zip(*(_quartiles(row, plot.y) for row in rows), strict=True)
+    low, high = zip(*(_quartiles(row, of[1]) for row in rows), strict=True)
     axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
     axes.plot(x, y, color=stroke.colour, marker=stroke.marker, linestyle=stroke.dash)
     return End(line_name(rows[0], finish=finish), x[-1], y[-1], stroke)
@@ -85,6 +92,8 @@ def _line(
 def _quartiles(row: dict[str, Any], y: str) -> tuple[float, float]:
     """The quartiles in the unit of the y axis; the median twice where they are not known."""
     if absent(row["q1_us"]) or absent(row["q3_us"]) or row["q1_us"] <= 0:
+        return row[y], row[y]
+    if y not in ("median_us", "gbps"):
         return row[y], row[y]
     if y == "median_us":
         return row["q1_us"], row["q3_us"]
@@ -110,9 +119,12 @@ def ceiling(rows: list[dict[str, Any]], column: str) -> float | None:
     return float(sorted(known)[len(known) // 2])
 
 
-def _set_values(axes: Axes, plot: Plot, rows: list[dict[str, Any]]) -> None:
-    values = [value for row in rows for value in (row[plot.y], *_quartiles(row, plot.y))]
-    if plot.y == "gbps":
+def _set_values(axes: Axes, plot: Plot, y: str, rows: list[dict[str, Any]]) -> None:
+    values = [value for row in rows for value in (row[y], *_quartiles(row, y))]
+    if y not in ("median_us", "gbps"):
+        set_y(axes, 0, max(values), f"{y} (less is better)", log=False)
+        return
+    if y == "gbps":
         limits = [limit for column in ("percent_peak", "percent_copy") if (limit := ceiling(rows, column))]
         set_y(axes, 0, max([*values, *limits]), "gbps (GB/s, more is better)", log=False)
         return
@@ -134,8 +146,8 @@ def _bars(plot: Plot, strokes: dict[str, Stroke], ratios: dict[int, Ratio]) -> F
     names = [line_name(row, finish=finish) for row in rows]
     height = 0.32 * max(len(panel.rows) for panel in plot.panels) + 0.15
     left = LETTER * max(len(name) for name in names) + 0.25
-    right = LETTER * max(len(_bar_text(row, ratios.get(row["row"]))) for row in rows) + 0.2
-    figure, all_axes = _grid(plot, 1, height, right, left)
+    right = 0.071 * max(len(_bar_text(row, ratios.get(row["row"]))) for row in rows) + 0.2
+    figure, all_axes = _grid(plot, 1, height, right, left, 5.2 if right < 3.5 else 4.0)
     for axes, panel in zip(all_axes, plot.panels, strict=True):
         axes.set_title(one_line(panel.title, 60), loc="left", fontsize=9.5, fontweight="bold")
         for place, row in enumerate(panel.rows):
@@ -160,12 +172,15 @@ def _bar(axes: Axes, place: int, row: dict[str, Any], stroke: Stroke, ratio: Rat
 def _bar_text(row: dict[str, Any], ratio: Ratio | None) -> str:
     words = [f"{exact(row['median_us'])} µs", "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s"]
     words.append(f"{ratio.times:.2f}x against {one_line(row['baseline'], 20)}" if ratio else "")
+    words.append(beside(row))
     return ", ".join(word for word in words if word)
 
 
-def _grid(plot: Plot, columns: int, height: float, right: float, left: float = LEFT) -> tuple[Figure, list[Axes]]:
+def _grid(
+    plot: Plot, columns: int, height: float, right: float, left: float = LEFT, width: float = 0.0
+) -> tuple[Figure, list[Axes]]:
     """A figure with a title and notes on top and axes of equal size; all lengths in inches, so nothing is squeezed."""
-    width = 5.2 if columns == 1 else 3.7
+    width = width or (5.2 if columns == 1 else 3.7)
     lines = math.ceil(len(plot.panels) / columns)
     full = columns * (left + width + right)
     notes = textwrap.wrap(plot.notes, int(full * 15.5))

@@ -6,18 +6,19 @@ together in one figure, a tour.
 
 from __future__ import annotations
 
-import re
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from runner.report.lane_layout import chunks
 from runner.report.lane_steps import TOLD, Step, read
 from runner.report.table import records
-from runner.report.text import count, listed, one_line
+from runner.report.text import count, listed, one_line, slug
 
-MOST_STEPS = 8
+MOST_STEPS, MOST_LINES = 8, 18
 FEW, MOST_TOUR = 2, 10
 """A kernel with more than FEW steps has a figure of its own; a tour of more than MOST_TOUR would be no picture."""
 
@@ -62,7 +63,7 @@ def lane_plots(frame: pd.DataFrame) -> list[LanePlot]:
     devices = list(dict.fromkeys(step.device for step in steps))
     plots = []
     for device in devices:
-        suffix = f"-{_slug(device)}" if len(devices) > 1 else ""
+        suffix = f"-{slug(device)}" if len(devices) > 1 else ""
         plots += _of_device([step for step in steps if step.device == device], suffix)
     return plots
 
@@ -91,6 +92,8 @@ def remarks(step: Step) -> list[str]:
             *(["that the block does not have"] if any(element.source >= there for element in undefined) else []),
         ]
         words.append(f"undefined: {count(len(undefined), noun)} asked for a lane {' or '.join(why)}")
+    if beyond := step.those("beyond"):
+        words.append(f"{count(len(beyond), noun)} received the 0 of a lane beyond the last element")
     if wrong := step.those("wrong"):
         first = wrong[0]
         held = "no element of the input" if first.got is None else f"element {first.got}"
@@ -113,7 +116,7 @@ def _of_device(steps: list[Step], suffix: str) -> list[LanePlot]:
     plots = [_plot(toured, f"lanes{suffix}")] if few else []
     for kernel, own in by_kernel.items():
         if kernel not in few:
-            plots.append(_plot(own, f"lanes-{_slug(kernel)}{suffix}"))
+            plots.append(_plot(own, f"lanes-{slug(kernel) or 'kernel'}{suffix}"))
     return plots
 
 
@@ -127,13 +130,14 @@ def _plot(steps: list[Step], stem: str) -> LanePlot:
     devices = list(dict.fromkeys({"cpu": "CPU device", "cuda": "GPU"}.get(s.device, s.device) for s in drawn))
     who = one_line(kernels[0], 40) if len(kernels) == 1 else "Shuffles"
     measured = ", ".join(["measured", *(device for device in devices if device)])
+    told = f"The same in all steps: {', '.join(same)}." if len(drawn) > 1 else f"{', '.join(same).capitalize()}."
     notes = [
         f"{listed(list(dict.fromkeys(step.intrinsic for step in drawn)))}, one launch a step.",
-        f"The same in all steps: {', '.join(same)}." if same and len(drawn) > 1 else f"{', '.join(same)}.",
+        told if same else "",
         _left_out(len(steps), len(distinct), len(drawn)),
     ]
     title = f"{who}: which lane's register each lane received ({measured})"
-    return LanePlot(stem, title, tuple(drawn), differing, len(kernels) > 1, " ".join(n for n in notes if n not in ("", ".")))
+    return LanePlot(stem, title, tuple(drawn), differing, len(kernels) > 1, " ".join(note for note in notes if note))
 
 
 def _left_out(cases: int, distinct: int, drawn: int) -> str:
@@ -145,10 +149,10 @@ def _left_out(cases: int, distinct: int, drawn: int) -> str:
 
 
 def _distinct(steps: list[Step]) -> list[Step]:
-    """The steps of which no earlier one looks the same; dtype and seed change nothing that is drawn."""
+    """The steps of which no earlier one looks the same; size, dtype and seed change nothing that is drawn."""
     looks: dict[tuple[Any, ...], Step] = {}
     for step in steps:
-        told = tuple(step.value(name) for name in TOLD if name != "dtype")
+        told = tuple(step.value(name) for name in TOLD if name not in ("size", "dtype"))
         looks.setdefault((step.kernel, step.name, told, step.elements, step.status), step)
     return list(looks.values())
 
@@ -160,8 +164,6 @@ def _chosen(steps: list[Step], most: int) -> list[Step]:
     for place, step in enumerate(steps):
         repeats = seen[step.kernel, step.name] = seen.get((step.kernel, step.name), -1) + 1
         ranks.append((not step.those("wrong"), repeats, place))
-    return [steps[place] for _, _, place in sorted(sorted(ranks)[:most], key=lambda rank: rank[2])]
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_]+", "-", text)[:60].strip("-") or "kernel"
+    places = [place for _, _, place in sorted(ranks)[:most]]
+    lines = list(itertools.accumulate(len(chunks(steps[place])[0]) for place in places))
+    return [steps[place] for place in sorted(p for p, sum_ in zip(places, lines, strict=True) if sum_ <= MOST_LINES)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.report.lane_steps import Element, Step
+from runner.report.lane_steps import MOST_RECEIVED, Element, Step
 
 LINE = 32
 WIDEST, LARGEST = 8.4, 0.38
@@ -85,22 +85,43 @@ def lay(step: Step, square: float, remarks: tuple[str, ...], least: float) -> La
         remarks: Words for below.
         least: The height that its name needs.
     """
-    n = length(step)
-    chunks = [step.elements[start : start + n] for start in range(0, len(step.elements), n)]
-    alike = all(_look(chunk) == _look(chunks[1]) for chunk in chunks[2:])
-    shown = chunks[:2] if alike else chunks
-    same = len(chunks) - len(shown)
+    shown, same = chunks(step)
     lines, y = [], 0.0
     for number, chunk in enumerate(shown):
         y += (0.16 if number else 0) + (TAG if tagged(step) else 0)
-        far = max((abs(e.got - e.index) for e in chunk if e.got is not None and within(e.got, chunk)), default=0)
+        starts = [(e, at) for e in chunk if (at := e.drawn_from) is not None and within(at, chunk)]
+        far = max((abs(at - e.index) for e, at in starts), default=0)
         fall = min(0.8, 0.36 + 0.026 * far)
         squares = tuple(Square(e, (e.index - chunk[0].index) * square + _offset(step, e, chunk[0])) for e in chunk)
         lines.append(Line(squares, y, fall))
         y += 2 * square + fall
-    more = {0: (), 1: ("The next line looks the same.",)}.get(same, (f"The next {same} lines look the same.",))
-    told = (*remarks, *more)
+    told = (*remarks, *_left_out(step, len(shown), same))
     return Layout(step, square, tuple(lines), told, max(least, y + 0.04 + CAPTION * len(told)))
+
+
+def chunks(step: Step) -> tuple[list[tuple[Element, ...]], int]:
+    """The elements line by line, and how many further lines look like the second and are not shown."""
+    n = length(step)
+    lines = [step.elements[start : start + n] for start in range(0, len(step.elements), n)]
+    alike = all(_look(line) == _look(lines[1]) for line in lines[2:])
+    return (lines[:2], max(0, len(lines) - 2)) if alike else (lines, 0)
+
+
+def _left_out(step: Step, shown: int, same: int) -> list[str]:
+    """What is not drawn: lines that look like the one above, and what was not measured."""
+    words = []
+    if same == 1:
+        words.append(f"{'The next line' if tagged(step) else f'Warp {shown}'} looks the same.")
+    elif same:
+        lines = (
+            f"The next {same} lines"
+            if tagged(step)
+            else f"Warps {shown} {'and' if same == 2 else 'to'} {shown + same - 1}"
+        )
+        words.append(f"{lines} look the same.")
+    if len(step.elements) == MOST_RECEIVED < step.threads * step.per_thread:
+        words.append(f"Measured: the first {MOST_RECEIVED} elements of the block's {step.threads * step.per_thread:,}.")
+    return [" ".join(words)] if words else []
 
 
 def within(index: int, chunk: tuple[Element, ...]) -> bool:

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from runner.lanes import INTRINSICS, WARP, exchange
-from runner.report.text import absent, one_line
+from runner.report.text import absent, one_line, power
 
-TOLD = ("block", "width", "mask", "per_thread", "first", "second", "dtype")
+TOLD = ("block", "width", "mask", "per_thread", "first", "second", "size", "dtype")
 """What may tell one step from another beside its operation and argument."""
 
-MOST_THREADS, MOST_PER_THREAD, FULL = 1024, 128, 0xFFFFFFFF
+MOST_THREADS, MOST_PER_THREAD, MOST_RECEIVED, FULL = 1024, 128, 128, 0xFFFFFFFF
 
-Fate = Literal["moved", "own", "idle", "undefined", "wrong"]
-"""`own`: its source lies outside the segment, so it kept its value; `idle`: its lane does not take part."""
+Fate = Literal["moved", "own", "idle", "undefined", "beyond", "wrong"]
+"""`own`: its source lies outside the segment, so it kept its value; `idle`: its lane does not take part; `beyond`: its
+source is a lane of the block beyond the input's last element, which holds 0."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Element:
         segment: the group of `width` lanes that its thread belongs to, counted through the block.
         got: the element whose value it was found to hold; None where the value is none of the input's.
         source: the element that it should hold by CUDA's rule; where the rule leaves that undefined, the one asked for.
+        calls: whether its lane takes part.
         fate: what became of it.
     """
 
@@ -41,7 +43,13 @@ class Element:
     segment: int
     got: int | None
     source: int
+    calls: bool
     fate: Fate
+
+    @property
+    def drawn_from(self) -> int | None:
+        """Where its arrow starts: measured, but where no element arrived the lane that was asked."""
+        return self.source if self.fate in ("undefined", "beyond") else self.got
 
 
 @dataclass(frozen=True)
@@ -107,18 +115,23 @@ def _read(row: Mapping[str, Any], number: int) -> Step | None:
     rule = exchange(operation, _within(int(argument)), width, mask, threads, per_thread, swapped)
     keeps = operation not in ("idx", "wrap")  # which name a source of each lane, so its own value is one like any other
     elements = []
-    for index, got in enumerate(_map(received)[: threads * per_thread]):
+    measured = _map(received)[: threads * per_thread]
+    whole = len(measured) == min(MOST_RECEIVED, threads * per_thread)
+    there = _number(row, "size", 2**63 if whole else len(measured))  # elements of the input, of all blocks
+    for index, got in enumerate(measured):
         source, thread = int(rule.source[index]), index // per_thread
         fate: Fate
         if rule.calls[index] and not rule.defined[index]:
             fate = "undefined"
+        elif got is None and source >= there:
+            fate = "beyond"
         elif got != source:
             fate = "wrong"
         elif not rule.calls[index]:
             fate = "idle"
         else:
             fate = "own" if keeps and got == index else "moved"
-        elements.append(Element(index, thread % WARP, thread // width, got, source, fate))
+        elements.append(Element(index, thread % WARP, thread // width, got, source, bool(rule.calls[index]), fate))
     return Step(
         row=int(row.get("row", number)),
         kernel=str(row.get("kernel", "")),
@@ -129,9 +142,19 @@ def _read(row: Mapping[str, Any], number: int) -> Step | None:
         threads=threads,
         width=width,
         per_thread=per_thread,
-        told=tuple("" if absent(row.get(name)) else one_line(str(row[name]), 24) for name in TOLD),
+        told=tuple(_told(row, name, threads * per_thread) for name in TOLD),
         elements=tuple(elements),
     )
+
+
+def _told(row: Mapping[str, Any], name: str, full: int) -> str:
+    """A value of `TOLD`; of a size that the block just holds nothing need be said."""
+    if absent(row.get(name)):
+        return ""
+    if name == "size":
+        size = _number(row, name, full)
+        return "" if size == full else power(size)
+    return one_line(str(row[name]), 24)
 
 
 def _map(received: str) -> list[int | None]:

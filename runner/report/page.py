@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from runner import atomic
 from runner.report import cells, folder, table, verdict
-from runner.report.choose import Plot, choose
+from runner.report.choose import choose
 from runner.report.figures import Picture, draw
 from runner.report.ratio import ratios
 from runner.report.style import strokes
@@ -155,13 +155,7 @@ def _figure(picture: Picture) -> dict[str, str]:
     return {
         "stem": plot.stem,
         "title": plot.title,
-        "alt": f"{plot.title}. {_reading(plot)}",
+        "alt": f"{plot.title}. {plot.reading}",
         "note": f"{EMULATED[0].upper()}{EMULATED[1:]}." if plot.emulated else "",
         "data": base64.b64encode(picture.svg).decode(),
     }
-
-
-def _reading(plot: Plot) -> str:
-    """What a figure shows, for those who cannot see it; the table has every number."""
-    kernels = list(dict.fromkeys(one_line(str(row["kernel"]), 40) for panel in plot.panels for row in panel.rows))
-    return f"{listed(kernels)}; the table of all cases has the numbers. {plot.notes}"

@@ -14,6 +14,11 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")  # ten: colour and marker repeat together after 70 kernels
 DASHES = ("-", "--", ":", "-.")
 INK, PALE = "#1a1a1a", "#5c5c5c"
+CRIMSON, RED = "#b0124a", "#d60000"
+"""Undefined, and wrong; neither without a word or a sign beside it."""
+
+SEGMENTS = ("#0072b2", "#009e73", "#c77f00", "#7b5aa6", "#2c9fc9", "#5f6b1e")
+"""Of the lanes' segments, in turn: none that could be taken for crimson or red."""
 
 SETTINGS: Any = {
     "svg.hashsalt": "runner",  # ids that are the same whenever the picture is

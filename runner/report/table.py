@@ -19,7 +19,7 @@ from runner.report.text import absent
 PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
 TEXT = (
     *("case", "kernel", "block", "mask", "dtype", "device", "status", "reason", "grid", "value", "reference"),
-    *("finish", "family", "baseline", "launcher"),
+    *("finish", "family", "baseline", "launcher", "note", "shuffle", "received"),
 )
 WHOLE = (
     *("block_x", "block_y", "size", "rows", "cols", "width", "unroll", "seed", "shared_dynamic", "mismatches"),
@@ -27,11 +27,15 @@ WHOLE = (
 )
 REAL = (
     *("reference_us", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us"),
-    *("gbps", "percent_peak", "percent_copy", "compile_s"),
+    *("gbps", "percent_peak", "percent_copy", "compile_s", "shared_load_wavefronts", "shared_store_wavefronts"),
+    *("global_load_sectors", "global_store_sectors"),
 )
 KNOWN = frozenset((*TEXT, *WHOLE, *REAL))
 PEERS = ["device", "dtype", "family", "finish"]
 """Cases that differ in one of these are never ranked against each other."""
+
+NEUTRAL = {"cache": "none"}
+"""Parameters of every kernel, with the value at which they change nothing: told only where some case has another."""
 
 NOT_REACHED = "the run ended before this case was reached"
 
@@ -46,7 +50,7 @@ def load(folder: Path) -> pd.DataFrame:
     frame = pd.DataFrame({name: _typed(name, raw[name], declared=name in further) for name in raw.columns})
     frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
-    frame.attrs["further"] = further
+    frame.attrs["further"] = [name for name in further if name not in NEUTRAL or not _neutral(frame, name)]
     return frame
 
 
@@ -77,6 +81,10 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def timed(frame: pd.DataFrame) -> pd.DataFrame:
     """The cases that are right and have a time: a wrong kernel has no speed."""
     return frame[(frame["status"] == "ok") & (frame["median_us"] > 0)]
+
+
+def _neutral(frame: pd.DataFrame, name: str) -> bool:
+    return all(absent(value) or value == NEUTRAL[name] for value in frame[name])
 
 
 def _values(frame: pd.DataFrame, name: str) -> pd.DataFrame:

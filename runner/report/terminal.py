@@ -13,6 +13,7 @@ from rich.text import Text
 
 from runner.report.table import load, records, timed, varying
 from runner.report.text import EMULATED, absent, count, described, exact, one_line, rough, size_of, value_of
+from runner.report.traffic import beside, explained
 from runner.report.verdict import Verdict, judge
 
 ALL_UP_TO = 20
@@ -24,10 +25,11 @@ STYLES = {"good": "bold green", "bad": "bold red", "partial": "bold yellow", "no
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the listing: a name, a time, what it summed to, and the rest."""
+    """A line of the listing: a name, a time and what stands beside it, what it summed to, and the rest."""
 
     name: str
     time: str
+    beside: str
     total: str
     rest: str
     style: str = ""
@@ -54,19 +56,19 @@ def _print_listing(frame: pd.DataFrame, console: Console) -> None:
     names = [name for name in told if name == "kernel" or _values(frame, name) > 1]
     most = len(frame) if len(frame) <= ALL_UP_TO else max(3, min(12, 48 // len(groups)))
     shown = groups if len(frame) <= ALL_UP_TO else groups[-12:]
-    listed = 0
+    entered: list[dict[str, Any]] = []
     if (frame["device"] == "cpu").any():
         _say(console, f"Device cpu: {EMULATED}.", "bold")
     for group in shown:
         rows = _chosen(group, most)
-        listed += len(rows)
+        entered += rows
         _say(console, _heading(rows[0] if rows else records(group)[0], _shared(frame, told, names)), "bold")
         _print_entries([*_references(group), *(_entry(row, names) for row in rows)], console)
-    if listed < len(frame):
-        _say(
-            console,
-            f"Shown: {listed} of {count(len(frame), 'case')}, each kernel's fastest by size; results.csv has all.",
-        )
+    if told_beside := explained([row for row in entered if row["status"] == "ok"]):
+        _say(console, told_beside, "dim")
+    if len(entered) < len(frame):
+        shown_of = f"{len(entered)} of {count(len(frame), 'case')}"
+        _say(console, f"Shown: {shown_of}, each kernel's fastest by size; results.csv has all.")
     console.print()
 
 
@@ -113,7 +115,7 @@ def _references(group: pd.DataFrame) -> list[Entry]:
         name = "cpu reduce" if row["family"].startswith("reduc") else "cpu"
         mask = f"mask {row['mask']}" if len(known) > 1 and row["mask"] else ""
         time = "" if absent(row["reference_us"]) else f"{exact(row['reference_us'])} µs"
-        entries.append(Entry(name, time, f"cpu sum: {one_line(row['reference'], 40)}", mask, "dim"))
+        entries.append(Entry(name, time, "", f"cpu sum: {one_line(row['reference'], 40)}", mask, "dim"))
     return entries
 
 
@@ -125,6 +127,7 @@ def _entry(row: dict[str, Any], names: list[str]) -> Entry:
             name,
             row["status"].replace("_", " "),
             "",
+            "",
             launch,
             "dim" if row["status"] in ("skipped", "not_run") else "red",
         )
@@ -132,17 +135,18 @@ def _entry(row: dict[str, Any], names: list[str]) -> Entry:
     whose = "emulated sum" if row["device"] == "cpu" else "gpu sum"
     total = "" if absent(row["value"]) else f"{whose}: {one_line(row['value'], 40)}"
     speed = "" if absent(row["gbps"]) else f"  {rough(row['gbps'])} GB/s"
-    return Entry(name, time, total, launch + speed)
+    return Entry(name, time, beside(row), total, launch + speed)
 
 
 def _print_entries(entries: list[Entry], console: Console) -> None:
-    name, time, total = (
+    name, time, numbers, total = (
         max((cell_len(part) for part in column), default=0)
-        for column in zip(*((entry.name, entry.time, entry.total) for entry in entries), strict=True)
+        for column in zip(*((e.name, e.time, e.beside, e.total) for e in entries), strict=True)
     )
     for entry in entries:
         start = f"{_padded(entry.name, name)} : {_padded(entry.time, time, right=True)}"
-        _say(console, f"{start}   {_padded(entry.total, total)}  {entry.rest}".rstrip(), entry.style)
+        told = f"{_padded(entry.beside, numbers)}   " if numbers else ""
+        _say(console, f"{start}   {told}{_padded(entry.total, total)}  {entry.rest}".rstrip(), entry.style)
 
 
 def _padded(text: str, width: int, *, right: bool = False) -> str:

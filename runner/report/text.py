@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from typing import Any
 
@@ -27,6 +28,11 @@ def one_line(text: str, limit: int = 300) -> str:
     """The text on one line, cut with an ellipsis where it is longer than the limit."""
     flat = " ".join(plain(text).split())
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+
+
+def slug(text: str) -> str:
+    """The text as a part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9_]+", "-", text)[:60].strip("-")
 
 
 def count(number: int, noun: str) -> str:

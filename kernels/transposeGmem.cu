@@ -1,0 +1,21 @@
+// transposeGmem: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
+//
+// New against copyGmem: row and column change places in writing. A warp reads 32 elements side by side, and writes
+// them rows elements apart: each goes to a 32-byte sector of its own, 32 sectors where 4 would do.
+// Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
+// Constraints: none.
+// From: seed 002, 5.4.1 (listed there as copyGmem).
+
+#if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK_X, BLOCK_Y, SCALAR"
+#endif
+
+extern "C" __global__ void transposeGmem(const SCALAR* in, SCALAR* out, long long rows, long long cols)
+{
+    const int x = threadIdx.x, y = threadIdx.y;
+    const long long top = (long long)blockIdx.y * BLOCK_Y, left = (long long)blockIdx.x * BLOCK_X;
+
+    if (top + y < rows && left + x < cols) {
+        out[(left + x) * rows + top + y] = in[(top + y) * cols + left + x];
+    }
+}

@@ -1,0 +1,31 @@
+// transposeSmemDyn: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
+//
+// New against transposeSmem: the tile's size is said by the launch, not by the source. Such an array has one
+// dimension, so rows and columns become one index.
+// Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
+// Constraints: none.
+// From: seed 002, 5.4.2, with the dynamic form of 5.2.2.3.
+
+#if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK_X, BLOCK_Y, SCALAR"
+#endif
+
+extern "C" __global__ void transposeSmemDyn(const SCALAR* in, SCALAR* out, long long rows, long long cols)
+{
+    extern __shared__ SCALAR tile[];  // BLOCK_Y rows of BLOCK_X
+    const int x = threadIdx.x, y = threadIdx.y;
+    const long long top = (long long)blockIdx.y * BLOCK_Y, left = (long long)blockIdx.x * BLOCK_X;
+
+    if (top + y < rows && left + x < cols) {
+        tile[y * BLOCK_X + x] = in[(top + y) * cols + left + x];
+    }
+    __syncthreads();
+
+    // The tile leaves as BLOCK_X rows of BLOCK_Y, counted anew, so that a warp writes elements side by side.
+    // A thread may write where it did not read, and the other way round: both have a bound of their own.
+    const int idx = y * BLOCK_X + x;
+    const int irow = idx / BLOCK_Y, icol = idx % BLOCK_Y;
+    if (left + irow < cols && top + icol < rows) {
+        out[(left + irow) * rows + top + icol] = tile[icol * BLOCK_X + irow];
+    }
+}

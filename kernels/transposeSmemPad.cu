@@ -1,0 +1,32 @@
+// transposeSmemPad: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
+//
+// New against transposeSmem: PADDING columns more. Today's banks are 4 bytes wide: rows of 32 + 1 words put each row
+// one bank further, so the 32 words of a column lie in 32 banks. (The seed's 2 suits banks of 8 bytes; on these, two
+// words of a column share each bank.) A 32x8 block, of which a warp reads 4 columns at once, needs 4.
+// Macros: BLOCK_X and BLOCK_Y threads per block, PADDING further columns, SCALAR element type.
+// Constraints: PADDING from 0 to 32; the tile fits into 48 KiB.
+// From: seed 002, 5.4.3.
+
+#if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(PADDING) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK_X, BLOCK_Y, PADDING, SCALAR"
+#endif
+
+extern "C" __global__ void transposeSmemPad(const SCALAR* in, SCALAR* out, long long rows, long long cols)
+{
+    __shared__ SCALAR tile[BLOCK_Y][BLOCK_X + PADDING];
+    const int x = threadIdx.x, y = threadIdx.y;
+    const long long top = (long long)blockIdx.y * BLOCK_Y, left = (long long)blockIdx.x * BLOCK_X;
+
+    if (top + y < rows && left + x < cols) {
+        tile[y][x] = in[(top + y) * cols + left + x];
+    }
+    __syncthreads();
+
+    // The tile leaves as BLOCK_X rows of BLOCK_Y, counted anew, so that a warp writes elements side by side.
+    // A thread may write where it did not read, and the other way round: both have a bound of their own.
+    const int idx = y * BLOCK_X + x;
+    const int irow = idx / BLOCK_Y, icol = idx % BLOCK_Y;
+    if (left + irow < cols && top + icol < rows) {
+        out[(left + irow) * rows + top + icol] = tile[icol][irow];
+    }
+}

@@ -1,0 +1,40 @@
+// transposeSmemUnroll: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
+//
+// New against transposeSmem: a block takes UNROLL tiles side by side, with one barrier for them all: more loads are
+// under way at once. (The seed takes 2, and is wrong where transposeSmem is.)
+// Macros: BLOCK_X and BLOCK_Y threads per block, UNROLL tiles per block, SCALAR element type.
+// Constraints: UNROLL from 1 to 16; the tiles fit into 48 KiB.
+// From: seed 002, 5.4.4.
+
+#if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(UNROLL) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK_X, BLOCK_Y, UNROLL, SCALAR"
+#endif
+
+extern "C" __global__ void transposeSmemUnroll(const SCALAR* in, SCALAR* out, long long rows, long long cols)
+{
+    __shared__ SCALAR tile[BLOCK_Y][BLOCK_X * UNROLL];
+    const int x = threadIdx.x, y = threadIdx.y;
+    const long long top = (long long)blockIdx.y * BLOCK_Y, left = (long long)blockIdx.x * BLOCK_X * UNROLL;
+
+    // All loads before the barrier: they do not depend on each other, and one wait is enough for them all.
+#pragma unroll
+    for (int k = 0; k < UNROLL; ++k) {
+        const int column = k * BLOCK_X + x;
+        if (top + y < rows && left + column < cols) {
+            tile[y][column] = in[(top + y) * cols + left + column];
+        }
+    }
+    __syncthreads();
+
+    // Each tile leaves as BLOCK_X rows of BLOCK_Y, counted anew, so that a warp writes elements side by side.
+    // A thread may write where it did not read, and the other way round: both have a bound of their own.
+    const int idx = y * BLOCK_X + x;
+    const int irow = idx / BLOCK_Y, icol = idx % BLOCK_Y;
+#pragma unroll
+    for (int k = 0; k < UNROLL; ++k) {
+        const int column = k * BLOCK_X + irow;
+        if (left + column < cols && top + icol < rows) {
+            out[(left + column) * rows + top + icol] = tile[icol][column];
+        }
+    }
+}

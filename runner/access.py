@@ -1,0 +1,109 @@
+"""What a warp's loads and stores cost, by the pattern of addresses that a kernel's YAML declares.
+
+Shared memory (CUDA C++ Programming Guide, "Shared Memory" under "Compute Capability 5.x", which the later ones refer
+to): 32 banks, to which successive 4-byte words belong by turns. Threads that want the same word, or parts of it, are
+served together; different words of one bank are served one after the other, each in a pass that Nsight Compute calls a
+wavefront. 32 elements of 8 bytes are twice what the banks can give, so each half of the warp is served by itself.
+
+Global memory (the same guide, "Device Memory Accesses"; Nsight Compute's "Memory Tables"): the threads' addresses are
+gathered into aligned sectors of 32 bytes, and the request moves every sector that has one of them, whole.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+
+from runner.case import Case
+from runner.declaration import Access
+from runner.expression import Value
+from runner.lanes import WARP
+
+BANKS = 32
+WORD = 4  # bytes of a bank
+SECTOR = 32  # bytes
+
+# The element that each lane of a warp accesses, counted from an aligned beginning; None: the lane takes no part.
+Lanes = Sequence[int | None]
+
+
+def wavefronts(lanes: Lanes, itemsize: int) -> int:
+    """Passes that shared memory needs for one request of a warp: of the fullest bank, the different words."""
+    served = WARP * WORD // max(itemsize, WORD)  # lanes whose elements fill the banks once
+    return sum(_fullest_bank(lanes[first : first + served], itemsize) for first in range(0, len(lanes), served))
+
+
+def sectors(lanes: Lanes, itemsize: int) -> int:
+    """Sectors of global memory that one request of a warp moves."""
+    return len({at for lane in lanes if lane is not None for at in _units(lane, itemsize, SECTOR)})
+
+
+COUNTERS = {"shared": wavefronts, "global": sectors}
+
+
+def column(memory: str, kind: str) -> str:
+    """The column of one kind of access, such as `shared_load_wavefronts`."""
+    return f"{memory}_{kind}_{COUNTERS[memory].__name__}"
+
+
+def costs(case: Case) -> dict[str, float | None]:
+    """What the case's first block pays for a request, on average over its warps and over the declared accesses.
+
+    Args:
+        case: One that can be run.
+
+    Returns:
+        By column; `None` where the kernel declares no such access, or no thread of the block makes it.
+
+    Raises:
+        Mistake: if an expression cannot be evaluated for one of the threads.
+    """
+    row: dict[str, float | None] = {}
+    for memory in COUNTERS:
+        for kind in ("load", "store"):
+            counted = [_counted_in(a, case) for a in case.kernel.accesses if (a.memory, a.kind) == (memory, kind)]
+            requests = sum(r for _, r in counted)
+            row[column(memory, kind)] = sum(units for units, _ in counted) / requests if requests else None
+    return row
+
+
+def _counted_in(access: Access, case: Case) -> tuple[int, int]:
+    names = access.index.names | access.where.names
+    values = tuple((n, v) for n, v in case.variables.items() if n in names)
+    return _counted(access, case.dtype(access.dtype).itemsize, case.block[:2], values)
+
+
+@functools.lru_cache(maxsize=4096)
+def _counted(
+    access: Access, itemsize: int, block: tuple[int, int], values: tuple[tuple[str, Value], ...]
+) -> tuple[int, int]:
+    """Wavefronts or sectors of one access, and requests: warps of the block that make it.
+
+    Cached by what the expressions read: the cases of a sweep mostly differ in what is none of their business.
+    """
+    made = [COUNTERS[access.memory](lanes, itemsize) for lanes in _warps(access, block, dict(values))]
+    return sum(made), sum(n > 0 for n in made)
+
+
+def _warps(access: Access, block: tuple[int, int], values: dict[str, Value]) -> Iterator[Lanes]:
+    """The lanes of each warp: 32 threads behind each other, x fastest."""
+    columns, rows = block
+    for first in range(0, columns * rows, WARP):
+        lanes: list[int | None] = []
+        for thread in range(first, min(first + WARP, columns * rows)):
+            known = {**values, "thread_x": thread % columns, "thread_y": thread // columns}
+            lanes.append(int(access.index(known)) if access.where(known) else None)
+        yield lanes
+
+
+def _fullest_bank(lanes: Lanes, itemsize: int) -> int:
+    banks: dict[int, set[int]] = {}
+    for lane in lanes:
+        for word in () if lane is None else _units(lane, itemsize, WORD):
+            banks.setdefault(word % BANKS, set()).add(word)
+    return max(map(len, banks.values()), default=0)
+
+
+def _units(element: int, itemsize: int, unit: int) -> range:
+    """The words, or sectors, that an element lies in."""
+    return range(element * itemsize // unit, ((element + 1) * itemsize - 1) // unit + 1)

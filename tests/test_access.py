@@ -1,0 +1,200 @@
+"""The model of a warp's accesses: known truths, and a count of another kind for drawn patterns."""
+
+import csv
+import random
+
+import pytest
+from support import KERNELS, case_of, read_kernel, shipped
+
+from runner import access, results
+from runner.errors import Mistake
+
+LOADS, STORES = "shared_load_wavefronts", "shared_store_wavefronts"
+READ, WRITTEN = "global_load_sectors", "global_store_sectors"
+
+
+def lanes(index, count=32):
+    """The elements of a warp's lanes, by a function of the lane."""
+    return [index(lane) for lane in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("stride", "passes"), [(0, 1), (1, 1), (2, 2), (3, 1), (4, 4), (8, 8), (16, 16), (31, 1), (32, 32), (33, 1)]
+)
+def test_a_stride_costs_what_the_books_say(stride, passes):
+    """32 lanes apart by a stride share banks as often as the stride and 32 have a common divisor; 0 broadcasts."""
+    assert access.wavefronts(lanes(lambda i: i * stride), 4) == passes
+    assert access.costs(case_of(shipped("bankAccess"), stride=stride))[LOADS] == passes
+
+
+@pytest.mark.parametrize(("itemsize", "passes", "moved"), [(2, 1, 2), (4, 1, 4), (8, 2, 8)])
+def test_neighbours_cost_what_their_bytes_need(itemsize, passes, moved):
+    """Elements side by side fill banks and sectors; two of 2 bytes share a word, 8 bytes need two passes."""
+    assert access.wavefronts(lanes(lambda i: i), itemsize) == passes
+    assert access.sectors(lanes(lambda i: i), itemsize) == moved
+
+
+def test_lanes_that_take_no_part_cost_nothing():
+    """A warp of which one lane is active pays for that lane; one without any pays nothing; half a warp saves a half."""
+    assert access.wavefronts(lanes(lambda i: i * 32 if i == 7 else None), 4) == 1
+    assert access.sectors(lanes(lambda i: i * 32 if i == 7 else None), 8) == 1
+    assert access.wavefronts([None] * 32, 4) == access.sectors([None] * 32, 4) == 0
+    assert access.wavefronts(lanes(lambda i: i if i < 16 else None), 8) == 1
+    assert access.wavefronts(lanes(lambda i: i, count=5), 8) == 1
+
+
+def test_a_misaligned_warp_moves_a_sector_more():
+    """Sectors begin at multiples of 32 bytes: neighbours that begin elsewhere touch five."""
+    assert access.sectors(lanes(lambda i: i + 8), 4) == 4
+    assert access.sectors(lanes(lambda i: i + 1), 4) == 5
+
+
+SQUARE = [
+    ("setRowReadRow", "32x32", 1, 1),
+    ("setColReadCol", "32x32", 32, 32),
+    ("setRowReadCol", "32x32", 1, 32),
+    ("setColReadRow", "32x32", 32, 1),
+    ("setRowReadColDyn", "32x32", 1, 32),
+    ("setRowReadColPad", "32x32", 1, 1),
+    ("setRowReadColDynPad", "32x32", 1, 1),
+    ("setColReadCol", "32x16", 16, 16),
+    ("setColReadCol", "16x32", 16, 16),
+    ("setRowReadCol", "32x16", 1, 16),
+    ("setRowReadColPad", "32x16", 1, 2),
+    ("setRowReadColPad", "16x32", 2, 1),
+]
+
+
+@pytest.mark.parametrize(("name", "block", "stores", "loads"), SQUARE)
+def test_rows_are_free_and_columns_conflict(name, block, stores, loads):
+    """A column of 32 words lies in one bank, a padded one in all of them."""
+    costs = access.costs(case_of(shipped(name), block=block))
+    assert costs == {LOADS: loads, STORES: stores, READ: None, WRITTEN: 4}
+
+
+TRANSPOSES = [
+    ("copyGmem", {}, None, None, 4, 4),
+    ("transposeGmem", {}, None, None, 4, 32),
+    ("transposeSmem", {}, 32, 1, 4, 4),
+    ("transposeSmemDyn", {}, 32, 1, 4, 4),
+    ("transposeSmemPad", {}, 1, 1, 4, 4),
+    ("transposeSmemPad", {"pad": 2}, 2, 1, 4, 4),
+    ("transposeSmemUnroll", {}, 32, 1, 4, 4),
+    ("transposeSmemUnrollPad", {"unroll": 3}, 1, 1, 4, 4),
+    ("transposeSmemPad", {"block": "32x8"}, 4, 1, 4, 4),
+    ("transposeSmemPad", {"block": "32x8", "pad": 4}, 1, 1, 4, 4),
+    ("transposeSmemPad", {"dtype": "float64"}, 2, 2, 8, 8),
+    ("transposeGmem", {"dtype": "float64"}, None, None, 8, 32),
+]
+
+
+@pytest.mark.parametrize(("name", "changed", "loads", "stores", "read", "written"), TRANSPOSES)
+def test_each_transpose_pays_for_what_it_is_known_for(name, changed, loads, stores, read, written):
+    """The naive one writes 32 sectors a warp; a tile makes it 4, with conflicts, which padding takes away."""
+    costs = access.costs(case_of(shipped(name), **changed))
+    assert costs == {LOADS: loads, STORES: stores, READ: read, WRITTEN: written}
+
+
+def counted_by_bytes(elements, itemsize):
+    """Wavefronts and sectors of a warp, byte by byte: another way to the same numbers."""
+    passes, moved = 0, {}
+    groups = [elements[:16], elements[16:]] if itemsize == 8 else [elements]
+    for group in groups:
+        words = {}
+        for element in group:
+            for byte in range(itemsize) if element is not None else ():
+                address = element * itemsize + byte
+                words[address - address % 4] = address // 4 % 32
+                moved[address - address % 32] = True
+        per_bank = dict.fromkeys(range(32), 0)
+        for bank in words.values():
+            per_bank[bank] += 1
+        passes += max(per_bank.values())
+    return passes, len(moved)
+
+
+def drawn_expressions(draw):
+    """An index, and which threads make the access, as text that is Python, too."""
+    a, b, c, d = (draw.choice([0, 1, 2, 3, 5, 8, 16, 17, 32, 33, 64]) for _ in range(4))
+    index = draw.choice(
+        [
+            f"thread_x * {a} + thread_y * {b} + {c}",
+            f"(thread_y * block_x + thread_x) * {a} % {c + 1} + thread_y // {d + 1}",
+            f"(thread_x ^ {a}) * {b} + (thread_y & {c})",
+            f"(thread_x * {a} * {b} + 7 * thread_y) % {c * d + 1}",
+        ]
+    )
+    where = draw.choice(["1", f"thread_x % {a + 1} != {b}", f"thread_x < {c}", f"thread_y * {a} > {d} or thread_x > 3"])
+    return index, where
+
+
+@pytest.fixture(scope="module")
+def declared(tmp_path_factory):
+    """A kernel of given accesses, from YAML."""
+    folder = tmp_path_factory.mktemp("accesses")
+    (folder / "mine.cu").write_text("")
+
+    def make(*accesses):
+        lines = "\n".join(f"  - {{memory: {m}, kind: {k}, index: '{i}', where: '{w}'}}" for m, k, i, w in accesses)
+        (folder / "mine.yaml").write_text(
+            "parameters: {block: 32x32, size: 1Ki, twist: 3, dtype: {default: int32}}\n"
+            "arguments: [{name: y, role: out, dtype: dtype, shape: size}]\n"
+            f"grid: 1\nreference: {{y: arange(size)}}\naccesses:\n{lines}\n"
+        )
+        return read_kernel(folder / "mine.yaml")
+
+    return make
+
+
+def test_drawn_patterns_cost_what_counting_bytes_says(declared):
+    """For any index, block, dtype and set of threads, the columns are the average of what a count of bytes gives."""
+    draw = random.Random(20)
+    for _ in range(150):
+        x, y = draw.choice([(32, 4), (16, 6), (8, 9), (7, 5), (1, 40), (40, 1), (33, 3), (64, 2)])
+        dtype, itemsize = draw.choice([("float16", 2), ("int32", 4), ("float32", 4), ("int64", 8), ("float64", 8)])
+        kind = draw.choice(["load", "store"])
+        patterns = [drawn_expressions(draw) for _ in range(draw.choice([1, 2]))]
+        kernel = declared(*((m, kind, *p) for p in patterns for m in ("shared", "global")))
+        found = []
+        for index, where in patterns:
+            threads = [{"thread_x": t % x, "thread_y": t // x, "block_x": x} for t in range(x * y)]
+            at = [eval(index, {}, t) if eval(where, {}, t) else None for t in threads]  # noqa: S307
+            warps = [at[i : i + 32] for i in range(0, x * y, 32)]
+            found += [counted_by_bytes(w, itemsize) for w in warps if any(e is not None for e in w)]
+        costs = access.costs(case_of(kernel, block=f"{x}x{y}", dtype=dtype))
+        for place, name in enumerate((f"shared_{kind}_wavefronts", f"global_{kind}_sectors")):
+            expected = sum(f[place] for f in found) / len(found) if found else None
+            assert costs[name] == pytest.approx(expected), (patterns, x, y, dtype)
+
+
+def test_an_access_that_no_thread_makes_has_no_cost(declared):
+    """Where no thread of the first block makes it, there is no request to be an average over."""
+    costs = access.costs(case_of(declared(("shared", "load", "thread_x", "thread_x > 99"))))
+    assert set(costs.values()) == {None}
+
+
+def test_a_pattern_that_cannot_be_evaluated_costs_no_row(declared):
+    """The table keeps what was measured, and the note says what is wrong with the YAML."""
+    case = case_of(declared(("shared", "load", "thread_x % twist", "1")), twist=0)
+    with pytest.raises(Mistake, match="cannot be evaluated"):
+        access.costs(case)
+    assert "'thread_x % twist' cannot be evaluated" in results._accesses(case, "")["note"]
+    assert results._accesses(case, "told already") == {"note": "told already"}
+
+
+def test_the_table_has_the_costs(runner):
+    """A sweep's results.csv has the four columns; what a kernel does not do is empty."""
+    done = runner("-m", "kernel=transposeGmem,setRowReadCol", "size=64x64", "block=32x32", "device=cpu")
+    assert done.code == 0, done.err
+    with (done.folder / "results.csv").open() as file:
+        rows = {r["kernel"]: [r[c] for c in (LOADS, STORES, READ, WRITTEN)] for r in csv.DictReader(file)}
+    assert rows["transposeGmem"] == ["", "", "4.0", "32.0"]
+    assert rows["setRowReadCol"] == ["32.0", "1.0", "", "4.0"]
+
+
+@pytest.mark.parametrize("name", [n for n in KERNELS if shipped(n).accesses])
+def test_every_declared_access_can_be_evaluated(name):
+    """For the kernel's own defaults, each kind of access that its YAML declares has a cost."""
+    kernel = shipped(name)
+    costs = access.costs(case_of(kernel))
+    assert {access.column(a.memory, a.kind) for a in kernel.accesses} == {c for c, v in costs.items() if v is not None}

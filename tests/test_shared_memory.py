@@ -1,0 +1,143 @@
+"""Tiles in shared memory, by row and by column; strides over the banks. The GPU with `-m gpu`."""
+
+import random
+
+import pytest
+from support import case_of, shipped
+
+from runner.reference import expect
+
+STRAIGHT = ["setRowReadRow", "setColReadCol"]
+TURNED = ["setRowReadCol", "setColReadRow", "setRowReadColDyn", "setRowReadColPad", "setRowReadColDynPad"]
+PADDED = ["setRowReadColPad", "setRowReadColDynPad"]
+SHAPES = ["1", "32x32", "32x16", "16x32", "7x5", "13x37", "1x1024", "1024", "33x31"]
+DTYPES = ["int32", "uint32", "int64", "uint64", "float32", "float64"]
+
+
+def expected(case):
+    """What the case's output should be."""
+    told = expect(case.kernel.reference, case.kernel.yaml.parent, {}, case.variables, case.grid)
+    return told.outputs["out"].values.tolist()
+
+
+def all_right(outcomes):
+    """Every one is ok; says what the others are."""
+    assert [(o.status, o.reason) for o in outcomes] == [("ok", "")] * len(outcomes)
+
+
+@pytest.mark.parametrize("name", [*STRAIGHT, *TURNED])
+def test_every_shape_of_block_is_right(name, bench):
+    """Square or not, prime, a single row or column, one thread: each thread gets the element that it should."""
+    all_right(bench.run_all([case_of(shipped(name), block=b, blocks=2) for b in SHAPES]))
+
+
+@pytest.mark.parametrize("name", [*STRAIGHT, *TURNED])
+def test_every_dtype_holds_the_indices(name, bench):
+    """The elements are as wide as their type says."""
+    all_right(bench.run_all([case_of(shipped(name), block="16x8", dtype=d) for d in DTYPES]))
+
+
+@pytest.mark.parametrize("name", [*STRAIGHT, *TURNED])
+def test_every_block_has_a_stretch_of_its_own(name, bench):
+    """Many blocks do the same, with indices of their own: one that took another's place would be seen."""
+    all_right(bench.run_all([case_of(shipped(name), block="8x4", blocks=n) for n in (1, 3, 100, 1024)]))
+
+
+@pytest.mark.parametrize("block", ["32x32", "32x16", "16x32", "7x5"])
+@pytest.mark.parametrize("name", PADDED)
+def test_padding_never_changes_the_answer(name, block, bench):
+    """Without padding, with 1 to 3 and with 32 columns, the output is the same."""
+    all_right(bench.run_all([case_of(shipped(name), block=block, pad=p, blocks=2) for p in (0, 1, 2, 3, 32)]))
+
+
+@pytest.mark.parametrize("name", ["setRowReadColPad", "transposeSmemPad", "transposeSmemUnrollPad"])
+def test_padding_is_there(name, bench):
+    """Each column of padding makes the tile wider by an element a row; no output would tell."""
+    plain, padded = (bench.run(case_of(shipped(name), block="16x8", dtype="int32", pad=p)) for p in (0, 4))
+    assert padded.resources.shared_bytes - plain.resources.shared_bytes == 8 * 4 * 4
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_a_small_tile_is_turned_as_by_hand(name):
+    """The reference of a block of 4 by 3 reads the three rows of four column by column, in each block."""
+    first = [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]
+    assert expected(case_of(shipped(name), block="4x3", blocks=2)) == [*first, *(12 + v for v in first)]
+
+
+@pytest.mark.parametrize("name", STRAIGHT)
+def test_what_is_read_as_it_was_written_is_in_order(name):
+    """The reference is the plain indices."""
+    assert expected(case_of(shipped(name), block="4x3", blocks=2)) == list(range(24))
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "reason"),
+    [
+        ("setRowReadRow", {"blocks": 2**14 + 1}, "a float holds every integer only up to there"),
+        ("setRowReadRow", {"blocks": 0}, "a grid of 0 blocks"),
+        ("setRowReadColPad", {"pad": -1}, "columns are added"),
+        ("setRowReadColDynPad", {"pad": 33}, "once around the banks"),
+        ("setRowReadColPad", {"block": "1x1024", "pad": 12}, "static shared memory of a block ends at 48 KiB"),
+        ("bankAccess", {"stride": 34}, "inside the chain"),
+        ("bankAccess", {"stride": -1}, "inside the chain"),
+        ("bankAccess", {"block": 48}, "whole warps"),
+        ("bankAccess", {"block": "32x2"}, "whole warps"),
+        ("bankAccess", {"rounds": 0}, "each round is a load"),
+    ],
+)
+def test_what_cannot_be_is_skipped_with_a_reason(name, changed, reason):
+    """A combination that the kernel is not made for is excluded, and says why."""
+    assert reason in case_of(shipped(name), **changed).excluded
+
+
+def test_every_stride_reads_what_it_should(bench):
+    """From broadcast to beyond serial, each lane follows the chain from its own element."""
+    all_right(bench.run_all([case_of(shipped("bankAccess"), stride=s, block=64, rounds=3) for s in range(34)]))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_the_chain_is_followed_for_every_round(dtype, bench):
+    """One load or thousands, around the end of the chain too, in blocks of one warp to 32, in one block or many."""
+    kernel = shipped("bankAccess")
+    chosen = [(32, 1, 1), (96, 3, 2), (256, 7, 1023), (1024, 2, 1024), (128, 5, 3000)]
+    all_right(
+        bench.run_all(
+            [case_of(kernel, block=b, blocks=n, rounds=r, stride=33, dtype=dtype) for b, n, r in chosen],
+        )
+    )
+
+
+def test_the_chain_ends_where_it_does_by_hand():
+    """Lane 31 at stride 33 starts at the last element, so one load takes it to the first."""
+    out = expected(case_of(shipped("bankAccess"), block=32, blocks=2, stride=33, rounds=1))
+    assert out[:3] == [1, 34, 67]
+    assert out[31] == 0
+    assert out[32:34] == [32 + 1, 32 + 34]
+
+
+def drawn(count):
+    """Combinations over everything that the kernels read, sensible or not."""
+    draw = random.Random(20)
+    for _ in range(count):
+        name = draw.choice([*STRAIGHT, *TURNED, *PADDED, "bankAccess", "bankAccess"])
+        x, y = draw.choice([1, 3, 8, 31, 32, 64]), draw.choice([1, 1, 5, 16, 32, 65])
+        yield case_of(
+            shipped(name),
+            block=f"{x}x{y}",
+            blocks=draw.choice([0, 1, 2, 5, 50, 2**20]),
+            pad=draw.choice([0, 1, 2, 3, 31, 40]),
+            stride=draw.randrange(-1, 36),
+            rounds=draw.choice([0, 1, 2, 100]),
+            dtype=draw.choice([*DTYPES, "float16"]),
+        )
+
+
+def test_drawn_combinations_are_right_or_skipped(bench):
+    """Whatever is asked for, the output is right or the row says why there is none; nothing crashes."""
+    cases = list(drawn(80))
+    outcomes = bench.run_all(cases)
+    for case, outcome in zip(cases, outcomes, strict=True):
+        assert outcome.status in ("ok", "skipped"), f"{case.label}: {outcome.status} {outcome.reason}"
+        assert outcome.status == "ok" or outcome.reason
+    assert sum(o.status == "ok" for o in outcomes) >= 25
+    assert sum(o.status == "skipped" for o in outcomes) >= 25

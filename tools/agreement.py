@@ -1,0 +1,173 @@
+"""Whether the CPU device and a GPU give the same: 300 drawn cases over all kernels, launched once on each.
+
+    python tools/agreement.py docs/h200/agreement.csv
+
+Integers must agree bit for bit, floats lie within the stated bound of the reference on both devices; elements that CUDA
+leaves undefined are left out. Needs a GPU, PyCUDA, nvcc and g++. Exit status 1 if a case does not agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from runner import kernel_yaml
+from runner.case import Case, make
+from runner.check import check
+from runner.config import CONF
+from runner.declaration import Kernel
+from runner.device import Compiler, Device
+from runner.device.opening import compiler_for, open_device
+from runner.dtypes import is_float
+from runner.errors import RunnerError
+from runner.placing import contents, launch_once
+from runner.reference import Expected, expect
+from runner.settings import DeviceConfig
+
+Outputs = dict[str, np.ndarray[Any, Any]]
+
+FLAT = [1, 16, 32, 35, 64, 96, 100, 128, 256, 1000, 1024]
+SQUARE = ["32x32", "32x16", "16x32", "32x8", "8x8", "7x5", "64x4", "1x32", "33x3"]
+POOLS: dict[str, list[Any]] = {
+    "size": [1, 31, 32, 33, 100, 1000, 1025, 4096, 65537, 100_000],
+    "width": [1, 2, 4, 8, 16, 32],
+    "mask": [0xFFFFFFFF, 0xFFFFFFFF, 0x0000FFFF, 0x00FF00FF, 0xFFFF0000, 0xF0F0F0F0],
+    "unroll": [1, 2, 3, 4, 8, 16],
+    "src_lane": [0, 2, 3, 15, 31, 40],
+    "delta": [0, 1, 2, 5, 16, 31, 33],
+    "offset": [-33, -2, -1, 0, 1, 2, 31],
+    "lane_mask": [1, 2, 3, 8, 16, 31, 63],
+    "per_thread": [1, 2, 4, 7],
+    "first": [0, 1],
+    "second": [0, 3],
+    "pad": [0, 1, 2, 3],
+    "blocks": [1, 2, 7, 100],
+    "stride": [0, 1, 2, 3, 16, 32, 33],
+    "rounds": [1, 2, 100],
+    "arg": [0, 1234, -5, 2**31 - 1],
+    "repaired": [1],
+    "cache": ["none"],
+}
+MATRICES = ["1x1", "1x100", "100x1", "32x32", "33x31", "64x128", "100x300", "257x129"]
+
+
+def main() -> int:
+    """Draw, run on both devices, compare, write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("table", type=Path, help="the CSV to write")
+    parser.add_argument("--cases", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    cases = list(drawn(arguments.cases, random.Random(arguments.seed)))  # noqa: S311  (nothing is secret here)
+    first, other = (open_device(DeviceConfig(kind=kind)) for kind in ("cpu", "cuda"))
+    results = [launched(device, cases) for device in (first, other)]
+    rows = [compared(case, *pair) for case, *pair in zip(cases, *results, strict=True)]
+    table = pd.DataFrame(rows)
+    arguments.table.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(arguments.table, index=False, lineterminator="\n")
+    print(f"{other.info.name} against the CPU device, {len(table)} cases over {table.kernel.nunique()} kernels:")
+    for kind, part in table.groupby("elements"):
+        print(f"{kind}: {int(part.agree.sum())} of {len(part)} agree, {int(part['identical'].sum())} bit for bit")
+    print(f"{int(table.compared.sum())} elements compared, {int(table.undefined.sum())} undefined ones left out")
+    for device in (first, other):
+        device.close()
+    return 0 if table.agree.all() else 1
+
+
+def drawn(count: int, draw: random.Random) -> Iterator[Case]:
+    """Different cases that can be run, each kernel about equally often."""
+    kernels = [_read(path) for path in sorted((CONF / "kernel").glob("*.yaml"))]
+    seen: set[str] = set()
+    while len(seen) < count:
+        kernel = kernels[len(seen) % len(kernels)]
+        case = make(kernel, {p.name: _value(kernel, p.name, draw) for p in kernel.parameters}, draw.randrange(1000))
+        if not case.excluded and case.id not in seen:
+            seen.add(case.id)
+            yield case
+
+
+def _read(path: Path) -> Kernel:
+    return kernel_yaml.read(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")), path)
+
+
+def _value(kernel: Kernel, name: str, draw: random.Random) -> Any:
+    declared = kernel.parameter(name)
+    if name == "block":
+        return draw.choice(SQUARE if any("block_y" in e.text for _, e in kernel.macros) else FLAT)
+    if name == "size" and declared is not None and "x" in str(declared.default):
+        return draw.choice(MATRICES)
+    if name in POOLS:
+        return draw.choice(POOLS[name])
+    if declared is not None and declared.allowed:
+        return draw.choice(declared.allowed)
+    raise SystemExit(f"{kernel.name}: there is nothing to draw for its parameter '{name}'")
+
+
+def launched(device: Device, cases: list[Case]) -> list[Outputs | str]:
+    """What each case leaves, or what went wrong."""
+    compiler = compiler_for(DeviceConfig(kind=device.info.kind), device.info)
+    print(f"compiling for {device.info.name}", file=sys.stderr)
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        list(pool.map(lambda case: compiler.compile(case.source()), cases))
+    print(f"running on {device.info.name}", file=sys.stderr)
+    return [_launched(device, compiler, case) for case in cases]
+
+
+def _launched(device: Device, compiler: Compiler, case: Case) -> Outputs | str:
+    try:
+        return launch_once(device, case, compiler.compile(case.source()))[0]
+    except RunnerError as e:
+        return str(e)
+
+
+def compared(case: Case, first: Outputs | str, other: Outputs | str) -> dict[str, Any]:
+    """One row: how many elements were compared, and whether the devices agree on them."""
+    row: dict[str, Any] = {"case": case.id, "kernel": case.kernel.name, "parameters": case.label.partition(" ")[2]}
+    row["seed"] = case.seed
+    if isinstance(first, str) or isinstance(other, str):
+        told = "; ".join(f"{d}: {o}" for d, o in (("cpu", first), ("cuda", other)) if isinstance(o, str))
+        return {
+            **row,
+            "elements": "none",
+            "compared": 0,
+            "undefined": 0,
+            "identical": False,
+            "agree": False,
+            "why": told,
+        }
+    expected = expect(case.kernel.reference, case.kernel.yaml.parent, contents(case), case.variables, case.grid)
+    verdicts = [check(outputs, expected.outputs, case.count("depth")) for outputs in (first, other)]
+    total = sum(first[name].size for name in expected.outputs)
+    identical = all(_identical(first[name], other[name], expected, name) for name in expected.outputs)
+    floats = any(is_float(first[name].dtype) for name in expected.outputs)
+    right = all(v.ok for v in verdicts)
+    return {
+        **row,
+        "elements": "floats" if floats else "integers",
+        "compared": verdicts[0].compared,
+        "undefined": total - verdicts[0].compared,
+        "identical": identical,
+        "agree": right and (floats or identical),
+        "why": "; ".join(v.reason for v in verdicts if not v.ok),
+    }
+
+
+def _identical(first: Any, other: Any, expected: Expected, name: str) -> bool:
+    """Whether all defined elements have the same bits."""
+    defined = expected.outputs[name].defined
+    kept = np.ones(first.shape, bool) if defined is None else np.broadcast_to(defined, first.shape)
+    return bool(first[kept].tobytes() == other[kept].tobytes())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
