@@ -2,7 +2,7 @@
 //                    REPAIRED.
 //
 // New: nothing. All 32 lanes call, with a mask that names only the lower 16: a lane must never use a mask without its
-//      own bit. (On a GPU it may well look right, which is what makes it dangerous.) REPAIRED, only the named lanes call.
+//      own bit. (On a GPU it may well look right, which is what makes it dangerous.) REPAIRED, only those named call.
 // Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
 // Constraints: whole warps, whole blocks.
 // From: seed 000, "Variants of the Warp Shuffle Instruction" (the rule that it quotes).

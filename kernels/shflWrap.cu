@@ -1,6 +1,6 @@
 // shflWrap: out[i] = in[j], j the lane (i + shift) % WIDTH of i's segment of WIDTH lanes; outside MASK, in[i].
 //
-// New against shflDown: the segment is a ring: __shfl_sync takes the source modulo WIDTH, so a shift may be negative, too.
+// New against shflDown: the segment is a ring, as __shfl_sync takes the source modulo WIDTH; a shift may be negative.
 // Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that take part, SCALAR element type.
 // Constraints: WIDTH 1, 2, 4, 8, 16 or 32; MASK not empty. A lane that reads one outside MASK, or one that the
 //              block does not have, receives an undefined value.

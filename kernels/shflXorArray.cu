@@ -1,4 +1,4 @@
-// shflXorArray: out[p * PER_THREAD + k] = in[(p ^ lanes) * PER_THREAD + k] for the threads p, unless p ^ lanes lies in a
+// shflXorArray: out[p * PER_THREAD + k] = in[(p ^ lanes) * PER_THREAD + k] for thread p, unless p ^ lanes lies in a
 //               later segment of WIDTH lanes; outside MASK, in[p * PER_THREAD + k].
 //
 // New against shflXor: a thread keeps an array of PER_THREAD elements, and each goes through a shuffle of its own.

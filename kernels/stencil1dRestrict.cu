@@ -1,7 +1,8 @@
-// stencil1dRestrict: out[i] = sum over k = 1 ... 4 of coefficient[k] * (in[i + k] - in[i - k]); elements outside the array are 0.
+// stencil1dRestrict: out[i] = sum over k = 1 ... 4 of coefficient[k] * (in[i + k] - in[i - k]).
+// Elements outside the array count as 0.
 //
-// New against stencil1dLdg: no __ldg; const and __restrict__ promise that nobody writes the coefficients, and the compiler
-//                           may choose the read-only cache by itself.
+// New against stencil1dLdg: no __ldg; const and __restrict__ promise that nobody writes the coefficients, and the
+//                           compiler may choose the read-only cache by itself.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: at least 4 threads per block, as each of the first 4 loads the halo.
 // From: seed 002, 5.5.2.
@@ -12,7 +13,8 @@
 
 constexpr int RADIUS = 4;
 
-extern "C" __global__ void stencil1dRestrict(const SCALAR* in, SCALAR* out, const SCALAR* __restrict__ coefficient, long long n)
+extern "C" __global__ void stencil1dRestrict(const SCALAR* in, SCALAR* out, const SCALAR* __restrict__ coefficient,
+                                             long long n)
 {
     __shared__ SCALAR tile[BLOCK + 2 * RADIUS];
     const int t = threadIdx.x;

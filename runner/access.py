@@ -3,7 +3,9 @@
 Shared memory (CUDA C++ Programming Guide, "Shared Memory" under "Compute Capability 5.x", which the later ones refer
 to): 32 banks, to which successive 4-byte words belong by turns. Threads that want the same word, or parts of it, are
 served together; different words of one bank are served one after the other, each in a pass that Nsight Compute calls a
-wavefront. 32 elements of 8 bytes are twice what the banks can give, so each half of the warp is served by itself.
+wavefront. 32 elements of 8 bytes are twice what the banks can give, so each half of the warp is served by itself; unless
+every lane wants the same as the next one, or as the next but one: then the whole warp is served at once. (The guide does
+not say so; an H200 counted it, for the patterns that tests/test_access.py keeps.)
 
 Global memory (the same guide, "Device Memory Accesses"; Nsight Compute's "Memory Tables"): the threads' addresses are
 gathered into aligned sectors of 32 bytes, and the request moves every sector that has one of them, whole.
@@ -30,6 +32,8 @@ Lanes = Sequence[int | None]
 def wavefronts(lanes: Lanes, itemsize: int) -> int:
     """Passes that shared memory needs for one request of a warp: of the fullest bank, the different words."""
     served = WARP * WORD // max(itemsize, WORD)  # lanes whose elements fill the banks once
+    if any(_alike(lanes, distance) for distance in (1, 2)):
+        served = WARP
     return sum(_fullest_bank(lanes[first : first + served], itemsize) for first in range(0, len(lanes), served))
 
 
@@ -94,6 +98,11 @@ def _warps(access: Access, block: tuple[int, int], values: dict[str, Value]) -> 
             known = {**values, "thread_x": thread % columns, "thread_y": thread // columns}
             lanes.append(int(access.index(known)) if access.where(known) else None)
         yield lanes
+
+
+def _alike(lanes: Lanes, distance: int) -> bool:
+    """Whether all 32 lanes take part, and each wants the same as the one whose number differs in that bit."""
+    return len(lanes) == WARP and all(e is not None and e == lanes[i ^ distance] for i, e in enumerate(lanes))
 
 
 def _fullest_bank(lanes: Lanes, itemsize: int) -> int:

@@ -59,7 +59,8 @@ def check(actual: Mapping[str, Array], expected: Mapping[str, ExpectedArray], de
     for name, right in expected.items():
         got = actual[name].ravel()
         values = _shaped(name, right.values, actual[name].shape)
-        wrong = _differs(got, values, right, depth)
+        magnitude = None if right.magnitude is None else _shaped(name, right.magnitude, actual[name].shape)
+        wrong = _differs(got, values, magnitude, depth or right.depth)
         if right.defined is not None:
             defined = np.broadcast_to(right.defined, actual[name].shape).ravel()
             wrong &= defined
@@ -82,15 +83,15 @@ def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
         raise Mistake(f"the reference gives '{name}' the shape {values.shape}, the kernel {shape}") from None
 
 
-def _differs(got: Array, values: Array, right: ExpectedArray, depth: int | None) -> NDArray[np.bool_]:
+def _differs(got: Array, values: Array, magnitude: Array | None, depth: int) -> NDArray[np.bool_]:
     if not is_float(got.dtype):
         # A wider integer result wraps to the array's own type, as it does on the GPU.
         return np.asarray(got != values.astype(got.dtype))
     wide = np.promote_types(values.dtype, np.float64) if values.dtype.kind == "f" else np.dtype(np.float64)
     exact, found = values.astype(wide), got.astype(wide)
-    magnitude = np.abs(exact) if right.magnitude is None else np.broadcast_to(right.magnitude, exact.shape)
+    magnitude = np.abs(exact) if magnitude is None else magnitude.astype(wide)
     limits = ml_dtypes.finfo(got.dtype)  # type: ignore[no-untyped-call]  # NumPy's own does not know bfloat16
-    bound = SAFETY * float(limits.eps) / 2 * max(depth or right.depth, 1) * magnitude.ravel() + float(limits.tiny)
+    bound = SAFETY * float(limits.eps) / 2 * max(depth, 1) * magnitude + float(limits.tiny)
     with np.errstate(invalid="ignore"):
         # Infinity is near nothing but itself: neither an infinite value nor an infinite bound lets a number pass.
         close = (np.abs(found - exact) <= bound) & np.isfinite(exact) & np.isfinite(bound)

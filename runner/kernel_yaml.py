@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import keyword
 import re
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from runner.array_expression import ArrayExpression
 from runner.columns import RESERVED
-from runner.declaration import Access, ArrayArgument, Constraint, Hazard, Kernel, Parameter, ScalarArgument, Shuffle
+from runner.declaration import Access, ArrayArgument, Kernel, Parameter, ScalarArgument
 from runner.device import Role
 from runner.dtypes import DTYPES
 from runner.errors import Mistake
 from runner.expression import FUNCTIONS, Expression
 from runner.fill import FILLS
-from runner.lanes import INTRINSICS
+from runner.kernel_parts import access, argument, constraint, hazard, shuffle
 from runner.parameters import VOCABULARY, Kind, canonical
 from runner.yaml_reader import Reader
 
@@ -53,7 +52,7 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
     parameters = tuple(parameter(f"{yaml.name}: parameters", n, v) for n, v in d.items("parameters"))
     if all(p.name != "cache" for p in parameters):
         parameters += (_ANY_KERNELS_CACHE,)
-    arguments = tuple(_argument(d.at(f"arguments[{i}]", a)) for i, a in enumerate(d.sequence("arguments")))
+    arguments = tuple(argument(d.at(f"arguments[{i}]", a)) for i, a in enumerate(d.sequence("arguments")))
     amount = d.at("bytes", d.raw.get("bytes") or {})
     amount.only(frozenset(("read", "written")))
     if d.text("finish", "device") not in _FINISHES:
@@ -76,18 +75,20 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
         arguments=arguments,
         grid=d.expressions("grid", 1, 3),
         shared=d.expression("shared", d.raw.get("shared", 0)),
-        constraints=tuple(_constraint(d.at(f"constraints[{i}]", c)) for i, c in enumerate(d.sequence("constraints"))),
+        constraints=tuple(constraint(d.at(f"constraints[{i}]", c)) for i, c in enumerate(d.sequence("constraints"))),
         bytes_read=amount.optional_expression("read"),
         bytes_written=amount.optional_expression("written"),
         operations=d.optional_expression("operations"),
         reference=_reference(d, arguments),
         value=ArrayExpression(d.text("value"), f"{yaml.name}: value") if d.raw.get("value") else None,
         depth=d.optional_expression("depth"),
-        shuffle=_shuffle(d),
-        accesses=tuple(_access(d.at(f"accesses[{i}]", a)) for i, a in enumerate(d.sequence("accesses"))),
-        hazard=_hazard(d),
+        shuffle=shuffle(d),
+        accesses=tuple(access(d.at(f"accesses[{i}]", a)) for i, a in enumerate(d.sequence("accesses"))),
+        hazard=hazard(d),
     )
     _require_known_names(kernel)
+    if kernel.shuffle:
+        _require_a_shuffle(kernel)
     return kernel
 
 
@@ -150,86 +151,6 @@ def _macro(where: str, name: Any) -> str:
     return name
 
 
-def _argument(d: Reader) -> ArrayArgument | ScalarArgument:
-    d.need("name")
-    if "scalar" in d.raw:
-        d.only(frozenset(("name", "scalar", "value")))
-        d.need("value")
-        value = d.raw["value"]
-        number = isinstance(value, float) and not isinstance(value, bool)
-        return ScalarArgument(d.text("name"), d.text("scalar"), value if number else d.expression("value", value))
-    d.only(frozenset(("name", "role", "dtype", "shape", "fill", "offset", "constant")))
-    d.need("role", "dtype", "shape")
-    if d.text("role") not in list(Role):
-        raise Mistake(f"{d.where}: role: '{d.text('role')}' is none of {', '.join(Role)}")
-    role = Role(d.text("role"))
-    filled = role in (Role.IN, Role.INOUT)
-    if filled and "fill" not in d.raw:
-        raise Mistake(
-            f"{d.where}: the key 'fill' is missing; an array of role '{role}' needs one of {', '.join(FILLS)}"
-        )
-    return ArrayArgument(
-        name=d.text("name"),
-        role=role,
-        dtype=d.text("dtype"),
-        shape=d.expressions("shape", 1, 3),
-        fill=_fill(d),
-        offset=d.expression("offset", d.raw.get("offset", 0)),
-        constant=bool(d.raw.get("constant", False)),
-    )
-
-
-def _fill(d: Reader) -> str | tuple[float, ...]:
-    given = d.raw.get("fill", "zeros")
-    if not isinstance(given, list):
-        return d.text("fill", "zeros")
-    try:
-        return tuple(float(Fraction(str(n))) for n in given)
-    except (ValueError, ZeroDivisionError):
-        raise Mistake(f"{d.where}: fill: numbers such as 0.5 or -1/280 are expected, not {given}") from None
-
-
-def _constraint(d: Reader) -> Constraint:
-    d.only(frozenset(("require", "reason")))
-    d.need("require", "reason")
-    return Constraint(d.expression("require", d.raw["require"]), d.text("reason"))
-
-
-def _shuffle(d: Reader) -> Shuffle | None:
-    if "shuffle" not in d.raw:
-        return None
-    s = d.at("shuffle", d.raw["shuffle"])
-    s.only(frozenset(("operation", "argument")))
-    s.need("operation", "argument")
-    if s.text("operation") not in INTRINSICS:
-        raise Mistake(f"{s.where}: operation: '{s.text('operation')}' is none of {', '.join(INTRINSICS)}")
-    return Shuffle(s.text("operation"), s.expression("argument", s.raw["argument"]))
-
-
-def _hazard(d: Reader) -> Hazard | None:
-    if "hazard" not in d.raw:
-        return None
-    h = d.at("hazard", d.raw["hazard"])
-    h.only(frozenset(("when", "reason")))
-    h.need("when", "reason")
-    return Hazard(h.expression("when", h.raw["when"]), h.text("reason"))
-
-
-def _access(d: Reader) -> Access:
-    d.only(frozenset(("memory", "kind", "index", "where", "dtype")))
-    d.need("memory", "kind", "index")
-    for key, allowed in (("memory", ("shared", "global")), ("kind", ("load", "store"))):
-        if d.text(key) not in allowed:
-            raise Mistake(f"{d.where}: {key}: '{d.text(key)}' is none of {', '.join(allowed)}")
-    return Access(
-        memory=d.text("memory"),
-        kind=d.text("kind"),
-        index=d.expression("index", d.raw["index"]),
-        where=d.expression("where", d.raw.get("where", 1)),
-        dtype=d.text("dtype", "dtype"),
-    )
-
-
 def _reference(
     d: Reader, arguments: tuple[ArrayArgument | ScalarArgument, ...]
 ) -> str | tuple[tuple[str, ArrayExpression], ...]:
@@ -248,6 +169,14 @@ def _reference(
             f"{', '.join(map(str, given.raw))}"
         )
     return tuple((str(n), ArrayExpression(str(e), f"{given.where}.{n}")) for n, e in given.raw.items())
+
+
+def _require_a_shuffle(kernel: Kernel) -> None:
+    """What was moved is told from the arrays `in` and `out`, and compared with what these parameters ask for."""
+    there = {p.name for p in kernel.parameters} | {a.name for a in kernel.arrays}
+    if missing := [n for n in ("block", "width", "mask", "in", "out") if n not in there]:
+        what = "array" if missing[0] in ("in", "out") else "parameter"
+        raise Mistake(f"{kernel.yaml.name}: shuffle: the kernel has no {what} '{missing[0]}', which it needs for that")
 
 
 def _called(a: ArrayArgument | ScalarArgument | Access) -> str:

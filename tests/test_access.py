@@ -43,6 +43,35 @@ def test_lanes_that_take_no_part_cost_nothing():
     assert access.wavefronts(lanes(lambda i: i, count=5), 8) == 1
 
 
+# Which 8-byte element each lane loads, and the wavefronts that an H200 counted for the request (Nsight Compute,
+# l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum of one warp's single load).
+MEASURED = {
+    "all the same": (lambda t: t // 32, 1), "neighbours": (lambda t: t, 2), "two halves alike": (lambda t: t % 16, 2),
+    "pairs": (lambda t: t // 2, 1), "fours": (lambda t: t // 4, 1), "two values": (lambda t: t // 16, 1),
+    "two values of one bank": (lambda t: t // 16 * 16, 2), "eights repeated": (lambda t: t % 8, 2),
+    "backwards": (lambda t: 31 - t, 2), "pairs exchanged": (lambda t: t ^ 1, 2), "even and odd": (lambda t: t % 2, 1),
+    "fours repeated": (lambda t: t % 4, 2), "odd ones": (lambda t: t | 1, 2), "two further": (lambda t: t | 2, 2),
+    "two back": (lambda t: t & ~2, 2), "four back": (lambda t: t & ~4, 2), "half back": (lambda t: t & ~16, 2),
+    "half of them the same": (lambda t: t if t < 16 else 0, 2), "pairs, stride 2": (lambda t: t // 2 * 2, 2),
+    "pairs, stride 16": (lambda t: t // 2 * 16, 16), "fours, stride 16": (lambda t: t // 4 * 16, 8),
+    "stride 2": (lambda t: 2 * t, 4), "stride 16": (lambda t: 16 * t, 32), "halves, stride 16": (lambda t: t % 16 * 16, 32),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", MEASURED)
+def test_eight_bytes_cost_what_an_h200_counted(pattern):
+    """Each half warp is served by itself, unless all lanes want the same as the next lane, or the next but one."""
+    index, counted = MEASURED[pattern]
+    assert access.wavefronts(lanes(index), 8) == counted
+
+
+def test_drawn_eight_byte_patterns_cost_what_an_h200_counted():
+    """Eight patterns of random elements, from ever more of them."""
+    draw = random.Random(1)
+    patterns = [[draw.randrange(4 << i) for _ in range(32)] for i in range(8)]
+    assert [access.wavefronts(p, 8) for p in patterns] == [2, 2, 2, 4, 4, 5, 6, 8]
+
+
 def test_a_misaligned_warp_moves_a_sector_more():
     """Sectors begin at multiples of 32 bytes: neighbours that begin elsewhere touch five."""
     assert access.sectors(lanes(lambda i: i + 8), 4) == 4
@@ -98,7 +127,10 @@ def test_each_transpose_pays_for_what_it_is_known_for(name, changed, loads, stor
 def counted_by_bytes(elements, itemsize):
     """Wavefronts and sectors of a warp, byte by byte: another way to the same numbers."""
     passes, moved = 0, {}
-    groups = [elements[:16], elements[16:]] if itemsize == 8 else [elements]
+    nexts, after_next = elements[0::2] == elements[1::2], [e for i, e in enumerate(elements) if not i & 2]
+    together = nexts or after_next == [e for i, e in enumerate(elements) if i & 2]
+    whole = itemsize < 8 or (len(elements) == 32 and None not in elements and together)
+    groups = [elements] if whole else [elements[:16], elements[16:]]
     for group in groups:
         words = {}
         for element in group:

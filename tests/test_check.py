@@ -1,3 +1,4 @@
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -40,6 +41,26 @@ def test_floats_may_differ_by_their_bound_and_no_more():
     bound = 10 * np.finfo(np.float32).eps * 1000.0
     assert check({"out": np.array([0.99 * bound], np.float32)}, expected, None).ok
     assert not check({"out": np.array([1.01 * bound], np.float32)}, expected, None).ok
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_half_types_are_compared_by_their_own_precision(dtype):
+    """A half may differ by its own rounding error, which is much larger than a float's, and by no more."""
+    expected = {"out": ExpectedArray(np.array([1.0]), depth=1)}
+    eps = float(ml_dtypes.finfo(dtype).eps)
+    assert check({"out": np.array([1 + eps], dtype)}, expected, None).ok
+    assert not check({"out": np.array([1 + 2 * eps], dtype)}, expected, None).ok
+    assert not check({"out": np.array([np.nan], dtype)}, expected, None).ok
+
+
+def test_floats_of_two_dimensions_are_compared_element_by_element():
+    """Values and magnitudes may have the output's own shape; the mismatch is told by its place in memory."""
+    values = np.arange(6.0).reshape(2, 3)
+    expected = {"out": ExpectedArray(values, magnitude=np.ones((2, 3)))}
+    assert check({"out": values.astype(np.float32)}, expected, None).ok
+    assert (
+        "out[4] is 5, expected 4" in check({"out": (values + (values == 4)).astype(np.float32)}, expected, None).reason
+    )
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])

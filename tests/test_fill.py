@@ -28,8 +28,9 @@ def test_the_seeds_sum_comes_out():
 def test_a_fill_follows_from_what_it_is_given(name, dtype):
     """The same name, shape, dtype, seed and label give the same bytes, in the asked-for shape."""
     first, second = (fill(name, (3, 5), DTYPES[dtype], 7, "in") for _ in range(2))
-    assert first.dtype == dtype
-    assert first.shape == (3, 5)
+    assert first.dtype == DTYPES[dtype].numpy
+    assert first.shape == ((3, 5, 2) if dtype.endswith("x2") else (3, 5))
+    assert first.nbytes == 15 * DTYPES[dtype].itemsize
     assert first.tobytes() == second.tobytes()
 
 
@@ -45,3 +46,11 @@ def test_random_integers_reach_over_their_whole_range():
     values = fill("random", (10_000,), DTYPES["int32"], 0, "in")
     assert values.min() < -(2**30)
     assert values.max() > 2**30
+
+
+def test_the_other_fills_are_what_they_say():
+    """Ones, zeros, counting from 0, from 1, and backwards; or the numbers themselves, in the array's own type."""
+    dtype = DTYPES["float32"]
+    made = {name: list(fill(name, (3,), dtype, 0, "in")) for name in ("zeros", "ones", "index", "count", "reverse")}
+    assert made == {"zeros": [0, 0, 0], "ones": [1, 1, 1], "index": [0, 1, 2], "count": [1, 2, 3], "reverse": [2, 1, 0]}
+    assert list(fill((0.0, 4 / 105), (2,), dtype, 0, "in")) == [0, np.float32(4 / 105)]

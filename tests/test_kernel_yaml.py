@@ -2,7 +2,7 @@ import copy
 
 import pytest
 import yaml
-from support import KERNELS, shipped
+from support import KERNELS, case_of, shipped
 
 from runner import kernel_yaml
 from runner.errors import Mistake
@@ -37,6 +37,13 @@ def test_a_sound_declaration_is_read(yaml_path):
     assert kernel.source == yaml_path.with_name("mine.cu").resolve()
 
 
+def test_every_kernel_has_a_cache_preference(yaml_path):
+    """It need not be declared, and at `none` it is no part of the case's identity."""
+    kernel = kernel_yaml.read("mine", SOUND, yaml_path)
+    assert case_of(kernel).id == case_of(kernel, cache="none").id != case_of(kernel, cache="l1").id
+    assert "none, shared, l1, equal" in case_of(kernel, cache="l2").excluded
+
+
 CHANGES = {
     "an unknown key": (["gird"], 1, "'gird' is no key here"),
     "no grid": (["grid"], None, "the key 'grid' is missing"),
@@ -63,6 +70,27 @@ CHANGES = {
     "four dimensions": (["grid"], [1, 1, 1, 1], "1 to 3 expressions"),
     "no architecture": (["min_arch"], "hopper", "an architecture such as sm_90"),
     "a reference that is no path": (["reference"], "expected", "is no dotted path"),
+    "numbers that are none": (["arguments", 0, "fill"], [1, "1/0"], "numbers such as 0.5 or -1/280 are expected"),
+    "an unknown shuffle": (["shuffle"], {"operation": "sideways", "argument": 1}, "'sideways' is none of idx, wrap"),
+    "a shuffle of a kernel without lanes": (
+        ["shuffle"],
+        {"operation": "up", "argument": 1},
+        "has no parameter 'width'",
+    ),
+    "a hazard without a rule": (["hazard"], {"when": "twist == 3"}, "the key 'reason' is missing"),
+    "a hazard of nothing known": (["hazard"], {"when": "fixed == 1", "reason": "x"}, "names 'fixed'"),
+    "an access to no memory": (
+        ["accesses"],
+        [{"memory": "local", "kind": "load", "index": 0}],
+        "none of shared, global",
+    ),
+    "an access of no kind": (["accesses"], [{"memory": "shared", "kind": "swap", "index": 0}], "none of load, store"),
+    "an access at nothing known": (
+        ["accesses"],
+        [{"memory": "shared", "kind": "load", "index": "thread_z"}],
+        "names 'thread_z'",
+    ),
+    "a thread where there is none": (["grid"], "thread_x", "names 'thread_x'"),
 }
 
 

@@ -41,7 +41,9 @@ TRANSPOSES = (
 )
 
 # By column: what is counted, and in how many requests.
-WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum", "smsp__inst_executed_op_shared_{}.sum"
+# The wavefronts are those that the addresses ask for (`sass`); the counter of the data pipe itself also has passes that
+# shared memory lost to global loads and stores at the same time, some per cent more, and never the same number twice.
+WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum", "smsp__inst_executed_op_shared_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 COUNTERS = {
     access.column(memory, kind): tuple(metric.format(short) for metric in metrics)
