@@ -2,10 +2,10 @@
 
 Shared memory (CUDA C++ Programming Guide, "Shared Memory" under "Compute Capability 5.x", which the later ones refer
 to): 32 banks, to which successive 4-byte words belong by turns. Threads that want the same word, or parts of it, are
-served together; different words of one bank are served one after the other, each in a pass that Nsight Compute calls a
-wavefront. 32 elements of 8 bytes are twice what the banks can give, so each half of the warp is served by itself; unless
-every lane wants the same as the next one, or as the next but one: then the whole warp is served at once. (The guide does
-not say so; an H200 counted it, for the patterns that tests/test_access.py keeps.)
+served together; different words of one bank are served one after the other, each in a pass that Nsight Compute calls
+a wavefront. 32 elements of 8 bytes are twice what the banks can give, so each half of the warp is served by itself,
+unless every lane wants the same as the next one, or as the next but one: then the whole warp is served at once. (The
+guide does not say so; an H200 counted it, for the patterns that tests/test_access.py keeps.)
 
 Global memory (the same guide, "Device Memory Accesses"; Nsight Compute's "Memory Tables"): the threads' addresses are
 gathered into aligned sectors of 32 bytes, and the request moves every sector that has one of them, whole.
