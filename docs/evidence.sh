@@ -1,27 +1,50 @@
 #!/bin/sh
 # Makes the tables and reports that are kept in docs/: run it where the device is, then commit what it wrote.
 #
-#   sh docs/evidence.sh docs/h200 cuda        # the seeds' table, and a sweep over sizes and blocks
+#   sh docs/evidence.sh docs/h200 cuda        # the seeds' table, a sweep, all experiments, two comparisons with the GPU
 #   sh docs/evidence.sh docs/cpu cpu          # the seeds' table on the CPU device
 set -eu
 target=$1
 device=$2
 python=${PYTHON:-python3}
 work=outputs/evidence-$device
+export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" # the checkout's own runner
+rm -rf "$work"
 mkdir -p "$target" "$work"
 
-sweep() { # NAME ARGUMENT...: run, and keep table, report, environment and what the terminal said
+run() { # NAME ARGUMENT...: run, and keep the table and what the terminal said
   name=$1
   shift
-  COLUMNS=160 "$python" -m runner "$@" "device=$device" "hydra.sweep.dir=$work/$name" >"$work/$name.txt"
-  grep -v '^Report:' "$work/$name.txt" >"$target/$name.txt"
-  cp "$work/$name/results.csv" "$target/$name.csv"
-  cp "$work/$name/report.html" "$target/$name.html"
-  cp "$work/$name/environment.json" "$target/$name.json"
+  COLUMNS=160 "$python" -m runner "$@" "device=$device" "hydra.sweep.dir=$work/$(basename "$name")" >"$work/said.txt"
+  grep -v '^Report:' "$work/said.txt" >"$target/$name.txt"
+  cp "$work/$(basename "$name")/results.csv" "$target/$name.csv"
 }
 
-sweep seeds experiment=seed_reductions
+report() { # NAME: keep the report and the environment, too
+  cp "$work/$1/report.html" "$target/$1.html"
+  cp "$work/$1/environment.json" "$target/$1.json"
+}
+
+figures() { # NAME: keep the figures
+  for figure in "$work/$1"/figures/*.svg; do
+    cp "$figure" "$target/experiments/$1-$(basename "$figure")"
+  done
+}
+
+run seeds experiment=seed_reductions
+report seeds
 if [ "$device" = cuda ]; then
-  sweep sweep 'kernel=glob(reduce*)' block=64,128,256,512,1024 size=16Ki,64Ki,256Ki,1Mi,4Mi,16Mi,64Mi,256Mi unroll=8
+  run sweep 'kernel=glob(reduce*)' block=64,128,256,512,1024 size=16Ki,64Ki,256Ki,1Mi,4Mi,16Mi,64Mi,256Mi unroll=8
+  report sweep
+  rm -rf "$target/experiments"
+  mkdir -p "$target/experiments"
+  for experiment in conf/experiment/*.yaml; do
+    name=$(basename "$experiment" .yaml)
+    [ "$name" = seed_reductions ] && continue # kept as `seeds`
+    run "experiments/$name" "experiment=$name"
+    figures "$name"
+  done
+  "$python" tools/agreement.py "$target/agreement.csv" >"$target/agreement.txt"
+  "$python" tools/count_accesses.py "$target/accesses.csv" >"$target/accesses.txt"
 fi
 rm -rf "$work"

@@ -22,15 +22,13 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from runner import access, kernel_yaml  # noqa: E402  (the path must be there first)
-from runner.case import Case, make  # noqa: E402
-from runner.device.opening import compiler_for, open_device  # noqa: E402
-from runner.errors import RunnerError  # noqa: E402
-from runner.placing import launch_once  # noqa: E402
-from runner.settings import DeviceConfig  # noqa: E402
+from runner import access, kernel_yaml
+from runner.case import Case, make
+from runner.config import CONF
+from runner.device.opening import compiler_for, open_device
+from runner.errors import RunnerError
+from runner.placing import launch_once
+from runner.settings import DeviceConfig
 
 GPU = DeviceConfig(kind="cuda")
 TOLERANCE = 0.01
@@ -70,7 +68,7 @@ def cases() -> Iterator[Case]:
 
 
 def _case(name: str, **requested: object) -> Case:
-    path = ROOT / "conf" / "kernel" / f"{name}.yaml"
+    path = CONF / "kernel" / f"{name}.yaml"
     kernel = kernel_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
     case = make(kernel, requested, 0)
     if case.excluded:
