@@ -27,6 +27,7 @@ report() { # NAME: keep the report and the environment, too
 
 figures() { # NAME: keep the figures
   for figure in "$work/$1"/figures/*.svg; do
+    case $figure in */dtypes/*lanes* | */width_ladder/*lanes*) continue ;; esac # large, and not these experiments' point
     cp "$figure" "$target/experiments/$1-$(basename "$figure")"
   done
 }
@@ -38,11 +39,11 @@ if [ "$device" = cuda ]; then
   report sweep
   rm -rf "$target/experiments"
   mkdir -p "$target/experiments"
-  for experiment in conf/experiment/*.yaml; do
-    name=$(basename "$experiment" .yaml)
-    [ "$name" = seed_reductions ] && continue # kept as `seeds`
-    run "experiments/$name" "experiment=$name"
-    figures "$name"
+  for file in conf/experiment/*.yaml; do
+    experiment=$(basename "$file" .yaml)
+    [ "$experiment" = seed_reductions ] && continue # kept as `seeds`
+    run "experiments/$experiment" "experiment=$experiment"
+    figures "$experiment"
   done
   "$python" tools/agreement.py "$target/agreement.csv" >"$target/agreement.txt"
   "$python" tools/count_accesses.py "$target/accesses.csv" >"$target/accesses.txt"

@@ -19,6 +19,9 @@ from runner.report.text import EMULATED, absent, count, listed, size_of, slug, v
 from runner.report.traffic import PAIRS, explained
 
 MOST_PANELS = 6
+MOST_BARS = 24
+FEW = 3
+"""Values of a parameter up to which each gets bars of its own; more of them are a line's business."""
 
 APART = ("kernel", "size", "dtype", "seed", "device")
 """Parameters that are never averaged away, nor an axis of their own."""
@@ -67,15 +70,29 @@ def _of_group(group: pd.DataFrame, suffix: str, about: str) -> list[Plot]:
         plots += [_lines(sized, "size", y, suffix, about) for y in quantities]
     last = group[group["size"] == group["size"].max()] if group["size"].notna().any() else group
     last.attrs = group.attrs
-    if len(last["kernel"].unique()) > 1 and not several:
-        plots.append(_bars(last, suffix, about))
+    named = _named(last)
+    if (len(last["kernel"].unique()) > 1 or named) and not several:
+        plots.append(_bars(last, named, suffix, about))
     faceted = _facets(group)[0] if several else []
-    by = [n for n in _told_apart(last) if n not in (*APART, *faceted)]
+    by = [n for n in _told_apart(last) if n not in (*APART, *faceted) and (n not in named or _values(last, n) > 2)]
     for x in by:
         wavefronts = _wavefronts(last, x)
         plot = _lines(last, x, "gbps" if bandwidth and not wavefronts else "median_us", suffix, about)
         plots.append(_with_wavefronts(plot, wavefronts))
     return plots
+
+
+def _values(group: pd.DataFrame, name: str) -> int:
+    return len({value_of(name, row) for row in records(group)} - {""})
+
+
+def _named(group: pd.DataFrame) -> tuple[str, ...]:
+    """The parameters by which every case can have a bar of its own; none if that would be too many, or a ladder."""
+    names = [n for n in _told_apart(group) if n not in APART]
+    one_kernel, dtypes = _values(group, "kernel") == 1, _values(group, "dtype") > 1
+    if len(group) > MOST_BARS or _values(group, "seed") > 1 or dtypes != one_kernel:
+        return ()
+    return (*names, *(["dtype"] if dtypes else [])) if all(_values(group, n) <= FEW for n in names) else ()
 
 
 def _wavefronts(group: pd.DataFrame, x: str) -> list[str]:
@@ -87,9 +104,9 @@ def _wavefronts(group: pd.DataFrame, x: str) -> list[str]:
 
 def _with_wavefronts(plot: Plot, names: list[str]) -> Plot:
     """The figure with a panel beside the time for the wavefronts, which are what the time should follow."""
-    if not names or len(plot.panels) > 1:
-        return plot
     rows = plot.panels[0].rows
+    if not names or len(plot.panels) > 1 or "Each point: the fastest" in plot.notes:
+        return plot
     further = [
         Panel(f"wavefronts of a shared {name.split('_')[1]}", known, name)
         for name in names
@@ -115,11 +132,12 @@ def _lines(group: pd.DataFrame, x: str, y: str, suffix: str, about: str) -> Plot
     return Plot(stem, "lines", x, y, f"{what} by {x}{at}{about}", _notes(group, rest, band), panels)
 
 
-def _bars(group: pd.DataFrame, suffix: str, about: str) -> Plot:
-    rest = [n for n in _told_apart(group) if n not in APART]
+def _bars(group: pd.DataFrame, named: tuple[str, ...], suffix: str, about: str) -> Plot:
+    rest = [n for n in _told_apart(group) if n not in (*APART, *named)]
+    parts = [("", group)] if "dtype" in named else _split(group, [])
     panels = tuple(
-        Panel(title, sorted(_best(rows, ["kernel", "finish"]), key=lambda row: row["median_us"]))
-        for title, rows in _split(group, [])
+        Panel(title, sorted(_best(rows, ["kernel", "finish", *named]), key=lambda row: row["median_us"]))
+        for title, rows in parts
     )
     what = "Emulated time of one launch" if _emulated(group) else "Time of one launch"
     at = f" at {size_of(records(group)[0])}" if group["size"].notna().all() else ""
@@ -128,7 +146,9 @@ def _bars(group: pd.DataFrame, suffix: str, about: str) -> Plot:
         " ".join(["Thin line: quartiles.", f"{beside[:1].upper()}{beside[1:]}"]) if beside else "Thin line: quartiles."
     )
     notes = _notes(group, rest, notes)
-    return Plot(f"time-by-kernel{suffix}", "bars", "kernel", "median_us", f"{what} by kernel{at}{about}", notes, panels)
+    by = "dtype" if "dtype" in named else "kernel"
+    title = f"{what} by {by}{at}{about}"
+    return Plot(f"time-by-{by}{suffix}", "bars", "kernel", "median_us", title, notes, panels, named)
 
 
 def _emulated(group: pd.DataFrame) -> bool:

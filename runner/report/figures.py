@@ -16,7 +16,7 @@ from runner.report.axes import positions, set_x, set_y
 from runner.report.choose import Drawable
 from runner.report.labels import GAP_INCHES, End, label
 from runner.report.lane_choice import LanePlot
-from runner.report.plots import Panel, Plot, line_name
+from runner.report.plots import Panel, Plot, bar_name, line_name
 from runner.report.ratio import Ratio
 from runner.report.saving import saved
 from runner.report.status_grid import GridPlot
@@ -143,7 +143,7 @@ def _by_kernel(panel: Panel) -> list[list[dict[str, Any]]]:
 def _bars(plot: Plot, strokes: dict[str, Stroke], ratios: dict[int, Ratio]) -> Figure:
     rows = [row for panel in plot.panels for row in panel.rows]
     finish = len({row["finish"] for row in rows}) > 1
-    names = [line_name(row, finish=finish) for row in rows]
+    names = [bar_name(row, plot.named, finish=finish) for row in rows]
     height = 0.32 * max(len(panel.rows) for panel in plot.panels) + 0.15
     left = LETTER * max(len(name) for name in names) + 0.25
     right = 0.071 * max(len(_bar_text(row, ratios.get(row["row"]))) for row in rows) + 0.2
@@ -152,7 +152,7 @@ def _bars(plot: Plot, strokes: dict[str, Stroke], ratios: dict[int, Ratio]) -> F
         axes.set_title(one_line(panel.title, 60), loc="left", fontsize=9.5, fontweight="bold")
         for place, row in enumerate(panel.rows):
             _bar(axes, place, row, strokes[row["kernel"]], ratios.get(row["row"]))
-        axes.set_yticks(range(len(panel.rows)), [line_name(row, finish=finish) for row in panel.rows])
+        axes.set_yticks(range(len(panel.rows)), [bar_name(row, plot.named, finish=finish) for row in panel.rows])
         axes.set_ylim(len(panel.rows) - 0.4, -0.6)  # the fastest on top
         axes.set_xlim(0, 1.02 * max(max(row["median_us"], _quartiles(row, "median_us")[1]) for row in rows))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))

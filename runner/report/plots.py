@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from runner.report.text import listed, one_line
+from runner.report.text import listed, one_line, value_of
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Plot:
         title: what is shown.
         notes: what a reader must know to read it right.
         panels: small multiples; at least one.
+        named: the parameters whose values stand beside the kernel in a bar's name.
     """
 
     stem: str
@@ -38,6 +39,7 @@ class Plot:
     title: str
     notes: str
     panels: tuple[Panel, ...]
+    named: tuple[str, ...] = ()
 
     @property
     def emulated(self) -> bool:
@@ -54,3 +56,10 @@ class Plot:
 def line_name(row: dict[str, Any], *, finish: bool) -> str:
     """What a line or bar is called: the kernel, with its finish where that differs within the figure."""
     return one_line(str(row["kernel"]), 28) + (f" ({row['finish']})" if finish and row["finish"] else "")
+
+
+def bar_name(row: dict[str, Any], named: tuple[str, ...], *, finish: bool) -> str:
+    """What a bar is called: as a line, and with the values that tell it from the kernel's other bars."""
+    values = [(name, value_of(name, row)) for name in named]
+    told = [value if name == "dtype" else f"{name} {value}" for name, value in values if value]
+    return ", ".join([line_name(row, finish=finish), *told])

@@ -110,6 +110,27 @@ def test_labels_keep_their_distance():
     assert apart([0.2, 0.8], 0.1) == [0.2, 0.8]
 
 
+def test_few_values_get_a_bar_each(run_folder):
+    """Where no parameter has more than three values, every case has its bar, named by what tells it apart."""
+    cases = itertools.product(("reduceShfl", "reduceSmem"), ("128", "256"))
+    rows = [runs.row(n, kernel=k, block=b) | runs.timing(9 + n, 2**24) for n, (k, b) in enumerate(cases)]
+    folder = run_folder(rows)
+    build(folder)
+    assert stems(folder) == ["time-by-kernel"]
+    text = (folder / "figures" / "time-by-kernel.svg").read_text()
+    assert all(f"{k}, block {b}" in text for k in ("reduceShfl", "reduceSmem") for b in (128, 256))
+
+
+def test_several_dtypes_of_one_kernel_are_bars(run_folder):
+    """Element types are compared by a bar each, as there is nothing between them for a line to join."""
+    dtypes = ("int32", "int64", "float32", "float64")
+    folder = run_folder([runs.row(n, dtype=d) | runs.timing(9 + n, 2**24) for n, d in enumerate(dtypes)])
+    build(folder)
+    assert stems(folder) == ["time-by-dtype"]
+    text = (folder / "figures" / "time-by-dtype.svg").read_text()
+    assert "reduceShfl, float64" in text
+
+
 def test_blocks_of_two_sides_and_shapes(run_folder):
     """Sizes of two sides and blocks of two sides are drawn under their own names."""
     shapes = [(rows, cols, block) for rows, cols in ((4096, 1024), (1024, 4096)) for block in ("32x8", "16x16")]
