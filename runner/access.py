@@ -31,15 +31,41 @@ Lanes = Sequence[int | None]
 
 def wavefronts(lanes: Lanes, itemsize: int) -> int:
     """Passes that shared memory needs for one request of a warp: of the fullest bank, the different words."""
-    served = WARP * WORD // max(itemsize, WORD)  # lanes whose elements fill the banks once
-    if any(_alike(lanes, distance) for distance in (1, 2)):
-        served = WARP
-    return sum(_fullest_bank(lanes[first : first + served], itemsize) for first in range(0, len(lanes), served))
+    return sum(max(map(len, banks)) for banks in _banks(lanes, itemsize))
 
 
 def sectors(lanes: Lanes, itemsize: int) -> int:
     """Sectors of global memory that one request of a warp moves."""
     return len({at for lane in lanes if lane is not None for at in _units(lane, itemsize, SECTOR)})
+
+
+def served(lanes: Lanes, itemsize: int) -> list[tuple[tuple[int, ...], ...]]:
+    """Which lanes each bank serves, wavefront by wavefront: a row of 32 a wavefront.
+
+    Which of a bank's words comes first is the hardware's own business; here it is the one of the lowest lane.
+    """
+    rows: list[tuple[tuple[int, ...], ...]] = []
+    for banks in _banks(lanes, itemsize):
+        words = [[tuple(lanes) for lanes in bank.values()] for bank in banks]
+        passes = max(map(len, words))
+        rows += [tuple(bank[n] if n < len(bank) else () for bank in words) for n in range(passes)]
+    return rows
+
+
+def touched(lanes: Lanes, itemsize: int) -> dict[int, tuple[tuple[int, ...], ...]]:
+    """The sectors that one request moves, by number and in order, and in each which lanes want which element."""
+    each = SECTOR // itemsize
+    found: dict[int, list[list[int]]] = {}
+    for lane, element in enumerate(lanes):
+        if element is not None:
+            found.setdefault(element // each, [[] for _ in range(each)])[element % each].append(lane)
+    return {sector: tuple(map(tuple, found[sector])) for sector in sorted(found)}
+
+
+def first_request(access: Access, case: Case) -> Lanes:
+    """The lanes of the first warp that makes the access; none of them takes part where no warp does."""
+    made = _warps(access, case.block[:2], dict(case.variables))
+    return next((lanes for lanes in made if any(element is not None for element in lanes)), ())
 
 
 COUNTERS = {"shared": wavefronts, "global": sectors}
@@ -105,12 +131,17 @@ def _alike(lanes: Lanes, distance: int) -> bool:
     return len(lanes) == WARP and all(e is not None and e == lanes[i ^ distance] for i, e in enumerate(lanes))
 
 
-def _fullest_bank(lanes: Lanes, itemsize: int) -> int:
-    banks: dict[int, set[int]] = {}
-    for lane in lanes:
-        for word in () if lane is None else _units(lane, itemsize, WORD):
-            banks.setdefault(word % BANKS, set()).add(word)
-    return max(map(len, banks.values()), default=0)
+def _banks(lanes: Lanes, itemsize: int) -> Iterator[list[dict[int, list[int]]]]:
+    """For each part of a warp that is served by itself: what each bank is asked for, its words and their lanes."""
+    part = WARP * WORD // max(itemsize, WORD)  # lanes whose elements fill the banks once
+    if any(_alike(lanes, distance) for distance in (1, 2)):
+        part = WARP
+    for first in range(0, len(lanes), part):
+        banks: list[dict[int, list[int]]] = [{} for _ in range(BANKS)]
+        for lane, element in enumerate(lanes[first : first + part], first):
+            for word in () if element is None else _units(element, itemsize, WORD):
+                banks[word % BANKS].setdefault(word, []).append(lane)
+        yield banks
 
 
 def _units(element: int, itemsize: int, unit: int) -> range:

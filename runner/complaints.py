@@ -33,7 +33,7 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
         r"Could not find '([^']+)/([^'/]+)'\s+Available options in '[^']+':\s*(.*)", text, re.DOTALL
     ):
         options = choice[3].split()[: choice[3].split().index("Config")] if "Config" in choice[3] else choice[3].split()
-        return f"{choice[1]}={choice[2]}: one of {', '.join(options)} is expected{_nearest(choice[2], options)}"
+        return _unknown_choice(choice[1], choice[2], options)
     if isinstance(error, OverrideParseException):
         return f"{error.override}: this override cannot be read; {_QUOTING}"
     return _one_line(text)
@@ -50,10 +50,22 @@ def _yaml(error: yaml.MarkedYAMLError) -> str:
     return f"{where}this is no YAML: {error.problem or error.context}"
 
 
+MOST_OPTIONS = 20  # that are listed where one of them is near
+
+
+def _unknown_choice(group: str, given: str, options: Sequence[str]) -> str:
+    near = _nearest(given, options)
+    if near and len(options) > MOST_OPTIONS:
+        return f"{group}={given}: there is none of that name{near} (--help lists all {len(options)})"
+    return f"{group}={given}: one of {', '.join(options)} is expected{near}"
+
+
 def _unknown_key(key: str, text: str, known: Sequence[str]) -> str:
     reason = re.search(r"(Value '[^']*' .*?) *\n", text)
     if reason:
         return f"{key}: {reason[1]}"
+    if key.partition(".")[0] == "on_cpu":
+        return f"{key}: this is for an experiment's YAML; on the command line give the parameter itself"
     return f"{key}: there is no such key{_nearest(key, known)}; the keys are {', '.join(known)}"
 
 

@@ -72,6 +72,47 @@ def test_drawn_eight_byte_patterns_cost_what_an_h200_counted():
     assert [access.wavefronts(p, 8) for p in patterns] == [2, 2, 2, 4, 4, 5, 6, 8]
 
 
+PATTERNS = [(lambda i: i, 4), (lambda i: i * 32, 4), (lambda i: 0, 4), (lambda i: i // 2 * 3, 2), (lambda i: i * 5, 8),
+            (lambda i: i if i % 3 else None, 4), (lambda i: i * 16, 8), (lambda i: i // 4, 8)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("index", "itemsize"), PATTERNS)
+def test_every_lane_is_served_by_the_banks_of_its_words(index, itemsize):
+    """The wavefronts shown are as many as counted; together they serve each lane once for each word of its element."""
+    request = lanes(index)
+    rows = access.served(request, itemsize)
+    assert len(rows) == access.wavefronts(request, itemsize)
+    assert {len(row) for row in rows} == {32}
+    found = sorted((lane, bank) for row in rows for bank, those in enumerate(row) for lane in those)
+    words = max(itemsize, 4) // 4
+    expected = [(i, (e * itemsize // 4 + w) % 32) for i, e in enumerate(request) if e is not None for w in range(words)]
+    assert found == sorted(expected)
+
+
+@pytest.mark.parametrize(("index", "itemsize"), PATTERNS)
+def test_every_lane_finds_its_element_in_a_sector(index, itemsize):
+    """The sectors shown are as many as counted, and hold each lane's element in its place."""
+    request = lanes(index)
+    found = access.touched(request, itemsize)
+    assert len(found) == access.sectors(request, itemsize)
+    assert list(found) == sorted(found)
+    places = {
+        lane: sector * (32 // itemsize) + place
+        for sector, those in found.items()
+        for place, who in enumerate(those)
+        for lane in who
+    }
+    assert places == {i: e for i, e in enumerate(request) if e is not None}
+
+
+def test_the_first_request_is_that_of_the_first_warp_which_makes_it(declared):
+    """A warp without a thread in the access makes none; without any such warp there is no request."""
+    case = case_of(declared(("shared", "load", "thread_x + 7", "thread_y == 1"), ("shared", "store", "0", "0")))
+    load, store = case.kernel.accesses
+    assert list(access.first_request(load, case)) == [i + 7 for i in range(32)]
+    assert list(access.first_request(store, case)) == []
+
+
 def test_a_misaligned_warp_moves_a_sector_more():
     """Sectors begin at multiples of 32 bytes: neighbours that begin elsewhere touch five."""
     assert access.sectors(lanes(lambda i: i + 8), 4) == 4

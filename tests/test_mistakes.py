@@ -30,6 +30,7 @@ MISTAKES = {
     "a misspelt fill": (["fill=ones,randon"], "fill=randon: one of"),
     "a file in the way": (["hydra.sweep.dir=something.txt"], "there is something there already"),
     "no end of time": (["device.time_limit_s=inf"], "up to 86400"),
+    "a parameter for the CPU device alone": (["on_cpu={size: 3}"], "give the parameter itself"),
     "hostile text": (["block=$(reboot)"], "cannot be read"),
     "a very long value": (["block=" + "1" * 5000], "cannot be read"),
 }

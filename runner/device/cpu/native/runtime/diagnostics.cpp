@@ -115,7 +115,7 @@ void note_undefined_read(Lane* lane, uint32_t source) {
     Text(launch.report.first_undefined_read, sizeof launch.report.first_undefined_read)
         .add_position(lane->file, lane->line)
         .add("%s: lane %u reads lane %u, which %s: the value is undefined on a GPU", name_of(operation_of(expected)),
-             lane->number, source, named ? "has exited" : "is not named in the mask")
+             lane->number, source, named ? "has exited or is not in the block" : "is not named in the mask")
         .add_thread(*lane);
 }
 
