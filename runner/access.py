@@ -46,7 +46,7 @@ def served(lanes: Lanes, itemsize: int) -> list[tuple[tuple[int, ...], ...]]:
     """
     rows: list[tuple[tuple[int, ...], ...]] = []
     for banks in _banks(lanes, itemsize):
-        words = [[tuple(lanes) for lanes in bank.values()] for bank in banks]
+        words = [[tuple(those) for those in bank.values()] for bank in banks]
         passes = max(map(len, words))
         rows += [tuple(bank[n] if n < len(bank) else () for bank in words) for n in range(passes)]
     return rows

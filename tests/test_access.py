@@ -72,7 +72,7 @@ def test_drawn_eight_byte_patterns_cost_what_an_h200_counted():
     assert [access.wavefronts(p, 8) for p in patterns] == [2, 2, 2, 4, 4, 5, 6, 8]
 
 
-PATTERNS = [(lambda i: i, 4), (lambda i: i * 32, 4), (lambda i: 0, 4), (lambda i: i // 2 * 3, 2), (lambda i: i * 5, 8),
+PATTERNS = [(lambda i: i, 4), (lambda i: i * 32, 4), (lambda i: i * 0, 4), (lambda i: i // 2 * 3, 2), (lambda i: i * 5, 8),
             (lambda i: i if i % 3 else None, 4), (lambda i: i * 16, 8), (lambda i: i // 4, 8)]  # fmt: skip
 
 

@@ -1,0 +1,145 @@
+"""Drawing what a warp's request to memory costs: a row a wavefront of shared memory, or the sectors of global memory.
+
+`runner.access` says which lane is served where; here it is drawn, as SVG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from runner.access import BANKS, SECTOR
+from runner.report.saving import saved
+from runner.report.sheet import EDGE, Sheet, heading
+from runner.report.style import PALE, SEGMENTS
+
+LEFT, WIDE, HIGH, LOW, LETTER = 0.98, 0.25, 0.25, 0.165, 0.058
+"""Room for the names of rows; a cell; a row's height, and that of many rows; a letter in a cell. In inches."""
+
+FEW = 8
+"""Up to so many rows are drawn high."""
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "grid": {"edgecolor": "#d4d4d4", "linewidth": 0.6, "zorder": 1},
+    "frame": {"edgecolor": "#5c5c5c", "linewidth": 1.0, "zorder": 3},
+    "served": {"facecolor": "#cfe4f3", "edgecolor": SEGMENTS[0], "linewidth": 0.8, "zorder": 2},
+    "idle": {"facecolor": "#f1f1f2", "edgecolor": "#d4d4d4", "linewidth": 0.6, "zorder": 1},
+}
+
+Cells = Sequence[tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request of a warp.
+
+    Attributes:
+        title: What it is and costs, such as `load: 32 wavefronts`.
+        access: The element that a thread accesses, as the YAML declares it.
+        rows: Of shared memory, which lanes each of the 32 banks serves: a row a wavefront, as `access.served` gives it.
+        sectors: Of global memory, which lanes want each element of a sector, by the sector's number, as
+            `access.touched` gives it.
+    """
+
+    title: str
+    access: str
+    rows: Sequence[Cells] = ()
+    sectors: Mapping[int, Cells] | None = None
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row of cells in groups, with words at its left."""
+
+    name: str
+    groups: Sequence[Cells]
+
+
+def svg(requests: Iterable[Request], title: str, notes: Sequence[str] = ()) -> bytes:
+    """The picture of some requests, one below the other, as SVG."""
+    given = list(requests)
+    return saved(lambda: draw(given, title, list(notes)), png=False)[0]
+
+
+def draw(requests: Sequence[Request], title: str, notes: list[str]) -> Figure:
+    """The figure of some requests."""
+    sheet = Sheet(LOOKS)
+    y = heading(sheet, title, notes) + 0.12
+    right = 0.0
+    for request in requests:
+        sheet.words((EDGE, y), request.title, 9.5, fontweight="bold")
+        sheet.words((EDGE, y + 0.18), request.access, 8, color=PALE)
+        y += 0.36
+        rows = list(_of_sectors(request.sectors) if request.sectors is not None else _of_banks(request.rows))
+        high = HIGH if len(rows) <= FEW else LOW
+        if request.sectors is None:
+            y = _bank_numbers(sheet, y)
+        for row in rows:
+            right = max(right, _row(sheet, row, y, high))
+            y += high + (0.05 if request.sectors is not None else 0.0)
+        y += 0.3
+    return sheet.figure(right + EDGE, y - 0.3 + EDGE)
+
+
+def _of_banks(rows: Sequence[Cells]) -> Iterator[_Row]:
+    for number, row in enumerate(rows, 1):
+        yield _Row(f"wavefront {number}", [row])
+
+
+def _of_sectors(sectors: Mapping[int, Cells]) -> Iterator[_Row]:
+    """As many sectors in a row as hold 32 elements."""
+    numbers = list(sectors)
+    each = len(sectors[numbers[0]]) if numbers else BANKS
+    for start in range(0, len(numbers), BANKS // each):
+        own = numbers[start : start + BANKS // each]
+        yield _Row(f"byte {SECTOR * own[0]:,}", [sectors[number] for number in own])
+
+
+def _bank_numbers(sheet: Sheet, y: float) -> float:
+    sheet.words((LEFT - 0.08, y + 0.06), "bank", 7.5, ha="right", color=PALE)
+    for bank in range(BANKS):
+        sheet.words((LEFT + (bank + 0.5) * WIDE, y + 0.06), str(bank), 7, ha="center", color=PALE)
+    return y + 0.15
+
+
+def _row(sheet: Sheet, row: _Row, y: float, high: float) -> float:
+    """One row; returns its right end."""
+    sheet.words((LEFT - 0.08, y + high / 2), row.name, 7.5 if high == HIGH else 6.5, ha="right", color=PALE)
+    x = LEFT
+    for group in row.groups:
+        for place, lanes in enumerate(group):
+            corner = (x + place * WIDE, y)
+            sheet.box(corner, WIDE, high, "served" if lanes else "idle")
+            if lanes:
+                _lanes(sheet, corner, high, lanes, any(group[place + 1 :]))
+        sheet.box((x, y), len(group) * WIDE, high, "frame")
+        x += len(group) * WIDE + (0.08 if len(row.groups) > 1 else 0.0)
+    return x
+
+
+def _lanes(sheet: Sheet, corner: tuple[float, float], high: float, lanes: tuple[int, ...], followed: bool) -> None:  # noqa: FBT001
+    """The lanes of a cell; where no other cell follows, the words may go on beyond it."""
+    text = _ranges(lanes)
+    middle = corner[1] + high / 2
+    if len(text) * LETTER <= WIDE:
+        sheet.words((corner[0] + WIDE / 2, middle), text, 7.5 if high == HIGH else 6.5, ha="center")
+    elif not followed:
+        sheet.words((corner[0] + WIDE + 0.06, middle), f"lanes {text}", 7.5)
+    else:
+        apart = [str(lane) for lane in lanes]
+        shown = "\n".join(apart) if len(apart) == 2 and high == HIGH else f"{len(lanes)}×"  # noqa: RUF001 - times
+        sheet.words((corner[0] + WIDE / 2, middle), shown, 6, ha="center", linespacing=0.95)
+
+
+def _ranges(lanes: tuple[int, ...]) -> str:
+    """Numbers as people list them: `0-31`, `3`, `1, 5`."""
+    runs: list[list[int]] = []
+    for lane in lanes:
+        if runs and lane == runs[-1][-1] + 1:
+            runs[-1].append(lane)
+        else:
+            runs.append([lane])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
