@@ -18,12 +18,13 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
 from runner import kernel_yaml
-from runner.case import Case, make
+from runner.case import Case
 from runner.declaration import Kernel
 from runner.device.opening import kind_of
 from runner.errors import Mistake
 from runner.parameters import VOCABULARY
 from runner.reference import find
+from runner.resolve import make
 from runner.settings import DeviceConfig, TimingConfig
 
 _BESIDE = Path(__file__).resolve().parents[1] / "conf"

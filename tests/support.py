@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from runner import kernel_yaml
 from runner.attempt import Outcome, Task, attempt
-from runner.case import Case, make
+from runner.case import Case
 from runner.config import CONF
 from runner.declaration import Kernel
 from runner.device import Compiler, Device, Findings
 from runner.errors import CompileError
 from runner.placing import launch_once
+from runner.resolve import make
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))

@@ -83,6 +83,15 @@ def test_200_drawn_combinations_are_right_or_skipped(bench):
     assert sum(o.status == "skipped" for o in outcomes) >= 60
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_block_of_two_dimensions_is_right_or_skipped(name, bench):
+    """A kernel that numbers its threads in x alone refuses 32x2, rather than let each element be taken twice."""
+    outcome = bench.run(case_of(shipped(name), block="32x2"))
+    broken = bool(case_of(shipped(name)).hazard)
+    assert outcome.status in (("skipped",) if broken else ("ok", "skipped"))
+    assert outcome.status == "ok" or "in x alone" in outcome.reason or "a row of whole warps" in outcome.reason
+
+
 @pytest.mark.nvcc
 @pytest.mark.parametrize("arch", [75, 90, 100])
 @pytest.mark.parametrize("name", KERNELS)

@@ -22,7 +22,7 @@ import pandas as pd
 import yaml
 
 from runner import kernel_yaml
-from runner.case import Case, make
+from runner.case import Case
 from runner.check import check
 from runner.config import CONF
 from runner.declaration import Kernel
@@ -32,6 +32,7 @@ from runner.dtypes import is_float
 from runner.errors import RunnerError
 from runner.placing import contents, launch_once
 from runner.reference import Expected, expect
+from runner.resolve import make
 from runner.settings import DeviceConfig
 
 Outputs = dict[str, np.ndarray[Any, Any]]

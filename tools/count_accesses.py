@@ -23,11 +23,12 @@ from typing import Any
 import yaml
 
 from runner import access, kernel_yaml
-from runner.case import Case, make
+from runner.case import Case
 from runner.config import CONF
 from runner.device.opening import compiler_for, open_device
 from runner.errors import RunnerError
 from runner.placing import launch_once
+from runner.resolve import make
 from runner.settings import DeviceConfig
 
 GPU = DeviceConfig(kind="cuda")

@@ -16,17 +16,16 @@ from runner.report.saving import saved
 from runner.report.sheet import EDGE, Sheet, heading
 from runner.report.style import PALE, SEGMENTS
 
-LEFT, WIDE, HIGH, LOW, LETTER = 0.98, 0.25, 0.25, 0.165, 0.058
-"""Room for the names of rows; a cell; a row's height, and that of many rows; a letter in a cell. In inches."""
+LEFT, WIDE, HIGH, LOW = 0.98, 0.25, 0.25, 0.165
+"""Room for the names of rows; a cell; a row's height, and that of many rows. In inches."""
 
 FEW = 8
 """Up to so many rows are drawn high."""
 
 LOOKS: dict[str, dict[str, Any]] = {
-    "grid": {"edgecolor": "#d4d4d4", "linewidth": 0.6, "zorder": 1},
-    "frame": {"edgecolor": "#5c5c5c", "linewidth": 1.0, "zorder": 3},
-    "served": {"facecolor": "#cfe4f3", "edgecolor": SEGMENTS[0], "linewidth": 0.8, "zorder": 2},
-    "idle": {"facecolor": "#f1f1f2", "edgecolor": "#d4d4d4", "linewidth": 0.6, "zorder": 1},
+    "idle": {"facecolor": "#f1f1f2", "edgecolor": "#8a8a8a", "linewidth": 0.8, "zorder": 1},
+    "grid": {"edgecolor": "#d0d0d0", "linewidth": 0.6, "zorder": 1.5},
+    "served": {"facecolor": "#cfe4f3", "edgecolor": SEGMENTS[0], "linewidth": 0.9, "zorder": 2},
 }
 
 Cells = Sequence[tuple[int, ...]]
@@ -73,20 +72,20 @@ def draw(requests: Sequence[Request], title: str, notes: list[str]) -> Figure:
         sheet.words((EDGE, y), request.title, 9.5, fontweight="bold")
         sheet.words((EDGE, y + 0.18), request.access, 8, color=PALE)
         y += 0.36
-        rows = list(_of_sectors(request.sectors) if request.sectors is not None else _of_banks(request.rows))
-        high = HIGH if len(rows) <= FEW else LOW
         if request.sectors is None:
+            rows, apart = list(_of_banks(request.rows)), 0.0
             y = _bank_numbers(sheet, y)
-        for row in rows:
-            right = max(right, _row(sheet, row, y, high))
-            y += high + (0.05 if request.sectors is not None else 0.0)
-        y += 0.3
-    return sheet.figure(right + EDGE, y - 0.3 + EDGE)
+        else:
+            rows, apart = list(_of_sectors(request.sectors)), 0.05
+        end, y = _rows(sheet, rows, y, apart)
+        right = max(right, end)
+        y += 0.32
+    return sheet.figure(right + EDGE, y - 0.32 + EDGE)
 
 
 def _of_banks(rows: Sequence[Cells]) -> Iterator[_Row]:
     for number, row in enumerate(rows, 1):
-        yield _Row(f"wavefront {number}", [row])
+        yield _Row(f"wavefront {number}" if number == 1 or len(rows) <= FEW else str(number), [row])
 
 
 def _of_sectors(sectors: Mapping[int, Cells]) -> Iterator[_Row]:
@@ -105,33 +104,39 @@ def _bank_numbers(sheet: Sheet, y: float) -> float:
     return y + 0.15
 
 
-def _row(sheet: Sheet, row: _Row, y: float, high: float) -> float:
-    """One row; returns its right end."""
-    sheet.words((LEFT - 0.08, y + high / 2), row.name, 7.5 if high == HIGH else 6.5, ha="right", color=PALE)
-    x = LEFT
-    for group in row.groups:
-        for place, lanes in enumerate(group):
-            corner = (x + place * WIDE, y)
-            sheet.box(corner, WIDE, high, "served" if lanes else "idle")
-            if lanes:
-                _lanes(sheet, corner, high, lanes, any(group[place + 1 :]))
-        sheet.box((x, y), len(group) * WIDE, high, "frame")
-        x += len(group) * WIDE + (0.08 if len(row.groups) > 1 else 0.0)
-    return x
+def _rows(sheet: Sheet, rows: Sequence[_Row], top: float, apart: float) -> tuple[float, float]:
+    """Rows of cells below each other; returns their right and lower ends."""
+    high = HIGH if len(rows) <= FEW else LOW
+    right = LEFT
+    for number, row in enumerate(rows):
+        y = top + number * (high + apart)
+        sheet.words((LEFT - 0.08, y + high / 2), row.name, 7.5 if high == HIGH else 6.5, ha="right", color=PALE)
+        x = LEFT
+        for group in row.groups:
+            end = x + len(group) * WIDE
+            sheet.box((x, y), end - x, high, "idle")
+            for place in range(1, len(group)) if apart or not number else ():  # rows that touch have lines in common
+                below = y + (high if apart else len(rows) * high)
+                sheet.line("grid", (x + place * WIDE, y), (x + place * WIDE, below))
+            for place, lanes in enumerate(group):
+                if lanes:
+                    sheet.box((x + place * WIDE, y), WIDE, high, "served")
+                    _lanes(sheet, (x + place * WIDE, y), high, lanes, followed=any(group[place + 1 :]))
+            right = max(right, end)
+            x = end + apart * 1.6
+    return right, top + len(rows) * (high + apart) - apart
 
 
-def _lanes(sheet: Sheet, corner: tuple[float, float], high: float, lanes: tuple[int, ...], followed: bool) -> None:  # noqa: FBT001
-    """The lanes of a cell; where no other cell follows, the words may go on beyond it."""
-    text = _ranges(lanes)
+def _lanes(sheet: Sheet, corner: tuple[float, float], high: float, lanes: tuple[int, ...], *, followed: bool) -> None:
+    """The lanes of a cell; where no other cell follows, the words may stand beside it."""
     middle = corner[1] + high / 2
-    if len(text) * LETTER <= WIDE:
-        sheet.words((corner[0] + WIDE / 2, middle), text, 7.5 if high == HIGH else 6.5, ha="center")
+    if len(lanes) == 1:
+        sheet.words((corner[0] + WIDE / 2, middle), str(lanes[0]), 7.5 if high == HIGH else 6.5, ha="center")
     elif not followed:
-        sheet.words((corner[0] + WIDE + 0.06, middle), f"lanes {text}", 7.5)
+        sheet.words((corner[0] + WIDE + 0.06, middle), f"lanes {_ranges(lanes)}", 7.5)
     else:
-        apart = [str(lane) for lane in lanes]
-        shown = "\n".join(apart) if len(apart) == 2 and high == HIGH else f"{len(lanes)}×"  # noqa: RUF001 - times
-        sheet.words((corner[0] + WIDE / 2, middle), shown, 6, ha="center", linespacing=0.95)
+        text = "\n".join(map(str, lanes)) if len(lanes) == 2 and high == HIGH else f"{len(lanes)}×"  # noqa: RUF001 - times
+        sheet.words((corner[0] + WIDE / 2, middle), text, 6, ha="center", linespacing=0.95)
 
 
 def _ranges(lanes: tuple[int, ...]) -> str:
