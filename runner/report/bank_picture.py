@@ -19,6 +19,9 @@ from runner.report.style import PALE, SEGMENTS
 LEFT, WIDE, HIGH, LOW = 0.98, 0.25, 0.25, 0.165
 """Room for the names of rows; a cell; a row's height, and that of many rows. In inches."""
 
+DIGIT = 7.0
+"""The size of numbers: one for all, as each size writes all its digits into the file."""
+
 FEW = 8
 """Up to so many rows are drawn high."""
 
@@ -100,7 +103,7 @@ def _of_sectors(sectors: Mapping[int, Cells]) -> Iterator[_Row]:
 def _bank_numbers(sheet: Sheet, y: float) -> float:
     sheet.words((LEFT - 0.08, y + 0.06), "bank", 7.5, ha="right", color=PALE)
     for bank in range(BANKS):
-        sheet.words((LEFT + (bank + 0.5) * WIDE, y + 0.06), str(bank), 7, ha="center", color=PALE)
+        sheet.number((LEFT + (bank + 0.5) * WIDE, y + 0.06), bank, DIGIT, PALE)
     return y + 0.15
 
 
@@ -110,7 +113,10 @@ def _rows(sheet: Sheet, rows: Sequence[_Row], top: float, apart: float) -> tuple
     right = LEFT
     for number, row in enumerate(rows):
         y = top + number * (high + apart)
-        sheet.words((LEFT - 0.08, y + high / 2), row.name, 7.5 if high == HIGH else 6.5, ha="right", color=PALE)
+        if row.name.isdecimal():
+            sheet.number((LEFT - 0.15, y + high / 2), int(row.name), DIGIT, PALE)
+        else:
+            sheet.words((LEFT - 0.08, y + high / 2), row.name, 7.5, ha="right", color=PALE)
         x = LEFT
         for group in row.groups:
             end = x + len(group) * WIDE
@@ -131,7 +137,7 @@ def _lanes(sheet: Sheet, corner: tuple[float, float], high: float, lanes: tuple[
     """The lanes of a cell; where no other cell follows, the words may stand beside it."""
     middle = corner[1] + high / 2
     if len(lanes) == 1:
-        sheet.words((corner[0] + WIDE / 2, middle), str(lanes[0]), 7.5 if high == HIGH else 6.5, ha="center")
+        sheet.number((corner[0] + WIDE / 2, middle), lanes[0], DIGIT)
     elif not followed:
         sheet.words((corner[0] + WIDE + 0.06, middle), f"lanes {_ranges(lanes)}", 7.5)
     else:

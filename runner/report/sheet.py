@@ -6,9 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
+from matplotlib.textpath import TextPath
+from matplotlib.transforms import Affine2D
 
 from runner.report.style import INK, PALE
 
@@ -29,6 +34,7 @@ class Sheet:
         self._looks = looks
         self._shapes: dict[str, list[Path]] = {}
         self._words: list[tuple[Point, str, dict[str, Any]]] = []
+        self._digits: dict[tuple[str, float], list[tuple[Point, str]]] = {}
 
     def box(self, corner: Point, wide: float, high: float, look: str) -> None:
         """A rectangle by its upper left corner."""
@@ -53,6 +59,13 @@ class Sheet:
         """Words: by their left end, in the middle of their height, if `style` does not say otherwise."""
         self._words.append((at, text, {"va": "center", "color": INK, "fontsize": size, **style}))
 
+    def number(self, at: Point, number: int, size: float, colour: str = INK) -> None:
+        """A number by its middle: as `words`, but with each digit of a size once in the file."""
+        text = str(number)
+        for place, digit in enumerate(text):
+            x = at[0] + (place - (len(text) - 1) / 2) * 0.636 * size / 72  # digits are all of one width
+            self._digits.setdefault((digit, size), []).append(((_rounded(x), _rounded(at[1])), colour))
+
     def figure(self, wide: float, tall: float) -> Figure:
         """What was drawn, on white."""
         wide, tall = (math.ceil(72 * inches) / 72 for inches in (wide, tall))
@@ -65,6 +78,8 @@ class Sheet:
             axes.add_patch(PathPatch(Path.make_compound_path(*paths), joinstyle="miter", clip_on=False, **style))
         for at, text, style in self._words:
             axes.text(*at, text, zorder=6, **style)
+        for (digit, size), places in self._digits.items():
+            _write(figure, axes, digit, size, places)
         return figure
 
     def _add(self, look: str, *points: Point, closed: bool = False) -> None:
@@ -83,6 +98,25 @@ def heading(sheet: Sheet, title: str, notes: list[str]) -> float:
     for number, note in enumerate(notes):
         sheet.words((EDGE, 0.47 + 0.165 * number), note, color=PALE)
     return 0.5 + 0.165 * len(notes)
+
+
+def _write(figure: Figure, axes: Axes, digit: str, size: float, places: list[tuple[Point, str]]) -> None:
+    """A digit at several places."""
+    path = TextPath((0, 0), digit, size=size / 72, prop=FontProperties(family="DejaVu Sans"))
+    box = path.get_extents()
+    middle = Affine2D().translate(-(box.x0 + box.x1) / 2, -0.365 * size / 72)
+    axes.add_collection(
+        PathCollection(
+            [path.transformed(middle)],
+            offsets=[at for at, _ in places],
+            offset_transform=axes.transData,
+            transform=figure.dpi_scale_trans,
+            linewidths=0.0,
+            facecolors=[colour for _, colour in places],
+            zorder=6,
+            clip_on=False,
+        )
+    )
 
 
 def _rounded(inches: float) -> float:
