@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help sweep test gpu-test lint format lock clean
+.PHONY: help sweep test gpu-test lint format kernels-page lock clean
 
 help: ## say what there is to make
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 sweep: $(VENV)/.installed ## sweep the seeds' six reductions, on the GPU where there is one
 	@PYTHON="$(BIN)/python" sh tools/install_cuda.sh
@@ -27,6 +27,9 @@ lint: $(VENV)/.installed-dev ## style and types
 format: $(VENV)/.installed-dev ## bring the code into its style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+kernels-page: $(VENV)/.installed-dev ## write docs/kernels.md anew
+	$(BIN)/python tools/kernels_page.py
 
 lock: ## write constraints.txt anew: the newest versions that pyproject.toml allows
 	$(PYTHON) tools/lock.py

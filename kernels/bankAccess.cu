@@ -5,7 +5,8 @@
 // stride says how many different words of one bank a warp asks for: 0 broadcasts one word to all lanes, 1 reads all
 // banks in parallel, 32 reads 32 words of one bank, one after the other; 33 is parallel again.
 // Macros: BLOCK threads per block, SCALAR integral element type.
-// Constraints: whole warps; stride from 0 to 33, so that all 32 lanes start inside the chain.
+// Constraints: whole warps; stride from 0 to 33, so that all 32 lanes start inside the chain; loads from 1 to 2^20;
+//              BLOCK * blocks at most 2^24.
 // From: seed 002, 5.1.3.2 (there in words only: parallel, serial and broadcast access).
 
 #if !defined(BLOCK) || !defined(SCALAR)

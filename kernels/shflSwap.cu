@@ -1,5 +1,6 @@
 // shflSwap: of two lanes p and q = p ^ lanes, p < q: out[p * PER_THREAD + FIRST] = in[q * PER_THREAD + SECOND], and
 //           out[q * PER_THREAD + SECOND] = in[p * PER_THREAD + FIRST]; every other out[i] = in[i].
+//           A lane that MASK leaves out, or whose partner lies in a later segment of WIDTH lanes, keeps its own.
 //
 // New against shflXorArray: the two lanes exchange elements of different places. The lower lane brings its FIRST to the
 //                           place SECOND, one shuffle exchanges that place, and the lower lane brings it back.

@@ -1,4 +1,5 @@
-// shflWrap: out[i] = in[j], j the lane (i + shift) % WIDTH of i's segment of WIDTH lanes; outside MASK, in[i].
+// shflWrap: out[i] = in of lane (t + shift) % WIDTH of the segment of WIDTH lanes that i's thread t belongs to; outside
+//           MASK, in[i].
 //
 // New against shflDown: the segment is a ring, as __shfl_sync takes the source modulo WIDTH; a shift may be negative.
 // Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that take part, SCALAR element type.

@@ -1,4 +1,5 @@
-// shflXor: out[i] = in[i ^ lanes], unless that lies in a later segment of WIDTH lanes; outside MASK, in[i].
+// shflXor: out[i] = in of the lane whose number is i's lane ^ lanes % 32, in the same warp, unless that lies in a later
+//          segment of WIDTH lanes; outside MASK, in[i].
 //
 // New against shflWrap: lanes exchange in pairs: the butterfly.
 // Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that take part, SCALAR element type.

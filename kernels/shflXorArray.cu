@@ -1,5 +1,5 @@
-// shflXorArray: out[p * PER_THREAD + k] = in[(p ^ lanes) * PER_THREAD + k] for thread p, unless p ^ lanes lies in a
-//               later segment of WIDTH lanes; outside MASK, in[p * PER_THREAD + k].
+// shflXorArray: out[p * PER_THREAD + k] = in[q * PER_THREAD + k] for each thread p. q is the thread of p's warp
+//               whose lane is p's lane ^ lanes % 32; but p itself, if that lies in a later segment or p outside MASK.
 //
 // New against shflXor: a thread keeps an array of PER_THREAD elements, and each goes through a shuffle of its own.
 // Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that take part, PER_THREAD elements of a thread,

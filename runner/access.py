@@ -14,10 +14,11 @@ gathered into aligned sectors of 32 bytes, and the request moves every sector th
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from runner.case import Case
 from runner.declaration import Access
+from runner.errors import Mistake
 from runner.expression import Value
 from runner.lanes import WARP
 
@@ -115,6 +116,24 @@ def _counted(
     return sum(made), sum(n > 0 for n in made)
 
 
+def element(access: Access, known: Mapping[str, Value]) -> int | None:
+    """The element that one thread accesses; `None` if it takes no part.
+
+    Args:
+        access: As declared.
+        known: The case's values, and `thread_x` and `thread_y`.
+
+    Raises:
+        Mistake: if an expression cannot be evaluated, or the index is no integer.
+    """
+    if not access.where(known):
+        return None
+    index = access.index(known)
+    if not isinstance(index, int):
+        raise Mistake(f"{access.index.where}: '{access.index.text}' is {index!r}, which is no element's index")
+    return index
+
+
 def _warps(access: Access, block: tuple[int, int], values: dict[str, Value]) -> Iterator[Lanes]:
     """The lanes of each warp: 32 threads behind each other, x fastest."""
     columns, rows = block
@@ -122,7 +141,7 @@ def _warps(access: Access, block: tuple[int, int], values: dict[str, Value]) -> 
         lanes: list[int | None] = []
         for thread in range(first, min(first + WARP, columns * rows)):
             known = {**values, "thread_x": thread % columns, "thread_y": thread // columns}
-            lanes.append(int(access.index(known)) if access.where(known) else None)
+            lanes.append(element(access, known))
         yield lanes
 
 

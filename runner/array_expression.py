@@ -188,7 +188,9 @@ def _call(name: str, args: list[Sized]) -> Sized:
     values = [a.value for a in args]
     if name not in _MOVES:
         value = _FUNCTIONS[name](*values)
-        return Sized(value, np.abs(value), depth + 2)
+        return Sized(
+            value, np.abs(value), depth + 4
+        )  # up to 2 ulp (CUDA C++ Programming Guide, "Mathematical Functions")
     # Of the arguments only arrays have a magnitude of their own; axes and amounts are the same for both.
     magnitudes = [a.magnitude if np.ndim(a.value) else a.value for a in args]
     if name == "where":

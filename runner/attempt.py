@@ -213,15 +213,15 @@ MOST_RECEIVED = 128  # elements: four warps, or one of four elements a lane
 
 
 def _received(case: Case, arrays: Mapping[str, Array], inputs: Mapping[str, NDArray[Any]]) -> tuple[int | None, ...]:
-    """What a shuffle moved within the first block, told from its input and its output."""
+    """What a shuffle moved within the first block, told from its input and its output; empty if that cannot be told."""
     if case.kernel.shuffle is None:
         return ()
     rule = declared(case.kernel.shuffle.operation, case.kernel.shuffle.argument(case.variables), case.variables)
-    given = inputs["in"][: min(len(rule.source), MOST_RECEIVED)]
-    moved = received(given, arrays["out"].read()[: len(given)])
+    given = inputs["in"][: len(rule.source)]
+    moved = received(given, arrays["out"].read()[: min(len(given), MOST_RECEIVED)])
     # A thread beyond the last element holds 0, which may be the value of an element, too: such a source is not told.
     beyond = rule.source[: len(moved)] >= len(inputs["in"])
-    return tuple(None if b else i for i, b in zip(moved, beyond, strict=True))
+    return tuple(None if b else i for i, b in zip(moved, beyond[: len(moved)], strict=True))
 
 
 def _judge(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tuple[Verdict, int | float | None]:

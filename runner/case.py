@@ -135,11 +135,13 @@ class Case:
         if isinstance(fill, str):
             fill = str(dict(self.parameters).get(fill, fill))
         shape = tuple(int(e(self.variables)) for e in a.shape)
-        if not isinstance(fill, str) and len(fill) != math.prod(shape):
-            raise Mistake(
-                f"{self.kernel.yaml.name}: argument '{a.name}': fill: {len(fill)} numbers for the shape {shape}"
-            )
-        return ArraySpec(a.name, a.role, self.dtype(a.dtype), shape, fill, int(a.offset(self.variables)), a.constant)
+        dtype = self.dtype(a.dtype)
+        where = f"{self.kernel.yaml.name}: argument '{a.name}': fill"
+        if not isinstance(fill, str) and len(fill) != math.prod(dtype.host_shape(shape)):
+            raise Mistake(f"{where}: {len(fill)} numbers for {dtype.name} of the shape {shape}")
+        if not isinstance(fill, str) and not dtype.is_float and any(n != int(n) for n in fill):
+            raise Mistake(f"{where}: {', '.join(f'{n:g}' for n in fill)} are not all integers, as {dtype.name} is")
+        return ArraySpec(a.name, a.role, dtype, shape, fill, int(a.offset(self.variables)), a.constant)
 
     def _scalar(self, a: ScalarArgument) -> ScalarSpec:
         value = a.value if isinstance(a.value, float) else a.value(self.variables)

@@ -21,10 +21,6 @@ POISON = 0xA5
 POISON_FLOAT = 0xFF
 SHOWN = 5  # mismatches told one by one
 
-# A sum's rounding error is at most depth * eps/2 * sum|x| to first order (Higham, section 4.2). The factor 2 over it
-# leaves room for the second order and for the reference's own rounding.
-SAFETY = 2
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -60,7 +56,7 @@ def check(actual: Mapping[str, Array], expected: Mapping[str, ExpectedArray], de
         got = actual[name].ravel()
         values = _shaped(name, right.values, actual[name].shape)
         magnitude = None if right.magnitude is None else _shaped(name, right.magnitude, actual[name].shape)
-        wrong = _differs(got, values, magnitude, depth or right.depth)
+        wrong = _differs(got, values, magnitude, right.depth if depth is None else depth)
         if right.defined is not None:
             defined = np.broadcast_to(right.defined, actual[name].shape).ravel()
             wrong &= defined
@@ -91,11 +87,26 @@ def _differs(got: Array, values: Array, magnitude: Array | None, depth: int) -> 
     exact, found = values.astype(wide), got.astype(wide)
     magnitude = np.abs(exact) if magnitude is None else magnitude.astype(wide)
     limits = ml_dtypes.finfo(got.dtype)  # type: ignore[no-untyped-call]  # NumPy's own does not know bfloat16
-    bound = SAFETY * float(limits.eps) / 2 * max(depth, 1) * magnitude + float(limits.tiny)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
+        bound = _error(got.dtype, float(limits.eps) / 2, depth) * magnitude
+        bound += np.where(magnitude > 0, float(limits.smallest_subnormal), 0)
         # Infinity is near nothing but itself: neither an infinite value nor an infinite bound lets a number pass.
         close = (np.abs(found - exact) <= bound) & np.isfinite(exact) & np.isfinite(bound)
-    return np.asarray(~(close | (found == exact) | (np.isnan(found) & np.isnan(exact))))
+        same = (found == exact) | (got == values.astype(got.dtype)) | (np.isnan(found) & np.isnan(exact))
+        overflow = np.isinf(found) & (found * exact > 0) & (np.abs(exact) + bound > float(limits.max))
+    return np.asarray(~(close | same | overflow))
+
+
+def _error(dtype: np.dtype[Any], unit: float, depth: int) -> float:
+    """How far a result may be off, as a part of the magnitudes that went into it.
+
+    Of n rounded operations behind each other it is n * u / (1 - n * u), where u is the unit roundoff, half of eps
+    (Higham, Accuracy and Stability of Numerical Algorithms, lemma 3.1 and section 4.2).
+    """
+    n = max(depth, 1)
+    if n * unit >= 1:
+        raise Mistake(f"{n} rounded operations behind each other leave nothing of {dtype} to check")
+    return n * unit / (1 - n * unit)
 
 
 def _show(value: Any) -> str:

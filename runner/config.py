@@ -132,17 +132,20 @@ def planned(config: DictConfig, hydra: DictConfig) -> Planned:
     timing = OmegaConf.to_object(config.timing)
     if not isinstance(device, DeviceConfig) or not isinstance(timing, TimingConfig):
         raise Mistake("the groups device and timing must start from the defaults /schema/device and /schema/timing")
-    if kind_of(device) == "cpu":
-        plain |= _on_cpu(plain["on_cpu"], hydra.overrides.task)
+    if plain["on_cpu"] and kind_of(device) == "cpu":
+        plain |= _on_cpu(plain["on_cpu"], hydra)
     job = 0 if OmegaConf.is_missing(hydra.job, "num") else int(hydra.job.num)
     return Planned(make(kernel, plain, seed), device, timing, job, _folders(hydra))
 
 
-def _on_cpu(values: Mapping[str, Any], overrides: Any) -> dict[str, Any]:
+def _on_cpu(values: Mapping[str, Any], hydra: DictConfig) -> dict[str, Any]:
     """What an experiment says of parameters on the CPU device; what the command line sets or sweeps counts more."""
     if unknown := [name for name in values if name not in parameter_names()]:
         raise Mistake(f"on_cpu.{unknown[0]}: no kernel on the search path declares a parameter of that name")
-    plain: Any = OmegaConf.to_container(overrides, resolve=False)
+    swept = OmegaConf.select(hydra, "sweeper.params") or {}
+    if twice := [name for name in values if name in swept]:
+        raise Mistake(f"on_cpu.{twice[0]}: the experiment sweeps {twice[0]}; it cannot be another on the CPU device")
+    plain: Any = OmegaConf.to_container(hydra.overrides.task, resolve=False)
     given = {override.lstrip("+").partition("=")[0] for override in plain}
     return {name: value for name, value in values.items() if name not in given}
 

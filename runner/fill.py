@@ -157,3 +157,4 @@ FILLS: dict[str, Callable[[int, np.dtype[Any], int, str], NDArray[Any]]] = {
     "seed_rand": _seed_rand,
     "random": _random,
 }
+COUNTING = ("index", "count", "reverse")  # which reach as far as the array is long

@@ -22,8 +22,8 @@ def argument(d: Reader) -> ArrayArgument | ScalarArgument:
         d.only(frozenset(("name", "scalar", "value")))
         d.need("value")
         value = d.raw["value"]
-        number = isinstance(value, float) and not isinstance(value, bool)
-        return ScalarArgument(d.text("name"), d.text("scalar"), value if number else d.expression("value", value))
+        expression = value if isinstance(value, float) else d.expression("value", value)
+        return ScalarArgument(d.text("name"), d.text("scalar"), expression)
     d.only(frozenset(("name", "role", "dtype", "shape", "fill", "offset", "constant")))
     d.need("role", "dtype", "shape")
     if d.text("role") not in list(Role):
@@ -41,8 +41,15 @@ def argument(d: Reader) -> ArrayArgument | ScalarArgument:
         shape=d.expressions("shape", 1, 3),
         fill=_fill(d),
         offset=d.expression("offset", d.raw.get("offset", 0)),
-        constant=bool(d.raw.get("constant", False)),
+        constant=_constant(d),
     )
+
+
+def _constant(d: Reader) -> bool:
+    value = d.raw.get("constant", False)
+    if not isinstance(value, bool):
+        raise Mistake(f"{d.where}: constant: true or false is expected, not '{value}'")
+    return value
 
 
 def _fill(d: Reader) -> str | tuple[float, ...]:

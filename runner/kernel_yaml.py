@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import keyword
 import re
 from pathlib import Path
@@ -117,6 +118,10 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
         allowed=allowed,
         neutral=None if neutral is None else canonical(f"{where}.{name}.neutral", kind, neutral),
     )
+    if name == "cache":
+        result = dataclasses.replace(result, allowed=allowed or CACHES, neutral=result.neutral or "none")
+        if unknown := [c for c in (result.default, *result.allowed) if c not in CACHES]:
+            raise Mistake(f"{where}.cache: '{unknown[0]}' is none of {', '.join(CACHES)}")
     if allowed and result.default not in allowed:
         raise Mistake(f"{where}.{name}: the default {result.default} is none of the allowed values")
     return result
@@ -173,10 +178,17 @@ def _reference(
 
 def _require_a_shuffle(kernel: Kernel) -> None:
     """What was moved is told from the arrays `in` and `out`, and compared with what these parameters ask for."""
-    there = {p.name for p in kernel.parameters} | {a.name for a in kernel.arrays}
-    if missing := [n for n in ("block", "width", "mask", "in", "out") if n not in there]:
-        what = "array" if missing[0] in ("in", "out") else "parameter"
-        raise Mistake(f"{kernel.yaml.name}: shuffle: the kernel has no {what} '{missing[0]}', which it needs for that")
+    there = {p.name for p in kernel.parameters}
+    if missing := [n for n in ("block", "width", "mask") if n not in there]:
+        raise Mistake(
+            f"{kernel.yaml.name}: shuffle: the kernel has no parameter '{missing[0]}', which it needs for that"
+        )
+    arrays = {a.name: a for a in kernel.arrays if not a.constant}
+    for name in (Role.IN, Role.OUT):
+        if name not in arrays or arrays[name].role is not name:
+            raise Mistake(f"{kernel.yaml.name}: shuffle: the kernel has no array '{name}' of the role '{name}'")
+    if len({(a.dtype, tuple(e.text for e in a.shape)) for a in (arrays["in"], arrays["out"])}) > 1:
+        raise Mistake(f"{kernel.yaml.name}: shuffle: 'in' and 'out' need one dtype and one shape")
 
 
 def _called(a: ArrayArgument | ScalarArgument | Access) -> str:

@@ -149,13 +149,13 @@ def received(given: NDArray[Any], got: NDArray[Any]) -> list[int | None]:
     """Which element of the input each output element holds: the measured counterpart of `Exchange.source`.
 
     Args:
-        given: The input, distinct values, shape (n,), or (n, 2) for elements of two numbers.
-        got: The output, shaped as the input.
+        given: The input, shape (n,), or (n, 2) for elements of two numbers.
+        got: The output, or the beginning of it.
 
     Returns:
-        An index a value; `None` where the value is none of the input's.
+        An index a value; `None` where the value is none of the input's. Nothing if two elements of the input are alike.
     """
     place = {element.tobytes(): i for i, element in enumerate(given)}
     if len(place) < len(given):
-        return [None] * len(got)
+        return []
     return [place.get(element.tobytes()) for element in got]

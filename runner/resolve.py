@@ -7,14 +7,16 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from runner.case import Case, ScalarSpec, known_values
+from runner.access import element
+from runner.case import ArraySpec, Case, ScalarSpec, known_values
 from runner.declaration import Constraint, Kernel
 from runner.device import Dim3
 from runner.dtypes import DType
 from runner.errors import Mistake
-from runner.fill import FILLS
+from runner.fill import COUNTING, FILLS
 from runner.parameters import VOCABULARY, Canonical, Kind, canonical, pair, written
 
 # What CUDA allows any launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
@@ -107,18 +109,39 @@ def _impossible(case: Case) -> str:
     for a in case.arrays():
         if min(a.shape) < 0 or a.offset < 0 or (math.prod(a.shape) + a.offset) * a.dtype.itemsize > LARGEST_ARRAY:
             return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"
+        if reason := _overfull(a):
+            return reason
     for s in case.arguments():
         if isinstance(s, ScalarSpec) and not _holds(s.dtype, s.value):
             return f"{s.name} = {s.value} is no {s.dtype.name}"
+    _evaluate_the_rest(case)
+    return ""
+
+
+def _evaluate_the_rest(case: Case) -> None:
+    """What makes no case impossible, but may be a mistake in the YAML."""
     case.source()
     case.hazard  # noqa: B018  (evaluated)
-    return ""
+    if case.kernel.shuffle:
+        case.kernel.shuffle.argument(case.variables)
+    for access in case.kernel.accesses:
+        element(access, {**case.variables, "thread_x": 0, "thread_y": 0})
+
+
+def _overfull(a: ArraySpec) -> str:
+    """Why the fill's numbers are beyond the array's type; empty if they are not."""
+    if a.fill not in COUNTING or not a.dtype.is_float:
+        return ""
+    most = float(ml_dtypes.finfo(a.dtype.numpy).max)  # type: ignore[no-untyped-call]
+    count = math.prod(a.shape) * a.dtype.numbers
+    return f"fill={a.fill}: {a.dtype.name} holds nothing above {most:g}, '{a.name}' has {count}" if count > most else ""
 
 
 def _holds(dtype: DType, value: int | float) -> bool:
     if dtype.numbers > 1:
         return False
     if dtype.is_float:
-        return math.isfinite(value)
+        with np.errstate(over="ignore"):
+            return bool(np.isfinite(dtype.numpy.type(value).astype(np.float64)))
     limits = np.iinfo(dtype.numpy)
     return value == int(value) and int(limits.min) <= value <= int(limits.max)

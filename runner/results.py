@@ -106,7 +106,7 @@ def _accesses(case: Case, note: str) -> Row:
     try:
         return {"note": note or None, **access.costs(case)}
     except Mistake as e:
-        return {"note": note or str(e)}
+        return {"note": f"{note}; {e}" if note else str(e)}
 
 
 def _trimmed(grid: tuple[int, int, int]) -> tuple[int, ...]:

@@ -247,12 +247,19 @@ def test_an_access_that_no_thread_makes_has_no_cost(declared):
 
 
 def test_a_pattern_that_cannot_be_evaluated_costs_no_row(declared):
-    """The table keeps what was measured, and the note says what is wrong with the YAML."""
-    case = case_of(declared(("shared", "load", "thread_x % twist", "1")), twist=0)
+    """What is wrong for some thread only is found late: the table keeps what was measured, and the note says it."""
+    case = case_of(declared(("shared", "load", "8 // (thread_x - twist)", "1")), twist=3)
     with pytest.raises(Mistake, match="cannot be evaluated"):
         access.costs(case)
-    assert "'thread_x % twist' cannot be evaluated" in results._accesses(case, "")["note"]
-    assert results._accesses(case, "told already") == {"note": "told already"}
+    assert "'8 // (thread_x - twist)' cannot be evaluated" in results._accesses(case, "")["note"]
+    assert results._accesses(case, "told already")["note"].startswith("told already; mine.yaml: accesses[0]")
+
+
+@pytest.mark.parametrize(("index", "told"), [("8 % twist", "cannot be evaluated"), ("dtype", "no element's index")])
+def test_a_pattern_that_is_wrong_for_the_first_thread_is_a_mistake(index, told, declared):
+    """It is told when the case is planned, before anything is run."""
+    with pytest.raises(Mistake, match=told):
+        case_of(declared(("shared", "load", index, "1")), twist=0)
 
 
 def test_the_table_has_the_costs(runner):

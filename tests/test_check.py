@@ -38,7 +38,7 @@ def test_floats_may_differ_by_their_bound_and_no_more():
     """A sum may be off by depth times eps of the sum of magnitudes, even where the sum itself is near zero."""
     values, magnitude = np.array([1e-9]), np.array([1000.0])
     expected = {"out": ExpectedArray(values, magnitude, depth=10)}
-    bound = 10 * np.finfo(np.float32).eps * 1000.0
+    bound = 10 * np.finfo(np.float32).eps / 2 * 1000.0
     assert check({"out": np.array([0.99 * bound], np.float32)}, expected, None).ok
     assert not check({"out": np.array([1.01 * bound], np.float32)}, expected, None).ok
 
@@ -46,8 +46,9 @@ def test_floats_may_differ_by_their_bound_and_no_more():
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_half_types_are_compared_by_their_own_precision(dtype):
     """A half may differ by its own rounding error, which is much larger than a float's, and by no more."""
-    expected = {"out": ExpectedArray(np.array([1.0]), depth=1)}
     eps = float(ml_dtypes.finfo(dtype).eps)
+    expected = {"out": ExpectedArray(np.array([1 + eps / 2]), depth=1)}
+    assert check({"out": np.array([1], dtype)}, expected, None).ok
     assert check({"out": np.array([1 + eps], dtype)}, expected, None).ok
     assert not check({"out": np.array([1 + 2 * eps], dtype)}, expected, None).ok
     assert not check({"out": np.array([np.nan], dtype)}, expected, None).ok
@@ -61,6 +62,37 @@ def test_floats_of_two_dimensions_are_compared_element_by_element():
     assert (
         "out[4] is 5, expected 4" in check({"out": (values + (values == 4)).astype(np.float32)}, expected, None).reason
     )
+
+
+def test_a_lost_lane_is_found_in_bfloat16():
+    """Of 32 ones, 31 is no rounding error of five additions, though bfloat16 has but 8 bits."""
+    expected = {"out": ExpectedArray(np.array([32.0]), magnitude=np.array([32.0]))}
+    assert check({"out": np.array([32], ml_dtypes.bfloat16)}, expected, 5).ok
+    assert not check({"out": np.array([31], ml_dtypes.bfloat16)}, expected, 5).ok
+
+
+def test_what_is_too_large_for_the_type_is_infinite():
+    """130544 is no float16: infinity is the right answer, of the right sign only, and not where the sum would fit."""
+    expected = {"out": ExpectedArray(np.array([130544.0]), magnitude=np.array([130544.0]))}
+    assert check({"out": np.array([np.inf], np.float16)}, expected, 5).ok
+    assert not check({"out": np.array([-np.inf], np.float16)}, expected, 5).ok
+    assert not check({"out": np.array([60000], np.float16)}, expected, 5).ok
+    fits = {"out": ExpectedArray(np.array([60000.0]), magnitude=np.array([60000.0]))}
+    assert not check({"out": np.array([np.inf], np.float16)}, fits, 5).ok
+
+
+def test_more_operations_than_a_type_has_precision_for_cannot_be_checked():
+    """A bound that lets everything pass is a mistake of the declaration, not a verdict."""
+    with pytest.raises(Mistake, match="300 rounded operations"):
+        check({"out": np.ones(1, ml_dtypes.bfloat16)}, {"out": ExpectedArray(np.ones(1))}, 300)
+
+
+def test_what_is_only_moved_must_be_the_same():
+    """An expression without arithmetic allows no rounding error."""
+    x = np.array([1000.0, 1001.0], np.float16)
+    expected = expect((("out", ArrayExpression("flip(x)", "here")),), None, {"x": x}, {}, (1, 1, 1)).outputs
+    assert check({"out": x[::-1]}, expected, None).ok
+    assert check({"out": x}, expected, None).mismatches == 2
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import yaml
-from support import ROOT
+from support import KERNELS, ROOT
 
 EXPERIMENTS = sorted((ROOT / "conf" / "experiment").glob("*.yaml"))
 
@@ -114,3 +114,19 @@ def test_a_misspelt_parameter_for_the_cpu_device_is_a_mistake(runner, tmp_path):
     done = runner("--config-dir", "mine", "experiment=small", "device=cpu")
     assert done.code == 2
     assert done.err.strip() == "runner: on_cpu.blok: no kernel on the search path declares a parameter of that name"
+
+
+def test_every_kernel_is_shown_by_an_experiment():
+    """Whoever wonders what a kernel does finds a command that shows it."""
+    named = " ".join(path.read_text(encoding="utf-8") for path in EXPERIMENTS)
+    assert [name for name in KERNELS if not re.search(rf"\b{name}\b", named)] == []
+
+
+def test_what_an_experiment_sweeps_cannot_differ_on_the_cpu_device(runner, tmp_path):
+    """Two answers to one question are a mistake, told in one sentence."""
+    (tmp_path / "mine" / "experiment").mkdir(parents=True)
+    text = EXPERIMENT + "hydra: {sweeper: {params: {size: '2**12,2**13'}}}\n"
+    (tmp_path / "mine" / "experiment" / "small.yaml").write_text(text)
+    done = runner("--config-dir", "mine", "experiment=small", "device=cpu")
+    assert done.code == 2
+    assert done.err.strip().startswith("runner: on_cpu.size: the experiment sweeps size")

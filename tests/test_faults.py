@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
-from support import case_of, read_kernel
+from support import case_of, read_kernel, shipped
+
+from runner.errors import Mistake
 
 HERE = Path(__file__).parent / "kernels" / "kernel"
 
@@ -25,6 +27,23 @@ def test_constants_dynamic_shared_memory_state_includes_and_own_references_work(
     """A kernel may use all that a YAML can declare."""
     outcome = bench.run(case_of(own("scaled")))
     assert (outcome.status, outcome.reason) == ("ok", "")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_a_scalar_and_given_numbers_may_be_halves(dtype, bench):
+    """A number passed to the kernel, and an array filled with given numbers, have the case's own type."""
+    outcome = bench.run(case_of(own("halfScaled"), dtype=dtype))
+    assert (outcome.status, outcome.reason) == ("ok", "")
+    assert case_of(own("halfScaled"), times=70000).excluded == "factor = 70000 is no float16"
+    with pytest.raises(Mistake, match="4 numbers for float16 of the shape"):
+        case_of(own("halfScaled"), size=5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float16x2"])
+def test_a_fill_that_counts_too_far_is_skipped(dtype):
+    """float16 ends at 65504: an array that counts beyond it would hold infinities."""
+    assert case_of(shipped("shflUp"), dtype=dtype, size=32752).excluded == ""
+    assert "float16" in case_of(shipped("shflUp"), dtype=dtype, size=65505).excluded
 
 
 @pytest.mark.parametrize(("name", "elements"), [("writesNothing", 1000), ("writesPart", 40)])

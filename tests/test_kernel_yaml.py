@@ -40,7 +40,9 @@ def test_a_sound_declaration_is_read(yaml_path):
 def test_every_kernel_has_a_cache_preference(yaml_path):
     """It need not be declared, and at `none` it is no part of the case's identity."""
     kernel = kernel_yaml.read("mine", SOUND, yaml_path)
-    assert case_of(kernel).id == case_of(kernel, cache="none").id != case_of(kernel, cache="l1").id
+    assert "cache" not in case_of(kernel, cache="none").chosen
+    assert case_of(kernel, cache="l1").chosen["cache"] == "l1"
+    assert case_of(kernel).id != case_of(kernel, cache="l1").id
     assert "none, shared, l1, equal" in case_of(kernel, cache="l2").excluded
 
 
@@ -90,6 +92,8 @@ CHANGES = {
         [{"memory": "shared", "kind": "load", "index": "thread_z"}],
         "names 'thread_z'",
     ),
+    "another cache": (["parameters", "cache"], {"default": "l2"}, "'l2' is none of none, shared, l1, equal"),
+    "a constant that may be one": (["arguments", 1, "constant"], "no", "true or false is expected"),
     "a thread where there is none": (["grid"], "thread_x", "names 'thread_x'"),
 }
 

@@ -14,6 +14,7 @@ import random
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from runner.declaration import Kernel
 from runner.device import Compiler, Device
 from runner.device.opening import compiler_for, open_device
 from runner.dtypes import is_float
-from runner.errors import RunnerError
+from runner.errors import CompileError, RunnerError
 from runner.placing import contents, launch_once
 from runner.reference import Expected, expect
 from runner.resolve import make
@@ -119,9 +120,14 @@ def launched(device: Device, cases: list[Case]) -> list[Outputs | str]:
     compiler = compiler_for(DeviceConfig(kind=device.info.kind), device.info)
     print(f"compiling for {device.info.name}", file=sys.stderr)
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        list(pool.map(lambda case: compiler.compile(case.source()), cases))
+        list(pool.map(lambda case: _compiled(compiler, case), cases))
     print(f"running on {device.info.name}", file=sys.stderr)
     return [_launched(device, compiler, case) for case in cases]
+
+
+def _compiled(compiler: Compiler, case: Case) -> None:
+    with suppress(CompileError):  # told when it is launched
+        compiler.compile(case.source())
 
 
 def _launched(device: Device, compiler: Compiler, case: Case) -> Outputs | str:

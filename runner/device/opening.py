@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 
 from runner.device import Compiler, Device, DeviceInfo
@@ -28,22 +27,15 @@ def open_device(config: DeviceConfig) -> Device:
 
 def kind_of(config: DeviceConfig) -> str:
     """Which kind of device would be opened, `cuda` or `cpu`, without opening it."""
-    return _automatic() if config.kind == "auto" else config.kind
-
-
-@functools.cache
-def _automatic() -> str:
+    if config.kind != "auto":
+        return config.kind
     if importlib.util.find_spec("pycuda") is None:
         return "cpu"
     try:
-        from pycuda import driver  # noqa: PLC0415  (loading PyCUDA fails without a driver)
+        from runner.device.cuda import present  # noqa: PLC0415  (loading PyCUDA fails without a driver)
     except ImportError:
         return "cpu"
-    try:
-        driver.init()
-        return "cuda" if driver.Device.count() else "cpu"
-    except driver.Error:
-        return "cpu"
+    return "cuda" if present(config.index) else "cpu"
 
 
 def compiler_for(config: DeviceConfig, info: DeviceInfo) -> Compiler:

@@ -60,4 +60,4 @@ def _moved(operation: str, argument: int, inputs: Inputs, parameters: Parameters
     source = np.minimum(rule.source, len(rule.source) - 1)  # lanes that are not there: not compared
     moved = blocks[:, source].reshape(-1, *x.shape[1:])[: len(x)]
     defined = np.resize(rule.defined, len(x)).reshape(-1, *(1 for _ in x.shape[1:]))
-    return Expected({"out": ExpectedArray(moved, defined=defined)})
+    return Expected({"out": ExpectedArray(moved, magnitude=np.zeros(()), defined=defined)})  # moved, not rounded

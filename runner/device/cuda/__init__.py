@@ -5,6 +5,6 @@ parent (`compiler`), and `module_from_buffer`, in the worker that owns the conte
 """
 
 from runner.device.cuda.compiler import CudaCompiler
-from runner.device.cuda.device import CudaDevice
+from runner.device.cuda.device import CudaDevice, present
 
-__all__ = ["CudaCompiler", "CudaDevice"]
+__all__ = ["CudaCompiler", "CudaDevice", "present"]

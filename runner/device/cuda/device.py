@@ -183,10 +183,11 @@ class CudaDevice:
     def _queue(self, launch: Launch) -> None:
         program = launch.program
         assert isinstance(program, CudaProgram)  # noqa: S101  (a launch is made of what this device gave)
-        types = tuple(a.dtype if isinstance(a, np.generic) else "P" for a in launch.arguments)
+        numbers = [_packable(a) if isinstance(a, np.generic) else a for a in launch.arguments]
+        types = tuple(a.dtype if isinstance(a, np.generic) else "P" for a in numbers)
         if program.prepared != (types, launch.shared, launch.cache):
             self._prepare(program, types, launch)
-        values = [a if isinstance(a, np.generic) else a.pointer for a in launch.arguments]  # type: ignore[attr-defined]
+        values = [a if isinstance(a, np.generic) else a.pointer for a in numbers]  # type: ignore[attr-defined]
         program.function.prepared_async_call(
             launch.grid, launch.block, self._stream, *values, shared_size=launch.shared
         )
@@ -217,3 +218,17 @@ class CudaDevice:
         if isinstance(error, driver.MemoryError):
             return OutOfMemory(f"the launch does not fit into the GPU's memory: {error}")
         return LaunchError(f"the GPU refused the launch or faulted in it: {error}")
+
+
+def _packable(number: np.generic) -> np.generic:
+    """Half types by their bits: PyCUDA packs arguments with `struct`, which does not know bfloat16."""
+    return number.view(np.uint16) if number.dtype.itemsize == 2 else number
+
+
+def present(index: int) -> bool:
+    """Whether there is a GPU of that number; it is not opened."""
+    try:
+        driver.init()
+        return 0 <= index < int(driver.Device.count())
+    except driver.Error:
+        return False
