@@ -96,8 +96,11 @@ def _named(group: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _wavefronts(group: pd.DataFrame, x: str) -> list[str]:
-    """The wavefronts that change with a parameter of the kernels' own: those of loads, of stores, or both."""
-    if x not in group.attrs.get("further", []):
+    """The wavefronts that change with a parameter of the kernels' own, and with nothing else: of loads, stores, or both.
+
+    Where another parameter varies, a point is the fastest of several cases, and its wavefronts say nothing.
+    """
+    if x not in group.attrs.get("further", []) or [n for n in _told_apart(group) if n not in (*APART, x)]:
         return []
     return [name for name in PAIRS["wavefronts ld/st"] if len(group[name].dropna().unique()) > 1]
 
@@ -105,7 +108,7 @@ def _wavefronts(group: pd.DataFrame, x: str) -> list[str]:
 def _with_wavefronts(plot: Plot, names: list[str]) -> Plot:
     """The figure with a panel beside the time for the wavefronts, which are what the time should follow."""
     rows = plot.panels[0].rows
-    if not names or len(plot.panels) > 1 or "Each point: the fastest" in plot.notes:
+    if not names or len(plot.panels) > 1:
         return plot
     further = [
         Panel(f"wavefronts of a shared {name.split('_')[1]}", known, name)

@@ -17,6 +17,7 @@ from runner.report.figures import Picture, draw
 from runner.report.ratio import ratios
 from runner.report.style import strokes
 from runner.report.text import EMULATED, count, described, listed, one_line, plain, value_of
+from runner.report.traffic import IN_TABLES
 
 MOST_LINKS = 12
 MOST_LETTERS = 1500
@@ -75,6 +76,7 @@ def _context(path: Path, frame: pd.DataFrame, pictures: list[Picture]) -> dict[s
         "figures": [_figure(picture) for picture in pictures],
         "ratios": cells.baseline_ratios(frame, found),
         "cases": cells.all_cases(frame, found),
+        "traffic": IN_TABLES,
         "styled": {name: _styles(name) for name in (*cells.LEFT, *cells.MINOR)},
         "environment": list(folder.flat(environment)),
         "method": _method(environment),

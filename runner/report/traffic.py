@@ -14,10 +14,13 @@ PAIRS = {
 
 SHORT = {"wavefronts ld/st": "shared", "sectors ld/st": "global"}
 
-EXPLAINED = {
-    "wavefronts ld/st": "shared: wavefronts of a warp's request to shared memory, load/store; 1 without bank conflicts",
-    "sectors ld/st": "global: 32-byte sectors of a warp's request to global memory, load/store",
+MEANING = {
+    "wavefronts ld/st": "wavefronts of a warp's request to shared memory, load/store; 1 without bank conflicts (2 for "
+    "elements of 8 bytes)",
+    "sectors ld/st": "32-byte sectors of a warp's request to global memory, load/store",
 }
+IN_TABLES = {head: f"{head}: {meaning}; calculated from the declared addresses" for head, meaning in MEANING.items()}
+EXPLAINED = {head: f"{SHORT[head]}: {meaning}" for head, meaning in MEANING.items()}
 
 
 def pair(row: dict[str, Any], head: str) -> str:
