@@ -134,6 +134,7 @@ def made(conf: Path = ROOT / "conf", page: Path = PAGE) -> dict[Path, bytes]:
                 picture=shown,
             )
             text.append(sections.section(told, kernels, page))
+    studio.close()
     joined = re.sub(r"\n{3,}", "\n\n", "\n".join(text)).rstrip() + "\n"
     return {page: joined.encode(), **files}
 

@@ -60,16 +60,16 @@ class _Row:
     groups: Sequence[Cells]
 
 
-def svg(requests: Iterable[Request], title: str, notes: Sequence[str] = ()) -> bytes:
+def svg(requests: Iterable[Request], title: str, notes: str = "") -> bytes:
     """The picture of some requests, one below the other, as SVG."""
     given = list(requests)
-    return saved(lambda: draw(given, title, list(notes)), png=False)[0]
+    return saved(lambda: draw(given, title, notes), png=False)[0]
 
 
-def draw(requests: Sequence[Request], title: str, notes: list[str]) -> Figure:
+def draw(requests: Sequence[Request], title: str, notes: str) -> Figure:
     """The figure of some requests."""
     sheet = Sheet(LOOKS)
-    y = heading(sheet, title, notes) + 0.12
+    y = heading(sheet, title, notes, LEFT + BANKS * WIDE + EDGE) + 0.12
     right = 0.0
     for request in requests:
         sheet.words((EDGE, y), request.title, 9.5, fontweight="bold")
@@ -77,7 +77,7 @@ def draw(requests: Sequence[Request], title: str, notes: list[str]) -> Figure:
         y += 0.36
         if request.sectors is None:
             rows, apart = list(_of_banks(request.rows)), 0.0
-            y = _bank_numbers(sheet, y)
+            y = _bank_numbers(sheet, y) if request is requests[0] else y  # the others stand below
         else:
             rows, apart = list(_of_sectors(request.sectors)), 0.05
         end, y = _rows(sheet, rows, y, apart)

@@ -96,7 +96,7 @@ def _named(group: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _wavefronts(group: pd.DataFrame, x: str) -> list[str]:
-    """The wavefronts that change with a parameter of the kernels' own, and with nothing else: of loads, stores, or both.
+    """The wavefronts, of loads and stores, that change with a parameter of the kernels' own and with nothing else.
 
     Where another parameter varies, a point is the fastest of several cases, and its wavefronts say nothing.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -88,16 +89,17 @@ class Sheet:
         self._shapes.setdefault(look, []).append(path)
 
 
-def heading(sheet: Sheet, title: str, notes: list[str]) -> float:
-    """A title and lines of notes at the top of a sheet.
+def heading(sheet: Sheet, title: str, notes: str, wide: float) -> float:
+    """A title and, in lines of that width, notes at the top of a sheet.
 
     Returns:
         Where what is below may begin.
     """
     sheet.words((EDGE, 0.14), title, 12, va="top", fontweight="bold")
-    for number, note in enumerate(notes):
-        sheet.words((EDGE, 0.47 + 0.165 * number), note, color=PALE)
-    return 0.5 + 0.165 * len(notes)
+    lines = textwrap.wrap(notes, int((wide - 2 * EDGE) * 14.5))
+    for number, line in enumerate(lines):
+        sheet.words((EDGE, 0.47 + 0.165 * number), line, color=PALE)
+    return 0.5 + 0.165 * len(lines)
 
 
 def _write(figure: Figure, axes: Axes, digit: str, size: float, places: list[tuple[Point, str]]) -> None:
