@@ -152,6 +152,7 @@ def _run(
     beat("comparing")
     verdict, value = _judge(case, arrays, expected)
     moved = _received(case, arrays, inputs)
+    findings = dataclasses.replace(findings, first=findings.first or _remark(case, moved))
     if not verdict.ok:
         return _outcome("mismatch", verdict, value, expected, findings, launch, moved)
     samples = measure.collect(
@@ -207,6 +208,15 @@ def _outcome(
         resources=launch.program.resources,
         samples=np.empty(0) if samples is None else samples,
     )
+
+
+def _remark(case: Case, moved: tuple[int | None, ...]) -> str:
+    """What is worth knowing of a case in which the device found nothing."""
+    if case.hazard:
+        return f"the hazard that its YAML declares was not found: {case.hazard}"
+    if case.kernel.shuffle and not moved:
+        return "what was received cannot be told, as two elements of the first block are alike"
+    return ""
 
 
 MOST_RECEIVED = 128  # elements: four warps, or one of four elements a lane

@@ -30,7 +30,7 @@ class ArraySpec:
     role: Role
     dtype: DType
     shape: tuple[int, ...]
-    fill: str | tuple[float, ...]
+    fill: str | tuple[int | float, ...]
     offset: int
     constant: bool
 
@@ -139,8 +139,8 @@ class Case:
         where = f"{self.kernel.yaml.name}: argument '{a.name}': fill"
         if not isinstance(fill, str) and len(fill) != math.prod(dtype.host_shape(shape)):
             raise Mistake(f"{where}: {len(fill)} numbers for {dtype.name} of the shape {shape}")
-        if not isinstance(fill, str) and not dtype.is_float and any(n != int(n) for n in fill):
-            raise Mistake(f"{where}: {', '.join(f'{n:g}' for n in fill)} are not all integers, as {dtype.name} is")
+        if not isinstance(fill, str) and (wrong := [n for n in fill if not dtype.holds(n)]):
+            raise Mistake(f"{where}: {wrong[0]} is no {dtype.name}")
         return ArraySpec(a.name, a.role, dtype, shape, fill, int(a.offset(self.variables)), a.constant)
 
     def _scalar(self, a: ScalarArgument) -> ScalarSpec:

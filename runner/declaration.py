@@ -51,7 +51,7 @@ class ArrayArgument:
     role: Role
     dtype: str
     shape: tuple[Expression, ...]
-    fill: str | tuple[float, ...]
+    fill: str | tuple[int | float, ...]
     offset: Expression
     constant: bool = False
 

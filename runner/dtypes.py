@@ -42,6 +42,14 @@ class DType:
         """Whether it holds fractions."""
         return is_float(self.numpy)
 
+    def holds(self, value: int | float) -> bool:
+        """Whether a number is one of this type; a float may be rounded, but not become infinite."""
+        if self.is_float:
+            with np.errstate(over="ignore"):
+                return bool(np.isfinite(np.float64(self.numpy.type(value))))
+        limits = np.iinfo(self.numpy)
+        return value == int(value) and int(limits.min) <= value <= int(limits.max)
+
     def host_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the NumPy array that holds elements of this type in `shape`."""
         return shape if self.numbers == 1 else (*shape, self.numbers)

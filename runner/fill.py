@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from runner.dtypes import DType, is_float
 
 
-def fill(name: str | tuple[float, ...], shape: tuple[int, ...], dtype: DType, seed: int, label: str) -> NDArray[Any]:
+def fill(
+    name: str | tuple[int | float, ...], shape: tuple[int, ...], dtype: DType, seed: int, label: str
+) -> NDArray[Any]:
     """Make the content of one array.
 
     Args:
@@ -27,7 +29,7 @@ def fill(name: str | tuple[float, ...], shape: tuple[int, ...], dtype: DType, se
     """
     whole = dtype.host_shape(shape)
     if not isinstance(name, str):
-        return np.array(name).astype(dtype.numpy).reshape(whole)
+        return np.array([dtype.numpy.type(n) for n in name]).reshape(whole)
     return FILLS[name](int(np.prod(whole)), dtype.numpy, seed, label).reshape(whole)
 
 
@@ -36,7 +38,7 @@ _memory: dict[tuple[Any, ...], NDArray[Any]] = {}  # least recently used first
 
 
 def remembered(
-    name: str | tuple[float, ...], shape: tuple[int, ...], dtype: DType, seed: int, label: str
+    name: str | tuple[int | float, ...], shape: tuple[int, ...], dtype: DType, seed: int, label: str
 ) -> NDArray[Any]:
     """`fill`, whose results are kept: the cases of a sweep share their inputs, and making them takes long.
 

@@ -32,7 +32,8 @@ def argument(d: Reader) -> ArrayArgument | ScalarArgument:
     filled = role in (Role.IN, Role.INOUT)
     if filled and "fill" not in d.raw:
         raise Mistake(
-            f"{d.where}: the key 'fill' is missing; an array of role '{role}' needs one of {', '.join(FILLS)}"
+            f"{d.where}: the key 'fill' is missing; an array of role '{role}' needs one of {', '.join(FILLS)}, a "
+            f"parameter that holds one, or a list of numbers"
         )
     return ArrayArgument(
         name=d.text("name"),
@@ -52,13 +53,14 @@ def _constant(d: Reader) -> bool:
     return value
 
 
-def _fill(d: Reader) -> str | tuple[float, ...]:
+def _fill(d: Reader) -> str | tuple[int | float, ...]:
     given = d.raw.get("fill", "zeros")
     if not isinstance(given, list):
         return d.text("fill", "zeros")
     try:
-        return tuple(float(Fraction(str(n))) for n in given)
-    except (ValueError, ZeroDivisionError):
+        numbers = [Fraction(str(n)) for n in given]
+        return tuple(int(n) if n.denominator == 1 else float(n) for n in numbers)
+    except (ValueError, ZeroDivisionError, OverflowError):
         raise Mistake(f"{d.where}: fill: numbers such as 0.5 or -1/280 are expected, not {given}") from None
 
 

@@ -215,9 +215,10 @@ def _require_known_names(kernel: Kernel) -> None:
     threads = {"thread_x", "thread_y"}
     of_threads = [e for a in kernel.accesses for e in (a.index, a.where)]
     for e in (*expressions, *of_threads):
-        for name in sorted(e.names - known - (threads if e in of_threads else set())):
+        allowed = known | threads if e in of_threads else known
+        for name in sorted(e.names - allowed):
             raise Mistake(
-                f"{e.where}: '{e.text}' names '{name}', which is no parameter; known are {', '.join(sorted(known))}"
+                f"{e.where}: '{e.text}' names '{name}', which is no parameter; known are {', '.join(sorted(allowed))}"
             )
     arrays = {a.name for a in kernel.arrays}
     references = () if isinstance(kernel.reference, str) else tuple(e for _, e in kernel.reference)

@@ -8,13 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import ml_dtypes
-import numpy as np
 
 from runner.access import element
 from runner.case import ArraySpec, Case, ScalarSpec, known_values
 from runner.declaration import Constraint, Kernel
 from runner.device import Dim3
-from runner.dtypes import DType
 from runner.errors import Mistake
 from runner.fill import COUNTING, FILLS
 from runner.parameters import VOCABULARY, Canonical, Kind, canonical, pair, written
@@ -112,7 +110,7 @@ def _impossible(case: Case) -> str:
         if reason := _overfull(a):
             return reason
     for s in case.arguments():
-        if isinstance(s, ScalarSpec) and not _holds(s.dtype, s.value):
+        if isinstance(s, ScalarSpec) and (s.dtype.numbers > 1 or not s.dtype.holds(s.value)):
             return f"{s.name} = {s.value} is no {s.dtype.name}"
     _evaluate_the_rest(case)
     return ""
@@ -135,13 +133,3 @@ def _overfull(a: ArraySpec) -> str:
     most = float(ml_dtypes.finfo(a.dtype.numpy).max)  # type: ignore[no-untyped-call]
     count = math.prod(a.shape) * a.dtype.numbers
     return f"fill={a.fill}: {a.dtype.name} holds nothing above {most:g}, '{a.name}' has {count}" if count > most else ""
-
-
-def _holds(dtype: DType, value: int | float) -> bool:
-    if dtype.numbers > 1:
-        return False
-    if dtype.is_float:
-        with np.errstate(over="ignore"):
-            return bool(np.isfinite(dtype.numpy.type(value).astype(np.float64)))
-    limits = np.iinfo(dtype.numpy)
-    return value == int(value) and int(limits.min) <= value <= int(limits.max)

@@ -35,8 +35,18 @@ def test_a_scalar_and_given_numbers_may_be_halves(dtype, bench):
     outcome = bench.run(case_of(own("halfScaled"), dtype=dtype))
     assert (outcome.status, outcome.reason) == ("ok", "")
     assert case_of(own("halfScaled"), times=70000).excluded == "factor = 70000 is no float16"
+    with pytest.raises(Mistake, match=r"fill: 0.5 is no int32"):
+        case_of(own("halfScaled"), dtype="int32")
     with pytest.raises(Mistake, match="4 numbers for float16 of the shape"):
         case_of(own("halfScaled"), size=5)
+
+
+@pytest.mark.parametrize("bench", ["cpu"], indirect=True)
+def test_a_hazard_that_is_not_found_is_told(bench):
+    """A kernel that its YAML calls broken, and that the CPU device finds nothing wrong with, says so in its row."""
+    outcome = bench.run(case_of(own("soundAfterAll")))
+    assert outcome.status == "ok"
+    assert outcome.note == "the hazard that its YAML declares was not found: it is said to be broken"
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float16x2"])

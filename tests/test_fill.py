@@ -54,3 +54,8 @@ def test_the_other_fills_are_what_they_say():
     made = {name: list(fill(name, (3,), dtype, 0, "in")) for name in ("zeros", "ones", "index", "count", "reverse")}
     assert made == {"zeros": [0, 0, 0], "ones": [1, 1, 1], "index": [0, 1, 2], "count": [1, 2, 3], "reverse": [2, 1, 0]}
     assert list(fill((0.0, 4 / 105), (2,), dtype, 0, "in")) == [0, np.float32(4 / 105)]
+
+
+def test_large_integers_are_filled_in_exactly():
+    """A number beyond a double's 53 bits arrives as it was written."""
+    assert list(fill((2**53 + 1, -(2**63)), (2,), DTYPES["int64"], 0, "in")) == [2**53 + 1, -(2**63)]

@@ -73,7 +73,10 @@ def _print_listing(frame: pd.DataFrame, console: Console) -> None:
 
 
 def _chosen(group: pd.DataFrame, most: int) -> list[dict[str, Any]]:
-    """All rows in the order of the run; of too many, each kernel's fastest, or the fastest if there is one kernel."""
+    """All rows in the order of the run; of too many, each kernel's fastest, or the fastest if there is one kernel.
+
+    Where none has a time, the first of them.
+    """
     rows = records(group)
     if len(rows) <= most:
         return rows
@@ -81,7 +84,7 @@ def _chosen(group: pd.DataFrame, most: int) -> list[dict[str, Any]]:
     first: dict[str, dict[str, Any]] = {}
     for row in right:
         first.setdefault(row["kernel"], row)
-    return (list(first.values()) if len(first) > 1 else right)[:most]
+    return (list(first.values()) if len(first) > 1 else right or rows)[:most]
 
 
 def _values(frame: pd.DataFrame, name: str) -> int:

@@ -118,7 +118,9 @@ def _headline(frame: pd.DataFrame, right: int) -> str:
         return f"No case was launched: {listed(others)}."
     noun = "case matches" if len(frame) == 1 else "cases match"
     tail = f"; {', '.join(others)}" if others else ""
-    return f"{right:,} of {len(frame):,} {noun} the CPU reference{tail}."
+    unsure = int(((frame["status"] == "ok") & (pd.to_numeric(frame["undefined_reads"], errors="coerce") > 0)).sum())
+    more = f" In {unsure:,} of them lanes read undefined values, which are not compared." if unsure else ""
+    return f"{right:,} of {len(frame):,} {noun} the CPU reference{tail}.{more}"
 
 
 def _problems(frame: pd.DataFrame) -> tuple[Problem, ...]:
@@ -132,7 +134,12 @@ def _problems(frame: pd.DataFrame) -> tuple[Problem, ...]:
 
 
 def _fastest(frame: pd.DataFrame) -> tuple[str, ...]:
-    right = timed(frame)
+    # One block that only shuffles takes as long as any launch does: no news.
+    telling = frame[(frame["shuffle"] == "") | (frame["grid"] != "1")]
+    telling.attrs = frame.attrs
+    frame, right = telling, timed(telling)
+    if right.empty:
+        return ()
     right.attrs = frame.attrs
     names = varying(right)
     shown = [name for name in names if name not in ("size", "device", "dtype", "seed")]

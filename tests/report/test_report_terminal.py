@@ -68,3 +68,11 @@ def test_importing_the_package_loads_no_drawing():
     code = "import sys, runner.report; print({'matplotlib', 'pandas', 'jinja2'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_many_cases_without_a_time_are_listed_by_their_status(run_folder):
+    """A long run of which one group was skipped as a whole still has its summary."""
+    skipped = [runs.failed(n, "skipped", "too wide", width=64 + n, dtype="float16") for n in range(30)]
+    text = summary(run_folder([*runs.sweep(sizes=(24,), blocks=(256,)), *skipped]))
+    assert text.count("skipped") > 5
+    assert "6 of 36 cases match" in text

@@ -1,4 +1,5 @@
 import report_runs as runs
+from shuffle_rows import COLUMNS, butterfly
 
 from runner.report.ratio import ratios
 from runner.report.table import load
@@ -86,3 +87,18 @@ def test_an_ambiguous_baseline_gives_no_ratio(run_folder):
 def test_emulated_times_have_no_ratio(run_folder):
     """A speed-up of the CPU device's own times would be read as one of a GPU."""
     assert ratios(load(run_folder(runs.emulated()))) == {}
+
+
+def test_undefined_reads_stand_in_the_headline(run_folder):
+    """A case is right though some of its elements were not compared; the first sentence says so."""
+    rows = [runs.row(n, undefined_reads=reads) | runs.timing(9, 2**24) for n, reads in enumerate((0, 3, ""))]
+    verdict = judge(load(run_folder(rows)))
+    assert verdict.headline.endswith(
+        "match the CPU reference. In 1 of them lanes read undefined values, which are not compared."
+    )
+
+
+def test_a_single_block_of_shuffles_is_not_ranked(run_folder):
+    """It takes as long as any launch does, so that none is called the fastest."""
+    rows = [row | runs.timing(4, 32) for row in butterfly()]
+    assert judge(load(run_folder(rows, columns=COLUMNS))).fastest == ()
