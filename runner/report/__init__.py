@@ -37,8 +37,8 @@ def print_summary(folder: Path, console: Console) -> None:
 
 
 def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
-    """A lane picture of some rows as SVG, one step a row, without a run's folder; see `runner.report.lane_picture`."""
+    """A lane picture of some rows as SVG, one step a row, without a run's folder; see `runner.report.lanes.picture`."""
     os.environ["MPLBACKEND"] = "agg"
-    from runner.report.lane_picture import svg  # noqa: PLC0415 - matplotlib would slow the runner's start
+    from runner.report.lanes.picture import svg  # noqa: PLC0415 - matplotlib would slow the runner's start
 
     return svg(rows, title)

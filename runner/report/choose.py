@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner.report.lane_choice import LanePlot, lane_plots
+from runner.report.lanes.choice import LanePlot, lane_plots
 from runner.report.plots import Panel, Plot
 from runner.report.status_grid import GridPlot, grid_plots
 from runner.report.table import constant, parameters, records, timed, varying

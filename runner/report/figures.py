@@ -11,11 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from runner.report import lane_picture, status_picture
+from runner.report import status_picture
 from runner.report.axes import positions, set_x, set_y
 from runner.report.choose import Drawable
 from runner.report.labels import GAP_INCHES, End, label
-from runner.report.lane_choice import LanePlot
+from runner.report.lanes import picture as lane_picture
+from runner.report.lanes.choice import LanePlot
 from runner.report.plots import Panel, Plot, bar_name, line_name
 from runner.report.ratio import Ratio
 from runner.report.saving import saved

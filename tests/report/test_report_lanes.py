@@ -7,11 +7,11 @@ from shuffle_rows import COLUMNS, butterfly, shuffle, tour
 
 from runner.report import build, draw_lanes
 from runner.report.choose import choose
-from runner.report.lane_choice import LanePlot, lane_plots, remarks, stacked
-from runner.report.lane_layout import lay, side
-from runner.report.lane_legend import legend
-from runner.report.lane_marks import marks, numbers
-from runner.report.lane_steps import read
+from runner.report.lanes.choice import LanePlot, lane_plots, remarks, stacked
+from runner.report.lanes.layout import lay, side
+from runner.report.lanes.legend import legend
+from runner.report.lanes.marks import marks, numbers
+from runner.report.lanes.steps import read
 from runner.report.table import load
 
 

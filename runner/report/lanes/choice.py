@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from runner.report.lane_layout import chunks
-from runner.report.lane_steps import TOLD, Step, read
+from runner.report.lanes.layout import chunks
+from runner.report.lanes.steps import TOLD, Step, read
 from runner.report.table import records
 from runner.report.text import count, listed, one_line, slug
 

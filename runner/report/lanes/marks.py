@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runner.report.lane_layout import Layout, Line, Square, number, tagged
+from runner.report.lanes.layout import Layout, Line, Square, number, tagged
 
 HEAD = 0.08
 """Length of an arrow's head, in inches."""

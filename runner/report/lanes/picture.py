@@ -19,11 +19,11 @@ from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
-from runner.report.lane_choice import LanePlot, remarks, stacked
-from runner.report.lane_layout import CAPTION, Layout, lay, side, tagged, width
-from runner.report.lane_legend import legend
-from runner.report.lane_marks import Mark, Number, marks, numbers, tags
-from runner.report.lane_steps import Step
+from runner.report.lanes.choice import LanePlot, remarks, stacked
+from runner.report.lanes.layout import CAPTION, Layout, lay, side, tagged, width
+from runner.report.lanes.legend import legend
+from runner.report.lanes.marks import Mark, Number, marks, numbers, tags
+from runner.report.lanes.steps import Step
 from runner.report.saving import saved
 from runner.report.style import CRIMSON, INK, PALE, RED, SEGMENTS
 from runner.report.text import one_line
