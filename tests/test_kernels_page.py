@@ -48,7 +48,7 @@ def test_pictures_are_small_and_stand_on_white(files):
     """A page of thirty pictures must load, and be read on a dark page."""
     for path in PICTURES:
         content = path.read_bytes()
-        assert len(content) < 105_000, path.name
+        assert len(content) < 85_000, path.name
         assert re.search(rb'<path d="M0 [^"]*" style="fill: #ffffff"/>', content[:900]), path.name
 
 

@@ -1,0 +1,1 @@
+"""The parts of docs/kernels.md; `tools/kernels_page.py` puts them together."""
