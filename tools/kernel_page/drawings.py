@@ -8,8 +8,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from kernel_page.sheet import EDGE, Sheet, heading
 from runner.report.saving import saved
-from runner.report.sheet import EDGE, Sheet, heading
 from runner.report.style import CRIMSON, PALE, SEGMENTS
 
 BLUE, AMBER = SEGMENTS[0], SEGMENTS[2]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernel_page import words
+from kernel_page import bank_picture, words
 from kernel_page.file import Picture, picture
 from runner import access
 from runner.declaration import Access, Kernel
 from runner.expression import Expression
 from runner.parameters import variables, written
-from runner.report import bank_picture
 from runner.report.text import count, listed
 from runner.resolve import make
 

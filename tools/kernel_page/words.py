@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kernel_page.bank_picture import Cells
 from kernel_page.drawings import Who
 from runner.access import BANKS
-from runner.report.bank_picture import Cells
 from runner.report.text import count, listed
 
 ALL, LOWER = frozenset(range(32)), frozenset(range(16))

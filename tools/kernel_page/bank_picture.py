@@ -11,9 +11,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from kernel_page.sheet import EDGE, Sheet, heading
 from runner.access import BANKS, SECTOR
 from runner.report.saving import saved
-from runner.report.sheet import EDGE, Sheet, heading
 from runner.report.style import PALE, SEGMENTS
 
 LEFT, WIDE, HIGH, LOW = 0.98, 0.25, 0.25, 0.165
