@@ -58,9 +58,10 @@ def test_emulated_time_is_called_so(run_folder):
 
 def test_unlike_cases_are_not_ranked_together(run_folder):
     """A different finish, device or dtype makes a sentence of its own."""
+    peers = [("host", "int32"), ("device", "int32"), ("host", "float32")] * 2
     rows = [
-        runs.row(n, finish=finish, dtype=dtype) | runs.timing(9 + n, 2**24)
-        for n, (finish, dtype) in enumerate([("host", "int32"), ("device", "int32"), ("host", "float32")])
+        runs.row(n, finish=finish, dtype=dtype, block=128 + n) | runs.timing(9 + n, 2**24)
+        for n, (finish, dtype) in enumerate(peers)
     ]
     assert len(judge(load(run_folder(rows))).fastest) == 3
 
@@ -96,6 +97,13 @@ def test_undefined_reads_stand_in_the_headline(run_folder):
     assert verdict.headline.endswith(
         "match the CPU reference. In 1 of them lanes read undefined values, which are not compared."
     )
+
+
+def test_what_is_compared_with_nothing_is_no_winner(run_folder):
+    """Four dtypes with a case each: each is its own group, and none of them is the fastest of anything."""
+    rows = [runs.row(n, dtype=d) | runs.timing(9 + n, 2**24) for n, d in enumerate(("int32", "int64", "float32"))]
+    assert judge(load(run_folder(rows))).fastest == ()
+    assert len(judge(load(run_folder(rows[:1], "one"))).fastest) == 1
 
 
 def test_a_single_block_of_shuffles_is_not_ranked(run_folder):
