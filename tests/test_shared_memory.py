@@ -73,7 +73,7 @@ def test_what_is_read_as_it_was_written_is_in_order(name):
 @pytest.mark.parametrize(
     ("name", "changed", "reason"),
     [
-        ("setRowReadRow", {"blocks": 2**14 + 1}, "a float holds every integer only up to there"),
+        ("setRowReadRow", {"blocks": 2**14 + 1}, "float32 holds every integer only up to there"),
         ("setRowReadRow", {"blocks": 0}, "a grid of 0 blocks"),
         ("setRowReadColPad", {"pad": -1}, "columns are added"),
         ("setRowReadColDynPad", {"pad": 33}, "once around the banks"),
