@@ -19,7 +19,7 @@ from runner.check import Verdict, check
 from runner.device import Array, Binary, Device, Findings, Launch, Resources, Role, Source
 from runner.dtypes import is_float
 from runner.errors import CaseError, Mistake
-from runner.lanes import declared, received
+from runner.lanes import MOST_RECEIVED, exchange_of, received
 from runner.placing import contents, place, poison
 from runner.reference import Expected, expect
 
@@ -219,14 +219,11 @@ def _remark(case: Case, moved: tuple[int | None, ...]) -> str:
     return ""
 
 
-MOST_RECEIVED = 128  # elements: four warps, or one of four elements a lane
-
-
 def _received(case: Case, arrays: Mapping[str, Array], inputs: Mapping[str, NDArray[Any]]) -> tuple[int | None, ...]:
     """What a shuffle moved within the first block, told from its input and its output; empty if that cannot be told."""
     if case.kernel.shuffle is None:
         return ()
-    rule = declared(case.kernel.shuffle.operation, case.kernel.shuffle.argument(case.variables), case.variables)
+    rule = exchange_of(case.kernel.shuffle.operation, case.kernel.shuffle.argument(case.variables), case.variables)
     given = inputs["in"][: len(rule.source)]
     moved = received(given, arrays["out"].read()[: min(len(given), MOST_RECEIVED)])
     # A thread beyond the last element holds 0, which may be the value of an element, too: such a source is not told.

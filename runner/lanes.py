@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 WARP = 32
+MOST_RECEIVED = 128  # elements of which a row tells what they received: four warps, or one of four elements a lane
 
 # The operation of a shuffle kernel, and the intrinsic that it calls. `wrap` is __shfl_sync with a source of its own for
 # each lane: its lane number plus the argument. `swap` exchanges one element of each lane's array with a partner's.
@@ -128,7 +129,7 @@ def exchange(
     )
 
 
-def declared(operation: str, argument: int, parameters: Mapping[str, int | str]) -> Exchange:
+def exchange_of(operation: str, argument: int, parameters: Mapping[str, int | str]) -> Exchange:
     """`exchange` with what a kernel's parameters say: `block`, `width` and `mask`; `per_thread`, `first`, `second`."""
     value = {name: int(parameters.get(name, 1 if name == "per_thread" else 0)) for name in _PARAMETERS}
     return exchange(

@@ -8,7 +8,7 @@ from support import case_of, shipped
 
 from runner.check import check
 from runner.dtypes import DTYPES
-from runner.lanes import declared, exchange, received, source_lane
+from runner.lanes import exchange, exchange_of, received, source_lane
 from runner.placing import contents
 from runner.reference import expect
 
@@ -117,7 +117,7 @@ def test_exactly_what_the_rule_leaves_undefined_is_read_undefined(bench):
         outcome = bench.run(case)
         if outcome.status != "ok":
             continue
-        rule = declared(case.kernel.shuffle.operation, case.kernel.shuffle.argument(case.variables), case.variables)
+        rule = exchange_of(case.kernel.shuffle.operation, case.kernel.shuffle.argument(case.variables), case.variables)
         per_thread = int(case.variables.get("per_thread", 1))
         lanes = (rule.calls & ~rule.defined).reshape(-1, per_thread)
         # The swap shuffles one element a lane, the array kernel each of them.
@@ -137,7 +137,7 @@ def test_a_right_shuffle_never_looks_wrong(parameters, bench):
     case = case_of(shipped("shflXorArray"), **{"block": 128, "size": 4096, **parameters})
     outcome = bench.run(case)
     assert outcome.status == "ok"
-    rule = declared("xor", case.variables["lane_mask"], case.variables)
+    rule = exchange_of("xor", case.variables["lane_mask"], case.variables)
     expected = () if parameters in AMBIGUOUS else tuple(rule.source[:128])
     assert outcome.received == expected
 

@@ -11,11 +11,27 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from runner.device.compiling import Binary, Compiler, Source
+
+__all__ = [
+    "Array",
+    "Binary",
+    "Compiler",
+    "Device",
+    "DeviceInfo",
+    "Dim3",
+    "Findings",
+    "Launch",
+    "Program",
+    "Resources",
+    "Role",
+    "Source",
+]
 
 Dim3 = tuple[int, int, int]
 
@@ -28,53 +44,6 @@ class Role(enum.StrEnum):
     INOUT = "inout"  # changed in place; restored from its initial content before each launch
     STATE = "state"  # zeroed once; the kernel leaves it ready for its next launch
     SCRATCH = "scratch"  # contents mean nothing to anyone but the kernel
-
-
-@dataclass(frozen=True)
-class Source:
-    """One variant of a kernel, ready for a compiler.
-
-    Attributes:
-        path: The kernel's `.cu`; messages name it.
-        text: Its content.
-        function: The `extern "C" __global__` function in it.
-        macros: `(name, replacement)` pairs, in order; delivered as `#define` lines, never as `-D` flags.
-        include_dirs: Folders in which `#include "..."` looks after the `.cu`'s own folder.
-        constants: Names of the `__constant__` or `__device__` arrays that the experiment sets before launching.
-        headers: CUDA's headers that the macros need, such as `cuda_fp16.h`; included before all else.
-    """
-
-    path: Path
-    text: str
-    function: str
-    macros: tuple[tuple[str, str], ...] = ()
-    include_dirs: tuple[Path, ...] = ()
-    constants: tuple[str, ...] = ()
-    headers: tuple[str, ...] = ()
-
-    def defines(self) -> str:
-        """What goes before the text: the headers, and the `#define` lines, one macro a line."""
-        included = [f"#include <{name}>\n" for name in self.headers]
-        return "".join((*included, *(f"#define {name} {value}\n" for name, value in self.macros)))
-
-
-@dataclass(frozen=True)
-class Binary:
-    """A compiled `Source` in a cache on disk: a cubin, or a shared object of the CPU device.
-
-    Attributes:
-        path: Where it lies; complete as soon as it exists (written aside, then renamed).
-        digest: SHA-256 of its bytes, in hex.
-        seconds: What compiling took; for a cache hit, what finding it took.
-        cached: Whether it was there already.
-        log: Warnings of the compiler.
-    """
-
-    path: Path
-    digest: str
-    seconds: float
-    cached: bool
-    log: str = ""
 
 
 @dataclass(frozen=True)
@@ -186,18 +155,6 @@ class Findings:
     undefined_reads: int | None = None
     first: str = ""
     printed: str = ""
-
-
-class Compiler(Protocol):
-    """Source to binary, through a cache that parallel writers share."""
-
-    def compile(self, source: Source) -> Binary:
-        """Compile, or find what was compiled before.
-
-        Raises:
-            CompileError: with the compiler's own message, at the kernel's own lines.
-        """
-        ...
 
 
 class Device(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from runner.lanes import declared
+from runner.lanes import exchange_of
 from runner.reference import Expected, ExpectedArray, Inputs, Parameters
 
 Grid = tuple[int, int, int]
@@ -54,7 +54,7 @@ def _moved(operation: str, argument: int, inputs: Inputs, parameters: Parameters
         `out`, shaped as `in`. Threads beyond the last element hold 0.
     """
     x = inputs["in"]
-    rule = declared(operation, argument, parameters)
+    rule = exchange_of(operation, argument, parameters)
     blocks = np.zeros((grid[0], len(rule.source), *x.shape[1:]), x.dtype)
     blocks.reshape(-1, *x.shape[1:])[: len(x)] = x
     source = np.minimum(rule.source, len(rule.source) - 1)  # lanes that are not there: not compared

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.report.lanes.steps import MOST_RECEIVED, Element, Step
+from runner.lanes import MOST_RECEIVED
+from runner.report.lanes.steps import Element, Step
 
 LINE = 32
 WIDEST, LARGEST = 8.4, 0.38

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from runner.lanes import INTRINSICS, WARP, exchange
+from runner.lanes import INTRINSICS, MOST_RECEIVED, WARP, exchange
 from runner.report.text import absent, one_line, power
 
 TOLD = ("block", "width", "mask", "per_thread", "first", "second", "size", "dtype")
 """What may tell one step from another beside its operation and argument."""
 
-MOST_THREADS, MOST_PER_THREAD, MOST_RECEIVED, FULL = 1024, 128, 128, 0xFFFFFFFF
+MOST_THREADS, MOST_PER_THREAD, FULL = 1024, 128, 0xFFFFFFFF
 
 Fate = Literal["moved", "own", "idle", "undefined", "beyond", "wrong"]
 """`own`: its source lies outside the segment, so it kept its value; `idle`: its lane does not take part; `beyond`: its
