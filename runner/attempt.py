@@ -1,4 +1,4 @@
-"""One case on one device: place, launch, check, measure, check again. A wrong kernel has no speed."""
+"""One case on one device, for one round: place, launch, check, measure, check again. A wrong kernel has no speed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,10 @@ from runner.device import Array, Binary, Device, Findings, Launch, Resources, Ro
 from runner.dtypes import is_float
 from runner.errors import CaseError, Mistake
 from runner.lanes import MOST_RECEIVED, exchange_of, received
+from runner.measure import Round
 from runner.placing import contents, place, poison
 from runner.reference import Expected, expect
+from runner.settings import Protocol
 
 Beat = Callable[[str], Any]
 
@@ -34,16 +36,14 @@ class Task:
         case: What to run.
         source: The variant that was compiled.
         binary: What came of it.
-        samples: Timed launches.
-        warmup_ms: Launching before the first of them.
+        protocol: How it is measured.
         time_limit_s: For a launch, after which it counts as endless.
     """
 
     case: Case
     source: Source
     binary: Binary
-    samples: int
-    warmup_ms: float
+    protocol: Protocol
     time_limit_s: float
 
 
@@ -63,7 +63,8 @@ class Outcome:
         note: What is worth knowing of a row that is ok.
         printed: What the kernel printed.
         resources: Registers and the like; `None` if the kernel was never loaded.
-        samples: Microseconds, one a launch; empty unless ok.
+        active_blocks: How many of its blocks fit on a multiprocessor at once; `None` if nobody can say.
+        measured: `None` unless ok.
         usable: Whether the device can take another case; if not, its process ends.
     """
 
@@ -78,7 +79,8 @@ class Outcome:
     note: str = ""
     printed: str = ""
     resources: Resources | None = None
-    samples: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    active_blocks: int | None = None
+    measured: Round | None = None
     usable: bool = True
 
 
@@ -98,6 +100,10 @@ def attempt(device: Device, task: Task, beat: Beat) -> Outcome:
     placed = ExitStack()
     try:
         outcome = _attempt(device, task, placed, beat)
+        if outcome.status == "mismatch" and device.usable and device.forget_inputs():
+            # An earlier case may have spoilt the inputs that were kept on the device; this one is not to pay for it.
+            placed.close()
+            outcome = _attempt(device, task, placed, beat)
     except CaseError as e:
         outcome = Outcome(e.status, str(e))
     except MemoryError as e:
@@ -155,11 +161,15 @@ def _run(
     findings = dataclasses.replace(findings, first=findings.first or _remark(case, moved))
     if not verdict.ok:
         return _outcome("mismatch", verdict, value, expected, findings, launch, moved)
-    samples = measure.collect(
-        lambda count: device.sample(launch, count, limit), task.samples, task.warmup_ms, spent_ms, beat
+    measured = measure.measure(
+        lambda count: device.sample(launch, count, limit), device.conditions, task.protocol, spent_ms, beat
     )
     beat("comparing")
     later, value = _judge(case, arrays, expected)  # what the timed launches left
+    if task.protocol.hot and later.ok:
+        cold_us = float(np.median(measure.kept(measured.samples)["us"]))
+        hot_us = measure.hot(lambda n: device.batch(launch, n, limit), cold_us, beat)
+        measured = dataclasses.replace(measured, hot_us=hot_us)
     if later.ok:  # and whether a launch still writes all of it
         poison(case, arrays)
         beat("checking")
@@ -169,7 +179,8 @@ def _run(
     if not later.ok:
         told = Verdict(later.mismatches, later.compared, f"right at the first launch, wrong later: {later.reason}")
         return _outcome("mismatch", told, value, expected, findings, launch, moved)
-    return _outcome("ok", verdict, value, expected, findings, launch, moved, samples)
+    outcome = _outcome("ok", verdict, value, expected, findings, launch, moved)
+    return dataclasses.replace(outcome, active_blocks=device.active_blocks(launch), measured=measured)
 
 
 def _require_outputs(case: Case, expected: Expected) -> None:
@@ -192,7 +203,6 @@ def _outcome(
     findings: Findings,
     launch: Launch,
     moved: tuple[int | None, ...],
-    samples: NDArray[np.float64] | None = None,
 ) -> Outcome:
     return Outcome(
         status=status,
@@ -206,7 +216,6 @@ def _outcome(
         note=findings.first,
         printed=findings.printed,
         resources=launch.program.resources,
-        samples=np.empty(0) if samples is None else samples,
     )
 
 
@@ -235,6 +244,9 @@ def _judge(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tuple
     roles = {a.name: a.role for a in case.kernel.arrays}
     actual = {n: a.read() for n, a in arrays.items() if roles[n] in (Role.OUT, Role.INOUT)}
     verdict = check(actual, expected.outputs, case.count("depth"))
+    if overrun := next((f"the kernel wrote outside '{n}', {o}" for n, a in arrays.items() if (o := a.overrun())), ""):
+        reason = f"{overrun}; {verdict.reason}" if verdict.reason else overrun
+        verdict = Verdict(max(verdict.mismatches, 1), verdict.compared, reason)
     if case.kernel.value is None:
         return verdict, None
     # Integers wrap in their own type; the sum of floats is shown as the host would add them up.

@@ -25,14 +25,14 @@ from runner.errors import Mistake
 from runner.parameters import VOCABULARY
 from runner.reference import find
 from runner.resolve import make
-from runner.settings import DeviceConfig, TimingConfig
+from runner.settings import COMPILERS, DeviceConfig, TimingConfig
 
 _BESIDE = Path(__file__).resolve().parents[1] / "conf"
 # In a checkout the configuration lies beside the package; in a wheel, inside it.
 CONF = _BESIDE if (_BESIDE / "config.yaml").is_file() else Path(__file__).resolve().parent / "_data" / "conf"
 
 
-_GROUPS = ("kernel", "device", "timing", "experiment", "seed", "record_host", "on_cpu")
+_GROUPS = ("kernel", "device", "timing", "experiment", "compiler", "seed", "record_host", "on_cpu")
 _further: list[str] = []  # parameters that kernels on the search path declare beyond the vocabulary; see `register`
 
 
@@ -44,6 +44,7 @@ class Planned:
         case: What.
         device: Where.
         timing: How it is measured.
+        compiler: Of the GPU's kernels: nvcc or nvrtc.
         job: Number of Hydra's job, and of its folder.
         search_path: The configuration folders it was composed from, in Hydra's order.
     """
@@ -51,13 +52,14 @@ class Planned:
     case: Case
     device: DeviceConfig
     timing: TimingConfig
+    compiler: str
     job: int
     search_path: tuple[Path, ...] = ()
 
     @property
     def key(self) -> tuple[str, ...]:
         """What makes it a run of its own: two jobs of one key are run once."""
-        return (self.case.id, *self.device.key, str(self.timing))
+        return (self.case.id, *self.device.key, self.compiler, str(self.timing))
 
 
 def register(search_path: Sequence[Path]) -> None:
@@ -75,6 +77,7 @@ def register(search_path: Sequence[Path]) -> None:
         ("kernel", Any, None),
         ("device", DeviceConfig, field(default_factory=DeviceConfig)),
         ("timing", TimingConfig, field(default_factory=TimingConfig)),
+        ("compiler", str, "nvcc"),
         ("seed", int, 0),
         ("record_host", bool, False),
         ("on_cpu", dict[str, Any], field(default_factory=dict)),
@@ -128,6 +131,8 @@ def planned(config: DictConfig, hydra: DictConfig) -> Planned:
     seed = plain["seed"]
     if not 0 <= seed < 2**63:
         raise Mistake(f"seed={seed}: 0 to 2**63-1 is expected")
+    if plain["compiler"] not in COMPILERS:
+        raise Mistake(f"compiler={plain['compiler']}: one of {', '.join(COMPILERS)} is expected")
     device = OmegaConf.to_object(config.device)
     timing = OmegaConf.to_object(config.timing)
     if not isinstance(device, DeviceConfig) or not isinstance(timing, TimingConfig):
@@ -135,7 +140,7 @@ def planned(config: DictConfig, hydra: DictConfig) -> Planned:
     if plain["on_cpu"] and kind_of(device) == "cpu":
         plain |= _on_cpu(plain["on_cpu"], hydra)
     job = 0 if OmegaConf.is_missing(hydra.job, "num") else int(hydra.job.num)
-    return Planned(make(kernel, plain, seed), device, timing, job, _folders(hydra))
+    return Planned(make(kernel, plain, seed), device, timing, plain["compiler"], job, _folders(hydra))
 
 
 def _on_cpu(values: Mapping[str, Any], hydra: DictConfig) -> dict[str, Any]:

@@ -1,29 +1,31 @@
-"""A list of cases, run: plan, compile all, then check and measure one after the other.
+"""A list of cases, run: plan, compile all, then check and measure in rounds, all cases in each.
 
 Whatever becomes of a case, it becomes a row, and the row is on disk before the next case starts.
 """
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import dataclasses
+import functools
+import random
+from collections.abc import Sequence
 from typing import Any
 
 from runner import atomic, environment, results, sources
 from runner.attempt import Outcome, Task
+from runner.compilation import Compiled, compile_all
 from runner.config import Planned
-from runner.device import Binary, Compiler, DeviceInfo, Source
+from runner.device import Binary, Compiler, DeviceInfo
 from runner.device.opening import compiler_for
 from runner.errors import CompileError, DeviceUnavailable
-from runner.folder import RunFolder, read_json, write_json, write_samples
+from runner.folder import RunFolder, read_json, write_json
+from runner.ledger import Ledger
 from runner.plan import distinct, gather
 from runner.progress import SweepProgress
-from runner.results import Row
+from runner.samples import append_hot, append_round
+from runner.settings import Protocol
+from runner.times import times
 from runner.worker import Worker
-
-Compiled = Binary | CompileError
 
 
 def run(plan: Sequence[Planned], folder: RunFolder, progress: SweepProgress, launcher: str) -> None:
@@ -39,99 +41,49 @@ def run(plan: Sequence[Planned], folder: RunFolder, progress: SweepProgress, lau
         DeviceUnavailable: if a device that was asked for is not there.
         KeyboardInterrupt: passed on, after what was not reached has been written down as `not_run`.
     """
-    table = _Table(folder, launcher)
     waiting = distinct(plan, folder, launcher)
-    table.expect(waiting)
+    ledger = Ledger(folder, launcher, waiting, {})
     gather(folder)
     sources.keep(folder, waiting)
-    groups = _by_device(waiting)
+    groups = _measured_alike(waiting)
     try:
         for group in groups:
             try:
-                _run_on_one_device(group, folder, progress, table)
+                _run_group(group, folder, progress, ledger)
             except DeviceUnavailable as e:
-                if len(groups) == 1 and table.empty:
+                if len(groups) == 1 and ledger.empty:
                     raise  # nothing was run: a mistake, not a failed sweep
-                table.put_off(str(e), group)
+                ledger.put_off(str(e), group)
     except KeyboardInterrupt:
-        table.put_off("interrupted before this case was reached", waiting)
+        ledger.put_off("interrupted before this case was reached", waiting)
         raise
     finally:
-        table.write()
+        ledger.write()
 
 
-class _Table:
-    """The rows so far, kept whole on disk."""
-
-    def __init__(self, folder: RunFolder, launcher: str) -> None:
-        self._folder = folder
-        self.launcher = launcher
-        self._waiting: dict[int, Planned] = {}
-        self._rows: dict[int, Row] = {}
-        self._due = 0.0  # when the table may be written again
-        self._kinds: dict[int, str] = {}  # of the devices that were opened: `auto` is none
-
-    def expect(self, plan: Sequence[Planned]) -> None:
-        self._waiting.update({p.job: p for p in plan})
-
-    def add(self, planned: Planned, row: Row) -> None:
-        write_json(self._folder.result(planned.job), row)
-        self._waiting.pop(planned.job, None)
-        self._rows[planned.job] = row
-        if time.monotonic() >= self._due:
-            self.write()
-
-    def opened(self, group: Sequence[Planned], kind: str) -> None:
-        self._kinds.update({p.job: kind for p in group})
-
-    @property
-    def empty(self) -> bool:
-        return not self._rows
-
-    def put_off(self, reason: str, plan: Sequence[Planned]) -> None:
-        for planned in [p for p in plan if p.job in self._waiting]:
-            kind = self._kinds.get(planned.job, planned.device.kind)
-            self.add(planned, results.unfinished(planned, kind, self.launcher, "not_run", reason))
-
-    def write(self) -> None:
-        """Rebuild results.csv; of a long table not after each row, so that writing never takes more than a tenth."""
-        if self.empty:
-            return
-        started = time.monotonic()
-        own = [self._rows[job] for job in sorted(self._rows)]
-        # A stock launcher runs each job in an engine of its own; the table is of them all.
-        results.write(self._folder, own if self.launcher == "batch" else results.collect(self._folder))
-        self._due = time.monotonic() + 9 * (time.monotonic() - started)
-
-
-def _by_device(plan: Sequence[Planned]) -> list[list[Planned]]:
+def _measured_alike(plan: Sequence[Planned]) -> list[list[Planned]]:
+    """The cases by what they are run on, and how they are measured."""
     groups: dict[tuple[Any, ...], list[Planned]] = {}
     for planned in plan:
-        groups.setdefault(planned.device.key, []).append(planned)
+        groups.setdefault((*planned.device.key, planned.compiler, str(planned.timing)), []).append(planned)
     return list(groups.values())
 
 
-def _run_on_one_device(group: list[Planned], folder: RunFolder, progress: SweepProgress, table: _Table) -> None:
+def _run_group(group: list[Planned], folder: RunFolder, progress: SweepProgress, ledger: Ledger) -> None:
     progress.stage("opening the device", 1)
     worker = Worker(group[0].device)
     try:
         info = worker.info
-        table.opened(group, info.kind)
-        _record(folder, info, group[0])
-        runnable = []
+        ledger.opened(group, info.kind)
+        compiler = compiler_for(group[0].device, info, group[0].compiler)
+        _record(folder, info, group[0], compiler)
         for planned in group:
             if reason := _skipped(planned, info):
-                table.add(planned, results.unfinished(planned, info.kind, table.launcher, "skipped", reason))
-            else:
-                runnable.append(planned)
-        compiled = _compile(runnable, compiler_for(group[0].device, info), progress)
-        progress.stage(f"running on {info.name}", len(runnable))
-        for planned in runnable:
-            worker = _revived(worker)
-            row = _measure(planned, compiled[planned.job], worker, folder, progress, table.launcher)
-            table.add(planned, row)
-            progress.step()
-            progress.row(planned.case.label, row)
+                ledger.unfinished(planned, "skipped", reason)
+        runnable = [p for p in group if ledger.row(p) is None]
+        compiled = compile_all(runnable, compiler, progress)
+        binaries = _binaries(runnable, compiled, folder, ledger)
+        worker = _run_rounds([p for p in runnable if p.job in binaries], binaries, worker, folder, progress, ledger)
     except BaseException:
         worker.kill()  # it may be in the middle of a launch
         raise
@@ -152,6 +104,90 @@ def _skipped(planned: Planned, info: DeviceInfo) -> str:
     return ""
 
 
+def _record(folder: RunFolder, info: DeviceInfo, planned: Planned, compiler: Compiler) -> None:
+    """Add an opened device, what compiles for it, and how it is timed, to environment.json."""
+    known = read_json(folder.environment) or {}
+    try:
+        toolchain = compiler.identity
+    except CompileError as e:
+        toolchain = str(e)
+    timing = dataclasses.asdict(planned.timing.protocol(info.kind))
+    known.setdefault("devices", {})[info.kind] = {
+        **environment.device(info),
+        "toolchain": toolchain,
+        "timing": timing,
+    }
+    write_json(folder.environment, known)
+
+
+def _binaries(
+    plan: Sequence[Planned], compiled: dict[int, Compiled], folder: RunFolder, ledger: Ledger
+) -> dict[int, Binary]:
+    """What can be loaded, by job; what the compiler refused is a row already."""
+    binaries = {}
+    for planned in plan:
+        came = compiled[planned.job]
+        # The compiler was given whole paths; which folders they lie in is nobody's business.
+        own = f"{planned.case.kernel.source.parent}/"
+        if came.log:
+            atomic.write_text(folder.compile_log(planned.job), came.log.replace(own, "") + "\n")
+        if isinstance(came, CompileError):
+            ledger.unfinished(planned, came.status, str(came).replace(own, ""))
+        else:
+            binaries[planned.job] = came
+    return binaries
+
+
+def _run_rounds(
+    plan: Sequence[Planned],
+    binaries: dict[int, Binary],
+    worker: Worker,
+    folder: RunFolder,
+    progress: SweepProgress,
+    ledger: Ledger,
+) -> Worker:
+    """Measure all cases of a group in each round, in an order of its own: drift hits all alike.
+
+    Returns:
+        The worker that is alive at the end.
+    """
+    if not plan:
+        return worker
+    protocol = plan[0].timing.protocol(worker.info.kind)
+    used = False
+    for number in range(1, protocol.rounds + 1):
+        waiting = [p for p in _shuffled(plan, protocol.order_seed, number) if ledger.wants(p, number)]
+        which = f" (round {number} of {protocol.rounds})" if protocol.rounds > 1 else ""
+        progress.stage(f"running on {worker.info.name}{which}", len(waiting))
+        if protocol.fresh_process and used and waiting:
+            worker.close()
+        for planned in waiting:
+            worker, used = _revived(worker), True
+            told = functools.partial(_tell, progress, planned.case.label)
+            outcome = worker.run(_task(planned, binaries[planned.job], protocol), told)
+            _enter(planned, number, outcome, binaries[planned.job], worker.info, folder, ledger)
+            if outcome.printed:
+                progress.say(outcome.printed.rstrip("\n"))
+            progress.step()
+            progress.row(f"{planned.case.label}{which}", ledger.row(planned) or {})
+    return worker
+
+
+def _task(planned: Planned, binary: Binary, protocol: Protocol) -> Task:
+    return Task(planned.case, planned.case.source(), binary, protocol, planned.device.time_limit_s)
+
+
+def _tell(progress: SweepProgress, label: str, step: str) -> None:
+    progress.now(f"{label}: {step}")
+
+
+def _shuffled(plan: Sequence[Planned], seed: int, number: int) -> list[Planned]:
+    """The order of a round: the same in every run of the sweep, another one in every round."""
+    ordered = sorted(plan, key=lambda p: p.job)
+    random.Random(f"{seed} {number}").shuffle(ordered)  # noqa: S311  (an order is no secret)
+    return ordered
+
+
 def _revived(worker: Worker) -> Worker:
     if worker.alive:
         return worker
@@ -159,73 +195,25 @@ def _revived(worker: Worker) -> Worker:
     return Worker(worker.config)
 
 
-def _record(folder: RunFolder, info: DeviceInfo, planned: Planned) -> None:
-    """Add an opened device, and how it is timed, to environment.json."""
-    known = read_json(folder.environment) or {}
-    timing = {"samples": planned.timing.samples(info.kind), "warmup_ms": planned.timing.warmup_ms}
-    known.setdefault("devices", {})[info.kind] = {**environment.device(info), "timing": timing}
-    write_json(folder.environment, known)
-
-
-def _compile(plan: list[Planned], compiler: Compiler, progress: SweepProgress) -> dict[int, Compiled]:
-    """Every distinct variant once, on all cores, before anything is measured."""
-    variants: dict[Source, list[int]] = {}
-    for planned in plan:
-        variants.setdefault(planned.case.source(), []).append(planned.job)
-    progress.stage("compiling", len(variants))
-    compiled: dict[int, Compiled] = {}
-    pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
-    try:
-        futures = {pool.submit(_attempted(compiler, s)): s for s in variants}
-        for future in as_completed(futures):
-            source = futures[future]
-            compiled.update(dict.fromkeys(variants[source], future.result()))
-            progress.now(source.path.name)
-            progress.step()
-    finally:
-        pool.shutdown(cancel_futures=True)
-    return compiled
-
-
-def _attempted(compiler: Compiler, source: Source) -> Callable[[], Compiled]:
-    def compile_one() -> Compiled:
-        try:
-            return compiler.compile(source)
-        except CompileError as e:
-            return e
-        except OSError as e:  # such as a cache that cannot be written
-            return CompileError(f"{source.path.name}: {e}")
-
-    return compile_one
-
-
-def _measure(
-    planned: Planned, compiled: Compiled, worker: Worker, folder: RunFolder, progress: SweepProgress, launcher: str
-) -> Row:
-    """One case, to its row."""
-    case, info = planned.case, worker.info
-    if isinstance(compiled, CompileError):
-        # The compiler was given whole paths; which folders they lie in is nobody's business.
-        own = f"{case.kernel.source.parent}/"
-        atomic.write_text(folder.compile_log(planned.job), compiled.log.replace(own, "") + "\n")
-        return results.unfinished(planned, info.kind, launcher, compiled.status, str(compiled).replace(own, ""))
-    if compiled.log:
-        atomic.write_text(folder.compile_log(planned.job), compiled.log + "\n")
-    task = Task(
-        case=case,
-        source=case.source(),
-        binary=compiled,
-        samples=planned.timing.samples(info.kind),
-        warmup_ms=planned.timing.warmup_ms,
-        time_limit_s=planned.device.time_limit_s,
-    )
-    outcome = worker.run(task, lambda step: progress.now(f"{case.label}: {step}"))
-    _keep(folder, planned, outcome, progress)
-    return results.finished(planned, info, launcher, outcome, compiled)
-
-
-def _keep(folder: RunFolder, planned: Planned, outcome: Outcome, progress: SweepProgress) -> None:
-    if len(outcome.samples):
-        write_samples(folder.samples(planned.case.id, planned.job), outcome.samples)
-    if outcome.printed:
-        progress.say(outcome.printed.rstrip("\n"))
+def _enter(
+    planned: Planned,
+    number: int,
+    outcome: Outcome,
+    binary: Binary,
+    info: DeviceInfo,
+    folder: RunFolder,
+    ledger: Ledger,
+) -> None:
+    """Put what came of a round into the case's row, and its samples beside it."""
+    earlier = ledger.row(planned)
+    if outcome.measured is None:
+        if earlier:
+            outcome = dataclasses.replace(
+                outcome, reason=f"right in {number - 1} rounds, not in the next: {outcome.reason}"
+            )
+        ledger.add(planned, results.finished(planned, info, ledger.launcher, outcome, binary))
+        return
+    samples = append_round(folder.samples(planned.case.id, planned.job), outcome.measured.samples, number)
+    hot_us = append_hot(folder.hot_samples(planned.case.id, planned.job), outcome.measured.hot_us, number)
+    row = earlier or results.finished(planned, info, ledger.launcher, outcome, binary)
+    ledger.add(planned, {**row, **times(planned.case, info, outcome.measured, samples, hot_us, row)})

@@ -9,15 +9,11 @@ Every file is replaced whole: written aside, then renamed.
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from runner import atomic
 from runner.errors import Mistake
@@ -50,8 +46,12 @@ class RunFolder:
         return self.path / "sources"
 
     def samples(self, case: str, job: int) -> Path:
-        """Raw samples of a case: microseconds, float64. One case may be run on several devices, by a job each."""
+        """Raw samples of a case. One case may be run on several devices, by a job each."""
         return self.path / "samples" / f"{case}-{job}.npy"
+
+    def hot_samples(self, case: str, job: int) -> Path:
+        """Batches of its hot mode."""
+        return self.path / "samples" / f"{case}-{job}-hot.npy"
 
     def job(self, number: int) -> Path:
         """Hydra's folder of one job."""
@@ -113,13 +113,6 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-
-
-def write_samples(path: Path, samples: NDArray[np.float64]) -> None:
-    """Keep raw samples."""
-    content = io.BytesIO()
-    np.save(content, samples)
-    atomic.write(path, content.getvalue())
 
 
 def copy_file(source: Path, target: Path) -> None:

@@ -18,15 +18,15 @@ from runner.config import Planned
 from runner.device import Binary, DeviceInfo
 from runner.errors import Mistake
 from runner.folder import RunFolder, read_json
-from runner.measure import summarize
 from runner.parameters import VOCABULARY, Kind, pair, written
+from runner.times import occupancy
 
 Row = dict[str, Any]
 
 FINE = frozenset(("ok", "skipped"))
 
 
-def described(planned: Planned, launcher: str) -> Row:
+def described(planned: Planned, device: str, launcher: str) -> Row:
     """The part of a row that is known before anything is run."""
     case, kernel = planned.case, planned.case.kernel
     return {
@@ -39,6 +39,7 @@ def described(planned: Planned, launcher: str) -> Row:
         "finish": kernel.finish,
         "family": kernel.family,
         "baseline": kernel.baseline or None,
+        "compiler": planned.compiler if device == "cuda" else None,
         "launcher": launcher,
         "job": planned.job,
     }
@@ -46,14 +47,14 @@ def described(planned: Planned, launcher: str) -> Row:
 
 def unfinished(planned: Planned, device: str, launcher: str, status: str, reason: str) -> Row:
     """A row for a case that was not run."""
-    return {**described(planned, launcher), "device": device, "status": status, "reason": reason}
+    return {**described(planned, device, launcher), "device": device, "status": status, "reason": reason}
 
 
 def finished(planned: Planned, info: DeviceInfo, launcher: str, outcome: Outcome, binary: Binary) -> Row:
-    """A row for a case that was tried on a device."""
+    """A row for a case that was tried on a device; its times, if it has any, are `runner.times`'."""
     case, resources = planned.case, outcome.resources
     return {
-        **described(planned, launcher),
+        **described(planned, info.kind, launcher),
         "device": info.kind,
         "status": outcome.status,
         "reason": outcome.reason or None,
@@ -68,10 +69,10 @@ def finished(planned: Planned, info: DeviceInfo, launcher: str, outcome: Outcome
         "bytes_read": case.count("bytes_read"),
         "bytes_written": case.count("bytes_written"),
         "operations": case.count("operations"),
-        **(_times(case, info, outcome) if len(outcome.samples) else {}),
         "registers": resources.registers if resources else None,
         "shared_bytes": resources.shared_bytes if resources else None,
         "local_bytes": resources.local_bytes if resources else None,
+        **occupancy(case, info, outcome.active_blocks),
         "compile_s": binary.seconds,
         "binary": binary.digest[:12],
     }
@@ -118,28 +119,6 @@ def _trimmed(grid: tuple[int, int, int]) -> tuple[int, ...]:
 def _exact(value: int | float | None) -> str | None:
     """As text: a 64-bit integer is more than a float can hold."""
     return None if value is None else repr(value)
-
-
-def _times(case: Case, info: DeviceInfo, outcome: Outcome) -> Row:
-    s = summarize(outcome.samples)
-    row: Row = {
-        "samples": s.samples,
-        "median_us": s.median,
-        "ci_low_us": s.ci_low,
-        "ci_high_us": s.ci_high,
-        "min_us": s.min,
-        "q1_us": s.q1,
-        "q3_us": s.q3,
-    }
-    moved = (case.count("bytes_read") or 0) + (case.count("bytes_written") or 0)
-    # Emulated time says nothing about memory bandwidth, so the CPU device has none.
-    if info.kind == "cuda" and moved and s.median:
-        gbps = moved / s.median / 1e3
-        copy = info.details.get("copy_gbps")
-        row["gbps"] = gbps
-        row["percent_peak"] = 100 * gbps / info.peak_gbps if info.peak_gbps else None
-        row["percent_copy"] = 100 * gbps / copy if copy else None
-    return row
 
 
 def columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:

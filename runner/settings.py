@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from runner.errors import Mistake
 
+COMPILERS = ("nvcc", "nvrtc")
+
 
 @dataclass
 class DeviceConfig:
@@ -15,7 +17,7 @@ class DeviceConfig:
     Attributes:
         kind: auto, cuda or cpu.
         index: Which GPU.
-        nvcc_options: Further options for nvcc.
+        nvcc_options: Further options for the GPU's compiler.
         threads: OS threads of the CPU device; 0 for all cores.
         time_limit_s: Seconds after which a launch counts as endless.
     """
@@ -41,25 +43,75 @@ class DeviceConfig:
             raise Mistake(f"device.time_limit_s={self.time_limit_s}: seconds above 0, up to 86400, are expected")
 
 
-@dataclass
-class TimingConfig:
-    """The group `timing`.
+@dataclass(frozen=True)
+class Protocol:
+    """How the cases of a sweep are measured on one kind of device.
 
     Attributes:
-        samples_cuda: Timed launches of a case on a GPU, 30 or more.
-        samples_cpu: Timed launches of a case on the CPU device, 3 or more.
-        warmup_ms: Launching before the first sample, in milliseconds; the checked launch counts.
+        rounds: How often each case is measured, all the others in between.
+        fresh_process: Whether each round has a worker process of its own.
+        order_seed: Of the order of the cases, another one in each round.
+        warmup_ms: Launching before the first sample of a round; the checked launch counts.
+        min_samples: Samples of a round, at least.
+        max_samples: And at most.
+        min_time_ms: How long a round measures a case at least, flushes included.
+        max_time_s: And at most, once there are `min_samples`.
+        precision_percent: Half the 95 % interval of the median, in percent of it, at which a round has enough samples.
+        hot: Whether launches one behind the other are timed, too, with nothing flushed in between.
     """
 
-    samples_cuda: int = 30
-    samples_cpu: int = 3
+    rounds: int
+    fresh_process: bool
+    order_seed: int
+    warmup_ms: float
+    min_samples: int
+    max_samples: int
+    min_time_ms: float
+    max_time_s: float
+    precision_percent: float
+    hot: bool
+
+
+@dataclass
+class TimingConfig:
+    """The group `timing`. On the CPU device a fixed number of samples is taken: their times tell nothing of a GPU.
+
+    Attributes: as of `Protocol`, and
+        cpu_rounds: `rounds` on the CPU device.
+        cpu_samples: Samples of a round on the CPU device.
+    """
+
+    rounds: int = 3
+    fresh_process: bool = False
+    order_seed: int = 0
     warmup_ms: float = 25.0
+    min_samples: int = 30
+    max_samples: int = 300
+    min_time_ms: float = 20.0
+    max_time_s: float = 5.0
+    precision_percent: float = 0.5
+    hot: bool = False
+    cpu_rounds: int = 1
+    cpu_samples: int = 3
 
     def __post_init__(self) -> None:
-        for name, least in (("samples_cuda", 30), ("samples_cpu", 3), ("warmup_ms", 0)):
-            if not least <= getattr(self, name) <= 100_000:
-                raise Mistake(f"timing.{name}={getattr(self, name)}: {least} to 100000 is expected")
+        for name, (least, most) in _LIMITS.items():
+            if not least <= getattr(self, name) <= most:  # so that NaN is refused, too
+                raise Mistake(f"timing.{name}={getattr(self, name)}: {least} to {most} is expected")
+        if self.max_samples < self.min_samples:
+            raise Mistake(f"timing.max_samples={self.max_samples}: at least min_samples={self.min_samples} is expected")
 
-    def samples(self, kind: str) -> int:
-        """Timed launches of a case on that kind of device."""
-        return self.samples_cuda if kind == "cuda" else self.samples_cpu
+    def protocol(self, kind: str) -> Protocol:
+        """What holds on that kind of device."""
+        known = {f.name: getattr(self, f.name) for f in dataclasses.fields(Protocol)}
+        if kind == "cpu":
+            fixed = {"min_samples": self.cpu_samples, "max_samples": self.cpu_samples, "rounds": self.cpu_rounds}
+            known |= {**fixed, "min_time_ms": 0.0}
+        return Protocol(**known)
+
+
+_LIMITS: dict[str, tuple[float, float]] = {
+    "rounds": (1, 100), "order_seed": (0, 2**63 - 1), "warmup_ms": (0, 100_000), "min_samples": (30, 100_000),
+    "max_samples": (30, 100_000), "min_time_ms": (0, 100_000), "max_time_s": (0, 86_400),
+    "precision_percent": (0, 100), "cpu_rounds": (1, 100), "cpu_samples": (3, 100_000),
+}  # fmt: skip

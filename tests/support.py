@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from runner.device import Compiler, Device, Findings
 from runner.errors import CompileError
 from runner.placing import launch_once
 from runner.resolve import make
+from runner.settings import Protocol, TimingConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))
@@ -32,6 +34,12 @@ def read_kernel(path: Path) -> Kernel:
 def shipped(name: str) -> Kernel:
     """One of the kernels that come with the project."""
     return read_kernel(CONF / "kernel" / f"{name}.yaml")
+
+
+def few(samples: int, rounds: int = 1) -> Protocol:
+    """A protocol of so many samples, whatever their times."""
+    timing = dataclasses.asdict(TimingConfig(cpu_samples=3, cpu_rounds=rounds, warmup_ms=0.0).protocol("cpu"))
+    return Protocol(**{**timing, "min_samples": samples, "max_samples": samples})
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ class Bench:
             binary = self.compiler.compile(source)
         except CompileError as e:
             return Outcome(e.status, str(e))
-        return attempt(self.device, Task(case, source, binary, samples, 0.0, time_limit), lambda _: None)
+        return attempt(self.device, Task(case, source, binary, few(samples), time_limit), lambda _: None)
 
     def run_all(self, cases: list[Case]) -> list[Outcome]:
         """Compile on all cores, then run one after the other."""

@@ -1,10 +1,13 @@
+import dataclasses
 import itertools
 import math
 
 import numpy as np
 import pytest
 
-from runner.measure import collect, median_ranks, summarize
+from runner.device import Conditions, Timed
+from runner.measure import SAMPLE, collect, hot, kept, measure, median_ranks, round_medians, spread_percent, summarize
+from runner.settings import TimingConfig
 
 
 @pytest.mark.parametrize("n", range(6, 60))
@@ -30,23 +33,136 @@ def test_a_summary_is_of_the_samples():
     assert (s.samples, s.min, s.q1, s.median, s.q3, s.ci_low, s.ci_high) == (5, 1.0, 2.0, 3.0, 4.0, 1.0, 5.0)
 
 
+def test_many_samples_have_an_interval_too():
+    """The ranks of many samples lie as far from the middle as the normal distribution says."""
+    low, high = median_ranks(100_000)
+    assert high == 99_999 - low
+    assert abs((high - low) / 2 - 1.96 * math.sqrt(100_000) / 2) < 2
+
+
+def protocol(**changed):
+    """A quick protocol with some values changed."""
+    quick = TimingConfig(rounds=1, warmup_ms=0, max_samples=100, min_time_ms=0, precision_percent=0.5)
+    return dataclasses.replace(quick.protocol("cuda"), **changed)
+
+
+def sampler(times):
+    """Launches that take the times of an iterator."""
+
+    def sample(count):
+        return Timed(np.array(list(itertools.islice(times, count))), np.zeros(count))
+
+    return sample
+
+
+def taken(times, spent_ms=0.0, **changed):
+    """What is collected of launches that take these times."""
+    return collect(sampler(times), protocol(**changed), spent_ms, lambda _: None)
+
+
 def test_warm_up_is_thrown_away():
     """What is launched during the warm-up is not among the samples."""
-    counter = itertools.count()
-    samples = collect(
-        lambda n: np.array([float(next(counter)) for _ in range(n)]) + 1000, 70, 10.0, 0.0, lambda _: None
-    )
-    assert len(samples) == 70
-    assert samples[0] > 1000
+    samples, _ = taken(itertools.count(1000.0), warmup_ms=10.0)
+    assert samples.us[0] > 1000
+    assert len(samples.us) >= 30
 
 
 def test_warm_up_ends_though_the_clock_stands_still():
     """A device whose times are all 0 is measured nevertheless."""
-    assert len(collect(np.zeros, 5, 25.0, 0.0, lambda _: None)) == 5
+    samples, reason = taken(itertools.repeat(0.0), warmup_ms=25.0)
+    assert (len(samples.us), reason) == (30, "precise")
 
 
 def test_no_warm_up_where_enough_was_launched():
     """The checked launch counts as warm-up."""
+    samples, _ = taken(itertools.count(1000.0), spent_ms=30.0, warmup_ms=25.0)
+    assert samples.us[0] == 1000
+
+
+def test_measuring_stops_when_the_median_is_known():
+    """Times that hardly differ are enough at the least number of samples."""
+    samples, reason = taken(itertools.cycle([100.0, 100.1]))
+    assert (len(samples.us), reason) == (30, "precise")
+
+
+def test_measuring_goes_on_while_the_median_is_not_known():
+    """Times that differ a lot are taken up to the largest number of samples, and the reason says so."""
+    samples, reason = taken(itertools.cycle(range(100, 200)), max_samples=90)
+    assert (len(samples.us), reason) == (90, "max_samples")
+
+
+def test_further_samples_narrow_the_interval_until_it_is_narrow_enough():
+    """Measuring ends with the first chunk after which the interval is within the precision that was asked for."""
+    noise = 100.0 + np.random.default_rng(1).normal(0, 4.0, 5000)
+    samples, reason = taken(iter(noise), max_samples=5000)
+    assert reason == "precise"
+    assert 30 < len(samples.us) < 5000
+    assert summarize(samples.us).precision_percent <= 0.5
+    assert summarize(samples.us[:-32]).precision_percent > 0.5
+
+
+def test_measuring_ends_when_its_time_is_over():
+    """The time limit ends it with what there is, but not with fewer than the least number of samples."""
+    samples, reason = taken(itertools.cycle(range(100, 200)), max_time_s=0.0)
+    assert (len(samples.us), reason) == (30, "max_time")
+
+
+def test_measuring_lasts_its_least_time():
+    """With a minimum time, samples are taken on though the median is known."""
+    samples, _ = taken(itertools.repeat(100.0), min_time_ms=100_000, max_samples=126)
+    assert len(samples.us) == 126
+
+
+COOL = Conditions(1980, 40, 300.0, (), throttled=False)
+HOT = Conditions(1200, 90, 690.0, ("sw_thermal_slowdown",), throttled=True)
+
+
+def measured(conditions):
+    """A case measured on a GPU that is like that after one try, two tries and so on; and the pauses that were made."""
+    paused = []
+    sample, told = sampler(itertools.count(100.0)), iter(conditions)
+    return measure(sample, lambda: next(told), protocol(max_samples=30), 0.0, lambda _: None, paused.append), paused
+
+
+def test_a_throttled_try_is_repeated_and_its_samples_do_not_count():
+    """After a throttled try the GPU is given a pause, and the times are those of the next one; the others are kept."""
+    found, paused = measured([HOT, COOL])
+    assert (found.tries, len(paused), found.conditions) == (2, 1, COOL)
+    assert len(found.samples) == 60
+    assert kept(found.samples)["us"].min() == 130.0
+
+
+def test_a_gpu_that_stays_throttled_is_measured_all_the_same():
+    """After three throttled tries their times count, and are flagged."""
+    found, paused = measured([HOT, HOT, HOT, COOL])
+    assert (found.tries, len(paused), found.conditions) == (3, 2, HOT)
+    assert len(kept(found.samples)) == 90
+    assert found.samples["throttled"].all()
+
+
+def test_a_device_that_knows_no_clocks_is_measured_once():
+    """Where nobody can say what the clocks are, nothing is repeated."""
+    found, paused = measured([None])
+    assert (found.tries, paused, found.conditions) == (1, [], None)
+
+
+def test_hot_launches_are_timed_in_batches_of_a_millisecond():
+    """A batch has as many launches as fill a millisecond, 200 at most, and its time is divided by them."""
     asked = []
-    collect(lambda n: (asked.append(n), np.ones(n))[1], 3, 25.0, 30.0, lambda _: None)
-    assert asked == [3]
+    times = hot(lambda n: (asked.append(n), 5.0 * n)[1], 30.0, lambda _: None)
+    assert set(asked) == {34}
+    assert len(asked) == 11
+    assert times.tolist() == [5.0] * 10
+    asked.clear()
+    hot(lambda n: (asked.append(n), 5.0 * n)[1], 0.1, lambda _: None)
+    assert set(asked) == {200}
+
+
+def test_the_spread_is_between_rounds():
+    """The spread is that of the rounds' medians, whatever the samples of a round are like."""
+    samples = np.zeros(9, SAMPLE)
+    samples["round"] = [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    samples["us"] = [90, 99, 150, 80, 100, 110, 70, 101, 102]
+    assert round_medians(samples).tolist() == [99, 100, 101]
+    assert spread_percent(round_medians(samples)) == pytest.approx(1.0)
+    assert spread_percent(round_medians(samples[:3])) is None

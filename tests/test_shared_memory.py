@@ -82,7 +82,7 @@ def test_what_is_read_as_it_was_written_is_in_order(name):
         ("bankAccess", {"stride": -1}, "inside the chain"),
         ("bankAccess", {"block": 48}, "whole warps"),
         ("bankAccess", {"block": "32x2"}, "whole warps"),
-        ("bankAccess", {"rounds": 0}, "each round is a load"),
+        ("bankAccess", {"loads": 0}, "each is a load"),
     ],
 )
 def test_what_cannot_be_is_skipped_with_a_reason(name, changed, reason):
@@ -92,7 +92,7 @@ def test_what_cannot_be_is_skipped_with_a_reason(name, changed, reason):
 
 def test_every_stride_reads_what_it_should(bench):
     """From broadcast to beyond serial, each lane follows the chain from its own element."""
-    all_right(bench.run_all([case_of(shipped("bankAccess"), stride=s, block=64, rounds=3) for s in range(34)]))
+    all_right(bench.run_all([case_of(shipped("bankAccess"), stride=s, block=64, loads=3) for s in range(34)]))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
@@ -102,14 +102,14 @@ def test_the_chain_is_followed_for_every_round(dtype, bench):
     chosen = [(32, 1, 1), (96, 3, 2), (256, 7, 1023), (1024, 2, 1024), (128, 5, 3000)]
     all_right(
         bench.run_all(
-            [case_of(kernel, block=b, blocks=n, rounds=r, stride=33, dtype=dtype) for b, n, r in chosen],
+            [case_of(kernel, block=b, blocks=n, loads=r, stride=33, dtype=dtype) for b, n, r in chosen],
         )
     )
 
 
 def test_the_chain_ends_where_it_does_by_hand():
     """Lane 31 at stride 33 starts at the last element, so one load takes it to the first."""
-    out = expected(case_of(shipped("bankAccess"), block=32, blocks=2, stride=33, rounds=1))
+    out = expected(case_of(shipped("bankAccess"), block=32, blocks=2, stride=33, loads=1))
     assert out[:3] == [1, 34, 67]
     assert out[31] == 0
     assert out[32:34] == [32 + 1, 32 + 34]
@@ -127,7 +127,7 @@ def drawn(count):
             blocks=draw.choice([0, 1, 2, 5, 50, 2**20]),
             pad=draw.choice([0, 1, 2, 3, 31, 40]),
             stride=draw.randrange(-1, 36),
-            rounds=draw.choice([0, 1, 2, 100]),
+            loads=draw.choice([0, 1, 2, 100]),
             dtype=draw.choice([*DTYPES, "float16"]),
         )
 

@@ -55,7 +55,7 @@ POOLS: dict[str, list[Any]] = {
     "pad": [0, 1, 2, 3],
     "blocks": [1, 2, 7, 100],
     "stride": [0, 1, 2, 3, 16, 32, 33],
-    "rounds": [1, 2, 100],
+    "loads": [1, 2, 100],
     "arg": [0, 1234, -5, 2**31 - 1],
     "repaired": [1],
     "cache": ["none"],

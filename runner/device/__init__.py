@@ -22,6 +22,7 @@ __all__ = [
     "Array",
     "Binary",
     "Compiler",
+    "Conditions",
     "Device",
     "DeviceInfo",
     "Dim3",
@@ -31,6 +32,7 @@ __all__ = [
     "Resources",
     "Role",
     "Source",
+    "Timed",
 ]
 
 Dim3 = tuple[int, int, int]
@@ -111,6 +113,10 @@ class Array(Protocol):
         """Bring back the content with which the array was placed."""
         ...
 
+    def overrun(self) -> str:
+        """Where the kernel wrote outside the array, in words; empty if it did not, or was stopped doing so."""
+        ...
+
     def free(self) -> None:
         """Give the memory back. The array is dead afterwards."""
         ...
@@ -155,6 +161,38 @@ class Findings:
     undefined_reads: int | None = None
     first: str = ""
     printed: str = ""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Launches that were timed one by one.
+
+    Attributes:
+        us: Microseconds of each launch alone, shape (n,).
+        enqueue_us: Microseconds that the host took to queue each of them; zeros where nothing is queued.
+    """
+
+    us: NDArray[np.float64]
+    enqueue_us: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What a GPU is like at a moment (NVML).
+
+    Attributes:
+        sm_mhz: Clock of the multiprocessors.
+        temperature_c: Of the GPU.
+        power_w: What it draws.
+        reasons: Why its clocks are lower than they could be, in NVML's words.
+        throttled: Whether it runs so much slower that its times are not to be believed.
+    """
+
+    sm_mhz: int
+    temperature_c: int
+    power_w: float
+    reasons: tuple[str, ...]
+    throttled: bool
 
 
 class Device(Protocol):
@@ -204,16 +242,36 @@ class Device(Protocol):
         """
         ...
 
-    def sample(self, launch: Launch, count: int, time_limit: float) -> NDArray[np.float64]:
+    def active_blocks(self, launch: Launch) -> int | None:
+        """How many of the launch's blocks fit on a multiprocessor at once; `None` where there is none."""
+        ...
+
+    def sample(self, launch: Launch, count: int, time_limit: float) -> Timed:
         """Time `count` launches one by one, each with `inout` arrays restored and, on a GPU, a flushed L2 cache.
 
         Args:
             launch: What to launch.
             count: How often.
             time_limit: Seconds after which the launches count as endless, one by one or together.
+        """
+        ...
+
+    def batch(self, launch: Launch, count: int, time_limit: float) -> float:
+        """Make `count` launches one behind the other, with nothing restored or flushed.
 
         Returns:
-            Microseconds of each launch alone, shape `(count,)`.
+            Microseconds that they took together.
+        """
+        ...
+
+    def conditions(self) -> Conditions | None:
+        """What the device is like now; `None` where nobody can say."""
+        ...
+
+    def forget_inputs(self) -> bool:
+        """Give up copies of inputs that were kept for further cases; whether there were any.
+
+        A kernel that writes where it must not may have changed them.
         """
         ...
 

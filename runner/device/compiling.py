@@ -57,6 +57,15 @@ class Binary:
 class Compiler(Protocol):
     """Source to binary, through a cache that parallel writers share."""
 
+    @property
+    def identity(self) -> str:
+        """The toolchain, its version and its options, in one line: results of two of them do not belong together.
+
+        Raises:
+            CompileError: if it is not there.
+        """
+        ...
+
     def compile(self, source: Source) -> Binary:
         """Compile, or find what was compiled before.
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+from typing import TYPE_CHECKING
 
 from runner.device import Compiler, Device, DeviceInfo
 from runner.errors import DeviceUnavailable
 from runner.settings import DeviceConfig
+
+if TYPE_CHECKING:
+    from runner.device.cuda.compiler import Toolchain
 
 
 def open_device(config: DeviceConfig) -> Device:
@@ -32,28 +36,47 @@ def kind_of(config: DeviceConfig) -> str:
     if importlib.util.find_spec("pycuda") is None:
         return "cpu"
     try:
-        from runner.device.cuda import present  # noqa: PLC0415  (loading PyCUDA fails without a driver)
+        from runner.device.cuda.device import present  # noqa: PLC0415  (loading PyCUDA fails without a driver)
     except ImportError:
         return "cpu"
     return "cuda" if present(config.index) else "cpu"
 
 
-def compiler_for(config: DeviceConfig, info: DeviceInfo) -> Compiler:
-    """The compiler for an open device; it runs in the parent process."""
-    if info.kind == "cuda":
-        from runner.device.cuda import CudaCompiler  # noqa: PLC0415  (PyCUDA is needed only where a GPU is used)
+def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str = "nvcc") -> Compiler:
+    """The compiler for an open device; it runs in the parent process.
 
-        return CudaCompiler(info.arch, tuple(config.nvcc_options))
-    from runner.device.cpu import CpuCompiler  # noqa: PLC0415  (nor is this needed for a GPU)
+    Args:
+        config: Of the device.
+        info: Of the device, open.
+        compiler: `nvcc` or `nvrtc`, for a GPU.
 
-    return CpuCompiler()
+    Raises:
+        DeviceUnavailable: if it is not installed.
+    """
+    if info.kind == "cpu":
+        from runner.device.cpu import CpuCompiler  # noqa: PLC0415  (not needed for a GPU)
+
+        return CpuCompiler()
+    from runner.device.cuda.compiler import CudaCompiler  # noqa: PLC0415  (nor is this without one)
+
+    return CudaCompiler(info.arch, _toolchain(config, compiler))
+
+
+def _toolchain(config: DeviceConfig, compiler: str) -> Toolchain:
+    if compiler == "nvrtc":
+        from runner.device.cuda.nvrtc import Nvrtc  # noqa: PLC0415  (an extra)
+
+        return Nvrtc()
+    from runner.device.cuda.nvcc import Nvcc  # noqa: PLC0415  (PyCUDA is needed only where a GPU is used)
+
+    return Nvcc(config.nvcc_options)
 
 
 def _cuda(config: DeviceConfig) -> Device:
     if importlib.util.find_spec("pycuda") is None:
         raise DeviceUnavailable("device=cuda: PyCUDA is not installed; install the extra 'cuda', or use device=cpu")
     try:
-        from runner.device.cuda import CudaDevice  # noqa: PLC0415  (loading PyCUDA fails without a driver)
+        from runner.device.cuda.device import CudaDevice  # noqa: PLC0415  (loading PyCUDA fails without a driver)
     except ImportError as e:
         raise DeviceUnavailable(f"device=cuda: PyCUDA cannot be loaded: {e}; is the NVIDIA driver installed?") from e
     return CudaDevice(config.index)

@@ -38,6 +38,11 @@ class CpuCompiler:
         self._cxx = cxx
         self._host_flags = tuple(host_flags)
 
+    @property
+    def identity(self) -> str:
+        """The host's compiler, and further flags for it."""
+        return " ".join((toolchain.find(self._cxx).version, *self._host_flags))
+
     def compile(self, source: Source) -> Binary:
         """Compile a kernel, or find what was compiled before.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Array, Binary, DeviceInfo, Findings, Launch, Role, Source
+from runner.device import Array, Binary, DeviceInfo, Findings, Launch, Role, Source, Timed
 from runner.device.cpu import explain, toolchain
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.native import LaunchReport, LaunchRequest, Outcome
@@ -91,7 +91,10 @@ class CpuDevice:
             printed=self._text(report),
         )
 
-    def sample(self, launch: Launch, count: int, time_limit: float) -> NDArray[np.float64]:
+    def active_blocks(self, launch: Launch) -> None:
+        """There are no multiprocessors."""
+
+    def sample(self, launch: Launch, count: int, time_limit: float) -> Timed:
         """Time `count` launches one by one; restoring `inout` arrays is not in the times."""
         prepared = _Prepared(launch, self._threads, time_limit, self._printed)
         changed = launch.arrays(Role.INOUT)
@@ -100,7 +103,19 @@ class CpuDevice:
             for array in changed:
                 array.restore()
             samples[i] = prepared.run().seconds * 1e6
-        return samples
+        return Timed(samples, np.zeros(count))
+
+    def batch(self, launch: Launch, count: int, time_limit: float) -> float:
+        """Make `count` launches one behind the other."""
+        prepared = _Prepared(launch, self._threads, time_limit, self._printed)
+        return float(sum(prepared.run().seconds for _ in range(count))) * 1e6
+
+    def conditions(self) -> None:
+        """Nothing is known of the host's clocks."""
+
+    def forget_inputs(self) -> bool:
+        """None are kept."""
+        return False
 
     def close(self) -> None:
         """Nothing to do: arrays are freed one by one, and the threads wait without cost."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
+import dataclasses
 
-import numpy as np
 from pycuda import compiler as pycuda_compiler
 from pycuda import driver
 
 from runner.device import DeviceInfo
-from runner.device.cuda.compiler import find_nvcc
+from runner.device.cuda.floor import Floor
+from runner.device.cuda.nvcc import find_nvcc
 
-COPY_BYTES = 1 << 28  # far larger than any L2
 
-
-def describe(gpu: driver.Device, stream: driver.Stream) -> DeviceInfo:
-    """What the driver knows of the GPU, and the copy bandwidth that it reaches now."""
+def describe(gpu: driver.Device, floor: Floor, nvidia_driver: str) -> DeviceInfo:
+    """What the driver knows of the GPU, and what was measured on it when it was opened."""
     attribute = driver.device_attribute
     get = gpu.get_attribute
     major, minor = gpu.compute_capability()
@@ -29,12 +27,13 @@ def describe(gpu: driver.Device, stream: driver.Stream) -> DeviceInfo:
         "memory_clock_mhz": clock_khz / 1000,
         "memory_bus_bits": bus_bits,
         "ecc": bool(get(attribute.ECC_ENABLED)),
-        "copy_gbps": _copy_gbps(stream),
+        "threads_per_multiprocessor": get(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
+        **dataclasses.asdict(floor),
     }
     versions = {
         "cuda_driver": f"{driver_version // 1000}.{driver_version % 1000 // 10}",
         "cuda_headers": ".".join(map(str, driver.get_version())),
-        **_nvidia_driver(),
+        **({"nvidia_driver": nvidia_driver} if nvidia_driver else {}),
         **_toolkit(),
     }
     return DeviceInfo(
@@ -48,33 +47,6 @@ def describe(gpu: driver.Device, stream: driver.Stream) -> DeviceInfo:
         versions=versions,
         details=details,
     )
-
-
-def _copy_gbps(stream: driver.Stream) -> float | None:
-    """Read + write bandwidth of a device-to-device copy: the median of ten."""
-    try:
-        source, target = driver.mem_alloc(COPY_BYTES), driver.mem_alloc(COPY_BYTES)
-    except driver.MemoryError:
-        return None
-    events = [driver.Event() for _ in range(12)]
-    for event in events:
-        driver.memcpy_dtod_async(target, source, COPY_BYTES, stream)
-        event.record(stream)
-    stream.synchronize()
-    times = [a.time_till(b) for a, b in itertools.pairwise(events[1:])]
-    source.free()
-    target.free()
-    return 2 * COPY_BYTES / float(np.median(times)) / 1e6
-
-
-def _nvidia_driver() -> dict[str, str]:
-    try:
-        import pynvml  # noqa: PLC0415  (a help, not a need)
-
-        pynvml.nvmlInit()
-        return {"nvidia_driver": str(pynvml.nvmlSystemGetDriverVersion())}
-    except Exception:  # noqa: BLE001  (NVML is not everywhere where CUDA is, and raises classes of its own)
-        return {}
 
 
 def _toolkit() -> dict[str, str]:

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import gc
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Binary, DeviceInfo, Findings, Launch, Resources, Role, Source
+from runner.device import Binary, Conditions, DeviceInfo, Findings, Launch, Resources, Role, Source, Timed
 from runner.device.cuda.describe import describe
+from runner.device.cuda.driver_calls import Graph, active_blocks
+from runner.device.cuda.floor import measure_floor
+from runner.device.cuda.memory import CudaArray, Inputs
+from runner.device.cuda.nvml import Nvml
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
 FLUSHED_L2 = 4  # the flush writes that many times the L2 cache, so that the launch behind it need not wait for Python
 LEAST_FLUSH = 64 << 20
+KEPT_INPUTS = 16  # a sixteenth of the memory is for inputs that further cases may want, too
 
 
 class CudaProgram:
     """A kernel's function, and the module it keeps alive."""
 
     def __init__(self, cubin: bytes, function: str) -> None:
+        self.cubin, self.name = cubin, function
         self.module = driver.module_from_buffer(cubin)
         self.function = self.module.get_function(function)
         self.prepared: tuple[Any, ...] | None = None
@@ -31,54 +40,6 @@ class CudaProgram:
         """As the driver tells them."""
         f = self.function
         return Resources(f.num_regs, f.shared_size_bytes, f.local_size_bytes)
-
-
-class CudaArray:
-    """An array in the GPU's memory; `inout` arrays keep a second copy of what they held at first."""
-
-    def __init__(self, value: NDArray[Any], role: Role, offset: int, stream: driver.Stream) -> None:
-        self._role = role
-        self._host = np.ascontiguousarray(value)
-        self._stream = stream
-        self._lead = offset * value.itemsize
-        self._memory = driver.mem_alloc(max(self._lead + value.nbytes, 1))
-        if self._lead:
-            driver.memset_d8(int(self._memory), 0, self._lead)
-        self._first = None
-        self.pointer = int(self._memory) + self._lead
-        if value.nbytes:
-            driver.memcpy_htod(self.pointer, self._host)
-        if role is Role.INOUT and value.nbytes:
-            self._first = driver.mem_alloc(value.nbytes)
-            driver.memcpy_dtod(self._first, self.pointer, value.nbytes)
-
-    @property
-    def role(self) -> Role:
-        """What the kernel may do with it."""
-        return self._role
-
-    def read(self) -> NDArray[Any]:
-        """Copy the content back."""
-        result = np.empty_like(self._host)
-        if result.nbytes:
-            driver.memcpy_dtoh(result, self.pointer)
-        return result
-
-    def fill_bytes(self, value: int) -> None:
-        """Set every byte."""
-        if self._host.nbytes:
-            driver.memset_d8(self.pointer, value, self._host.nbytes)
-
-    def restore(self) -> None:
-        """Queue a copy of the first content; nothing waits for it but the stream."""
-        if self._first is not None:
-            driver.memcpy_dtod_async(self.pointer, self._first, self._host.nbytes, self._stream)
-
-    def free(self) -> None:
-        """Give the memory back."""
-        self._memory.free()
-        if self._first is not None:
-            self._first.free()
 
 
 class CudaDevice:
@@ -103,9 +64,13 @@ class CudaDevice:
         self._usable = True
         try:
             self._stream = driver.Stream()
-            self._info = describe(self._gpu, self._stream)
-            self._flush_words = max(FLUSHED_L2 * self._info.l2_bytes, LEAST_FLUSH) // 4
-            self._flush = driver.mem_alloc(self._flush_words * 4)
+            self._nvml = Nvml(self._gpu.pci_bus_id())
+            l2_bytes = self._gpu.get_attribute(driver.device_attribute.L2_CACHE_SIZE)
+            self._flush_words = max(FLUSHED_L2 * l2_bytes, LEAST_FLUSH) // 4
+            self._flush_memory = driver.mem_alloc(self._flush_words * 4)
+            floor = measure_floor(self._stream, self._flush)
+            self._info = describe(self._gpu, floor, self._nvml.driver_version())
+            self._inputs = Inputs(self._info.memory_bytes // KEPT_INPUTS)
         except driver.Error as e:
             self._context.pop()
             raise DeviceUnavailable(f"device=cuda: the GPU has no room left to work in: {e}") from None
@@ -140,57 +105,111 @@ class CudaDevice:
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> CudaArray:
         """Copy an array to the GPU."""
         try:
-            return CudaArray(value, role, offset, self._stream)
+            return self._placed(value, role, offset)
         except driver.MemoryError:
             raise OutOfMemory(f"'{name}' ({value.nbytes} bytes) does not fit into the GPU's memory") from None
         except driver.Error as e:
             self._usable = False
             raise LaunchError(f"'{name}' cannot be placed: {e}") from None
 
+    def _placed(self, value: NDArray[Any], role: Role, offset: int) -> CudaArray:
+        try:
+            return CudaArray(value, role, offset, self._stream, self._inputs)
+        except driver.MemoryError:
+            if not self.forget_inputs():
+                raise
+        return CudaArray(value, role, offset, self._stream, self._inputs)
+
+    def forget_inputs(self) -> bool:
+        """Give up the inputs that were kept for further cases."""
+        return self._inputs.forget()
+
     def launch(self, launch: Launch, time_limit: float) -> Findings:
         """Launch once and wait for the end; a kernel that does not end costs the process."""
         try:
-            self._queue(launch)
+            self._queued(launch)()
             self._wait(time_limit)
         except driver.Error as e:
             raise self._failed(e) from None
         return Findings()
 
-    def sample(self, launch: Launch, count: int, time_limit: float) -> NDArray[np.float64]:
+    def active_blocks(self, launch: Launch) -> int:
+        """How many of the launch's blocks fit on a multiprocessor, as the driver calculates it."""
+        program, (x, y, z) = _own(launch), launch.block
+        return active_blocks(program.cubin, program.name, x * y * z, launch.shared)
+
+    def sample(self, launch: Launch, count: int, time_limit: float) -> Timed:
         """Time launches one by one: restored, flushed, between two events, with nothing waited for in between."""
         restored = launch.arrays(Role.INOUT)
+        queue, stream = self._queued(launch), self._stream
         events = [(driver.Event(), driver.Event()) for _ in range(count)]
+        enqueue_ns = []
+        collected = gc.isenabled()
+        gc.disable()  # a collection between the flush and the launch would let the GPU wait
         try:
             for before, after in events:
                 for array in restored:
                     array.restore()
-                driver.memset_d32_async(int(self._flush), 0, self._flush_words, self._stream)
-                before.record(self._stream)
-                self._queue(launch)
-                after.record(self._stream)
+                self._flush()
+                started = time.perf_counter_ns()
+                before.record(stream)
+                queue()
+                enqueue_ns.append(time.perf_counter_ns() - started)
+                after.record(stream)
             self._wait(time_limit)
         except driver.Error as e:
             raise self._failed(e) from None
-        return np.array([before.time_till(after) * 1000.0 for before, after in events])
+        finally:
+            if collected:
+                gc.enable()
+        times = np.array([before.time_till(after) * 1000.0 for before, after in events])
+        return Timed(times, np.array(enqueue_ns) / 1000.0)
+
+    def batch(self, launch: Launch, count: int, time_limit: float) -> float:
+        """Make launches one behind the other, by a graph, so that none waits for Python."""
+        queue = self._queued(launch)
+        before, after = driver.Event(), driver.Event()
+
+        def queue_all() -> None:
+            for _ in range(count):
+                queue()
+
+        try:
+            graph = Graph(self._stream.handle, queue_all)
+            before.record(self._stream)
+            graph.launch()
+            after.record(self._stream)
+            self._wait(time_limit)
+            graph.free()
+        except driver.Error as e:
+            raise self._failed(e) from None
+        return float(before.time_till(after)) * 1000.0
+
+    def conditions(self) -> Conditions | None:
+        """What the GPU is like now, by NVML."""
+        return self._nvml.conditions()
 
     def close(self) -> None:
         """Give the flush buffer back and pop the context; one that is still pushed at exit aborts the process."""
         if self._usable:
-            self._flush.free()
+            self._inputs.forget()
+            self._flush_memory.free()
         with contextlib.suppress(driver.Error):
             self._context.pop()
 
-    def _queue(self, launch: Launch) -> None:
-        program = launch.program
-        assert isinstance(program, CudaProgram)  # noqa: S101  (a launch is made of what this device gave)
+    def _flush(self) -> None:
+        driver.memset_d32_async(int(self._flush_memory), 0, self._flush_words, self._stream)
+
+    def _queued(self, launch: Launch) -> Callable[[], None]:
+        """What queues the launch, with all that can be done ahead done."""
+        program = _own(launch)
         numbers = [_packable(a) if isinstance(a, np.generic) else a for a in launch.arguments]
         types = tuple(a.dtype if isinstance(a, np.generic) else "P" for a in numbers)
         if program.prepared != (types, launch.shared, launch.cache):
             self._prepare(program, types, launch)
         values = [a if isinstance(a, np.generic) else a.pointer for a in numbers]  # type: ignore[attr-defined]
-        program.function.prepared_async_call(
-            launch.grid, launch.block, self._stream, *values, shared_size=launch.shared
-        )
+        call = program.function.prepared_async_call
+        return functools.partial(call, launch.grid, launch.block, self._stream, *values, shared_size=launch.shared)
 
     def _prepare(self, program: CudaProgram, types: tuple[Any, ...], launch: Launch) -> None:
         shared = launch.shared
@@ -218,6 +237,12 @@ class CudaDevice:
         if isinstance(error, driver.MemoryError):
             return OutOfMemory(f"the launch does not fit into the GPU's memory: {error}")
         return LaunchError(f"the GPU refused the launch or faulted in it: {error}")
+
+
+def _own(launch: Launch) -> CudaProgram:
+    program = launch.program
+    assert isinstance(program, CudaProgram)  # noqa: S101  (a launch is made of what this device gave)
+    return program
 
 
 def _packable(number: np.generic) -> np.generic:

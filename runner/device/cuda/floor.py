@@ -1,0 +1,98 @@
+"""The floor of the timing method on a GPU: below it, a time says more about the method than about the kernel."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from pycuda import driver
+
+COPY_BYTES = 1 << 28  # far larger than any L2
+SPIN_UP_S = 0.1  # of work before anything is timed: an idle GPU's clocks are low
+SAMPLES = 50
+
+# A kernel that does nothing, as PTX, which the driver compiles: no nvcc is needed for it.
+EMPTY = b"""
+.version 6.0
+.target sm_50
+.address_size 64
+.visible .entry empty() { ret; }
+\0"""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What the method itself takes.
+
+    Attributes:
+        empty_kernel_us: A launch of a kernel that does nothing, measured as any sample is.
+        event_pair_us: Two events with nothing in between.
+        event_tick_us: The least step between two times.
+        flush_us: Writing over the L2 cache, behind which a launch is queued.
+        copy_gbps: Read + write bandwidth of a device-to-device copy; `None` where there is no room for one.
+    """
+
+    empty_kernel_us: float
+    event_pair_us: float
+    event_tick_us: float
+    flush_us: float
+    copy_gbps: float | None
+
+
+def measure_floor(stream: driver.Stream, flush: Callable[[], None]) -> Floor:
+    """Measure it.
+
+    Args:
+        stream: Where everything is queued.
+        flush: Queues the write over the L2 cache.
+    """
+    function = driver.module_from_buffer(EMPTY).get_function("empty")
+    function.prepare([])
+    deadline = time.monotonic() + SPIN_UP_S
+    while time.monotonic() < deadline:
+        _between(stream, flush, lambda: None)
+    empty = _between(stream, flush, lambda: function.prepared_async_call((1, 1), (1, 1, 1), stream))
+    nothing = _between(stream, flush, lambda: None)
+    steps = np.diff(np.unique(np.concatenate([empty, nothing])))
+    flushes = _between(stream, lambda: None, flush)
+    return Floor(
+        empty_kernel_us=float(np.median(empty)),
+        event_pair_us=float(np.median(nothing)),
+        event_tick_us=round(float(steps.min()), 4) if len(steps) else 0.0,
+        flush_us=float(np.median(flushes)),
+        copy_gbps=_copy_gbps(stream),
+    )
+
+
+def _between(
+    stream: driver.Stream, before: Callable[[], None], work: Callable[[], None]
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Microseconds of some work, behind something else."""
+    events = [(driver.Event(), driver.Event()) for _ in range(SAMPLES)]
+    for start, end in events:
+        before()
+        start.record(stream)
+        work()
+        end.record(stream)
+    stream.synchronize()
+    return np.array([start.time_till(end) * 1000.0 for start, end in events])
+
+
+def _copy_gbps(stream: driver.Stream) -> float | None:
+    """The median of ten."""
+    try:
+        source, target = driver.mem_alloc(COPY_BYTES), driver.mem_alloc(COPY_BYTES)
+    except driver.MemoryError:
+        return None
+    events = [driver.Event() for _ in range(12)]
+    for event in events:
+        driver.memcpy_dtod_async(target, source, COPY_BYTES, stream)
+        event.record(stream)
+    stream.synchronize()
+    times = [a.time_till(b) for a, b in itertools.pairwise(events[1:])]
+    source.free()
+    target.free()
+    return 2 * COPY_BYTES / float(np.median(times)) / 1e6

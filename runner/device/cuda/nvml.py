@@ -1,0 +1,68 @@
+"""What a GPU is like at the moment, by NVML: clocks, temperature, power, and why it is slower than it could be.
+
+NVML is a help, not a need: where it cannot be asked, nothing is known. Reasons are named as in NVML's
+nvmlClocksEventReasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from runner.device import Conditions
+
+REASONS = {
+    0x0000000000000004: "sw_power_cap",
+    0x0000000000000008: "hw_slowdown",
+    0x0000000000000010: "sync_boost",
+    0x0000000000000020: "sw_thermal_slowdown",
+    0x0000000000000040: "hw_thermal_slowdown",
+    0x0000000000000080: "hw_power_brake",
+}
+SEVERE = frozenset(("hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake"))
+LOW_CLOCK = 0.75  # of the highest: below, whatever the reason, times are not to be believed (as nvbench has it)
+
+
+class Nvml:
+    """One GPU, seen by NVML."""
+
+    def __init__(self, bus_id: str) -> None:
+        """Find the GPU by its PCI bus id."""
+        self._handle: Any = None
+        try:
+            import pynvml  # noqa: PLC0415  (a help, not a need)
+
+            pynvml.nvmlInit()
+            self._nvml: Any = pynvml
+            self._handle = pynvml.nvmlDeviceGetHandleByPciBusId(bus_id.encode())
+        except Exception:  # noqa: BLE001  (NVML is not everywhere where CUDA is, and raises classes of its own)
+            return
+
+    def driver_version(self) -> str:
+        """Of the driver's package; empty where it is not known."""
+        return str(self._asked(lambda n, _: n.nvmlSystemGetDriverVersion()) or "")
+
+    def conditions(self) -> Conditions | None:
+        """What the GPU is like now; `None` where nobody can say."""
+        clock = self._asked(lambda n, h: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM))
+        if clock is None:
+            return None
+        highest = self._asked(lambda n, h: n.nvmlDeviceGetMaxClockInfo(h, n.NVML_CLOCK_SM)) or clock
+        bits = self._asked(lambda n, h: n.nvmlDeviceGetCurrentClocksEventReasons(h)) or 0
+        reasons = tuple(name for bit, name in REASONS.items() if bits & bit)
+        slow = bool(SEVERE & set(reasons)) or (clock < LOW_CLOCK * highest and bool(reasons))
+        return Conditions(
+            sm_mhz=int(clock),
+            temperature_c=int(self._asked(lambda n, h: n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU)) or 0),
+            power_w=float(self._asked(lambda n, h: n.nvmlDeviceGetPowerUsage(h)) or 0) / 1000.0,
+            reasons=reasons,
+            throttled=slow,
+        )
+
+    def _asked(self, question: Callable[[Any, Any], Any]) -> Any:
+        if self._handle is None:
+            return None
+        try:
+            return question(self._nvml, self._handle)
+        except Exception:  # noqa: BLE001  (a question that this GPU or this driver does not answer)
+            return None

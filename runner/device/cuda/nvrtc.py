@@ -1,0 +1,69 @@
+"""NVRTC, CUDA's compiler as a library, through cuda.core: the same sources, far faster than by nvcc.
+
+No process is started, no header of the host is read. It needs no GPU, and not PyCUDA either.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.metadata
+import importlib.util
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.device.cuda.compiler import first_error
+from runner.errors import CompileError, DeviceUnavailable
+
+
+class Nvrtc:
+    """NVRTC, as cuda.core finds it."""
+
+    def __init__(self) -> None:
+        """Find it.
+
+        Raises:
+            DeviceUnavailable: if it is not installed.
+        """
+        if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:
+            raise DeviceUnavailable(
+                "compiler=nvrtc: cuda.core is not installed; install the extra 'nvrtc', or use compiler=nvcc"
+            )
+        try:  # here, as several threads must not be the first to import it
+            self._core: Any = importlib.import_module("cuda.core")
+            self._nvrtc: Any = importlib.import_module("cuda.bindings.nvrtc")
+        except Exception as e:  # its libraries are looked for while it is imported
+            raise DeviceUnavailable(f"compiler=nvrtc: cuda.core cannot be loaded: {e}") from e
+
+    def identity(self) -> tuple[str, ...]:
+        """What, beside the source and the architecture, decides on the cubin."""
+        _, major, minor = self._nvrtc.nvrtcVersion()
+        return (f"nvrtc {major}.{minor}", f"cuda.core {importlib.metadata.version('cuda-core')}")
+
+    def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
+        """Compile, and give what was said beside.
+
+        Raises:
+            CompileError: with NVRTC's message at the kernel's own lines.
+        """
+        options = self._core.ProgramOptions(arch=arch, include_path=[str(f) for f in (*folders, *_toolkit_headers())])
+        log = io.StringIO()
+        try:
+            made = self._core.Program(text, "c++", options).compile("cubin", logs=log)
+        except Exception as e:  # noqa: BLE001  (cuda.core has errors of its own for each library below it)
+            said = str(e).partition("compilation log:")[2].replace("\0", "").strip() or str(e)
+            raise CompileError(f"{name}: {first_error(said, 'NVRTC failed')}", said) from None
+        return bytes(made.code), log.getvalue().replace("\0", "").strip()
+
+
+@functools.cache
+def _toolkit_headers() -> tuple[Path, ...]:
+    """Where cuda_fp16.h and its like are: in a toolkit, or in a package beside NVRTC's."""
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    own = importlib.util.find_spec("nvidia")
+    packages = [p / "cu13" for p in map(Path, own.submodule_search_locations or [])] if own else []
+    folders = [f / "include" for f in (*(Path(h) for h in homes if h), *packages)]
+    return tuple(f for f in folders if (f / "cuda_fp16.h").is_file())[:1]
