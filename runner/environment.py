@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from runner import __version__
+from runner import __version__, noise
 from runner.device import DeviceInfo
 
-PACKAGES = ("hydra-core", "omegaconf", "numpy", "pandas", "matplotlib", "jinja2", "pycuda", "nvidia-ml-py")
+PACKAGES = ("hydra-core", "omegaconf", "numpy", "pandas", "matplotlib", "jinja2", "pycuda", "cuda-core", "nvidia-ml-py")
 
 
 def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
@@ -59,6 +59,7 @@ def device(info: DeviceInfo) -> dict[str, Any]:
         "memory_bytes": info.memory_bytes,
         **info.details,
         "versions": info.versions,
+        "noise": noise.known(info),
     }
 
 

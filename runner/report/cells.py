@@ -14,14 +14,20 @@ from runner.report.text import absent, exact, one_line, size_of, value_of
 from runner.report.traffic import PAIRS, pair
 from runner.report.verdict import Best, differing_peers
 
-EXACT = frozenset(("median_us", "min_us", "gbps"))
+EXACT = frozenset(("median_us", "hot_median_us", "min_us", "gbps"))
+DECIMALS = {
+    "percent_peak": 1, "percent_copy": 1, "occupancy_percent": 0, "waves": 1, "round_spread_percent": 2,
+}  # fmt: skip
 RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_us": ("q1_us", "q3_us")}
 MEASURED = (
-    *("median_us", "ci_low_us to ci_high_us", "gbps", "percent_peak", "percent_copy", "speedup", *PAIRS, "value"),
-    *("grid", "shared_dynamic", "q1_us to q3_us", "min_us", "samples", "registers", "shared_bytes", "local_bytes"),
+    *("median_us", "ci_low_us to ci_high_us", "hot_median_us", "gbps", "percent_peak", "percent_copy", "speedup"),
+    *(*PAIRS, "value", "occupancy_percent", "waves", "grid", "shared_dynamic", "q1_us to q3_us", "min_us", "rounds"),
+    *("samples", "round_spread_percent", "stop_reason", "registers", "shared_bytes", "local_bytes"),
     *("mismatches", "undefined_reads", "reason", "note"),
 )
-LEFT = frozenset(("kernel", "status", "reason", "note", "device", "dtype", "family", "finish", "baseline", "level"))
+LEFT = frozenset(
+    ("kernel", "status", "reason", "note", "device", "dtype", "family", "finish", "baseline", "level", "stop_reason")
+)
 MINOR = frozenset((*MEASURED[MEASURED.index("value") :], "percent_copy"))
 """Columns that paper has no room for."""
 
@@ -133,8 +139,8 @@ def _cell(name: str, row: dict[str, Any], ratios: dict[int, Ratio]) -> Cell:
         return Cell("")
     if name in EXACT:
         return Cell(exact(row[name]), f"{row[name]:.9g}")
-    if name.startswith("percent_"):
-        return Cell(f"{row[name]:.1f}", f"{row[name]:.9g}")
+    if name in DECIMALS:
+        return Cell(f"{row[name]:,.{DECIMALS[name]}f}", f"{row[name]:.9g}")
     if name == "block":
         return Cell(row["block"], str(_threads(row)))
     return Cell(one_line(str(row[name]), 80), str(row[name]) if isinstance(row[name], int | float) else "")
@@ -165,7 +171,8 @@ def _words(row: dict[str, Any], parameters: list[str]) -> str:
 def _level(best: Best) -> Cell:
     if best.among == 1:
         return Cell("the only one")
-    return Cell(str(best.level) if best.level else "")
+    level, unsure = len(best.ties.level), len(best.ties.unsure)
+    return Cell(f"{level}, perhaps {level + unsure}" if unsure else str(level or ""))
 
 
 def _ratio_cell(found: list[Ratio]) -> Cell:

@@ -72,7 +72,7 @@ def _context(path: Path, frame: pd.DataFrame, pictures: list[Picture]) -> dict[s
         "constants": _constants(frame),
         "fastest": cells.fastest_cases(frame, best, found),
         "ranked": any(one.among > 1 for one in best),
-        "level": any(one.level for one in best),
+        "level": any(one.ties.level or one.ties.unsure for one in best),
         "figures": [_figure(picture) for picture in pictures],
         "ratios": cells.baseline_ratios(frame, found),
         "cases": cells.all_cases(frame, found),
@@ -85,14 +85,19 @@ def _context(path: Path, frame: pd.DataFrame, pictures: list[Picture]) -> dict[s
     }
 
 
+FLOOR = ("empty_kernel_us", "event_pair_us", "event_tick_us", "flush_us", "copy_gbps")
+"""What the method itself takes, as measured when the GPU was opened."""
+
+
 def _method(environment: dict[str, Any]) -> list[tuple[str, str]]:
     """How each device's launches were timed."""
     devices = folder.section(environment, "devices")
-    return [
-        line
-        for kind in devices
-        for line in folder.flat(folder.section(folder.section(devices, kind), "timing"), f"{kind}: ")
-    ]
+    told = []
+    for kind in devices:
+        known = folder.section(devices, kind)
+        method = {name: known[name] for name in (*FLOOR, "toolchain") if name in known}
+        told += list(folder.flat({**folder.section(known, "timing"), **method}, f"{kind}: "))
+    return told
 
 
 def _styles(name: str) -> str:

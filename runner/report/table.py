@@ -14,21 +14,25 @@ from typing import Any
 import pandas as pd
 
 from runner.errors import Mistake
+from runner.report.folder import environment, section
 from runner.report.text import absent
 
 PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
 TEXT = (
     *("case", "kernel", "block", "mask", "dtype", "device", "status", "reason", "grid", "value", "reference"),
-    *("finish", "family", "baseline", "launcher", "note", "shuffle", "received"),
+    *("finish", "family", "baseline", "launcher", "note", "shuffle", "received", "stop_reason", "host_bound"),
+    *("timer_limited", "throttled", "clock_reasons", "compiler"),
 )
 WHOLE = (
     *("block_x", "block_y", "size", "rows", "cols", "width", "unroll", "seed", "shared_dynamic", "mismatches"),
-    *("undefined_reads", "samples", "bytes_read", "bytes_written", "registers", "shared_bytes", "local_bytes"),
+    *("undefined_reads", "rounds", "samples", "hot_samples", "bytes_read", "bytes_written", "registers"),
+    *("shared_bytes", "local_bytes", "blocks_per_sm", "remeasured", "sm_mhz", "temperature_c"),
 )
 REAL = (
     *("reference_us", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us"),
     *("gbps", "percent_peak", "percent_copy", "compile_s", "shared_load_wavefronts", "shared_store_wavefronts"),
-    *("global_load_sectors", "global_store_sectors"),
+    *("global_load_sectors", "global_store_sectors", "round_spread_percent", "hot_median_us", "hot_ci_low_us"),
+    *("hot_ci_high_us", "enqueue_us", "power_w", "occupancy_percent", "waves"),
 )
 KNOWN = frozenset((*TEXT, *WHOLE, *REAL))
 PEERS = ["device", "dtype", "family", "finish"]
@@ -50,6 +54,7 @@ def load(folder: Path) -> pd.DataFrame:
     frame = pd.DataFrame({name: _typed(name, raw[name], declared=name in further) for name in raw.columns})
     frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
+    frame.attrs["devices"] = section(environment(folder), "devices")
     frame.attrs["further"] = [name for name in further if name not in NEUTRAL or not _neutral(frame, name)]
     return frame
 

@@ -44,6 +44,8 @@ def print_summary(folder: Path, console: Console) -> None:
     _say(console, judged.headline, STYLES[judged.level])
     for sentence in judged.fastest[:4]:
         _say(console, sentence)
+    for sentence in judged.cautions:
+        _say(console, sentence, "yellow")
     _print_problems(frame, judged, console)
     report = folder / "report.html"
     _say(console, f"Report: {report}" if report.is_file() else f"Results: {folder / 'results.csv'}")

@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from runner.report.ratio import interval
+from runner.report.folder import section
 from runner.report.table import PEERS, records, timed, varying
 from runner.report.text import absent, count, described, listed, one_line, rough, size_of
+from runner.report.ties import Ties, noise, ties
 
 IDLE = ("skipped", "not_run")
 """Statuses of cases that were never launched: neither right nor wrong."""
@@ -39,14 +40,17 @@ class Best:
     """The fastest case of one size among its peers.
 
     Attributes:
-        row: the case.
-        level: how many further cases are level with it: their intervals overlap.
+        ties: the case, and those that cannot be told from it.
         among: how many cases were compared.
     """
 
-    row: dict[str, Any]
-    level: int
+    ties: Ties
     among: int
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The case."""
+        return self.ties.fastest
 
 
 @dataclass(frozen=True)
@@ -57,12 +61,14 @@ class Verdict:
         level: one word for the whole run.
         headline: how many cases are right.
         fastest: one sentence for each group of comparable cases.
+        cautions: what keeps some of the times from being believed as they stand.
         problems: failures first, then what was not launched.
     """
 
     level: Level
     headline: str
     fastest: tuple[str, ...]
+    cautions: tuple[str, ...]
     problems: tuple[Problem, ...]
 
 
@@ -76,18 +82,21 @@ def judge(frame: pd.DataFrame) -> Verdict:
         level = "none"
     else:
         level = "partial" if (frame["status"] == "not_run").any() else "good"
-    return Verdict(level, _headline(frame, right), _fastest(frame), problems)
+    return Verdict(level, _headline(frame, right), _fastest(frame), _cautions(frame), problems)
 
 
 def fastest(frame: pd.DataFrame) -> list[Best]:
     """The fastest case of every size within every group of peers, in the order of results.csv, sizes ascending."""
     right = timed(frame)
+    known = frame.attrs.get("devices", {})
+    of_device = {
+        str(device): noise(records(rows), section(known, str(device))) for device, rows in right.groupby("device")
+    }
     found = []
     for _, peers in right.groupby(PEERS, dropna=False, sort=False):
         for _, same_size in peers.groupby(["size", "rows", "cols"], dropna=False):
-            rows = sorted(records(same_size), key=lambda row: (row["median_us"], row["row"]))
-            level = sum(interval(row)[0] <= interval(rows[0])[1] for row in rows[1:])
-            found.append(Best(rows[0], level, len(rows)))
+            rows = records(same_size)
+            found.append(Best(ties(rows, of_device[str(rows[0]["device"])]), len(rows)))
     return found
 
 
@@ -161,5 +170,35 @@ def _sentence(best: Best, shown: list[str], apart: list[str]) -> str:
     if best.among == 1:
         return f"{described(row, shown)}{where}: {speed(row)}."
     first = "Shortest emulated time" if row["device"] == "cpu" else "Fastest"
-    level = f" {count(best.level, 'further case')} level with it: the intervals overlap." if best.level else ""
-    return f"{first}{where}: {described(row, shown)}: {speed(row)}.{level}"
+    return f"{first}{where}: {described(row, shown)}: {speed(row)}.{_level(best, shown)}"
+
+
+NAMED = 6  # cases that a sentence names
+
+
+def _level(best: Best, shown: list[str]) -> str:
+    level, unsure = best.ties.level, best.ties.unsure
+    told = ""
+    if level:
+        names = [described(row, shown) for row in level[:NAMED]]
+        told = f" {count(len(level), 'further case')} cannot be told from it, within {100 * best.ties.margin:.1f} %"
+        if len(set(names)) == len(names):  # a seed is not told: it is no reason for a time
+            names += [f"{len(level) - NAMED} more"] if len(level) > NAMED else []
+            told += f": {'; '.join(names)}"
+        told += "."
+    if unsure:
+        told += f" {count(len(unsure), 'further case')} may be slower, but by too little to be certain."
+    return told
+
+
+def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
+    right = timed(frame)
+    floor = section(frame.attrs.get("devices", {}), "cuda").get("empty_kernel_us")
+    empty = f", which takes {rough(floor)} µs" if isinstance(floor, int | float) else ""
+    told = {
+        "timer_limited": f"short against an empty kernel{empty}: most of it is the launch",
+        "host_bound": "disturbed, as the host queued launches too slowly",
+        "throttled": "of a throttled GPU, though it was given pauses: clock_reasons says why",
+    }
+    numbers = {name: int((right[name] == "True").sum()) for name in told}
+    return tuple(f"In {count(n, 'case')} the time is {told[name]} ({name})." for name, n in numbers.items() if n)

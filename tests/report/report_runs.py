@@ -11,7 +11,7 @@ COLUMNS = (
     "case kernel block block_x block_y size rows cols width mask unroll dtype pad seed device status reason grid "
     "shared_dynamic value reference reference_us mismatches undefined_reads samples median_us ci_low_us ci_high_us "
     "min_us q1_us q3_us bytes_read bytes_written gbps percent_peak percent_copy registers shared_bytes local_bytes "
-    "compile_s finish family baseline launcher"
+    "compile_s finish family baseline launcher rounds round_spread_percent timer_limited host_bound throttled"
 ).split()
 
 PEAK, COPY = 4800.0, 4200.0

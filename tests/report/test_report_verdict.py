@@ -12,7 +12,9 @@ def test_all_right(run_folder):
     assert verdict.level == "good"
     assert verdict.headline == "72 of 72 cases match the CPU reference."
     start = "Fastest at 2^24: reduceShflUnroll, block 256, unroll 8: 27.6 µs, 2,434 GB/s (51 % of the peak)."
-    assert verdict.fastest == (f"{start} 2 further cases level with it: the intervals overlap.",)
+    near = "reduceSmemUnroll, block 256, unroll 8; reduceShflUnroll, block 512, unroll 8"
+    unsure = "1 further case may be slower, but by too little to be certain."
+    assert verdict.fastest == (f"{start} 2 further cases cannot be told from it, within 2.0 %: {near}. {unsure}",)
 
 
 def test_every_failure_is_told_and_skips_come_last(run_folder):
@@ -110,3 +112,14 @@ def test_a_single_block_of_shuffles_is_not_ranked(run_folder):
     """It takes as long as any launch does, so that none is called the fastest."""
     rows = [row | runs.timing(4, 32) for row in butterfly()]
     assert judge(load(run_folder(rows, columns=COLUMNS))).fastest == ()
+
+
+def test_times_that_are_not_to_be_believed_are_told(run_folder):
+    """Each flag of a row is a sentence above the tables, with the number of cases and the floor of the method."""
+    flags = {"timer_limited": "True", "host_bound": "False", "throttled": "True"}
+    rows = [runs.row(n, block=b) | runs.timing(5, 2**16) | flags for n, b in enumerate((64, 128))]
+    frame = load(run_folder(rows))
+    frame.attrs["devices"] = {"cuda": {"empty_kernel_us": 3.2}}
+    short, throttled = judge(frame).cautions
+    assert short.startswith("In 2 cases the time is short against an empty kernel, which takes 3.20 µs: most of it")
+    assert "throttled GPU" in throttled

@@ -1,0 +1,89 @@
+"""`python -m runner.calibrate`: how much the times of this device differ though nothing is changed (an A/A test).
+
+One kernel at several sizes, each four times over as cases of their own that differ in nothing but their names (the
+seed, which the content of their input does not depend on), measured thoroughly: five rounds, each in a fresh process.
+Sweeps on the device take the noise into account from then on, where they say which cases cannot be told apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from runner import app, noise
+from runner.__main__ import main as sweep
+from runner.device.opening import kind_of
+from runner.folder import RunFolder, read_json
+from runner.measure import kept, round_medians
+from runner.report import ties
+from runner.report.table import load, records, timed
+from runner.settings import DeviceConfig
+
+ALIKE = 4  # cases that differ in nothing
+SIZES = {"cuda": ("64Ki", "1Mi", "16Mi", "64Mi"), "cpu": ("4Ki", "64Ki", "1Mi")}
+KERNEL = ("kernel=reduceShflUnroll", "block=256", "unroll=8", "fill=index", "dtype=int32")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, keep, and show the noise of a device."""
+    parser = argparse.ArgumentParser(
+        prog="python -m runner.calibrate", description=(__doc__ or "").partition("\n\n")[2]
+    )
+    parser.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto", help="which device; default: auto")
+    given = parser.parse_args(arguments)
+    kind = kind_of(DeviceConfig(kind=given.device))
+    seeds = ",".join(map(str, range(ALIKE)))
+    sizes = ",".join(SIZES[kind])
+    sys.argv[1:] = [*KERNEL, f"size={sizes}", f"seed={seeds}", f"device={given.device}", "timing=thorough"]
+    if status := sweep():
+        return status
+    folder = app.folder()
+    assert folder is not None  # noqa: S101  (a sweep that succeeded has one)
+    rows = records(timed(load(folder.path)))
+    device: dict[str, Any] = next(iter((read_json(folder.environment) or {})["devices"].values()))
+    groups = [list(g) for _, g in itertools.groupby(sorted(rows, key=lambda r: int(r["size"])), lambda r: r["size"])]
+    medians = [[_rounds(folder, row) for row in group] for group in groups]
+    points = [
+        {"median_us": float(np.median([row["median_us"] for row in group])), **noise.measured([rounds])}
+        for group, rounds in zip(groups, medians, strict=True)
+    ]
+    found = {"points": points, "rounds": int(rows[0]["rounds"]), "alike": ALIKE}
+    path = noise.keep(str(device["name"]), found)
+    _show(groups, points, {**device, "noise": found}, path)
+    return 0
+
+
+def _rounds(folder: RunFolder, row: dict[str, Any]) -> noise.Times:
+    """The medians of a case's rounds."""
+    return round_medians(kept(np.load(folder.samples(row["case"], int(row["job"])))))
+
+
+def _show(
+    groups: list[list[dict[str, Any]]], points: list[dict[str, float]], device: dict[str, Any], path: Path
+) -> None:
+    console = Console()
+    heads = ("size", "median us", "between alike cases, %", "between rounds, %", "wrongly told apart")
+    table = Table(*heads, title=f"Noise of {device['name']}", title_justify="left")
+    for group, point in zip(groups, points, strict=True):
+        near = ties.ties(group, ties.noise(group, device))
+        table.add_row(
+            f"{group[0]['size']:,}",
+            f"{point['median_us']:,.2f}",
+            f"{point['run_percent']:.3f}",
+            f"{point['round_percent']:.3f}",
+            f"{len(group) - 1 - len(near.level)} of {len(group) - 1}",
+        )
+    console.print(table)
+    console.print(f"Kept in {path}: sweeps on this device take it into account.", soft_wrap=True, highlight=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
