@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import Mistake
+from runner.expression import shortened
 
 Array = NDArray[Any]
 
@@ -46,13 +47,15 @@ class ArrayExpression:
         for node in ast.walk(self._parsed()):
             if not isinstance(node, _ALLOWED):
                 raise Mistake(
-                    f"{self.where}: '{self.text}' uses {type(node).__name__}; allowed are + - * / // % **, "
+                    f"{self.where}: '{shortened(self.text)}' uses {type(node).__name__}; allowed are + - * / // % **, "
                     f"comparisons, slices, and {', '.join((*_MOVES, *_FUNCTIONS))}"
                 )
             if isinstance(node, ast.Call) and (
                 not isinstance(node.func, ast.Name) or node.func.id not in {**_MOVES, **_FUNCTIONS} or node.keywords
             ):
-                raise Mistake(f"{self.where}: '{self.text}' calls what is none of {', '.join((*_MOVES, *_FUNCTIONS))}")
+                raise Mistake(
+                    f"{self.where}: '{shortened(self.text)}' calls what is none of {', '.join((*_MOVES, *_FUNCTIONS))}"
+                )
 
     @property
     def names(self) -> frozenset[str]:
@@ -70,15 +73,17 @@ class ArrayExpression:
             with np.errstate(all="ignore"):
                 return _evaluate(self._parsed().body, names)
         except KeyError as e:
-            raise Mistake(f"{self.where}: '{self.text}' names {e}, which is none of {', '.join(names)}") from None
+            raise Mistake(
+                f"{self.where}: '{shortened(self.text)}' names {e}, which is none of {', '.join(names)}"
+            ) from None
         except (ValueError, TypeError, IndexError) as e:
-            raise Mistake(f"{self.where}: '{self.text}' cannot be evaluated: {e}") from None
+            raise Mistake(f"{self.where}: '{shortened(self.text)}' cannot be evaluated: {e}") from None
 
     def _parsed(self) -> ast.Expression:
         try:
             return _Restored().visit(ast.parse(_IN.sub(_SAFE, self.text.strip()), mode="eval"))  # type: ignore[no-any-return]
         except (SyntaxError, ValueError):
-            raise Mistake(f"{self.where}: '{self.text}' is no expression") from None
+            raise Mistake(f"{self.where}: '{shortened(self.text)}' is no expression") from None
 
 
 # Kernels like to call an array `in`, which is a keyword to Python's parser and nothing but a name here.

@@ -18,6 +18,8 @@ from runner.errors import Mistake
 
 Value = int | float | bool | str
 
+LONGEST_SHOWN = 80
+
 LARGEST_BITS = 128  # wide enough for products of sizes, too narrow for 9**9**9 to hurt
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -61,6 +63,8 @@ def popcount(a: int) -> int:
 
 def itemsize(dtype: str) -> int:
     """Bytes of one element of a dtype."""
+    if dtype not in DTYPES:
+        raise ValueError(f"itemsize: '{dtype}' is none of the dtypes {', '.join(DTYPES)}")
     return DTYPES[dtype].itemsize
 
 
@@ -80,10 +84,12 @@ class Expression:
     Attributes:
         text: As written, such as `ceil_div(size, block * unroll)`.
         where: File and key, for messages.
+        number: Whether text, such as a dtype's name, is no result.
     """
 
     text: str
     where: str
+    number: bool = False
 
     def __post_init__(self) -> None:
         for node in ast.walk(_parse(self.text, self.where)):
@@ -102,12 +108,20 @@ class Expression:
             Mistake: if it names what is no parameter, divides by zero, or leaves 128 bits.
         """
         try:
-            return _evaluate(_parse(self.text, self.where).body, variables)
+            value = _evaluate(_parse(self.text, self.where).body, variables)
         except KeyError as e:
             known = ", ".join(sorted(variables))
-            raise Mistake(f"{self.where}: '{self.text}' names {e}, which is none of {known}") from None
+            raise Mistake(f"{self.where}: '{shortened(self.text)}' names {e}, which is none of {known}") from None
         except (ArithmeticError, TypeError, ValueError) as e:
-            raise Mistake(f"{self.where}: '{self.text}' cannot be evaluated: {e}") from None
+            raise Mistake(f"{self.where}: '{shortened(self.text)}' cannot be evaluated: {e}") from None
+        if self.number and isinstance(value, str):
+            raise Mistake(f"{self.where}: '{shortened(self.text)}' gives the text '{value}'; a number is expected")
+        return value
+
+
+def shortened(text: str) -> str:
+    """An expression's text for a message; a long one is cut."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 3]}..."
 
 
 def integer(text: str) -> int:
@@ -130,7 +144,7 @@ def _parse(text: str, where: str) -> ast.Expression:
     try:
         return ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Mistake(f"{where}: '{text}' is no expression") from None
+        raise Mistake(f"{where}: '{shortened(text)}' is no expression") from None
 
 
 _ALLOWED = (
@@ -152,7 +166,7 @@ _ALLOWED = (
 
 
 def _require_allowed(node: ast.AST, expression: Expression) -> None:
-    where = f"{expression.where}: '{expression.text}'"
+    where = f"{expression.where}: '{shortened(expression.text)}'"
     if not isinstance(node, _ALLOWED):
         what = type(node).__name__
         raise Mistake(

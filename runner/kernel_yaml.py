@@ -14,7 +14,7 @@ from runner.declaration import Access, ArrayArgument, Kernel, Parameter, ScalarA
 from runner.device import Role
 from runner.dtypes import DTYPES
 from runner.errors import Mistake
-from runner.expression import FUNCTIONS, Expression
+from runner.expression import FUNCTIONS, Expression, shortened
 from runner.fill import FILLS
 from runner.kernel_parts import access, argument, constraint, hazard, shuffle
 from runner.parameters import VOCABULARY, Kind, canonical
@@ -48,7 +48,7 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
     d.need(*_REQUIRED)
     if d.text("name", name) != name:
         raise Mistake(f"{yaml.name}: name: '{d.text('name')}' must be the file's own name, '{name}'")
-    if not re.fullmatch(r"[A-Za-z_]\w{0,63}", name):
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
         raise Mistake(f"{yaml.name}: '{name}' is no name of a CUDA function")
     parameters = tuple(parameter(f"{yaml.name}: parameters", n, v) for n, v in d.items("parameters"))
     if all(p.name != "cache" for p in parameters):
@@ -72,7 +72,9 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
         finish=d.text("finish", "device"),
         min_arch=_min_arch(d),
         parameters=parameters,
-        macros=tuple((_macro(yaml.name, n), d.expression(f"macros.{n}", v)) for n, v in d.items("macros")),
+        macros=tuple(
+            (_macro(yaml.name, n), d.expression(f"macros.{n}", v, number=False)) for n, v in d.items("macros")
+        ),
         arguments=arguments,
         grid=d.expressions("grid", 1, 3),
         shared=d.expression("shared", d.raw.get("shared", 0)),
@@ -81,7 +83,7 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
         bytes_written=amount.optional_expression("written"),
         operations=d.optional_expression("operations"),
         reference=_reference(d, arguments),
-        value=ArrayExpression(d.text("value"), f"{yaml.name}: value") if d.raw.get("value") else None,
+        value=ArrayExpression(d.text("value"), f"{yaml.name}: value") if d.raw.get("value") is not None else None,
         depth=d.optional_expression("depth"),
         shuffle=shuffle(d),
         accesses=tuple(access(d.at(f"accesses[{i}]", a)) for i, a in enumerate(d.sequence("accesses"))),
@@ -128,9 +130,18 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
 
 
 def _source(yaml: Path, text: str) -> Path:
-    source = (yaml.parent / text).resolve()
-    if not source.is_file():
-        raise Mistake(f"{yaml.name}: source: there is no file '{text}' (looked for relative to the YAML's folder)")
+    where = f"{yaml.name}: source"
+    try:
+        source = (yaml.parent / text).resolve()
+        there = source.is_file()
+        if there:
+            source.read_text(encoding="utf-8")
+    except UnicodeDecodeError as e:
+        raise Mistake(f"{where}: '{text}' is no UTF-8 text: {e.reason}") from None
+    except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with a NUL
+        raise Mistake(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
+    if not there:
+        raise Mistake(f"{where}: there is no file '{text}' (looked for relative to the YAML's folder)")
     return source
 
 
@@ -168,10 +179,12 @@ def _reference(
     needed = [a.name for a in arrays if a.role is Role.OUT]
     possible = [a.name for a in arrays if a.role in (Role.OUT, Role.INOUT)]
     given = d.at("reference", value)
+    if not possible:
+        raise Mistake(f"{d.where}: arguments: no array has the role out or inout: there is no result to compare")
     if not given.raw or not set(needed) <= set(given.raw) <= set(possible):
         raise Mistake(
             f"{given.where}: an expression for each of {', '.join(needed or possible)} is expected, not for "
-            f"{', '.join(map(str, given.raw))}"
+            f"{', '.join(map(str, given.raw)) or 'none'}"
         )
     return tuple((str(n), ArrayExpression(str(e), f"{given.where}.{n}")) for n, e in given.raw.items())
 
@@ -218,14 +231,15 @@ def _require_known_names(kernel: Kernel) -> None:
         allowed = known | threads if e in of_threads else known
         for name in sorted(e.names - allowed):
             raise Mistake(
-                f"{e.where}: '{e.text}' names '{name}', which is no parameter; known are {', '.join(sorted(allowed))}"
+                f"{e.where}: '{shortened(e.text)}' names '{name}', which is no parameter; known are "
+                f"{', '.join(sorted(allowed))}"
             )
     arrays = {a.name for a in kernel.arrays}
     references = () if isinstance(kernel.reference, str) else tuple(e for _, e in kernel.reference)
     for reference in (*references, *filter(None, [kernel.value])):
         for name in sorted(reference.names - known - arrays):
             raise Mistake(
-                f"{reference.where}: '{reference.text}' names '{name}', which is neither an array nor a "
+                f"{reference.where}: '{shortened(reference.text)}' names '{name}', which is neither an array nor a "
                 f"parameter; known are {', '.join(sorted(known | arrays))}"
             )
     words = {p.name for p in kernel.parameters if p.kind is Kind.DTYPE}

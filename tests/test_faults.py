@@ -1,10 +1,12 @@
 """Kernels that are wrong, each in its own way, on the real devices."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 from support import case_of, read_kernel, shipped
 
+from runner.device import Role
 from runner.errors import Mistake
 
 HERE = Path(__file__).parent / "kernels" / "kernel"
@@ -85,6 +87,113 @@ def test_a_kernel_that_was_right_once_is_found(bench):
     assert "right at the first launch, wrong later" in outcome.reason
 
 
+@pytest.mark.parametrize("name", ["fromThird", "everyOther"])
+def test_a_kernel_that_counts_its_launches_is_found(name, bench):
+    """Right when it is checked first, wrong at a later launch: the timed launches and the last one are checked, too."""
+    outcome = bench.run(case_of(own(name)), samples=4)
+    assert (outcome.status, outcome.mismatches) == ("mismatch", 60)
+    assert "right at the first launch, wrong later" in outcome.reason
+    assert outcome.measured is None
+
+
+@pytest.mark.parametrize("samples", [3, 4])
+def test_whichever_launch_is_the_wrong_one(samples, bench):
+    """A kernel that is wrong at every other launch is found after an odd number of launches, and after an even one."""
+    assert bench.run(case_of(own("everyOther")), samples=samples).status == "mismatch"
+
+
+def test_the_answer_of_the_last_launch_is_found(bench):
+    """A kernel that keeps its result for the next launch, and gives what it has kept, is wrong at the first."""
+    outcome = bench.run(case_of(own("lastAnswer")))
+    assert (outcome.status, outcome.mismatches) == ("mismatch", 1000)
+
+
+def test_an_output_is_not_zero_before_the_launch(bench):
+    """A kernel that adds onto its output counts on zeros that nobody has promised."""
+    outcome = bench.run(case_of(own("addsOn")))
+    assert (outcome.status, outcome.mismatches) == ("mismatch", 1000)
+    assert "wrong later" not in outcome.reason
+
+
+def test_right_values_in_wrong_places_are_found(bench):
+    """Elements are compared one by one: their sum, 1 + 2 + ... + 1000, is the right one."""
+    outcome = bench.run(case_of(own("wrongPlaces")))
+    assert (outcome.status, outcome.mismatches) == ("mismatch", 1000)
+    assert outcome.value == 500500
+
+
+def test_a_kernel_that_is_right_for_its_first_block_is_found(bench):
+    """Every element of every block is compared, and the first ones that differ are named."""
+    outcome = bench.run(case_of(own("firstBlock")))
+    assert (outcome.status, outcome.mismatches) == ("mismatch", 936)
+    assert "out[64] is 64, expected 65" in outcome.reason
+
+
+def test_one_nan_is_found(bench):
+    """No bound is wide enough for a NaN, in whatever element."""
+    outcome = bench.run(case_of(own("leavesNaN")))
+    assert (outcome.status, outcome.mismatches) == ("mismatch", 1)
+    assert "y[500] is nan, expected 501" in outcome.reason
+
+
+def test_a_missing_barrier_is_found(bench):
+    """A warp that reads shared memory before another has written it gets poison on the CPU device; a GPU may be lucky."""
+    outcome = bench.run(case_of(own("races")))
+    if bench.device.info.kind == "cpu":
+        assert outcome.status == "mismatch"
+        assert outcome.mismatches >= 32
+    else:
+        assert outcome.status in ("ok", "mismatch")
+
+
+@pytest.mark.parametrize(
+    ("name", "element", "side"),
+    [
+        ("writesBefore", "element -1 of 1001", "before its start"),
+        ("writesAfter", "element 1000 of 1000", "beyond its end"),
+        ("writesAfterLater", "element 60 of 60", "beyond its end"),
+    ],
+)
+def test_a_write_just_outside_an_array_is_found(name, element, side, bench):
+    """Right in every element, and yet wrong: the CPU device stops it, a GPU's guard bytes tell it after the launch."""
+    outcome = bench.run(case_of(own(name)))
+    if bench.device.info.kind == "cpu":
+        assert outcome.status == "hazard"
+        assert f"out-of-bounds write of 'out': {element}" in outcome.reason
+    else:
+        assert outcome.status == "mismatch"
+        assert f"outside 'out', {side}" in outcome.reason
+
+
+def test_a_write_into_an_input_is_found(bench):
+    """The CPU device protects inputs; on a GPU the next launch reads what this one left, and the next case does not."""
+    outcome = bench.run(case_of(own("writesInput")))
+    if bench.device.info.kind == "cpu":
+        assert outcome.status == "hazard"
+        assert "writesInput.cu:6: write to read-only input 'in', element 0" in outcome.reason
+    else:
+        assert outcome.status == "mismatch"
+        assert "wrong later" in outcome.reason
+    assert bench.run(case_of(own("speaks"))).status == "ok"
+
+
+@pytest.mark.parametrize("bench", ["cpu"], indirect=True)
+def test_a_division_by_zero_is_found(bench):
+    """Undefined on a GPU, which goes on with some number; the CPU device stops at the line."""
+    outcome = bench.run(case_of(own("divides")))
+    assert outcome.status == "hazard"
+    assert "divides.cu:5: integer division by zero" in outcome.reason
+
+
+@pytest.mark.parametrize("name", ["exits", "aborts"])
+def test_a_function_of_the_host_does_not_compile(name, bench):
+    """exit() and abort() would end the process that runs the kernel; both compilers refuse them, at the line."""
+    outcome = bench.run(case_of(own(name)))
+    assert outcome.status == "compile_error"
+    assert f"{name}.cu" in outcome.reason
+    assert "6" in outcome.reason
+
+
 def test_a_kernel_that_does_not_compile_is_told_at_its_own_line(bench):
     """The compiler's message names the .cu and the line in it, not a temporary file."""
     outcome = bench.run(case_of(own("broken")))
@@ -147,3 +256,38 @@ def test_a_device_that_took_a_fault_gets_no_further_case(bench, monkeypatch):
     """An unusable device is told with the outcome, so that the parent starts another process."""
     monkeypatch.setattr(type(bench.device), "usable", False)
     assert not bench.run(case_of(own("writesNothing"))).usable
+
+
+class Spoilt:
+    """A device whose kept inputs an earlier kernel has overwritten."""
+
+    def __init__(self, device):
+        self._device = device
+        self.spoilt = True
+
+    def __getattr__(self, name):
+        return getattr(self._device, name)
+
+    def place(self, name, value, role, offset=0):
+        """An input as it was kept."""
+        wrong = value + 1 if role is Role.IN and self.spoilt else value
+        return self._device.place(name, wrong, role, offset)
+
+    def forget_inputs(self):
+        """Give up what was kept."""
+        kept, self.spoilt = self.spoilt, False
+        return kept
+
+
+def test_a_kernel_does_not_pay_for_inputs_that_another_has_spoilt(bench):
+    """A mismatch with inputs that were kept on the device is tried again with fresh ones before it is believed."""
+    spoilt = dataclasses.replace(bench, device=Spoilt(bench.device))
+    outcome = spoilt.run(case_of(own("saxpy")))
+    assert (outcome.status, outcome.reason) == ("ok", "")
+    assert not spoilt.device.spoilt
+
+
+def test_a_wrong_kernel_stays_wrong_with_fresh_inputs(bench):
+    """Trying again changes nothing about a kernel that is wrong by itself."""
+    spoilt = dataclasses.replace(bench, device=Spoilt(bench.device))
+    assert spoilt.run(case_of(own("writesPart"))).status == "mismatch"

@@ -1,115 +1,294 @@
 """What a user can get wrong on the command line: one sentence, status 2, nothing run, nothing left behind."""
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+from support import ROOT, Finished
+from told import is_a_told_mistake, lay, run
+
+# What is wrong: the command line, and words of the sentence.
+KEYS = {
+    "a misspelt key": (["blokc=128"], ["blokc", "did you mean block?"]),
+    "a misspelt key of a group": (["timing.cpu_sampels=3"], ["timing.cpu_sampels", "did you mean timing.cpu_samples?"]),
+    "an unknown key of a group": (["device.colour=red"], ["device.colour", "device.threads"]),
+    "a key within a parameter": (["block.x=5"], ["block.x: there is no such key"]),
+    "a key within a number": (["seed.x=5"], ["seed.x=5: a whole number is expected"]),
+    "an added key": (["+foo=1"], ["+foo"]),
+    "a key added twice": (["+seed=5"], ["+seed: the key is there already"]),
+    "a key taken out": (["~block"], ["~block: nothing can be taken out"]),
+    "a group taken out": (["~kernel"], ["~kernel: nothing can be taken out"]),
+    "a group taken out by its value": (["~device=auto"], ["~device=auto: nothing can be taken out"]),
+    "no key": (["=5"], ["=5: a key is missing"]),
+    "no value": (["reduceShfl"], ["reduceShfl: this override cannot be read"]),
+    "a key of Hydra's that is none": (["hydra.sweep.dri=x"], ["hydra.sweep.dri: Hydra has no such key"]),
+    "a changed kernel": (["kernel.grid=1"], ["kernel.grid=1", "--config-dir"]),
+    "a parameter for the CPU device alone": (["on_cpu={size: 3}"], ["on_cpu", "give the parameter itself"]),
+    "one of them": (["on_cpu.size=3"], ["on_cpu.size", "give the parameter itself"]),
+}
+
+CHOICES = {
+    "an unknown kernel": (["kernel=reduceShlf"], ["kernel=reduceShlf", "did you mean reduceShfl?"]),
+    "one like no other": (["kernel=nope"], ["kernel=nope: there is none of that name (--help lists all"]),
+    "one of two kernels": (["kernel=reduceShfl,nope"], ["kernel=nope: there is none of that name"]),
+    "no kernel": (["kernel=null"], ["kernel=null: the name of a file in conf/kernel is expected"]),
+    "an empty kernel": (["kernel="], ["kernel=: the name of a file"]),
+    "a number for a kernel": (["kernel=5"], ["kernel=5: the name of a file"]),
+    "a list of kernels": (["kernel=[reduceShfl,bcast]"], ["kernel=[reduceShfl,bcast]: the name of a file"]),
+    "a kernel in place": (["kernel={grid: 1}"], ["kernel={grid: 1}: the name of a file"]),
+    "a second kernel": (["+kernel=bcast"], ["+kernel=bcast: there is a kernel already", "without a +"]),
+    "a forced kernel": (["++kernel=bcast"], ["++kernel=bcast: there is a kernel already"]),
+    "a kernel elsewhere": (["kernel@x=bcast"], ["kernel@x: there is no such group"]),
+    "a path for a kernel": (["kernel=../../etc/passwd"], ["kernel=../../etc/passwd: a name is expected, no path"]),
+    "an absolute path": (["kernel=/etc/passwd"], ["kernel=/etc/passwd: a name is expected, no path"]),
+    "a kernel in a folder": (["kernel=a/b"], ["kernel=a/b: there is none of that name"]),
+    "a pattern that matches nothing": (["kernel=glob(nope*)"], ["matches no name"]),
+    "an unknown device": (["device=gpu"], ["device=gpu: one of auto, cpu, cuda is expected"]),
+    "no device": (["device=null"], ["device=null: the name of a file in conf/device"]),
+    "an unknown timing": (["timing=nope"], ["timing=nope: one of default", "is expected"]),
+    "no timing": (["timing=null"], ["timing=null: the name of a file in conf/timing"]),
+    "an unknown experiment": (["experiment=nope"], ["experiment=nope: one of", "seed_reductions"]),
+    "a kernel for an experiment": (["experiment=../kernel/bcast"], ["a name is expected, no path"]),
+    "an unknown launcher": (["hydra/launcher=nope"], ["hydra/launcher=nope: one of basic, batch is expected"]),
+}
+
+VALUES = {
+    "text for a block": (["block=abc"], ["block=abc: threads per block"]),
+    "one of several values": (["block=128,abc"], ["block=abc"]),
+    "a list": (["block=[1,2]"], ["block=[1, 2]: threads per block"]),
+    "keys with values": (["block={a: 1}"], ["block={'a': 1}: threads per block"]),
+    "nothing for a block": (["block="], ["block=: threads per block"]),
+    "a negative block": (["block=-1"], ["block=-1: threads per block"]),
+    "half a thread": (["block=1.5"], ["block=1.5: threads per block"]),
+    "true for a block": (["block=true"], ["block=True: threads per block"]),
+    "infinitely many threads": (["block=inf"], ["block=inf: threads per block"]),
+    "half a block": (["block=32x"], ["block=32x: threads per block"]),
+    "a block of three dimensions": (["block=8x8x8"], ["block=8x8x8: threads per block"]),
+    "an ambiguous number": (["size=010"], ["size=010: a number of elements"]),
+    "a negative size": (["size=-5"], ["size=-5: a number of elements"]),
+    "an unknown unit": (["size=16Ti"], ["size=16Ti: a number of elements"]),
+    "a part of an element": (["size=0.3Ki"], ["size=0.3Ki: a number of elements"]),
+    "no columns": (["size=4096x0"], ["size=4096x0: a number of elements"]),
+    "a size beyond 64 bits": (["size=2**63"], ["size=2**63: a number of elements"]),
+    "a tower of powers": (["size='9**9**9'"], ["size=9**9**9: a number of elements"]),
+    "a division by zero": (["size='1//0'"], ["size=1//0: a number of elements"]),
+    "a missing value": (["size='???'"], ["size=???: a number of elements"]),
+    "text for a width": (["width=abc"], ["width=abc: an integer"]),
+    "a mask of 33 bits": (["mask=0x1ffffffff"], ["mask=0x1ffffffff: a mask of 32 lanes"]),
+    "a mask that is no number": (["mask=full"], ["mask=full: a mask of 32 lanes"]),
+    "an unknown dtype": (["dtype=float8"], ["dtype=float8: one of int32"]),
+    "a misspelt fill": (["fill=ones,randon"], ["fill=randon: one of"]),
+    "text that no kernel reads": (["unroll=fast"], ["unroll=fast: an integer"]),
+    "text for a kernel's own parameter": (["kernel=bankAccess", "stride=x"], ["stride=x: an integer"]),
+    "a seed of text": (["seed=abc"], ["seed=abc: a whole number is expected"]),
+    "no seed": (["seed=null"], ["seed=null: a value is expected"]),
+    "half a seed": (["seed=1.5"], ["seed=1.5: a whole number is expected"]),
+    "a negative seed": (["seed=-1"], ["seed=-1: 0 to 2**63-1"]),
+    "a seed beyond 64 bits": (["seed=9223372036854775808"], ["seed=9223372036854775808: 0 to 2**63-1"]),
+    "perhaps": (["record_host=maybe"], ["record_host=maybe: true or false is expected"]),
+    "a list for the CPU device's parameters": (["on_cpu=[1]"], ["on_cpu=[1]: ", "expected"]),
+    "an interpolation to nothing": (["size=${nope}"], ["size: ${nope} stands for nothing"]),
+    "an interpolation to itself": (["size=${size}"], ["size: the value refers to itself"]),
+    "a variable that is not set": (["size=${oc.env:NO_SUCH_VARIABLE}"], ["size: ", "NO_SUCH_VARIABLE"]),
+    "a variable with a path": (["size=${oc.env:PATH}"], ["size=/", "a number of elements"]),
+}
+
+DEVICE_AND_TIMING = {
+    "an unknown kind": (["device.kind=5"], ["device.kind=5: one of auto, cuda, cpu is expected"]),
+    "no kind": (["device.kind=null"], ["device.kind=null: a value is expected"]),
+    "text for threads": (["device=cpu", "device.threads=x"], ["device.threads=x: a whole number is expected"]),
+    "half a thread": (["device.threads=1.5"], ["device.threads=1.5: a whole number is expected"]),
+    "fewer than no threads": (["device.threads=-1"], ["device.threads=-1: at least 0"]),
+    "a GPU before the first": (["device.index=-1"], ["device.index=-1: at least 0"]),
+    "no time": (["device.time_limit_s=0"], ["device.time_limit_s=0", "above 0, up to 86400"]),
+    "no end of time": (["device.time_limit_s=inf"], ["device.time_limit_s=inf", "up to 86400"]),
+    "no number of seconds": (["device.time_limit_s=nan"], ["device.time_limit_s=nan", "up to 86400"]),
+    "text for a time": (["device.time_limit_s=soon"], ["device.time_limit_s=soon: a number is expected"]),
+    "one option for a list": (["device.nvcc_options=5"], ["device.nvcc_options=5: a list of texts"]),
+    "no text in a list": (["device.nvcc_options=[1,null]"], ["device.nvcc_options=[1,null]: a list of texts"]),
+    "too few samples": (["timing.cpu_samples=1"], ["timing.cpu_samples=1: 3 to 100000 is expected"]),
+    "too many samples": (["timing.cpu_samples=1000000"], ["timing.cpu_samples=1000000: 3 to 100000"]),
+    "text for samples": (["timing.cpu_samples=many"], ["timing.cpu_samples=many: a whole number is expected"]),
+    "no samples": (["timing.cpu_samples=null"], ["timing.cpu_samples=null: a value is expected"]),
+    "a warm-up of minus one": (["timing.warmup_ms=-1"], ["timing.warmup_ms=-1", "0 to 100000"]),
+    "a warm-up that is no number": (["timing.warmup_ms=nan"], ["timing.warmup_ms=nan", "0 to 100000"]),
+}
+
+SWEEPS = {
+    "what Hydra cannot read": (["size=1<<24"], ["size=1<<24: this override cannot be read", "size='1<<24'"]),
+    "an unfinished sweep": (["block=range(32,129,32"], ["block=range(32,129,32: this override cannot be read"]),
+    "an unfinished list": (["block=[1"], ["block=[1: this override cannot be read"]),
+    "an open quote": (["block='a"], ["block='a: this override cannot be read"]),
+    "a value missing at the end": (["block=128,"], ["block=128,: this override cannot be read"]),
+    "a range of words": (["block=range(a,b)"], ["block=range(a,b): this override cannot be read"]),
+    "an unknown function": (["block=nope(1)"], ["block=nope(1): this override cannot be read"]),
+    "a range without steps": (["block=range(1,2,0)"], ["block=range(1,2,0): a range needs a step"]),
+    "an interval": (["block=interval(1,2)"], ["block=interval(1,2): an interval has no steps"]),
+    "values for a single run": (["hydra.mode=RUN", "block=1,2"], ["block=1,2: hydra.mode=RUN runs one case"]),
+    "a mistake in a single run": (["hydra.mode=RUN", "block=abc"], ["block=abc: threads per block"]),
+    "a mistake for a stock launcher": (["hydra/launcher=basic", "block=abc"], ["block=abc: threads per block"]),
+}
+
+HYDRA = {
+    "a folder in use": (["hydra.sweep.dir=."], ["hydra.sweep.dir=.: there is something there already"]),
+    "a file in the way": (["hydra.sweep.dir=something.txt"], ["there is something there already"]),
+    "a folder within a file": (["hydra.sweep.dir=something.txt/x"], ["the folder for the results cannot be made"]),
+    "a folder of the system": (["hydra.sweep.dir=/proc/x"], ["/proc/x: the folder for the results cannot be made"]),
+    "no folder": (["hydra.sweep.dir="], ["hydra.sweep.dir=: give the name of a new folder"]),
+    "null for a folder": (["hydra.sweep.dir=null"], ["hydra.sweep.dir=null: a value is expected"]),
+    "a list for a folder": (["hydra.sweep.dir=[a]"], ["hydra.sweep.dir=[a]: text is expected"]),
+    "a folder called after nothing": (["hydra.sweep.dir=${nope}"], ["hydra.sweep.dir: ${nope} stands for nothing"]),
+    "a folder's name too long": (["hydra.sweep.dir=" + "a" * 300], ["cannot be made: File name too long"]),
+    "a folder of another name": (["hydra.sweep.subdir=x"], ["hydra.sweep.dir chooses"]),
+    "another folder": (["hydra.run.dir=x"], ["hydra.run.dir=x", "hydra.sweep.dir chooses"]),
+    "an unknown mode": (["hydra.mode=FAST"], ["hydra.mode=FAST: one of RUN, MULTIRUN is expected"]),
+    "a launcher by the wrong key": (["hydra.launcher=basic"], ["hydra.launcher=basic", "hydra/launcher=NAME"]),
+    "no reserved folder": (["hydra.callbacks.reserve=null"], ["hydra.callbacks.reserve=null: this cannot be set"]),
+    "a number for the sweep": (["hydra.sweeper.params=5"], ["hydra.sweeper.params=5: keys with values"]),
+    "no such search path": (["hydra.searchpath=[nowhere]"], ["nowhere: there is no such folder"]),
+    "no such package": (["hydra.searchpath=[pkg://no_such]"], ["pkg://no_such: there is no such Python package"]),
+}
+
+OPTIONS = {
+    "an unknown option": (["--nope"], ["unrecognized arguments: --nope", "--help"]),
+    "an option without its value": (["--config-dir"], ["--config-dir", "expected one argument"]),
+    "an unknown choice of an option": (["--cfg", "nope"], ["invalid choice: 'nope'"]),
+    "two modes": (["--run", "--multirun"], ["Only one of --run, --multirun"]),
+    "no such folder": (["--config-dir", "nowhere"], ["nowhere: there is no such folder"]),
+    "an empty folder name": (["--config-dir="], ["--config-dir=: there is no such folder"]),
+    "a file for a folder": (["--config-dir", "something.txt"], ["something.txt: there is no such folder"]),
+    "a relative configuration": (["--config-path", "nowhere"], ["--config-path nowhere", "absolute path"]),
+    "a configuration without a beginning": (["--config-path", "/"], ["/: there is no config.yaml in this folder"]),
+    "an unknown configuration": (["--config-name", "nope"], ["there is no nope.yaml in this folder"]),
+    "a kernel for a configuration": (
+        ["--config-name", "kernel/bcast"],
+        ["kernel/bcast.yaml: the configuration cannot begin with this"],
+    ),
+    "an old job": (["--experimental-rerun", "nope"], ["--experimental-rerun: give the overrides again"]),
+}
+
+HOSTILE = {
+    "a command": (["block=$(reboot)"], ["block=$(reboot): this override cannot be read"]),
+    "a quoted command": (["kernel='$(rm -rf)'"], ["kernel=$(rm -rf): there is none"]),
+    "Python": (["block='__import__(\"os\")'"], ['block=__import__("os"): threads per block']),
+    "an escape sequence": (["block='\x1b[2J'"], ["block=\\x1b[2J: threads per block"]),
+    "two lines": (["block='a\nb'"], ["block=a\\nb: threads per block"]),
+    "a kernel's name and a line's end": (
+        ["kernel='bcast\n'"],
+        ["kernel=bcast\\n: there is none", "did you mean bcast?"],
+    ),
+    "a return to the line's beginning": (["block='a\rok'"], ["block=a\\rok"]),
+    "markup": (["block='[red]1[/red]'"], ["block=[red]1[/red]: threads per block"]),
+    "no UTF-8": (["kernel=\udcff"], ["kernel=\\udcff: this override cannot be read"]),
+    "other digits": (["size='\u0661\u0662'"], ["size=\u0661\u0662: a number of elements"]),
+    "a very long number": (["block=" + "1" * 5000], ["block=111", "111...111", "cannot be read: Exceeds the limit"]),
+    "a very long text": (["block='" + "x" * 5000 + "'"], ["block=xxx", "xxx...: threads per block"]),
+    "thousands of brackets": (["block='" + "(" * 3000 + "'"], ["block=(((", "...: threads per block"]),
+    "thousands of signs": (["block='" + "-" * 5000 + "1'"], ["block=---", "...: threads per block"]),
+    "a folder with an escape sequence": (["--config-dir", "\x1b[31m"], ["\\x1b[31m: there is no such folder"]),
+    "a folder of two lines": (["--config-dir", "a\nb"], ["a\\nb: there is no such folder"]),
+    "a folder with a long name": (["--config-dir", "x" * 5000], ["xxx...xxx", "x: there is no such folder"]),
+}
 
 MISTAKES = {
-    "a misspelt key": (["blokc=128"], "did you mean block?"),
-    "an unknown kernel": (["kernel=reduceShlf"], "did you mean reduceShfl?"),
-    "an unknown device": (["device=gpu"], "one of auto, cpu, cuda is expected"),
-    "an unknown experiment": (["experiment=nope"], "seed_reductions"),
-    "a value of the wrong type": (["block=abc"], "block=abc: threads per block"),
-    "one of several values": (["block=128,abc"], "block=abc"),
-    "a list": (["block=[1,2]"], "block=[1, 2]"),
-    "a group's field": (["device=cpu", "device.threads=x"], "device.threads"),
-    "too few samples": (["timing.samples_cpu=1"], "3 to 100000 is expected"),
-    "no time": (["device.time_limit_s=0"], "above 0, up to 86400"),
-    "an added key": (["+foo=1"], "+foo"),
-    "a changed kernel": (["kernel.grid=1"], "--config-dir"),
-    "no such folder": (["--config-dir", "nowhere"], "nowhere: there is no such folder"),
-    "no such search path": (["hydra.searchpath=[nowhere]"], "nowhere: there is no such folder"),
-    "an interpolation to nothing": (["size=${nope}"], "nope"),
-    "what Hydra cannot read": (["size=1<<24"], "size='1<<24'"),
-    "an unfinished sweep": (["block=range(32,129,32"], "cannot be read"),
-    "a pattern that matches nothing": (["kernel=glob(nope*)"], "matches no name"),
-    "a mask of 33 bits": (["mask=0x1ffffffff"], "32 lanes"),
-    "a negative seed": (["seed=-1"], "seed=-1"),
-    "an ambiguous number": (["size=010"], "size=010"),
-    "an unknown dtype": (["dtype=float8"], "one of int32"),
-    "a folder in use": (["hydra.sweep.dir=."], "there is something there already"),
-    "a folder of another name": (["hydra.sweep.subdir=x"], "hydra.sweep.dir chooses"),
-    "a misspelt fill": (["fill=ones,randon"], "fill=randon: one of"),
-    "a file in the way": (["hydra.sweep.dir=something.txt"], "there is something there already"),
-    "no end of time": (["device.time_limit_s=inf"], "up to 86400"),
-    "a parameter for the CPU device alone": (["on_cpu={size: 3}"], "give the parameter itself"),
-    "hostile text": (["block=$(reboot)"], "cannot be read"),
-    "a very long value": (["block=" + "1" * 5000], "cannot be read"),
+    f"{table}: {what}": mistake
+    for table, mistakes in {
+        "keys": KEYS,
+        "choices": CHOICES,
+        "values": VALUES,
+        "device and timing": DEVICE_AND_TIMING,
+        "sweeps": SWEEPS,
+        "hydra": HYDRA,
+        "options": OPTIONS,
+        "hostile": HOSTILE,
+    }.items()
+    for what, mistake in mistakes.items()
 }
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_one_sentence(mistake, runner, tmp_path):
-    """The sentence says what, where and what is allowed; no traceback, no folder."""
+def test_a_mistake_is_one_sentence(mistake, tmp_path):
+    """The sentence says what, where and what is allowed; no traceback, no folder, nothing of the user's touched."""
     (tmp_path / "something.txt").write_text("not ours")
-    arguments, told = MISTAKES[mistake]
-    done = runner(*arguments)
-    assert done.code == 2, done.err
-    assert told in done.err
-    assert done.err.startswith("runner: ")
-    assert done.err.strip().count("\n") == 0
-    assert len(done.err) < 600
-    assert not list(tmp_path.glob("outputs/*/*"))
+    arguments, words = MISTAKES[mistake]
+    is_a_told_mistake(run(tmp_path, *arguments), *words)
     assert (tmp_path / "something.txt").read_text() == "not ours"
+    assert [p.name for p in tmp_path.iterdir()] == ["something.txt"]
 
 
-YAML_MISTAKES = {
-    "no YAML": ("{parameters: [", "this is no YAML"),
-    "a reserved name": ("parameters: {status: 1}", "'status' is reserved"),
-    "no grid": ("parameters: {block: 1}\narguments: []\nreference: a.b", "the key 'grid' is missing"),
-    "no such reference": (
-        "parameters: {}\narguments: [{name: n, scalar: int32, value: 1}]\ngrid: 1\nreference: no.such",
-        "no.such: ModuleNotFoundError",
-    ),
-    "a keyword": ("parameters: {lambda: 1}", "means something else in expressions"),
-    "a division by zero": (
-        "{parameters: {zero: 0}, arguments: [{name: y, role: out, dtype: int32, shape: 1}], grid: 1, operations: 1 // zero, reference: {y: zero}}",
-        "cannot be evaluated",
-    ),
-    "empty": ("", "mine"),
-    "a tab": ("parameters:\n\t{}", "this is no YAML"),
+AS_A_USER = ("keys: a misspelt key", "values: text for a block", "hydra: a folder in use", "options: an unknown option",
+             "sweeps: a mistake in a single run", "hostile: two lines")  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", AS_A_USER)
+def test_a_user_is_told_the_same(mistake, runner, tmp_path):
+    """`python -m runner`, started by itself, answers as the forked one of the other tests does."""
+    (tmp_path / "something.txt").write_text("not ours")
+    arguments, words = MISTAKES[mistake]
+    done = runner(*arguments)
+    is_a_told_mistake(done, *words)
+    assert done == run(tmp_path, *arguments)
+
+
+IN_THE_WAY = {
+    "a file": lambda path: path.write_text(""),
+    "a link to nowhere": lambda path: path.symlink_to("/nonexistent/scratch"),
+    "a link to itself": lambda path: path.symlink_to(path.name),
 }
 
 
-@pytest.mark.parametrize("mistake", YAML_MISTAKES)
-def test_a_broken_kernel_yaml_is_one_sentence(mistake, runner, tmp_path):
-    """A kernel's YAML that cannot be understood is told with its name, and nothing is run."""
-    content, told = YAML_MISTAKES[mistake]
-    (tmp_path / "kernel").mkdir()
-    (tmp_path / "kernel" / "mine.yaml").write_text(content)
-    (tmp_path / "kernel" / "mine.cu").write_text("")
-    done = runner("--config-dir", ".", "kernel=mine")
-    assert done.code == 2, done.err
-    assert told in done.err
-    assert "mine" in done.err
-    assert "Traceback" not in done.err
-    assert done.err.strip().count("\n") == 0
-    assert not list(tmp_path.glob("outputs/*/*"))
+@pytest.mark.parametrize("what", IN_THE_WAY)
+def test_what_stands_in_the_place_of_outputs_is_told(what, tmp_path):
+    """Where outputs/ cannot be made, it is one sentence, and no endless search for a free name."""
+    IN_THE_WAY[what](tmp_path / "outputs")
+    is_a_told_mistake(run(tmp_path, "device=cpu", "size=10"), "the folder for the results cannot be made")
 
 
-def test_a_yaml_that_is_no_utf_8_is_named(runner, tmp_path):
-    """A file in another encoding is told by its name, not as a fault of the command line."""
-    (tmp_path / "kernel").mkdir()
-    (tmp_path / "kernel" / "mine.yaml").write_bytes("summary: \u00e9t\u00e9".encode("latin-1"))
-    done = runner("--config-dir", ".", "kernel=mine")
-    assert done.code == 2
-    assert "kernel/mine.yaml: this is no UTF-8 text" in done.err
-    assert done.err.count("\n") == 1
+def test_a_mistake_takes_no_folder_of_the_users_away(tmp_path):
+    """An outputs/ that was there before, and what is in it, stays; the day's folder that was made goes."""
+    (tmp_path / "outputs" / "mine").mkdir(parents=True)
+    assert run(tmp_path, "block=abc").code == 2
+    assert [p.name for p in (tmp_path / "outputs").iterdir()] == ["mine"]
 
 
-def test_outputs_that_lead_nowhere_are_told(runner, tmp_path):
-    """A dangling link in the place of outputs/ is one sentence, and no endless search for a free name."""
-    (tmp_path / "outputs").symlink_to("/nonexistent/scratch")
-    done = runner("device=cpu", "size=10", timeout=20)
-    assert done.code == 2
-    assert "the folder for the results cannot be made" in done.err
+def unprivileged(directory, *arguments):
+    """`python -m runner` as somebody who is held to the files' permissions, as root is not."""
+    free = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if free and (shutil.which("setpriv") is None or subprocess.run([*free, "true"], check=False).returncode):
+        pytest.skip("root reads everything, and setpriv cannot take that away here")
+    command = [*free, sys.executable, "-m", "runner", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    return Finished(done.returncode, done.stdout, done.stderr, directory)
 
 
-def test_a_taken_name_is_told(runner, tmp_path):
-    """A kernel of one's own cannot hide one of ours; Hydra would silently take ours."""
-    (tmp_path / "kernel").mkdir()
-    (tmp_path / "kernel" / "reduceShfl.yaml").write_text("{}")
-    done = runner("--config-dir", ".", "kernel=reduceShfl")
-    assert done.code == 2
-    assert "there is a kernel reduceShfl already" in done.err
+FORBIDDEN = {
+    "the kernel's YAML": ("kernel/saxpy.yaml", "kernel/saxpy.yaml: the file cannot be read: Permission denied"),
+    "the kernel's source": ("kernel/saxpy.cu", "saxpy.yaml: source: 'saxpy.cu' cannot be read: Permission denied"),
+    "the experiment": ("experiment/mine.yaml", "experiment/mine.yaml: the file cannot be read: Permission denied"),
+}
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_a_file_that_may_not_be_read_is_told(what, tmp_path):
+    """A file without permission is named, with the system's reason."""
+    own = Path(__file__).parent / "kernels" / "kernel"
+    lay(tmp_path, {f"kernel/saxpy.{ending}": (own / f"saxpy.{ending}").read_bytes() for ending in ("cu", "yaml")})
+    lay(tmp_path, {"experiment/mine.yaml": "# @package _global_\n"})
+    forbidden, told = FORBIDDEN[what]
+    (tmp_path / forbidden).chmod(0)
+    is_a_told_mistake(unprivileged(tmp_path, "--config-dir", ".", "kernel=saxpy", "experiment=mine"), told)
+
+
+def test_a_folder_that_may_not_be_written_is_told(tmp_path):
+    """Where the results cannot be put, nothing is run."""
+    tmp_path.chmod(0o500)
+    done = unprivileged(tmp_path, "device=cpu", "size=10")
+    tmp_path.chmod(0o700)
+    is_a_told_mistake(done, "the folder for the results cannot be made: Permission denied")
 
 
 def test_help_shows_the_kernels_and_runs_nothing(runner, tmp_path):
@@ -120,10 +299,21 @@ def test_help_shows_the_kernels_and_runs_nothing(runner, tmp_path):
     assert not (tmp_path / "outputs").exists()
 
 
-def test_a_device_that_is_not_there_is_one_sentence(runner):
+def test_a_gpu_that_is_not_there_is_one_sentence(tmp_path):
     """device=cuda without a GPU says what is missing."""
-    done = runner("device=cuda", CUDA_VISIBLE_DEVICES="")
-    assert done.code == 2
-    assert done.err.startswith("runner: device=cuda: ")
-    assert "Traceback" not in done.err
-    assert not list(done.directory.glob("outputs/*/*"))
+    is_a_told_mistake(run(tmp_path, "device=cuda", CUDA_VISIBLE_DEVICES=""), "device=cuda: ")
+
+
+COMPILERS = {
+    "none on the PATH": ({"PATH": "/nonexistent", "CXX": ""}, "no C++ compiler found: install g++"),
+    "none of that name": ({"CXX": "no-such-compiler"}, "the C++ compiler 'no-such-compiler' is not there: install g++"),
+    "one that does not work": ({"CXX": "false"}, "the C++ compiler 'false' does not work"),
+}
+
+
+@pytest.mark.parametrize("what", COMPILERS)
+def test_a_compiler_that_is_not_there_is_told_once(what, tmp_path):
+    """Without a C++ compiler the CPU device cannot be opened: told before the run, not in the row of each case."""
+    environment, told = COMPILERS[what]
+    done = run(tmp_path, "device=cpu", "block=64,128", "size=100", CUDA_VISIBLE_DEVICES="", **environment)
+    is_a_told_mistake(done, f"device=cpu: {told}")

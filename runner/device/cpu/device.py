@@ -18,7 +18,7 @@ from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.native import LaunchReport, LaunchRequest, Outcome
 from runner.device.cpu.program import CpuProgram
 from runner.device.cpu.signature import pack
-from runner.errors import CompileError, Hazard, LaunchError, LaunchTimeout
+from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout
 
 SHARED_LIMIT = 232448  # what sm_90 allows a block
 MAX_THREADS = 1024
@@ -32,19 +32,22 @@ class CpuDevice:
 
     Args:
         threads: OS threads that run blocks; 0 for one a core. One thread makes float atomics repeatable.
+
+    Raises:
+        DeviceUnavailable: if there is no C++ compiler that works: no kernel could be compiled for it.
     """
 
     def __init__(self, threads: int = 0) -> None:
         self._threads = threads if threads > 0 else len(os.sched_getaffinity(0))
         self._printed = ctypes.create_string_buffer(PRINTED_BYTES)
+        try:
+            self._compiler = toolchain.find().version
+        except CompileError as e:
+            raise DeviceUnavailable(f"device=cpu: {e}") from None
 
     @property
     def info(self) -> DeviceInfo:
         """What is known of the host."""
-        try:
-            compiler = toolchain.find().version
-        except CompileError:
-            compiler = "none"
         cpu = _cpu_name()
         return DeviceInfo(
             kind="cpu",
@@ -54,7 +57,7 @@ class CpuDevice:
             l2_bytes=0,
             shared_limit=SHARED_LIMIT,
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-            versions={"compiler": compiler},
+            versions={"compiler": self._compiler},
             details={"threads": self._threads, "cpu": cpu},
         )
 

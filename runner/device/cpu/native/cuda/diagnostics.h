@@ -1,10 +1,20 @@
-// printf, assert, traps and clocks.
+// printf, assert, traps, what ends a program, and clocks.
 #pragma once
 
 #define printf(...) (::simt::print(__VA_ARGS__))
 
 // <assert.h> may be included again after this file, and then defines `assert` anew; the name it calls stays ours.
 #define __assert_fail simt_assertion_failed
+
+// They would end the whole process. nvcc refuses a kernel that calls them, and so does this, at the kernel's own line.
+#define SIMT_HOST_ONLY __attribute__((noreturn, error("a function of the host, which a kernel cannot call")))
+extern "C" {
+SIMT_HOST_ONLY void exit(int) noexcept;
+SIMT_HOST_ONLY void _Exit(int) noexcept;
+SIMT_HOST_ONLY void quick_exit(int) noexcept;
+SIMT_HOST_ONLY void abort() noexcept;
+}
+#undef SIMT_HOST_ONLY
 
 inline void __trap(SIMT_CALLED_FROM) { simt::violation(line, file, "__trap() was called"); }
 inline void __brkpt() {}

@@ -1,0 +1,13 @@
+__device__ int launches;
+extern "C" __global__ void fromThird(const int* in, int* out, int n)
+{
+    const int i = threadIdx.x;
+    const int launch = launches;
+    if (i < n) {
+        out[i] = in[i] + 1 + (launch >= 2);
+    }
+    __syncthreads();
+    if (i == 0) {
+        launches = launch + 1;
+    }
+}

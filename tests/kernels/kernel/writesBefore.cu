@@ -1,0 +1,10 @@
+extern "C" __global__ void writesBefore(const int* in, int* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        out[i] = in[i] + 1;
+    }
+    if (i == 0) {
+        out[-1] = 1;
+    }
+}

@@ -1,0 +1,368 @@
+"""What a user can get wrong in a file: one sentence that names it, status 2, nothing run, nothing left behind."""
+
+from pathlib import Path
+
+import pytest
+from told import is_a_told_mistake, lay, run
+
+OWN = Path(__file__).parent / "kernels" / "kernel"
+
+CU = """extern "C" __global__ void mine(const int* in, int* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i] + 1;
+}
+"""
+
+# A kernel without a mistake; the tables below put one in.
+LINES = {
+    "parameters": "{block: 64, size: 1000, dtype: int32}",
+    "arguments": """
+  - {name: in, role: in, dtype: int32, shape: size, fill: index}
+  - {name: out, role: out, dtype: int32, shape: size}
+  - {name: n, scalar: int32, value: size}""",
+    "grid": "ceil_div(size, block)",
+    "reference": "{out: in + 1}",
+}
+
+
+def yaml_of(**lines: str) -> str:
+    """The kernel's YAML with some keys written otherwise, or added; None takes one out."""
+    return "".join(f"{key}: {text}\n" for key, text in {**LINES, **lines}.items() if text is not None)
+
+
+def told(directory: Path, *words: str, arguments: tuple[str, ...] = ()) -> None:
+    """Run the kernel `mine` of the folder, and expect the sentence."""
+    is_a_told_mistake(run(directory, "--config-dir", ".", "kernel=mine", "device=cpu", *arguments), *words)
+
+
+def test_the_kernel_without_a_mistake_runs(tmp_path):
+    """What the tables below spoil is sound."""
+    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of()})
+    done = run(tmp_path, "--config-dir", ".", "kernel=mine", "device=cpu")
+    assert done.code == 0, done.err
+
+
+# What the file holds, and words of the sentence.
+DOCUMENTS = {
+    "empty": ("", "mine.yaml: the key 'parameters' is missing"),
+    "a comment": ("# nothing\n", "mine.yaml: the key 'parameters' is missing"),
+    "null": ("null\n", "mine.yaml: the key 'parameters' is missing"),
+    "a list": (
+        "- parameters\n- grid\n",
+        "kernel/mine.yaml: keys with values are expected, not '['parameters', 'grid']'",
+    ),
+    "a number": ("5\n", "kernel/mine.yaml: keys with values are expected, not '5'"),
+    "text": ("just text\n", "kernel/mine.yaml: keys with values are expected, not 'just text'"),
+    "two documents": ("a: 1\n---\nb: 2\n", "kernel/mine.yaml, line 2, column 1: this is no YAML"),
+    "an open brace": ("{parameters: [", "kernel/mine.yaml, line 1, column 15: this is no YAML"),
+    "an open quote": ("summary: 'never closed\n", "kernel/mine.yaml, line 2, column 1: this is no YAML"),
+    "two colons": ("summary: a: b\n", "kernel/mine.yaml, line 1, column 11: this is no YAML"),
+    "a tab": ("parameters:\n\tblock: 1\n", "kernel/mine.yaml, line 2, column 1: this is no YAML"),
+    "a percent sign": ("grid: %\n", "kernel/mine.yaml, line 1, column 7: this is no YAML"),
+    "a key twice": (yaml_of() + "grid: 2\n", "this is no YAML: found duplicate key grid"),
+    "an anchor that is none": ("grid: *nope\n", "this is no YAML: found undefined alias 'nope'"),
+    "an anchor within itself": ("a: &a [*a]\n", "kernel/mine.yaml: the YAML is nested too deeply, or contains itself"),
+    "anchors that multiply": (
+        "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 40)),
+        "kernel/mine.yaml: the YAML has more than 100000 parts",
+    ),
+    "a list for a key": ("? [a]\n: 1\n", "kernel/mine.yaml, line 1, column 3: this is no YAML"),
+    "no key": ("null: 1\n", "kernel/mine.yaml: null is no key"),
+    "a number for a key": ("5: 1\n", "mine.yaml: '5' is no key here"),
+    "a merge of nothing": ("<<: 5\n", "kernel/mine.yaml, line 1, column 5: this is no YAML"),
+    "an object of Python's": (
+        "!!python/object/apply:os.abort []\n",
+        "this is no YAML: could not determine a constructor",
+    ),
+    "a tag that lies": ("a: !!int x\n", "kernel/mine.yaml: this is no YAML: invalid literal for int()"),
+    "a control character": ("summary: \x07\n", "kernel/mine.yaml: this is no YAML: unacceptable character"),
+    "a NUL": ("summary: \0\n", "kernel/mine.yaml: this is no YAML: unacceptable character"),
+    "thousands of brackets": ("[" * 3000, "kernel/mine.yaml: the YAML is nested too deeply"),
+    "a word of 100000 letters": ("a" * 100_000, "kernel/mine.yaml: keys with values are expected, not 'aaa"),
+    "another encoding": ("summary: été\n".encode("latin-1"), "kernel/mine.yaml: this is no UTF-8 text"),
+    "an interpolation": (yaml_of(summary="${nope}"), "kernel.summary: ${nope} stands for nothing"),
+    "a file that is not there": ("defaults: [nope]\n", "kernel/mine.yaml: its defaults name kernel/nope"),
+    "itself": ("defaults: [mine]\n", "it includes itself"),
+    "no list of files": ("defaults: 5\n", "kernel/mine.yaml: defaults: a list is expected"),
+}
+
+
+@pytest.mark.parametrize("what", DOCUMENTS)
+def test_a_file_that_is_no_kernels_yaml_is_told(what, tmp_path):
+    """Whatever a file holds, its name is told, and the line where the YAML goes wrong."""
+    content, sentence = DOCUMENTS[what]
+    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": content})
+    told(tmp_path, sentence)
+
+
+# What lies there instead of which file, and words of the sentence.
+FILES = {
+    "a folder": ("mine.yaml", Path.mkdir, "kernel/mine.yaml: this is a folder; a YAML file is expected"),
+    "a dangling link": ("mine.yaml", lambda p: p.symlink_to("nowhere"), "kernel/mine.yaml: this is a link that leads nowhere"),
+    "a link to itself": ("mine.yaml", lambda p: p.symlink_to(p.name), "kernel/mine.yaml: this is a link that leads nowhere"),
+    "no source": ("mine.cu", lambda _: None, "mine.yaml: source: there is no file 'mine.cu'"),
+    "a folder for the source": ("mine.cu", Path.mkdir, "mine.yaml: source: there is no file 'mine.cu'"),
+    "a source that leads nowhere": ("mine.cu", lambda p: p.symlink_to("nowhere"), "there is no file 'mine.cu'"),
+    "a source that leads to itself": ("mine.cu", lambda p: p.symlink_to(p.name), "mine.yaml: source: 'mine.cu' cannot be read"),
+    "an empty source": ("mine.cu", lambda p: p.write_text(" \n"), "mine.yaml: source: 'mine.cu' is empty"),
+    "a source in no encoding": ("mine.cu", lambda p: p.write_bytes(b"\xff\xfe"), "'mine.cu' is no UTF-8 text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_what_is_no_file_is_told(what, tmp_path):
+    """A folder, a link, or nothing in the place of a file is told by its name."""
+    spoilt, make, sentence = FILES[what]
+    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of()})
+    (tmp_path / "kernel" / spoilt).unlink()
+    make(tmp_path / "kernel" / spoilt)
+    told(tmp_path, sentence)
+
+
+# What is written for which key, and words of the sentence.
+KEYS = {
+    "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is no key here; did you mean arguments?"),
+    "a capital": ({"Grid": "1"}, "mine.yaml: 'Grid' is no key here; did you mean grid?"),
+    "no grid": ({"grid": None}, "mine.yaml: the key 'grid' is missing"),
+    "null for a grid": ({"grid": "null"}, "mine.yaml: the key 'grid' is missing"),
+    "another name": ({"name": "other"}, "mine.yaml: name: 'other' must be the file's own name, 'mine'"),
+    "a number for a name": ({"name": "5"}, "mine.yaml: name: text is expected, not '5'"),
+    "a list for a text": ({"summary": "[a]"}, "mine.yaml: summary: text is expected, not"),
+    "another file": ({"source": "nope.cu"}, "mine.yaml: source: there is no file 'nope.cu'"),
+    "a file far away": ({"source": "../../nope"}, "mine.yaml: source: there is no file '../../nope'"),
+    "an endless device": ({"source": "/dev/zero"}, "mine.yaml: source: there is no file '/dev/zero'"),
+    "a very long file": ({"source": "x" * 5000}, "cannot be read: File name too long"),
+    "a file with an escape": ({"source": '"\\e[31m"'}, "mine.yaml: source: there is no file '\\x1b[31m'"),
+    "an unknown finish": ({"finish": "gpu"}, "mine.yaml: finish: 'gpu' is none of host, device"),
+    "no architecture": ({"min_arch": "9.0"}, "mine.yaml: min_arch: an architecture such as sm_90 is expected, not '9.0'"),
+    "a list for the bytes": ({"bytes": "[1]"}, "mine.yaml: bytes: keys with values are expected, not '[1]'"),
+    "misspelt bytes": ({"bytes": "{reed: 1}"}, "mine.yaml: bytes: 'reed' is no key here; did you mean read?"),
+    "a misspelt value": ({"value": "sum(nope)"}, "mine.yaml: value: 'sum(nope)' names 'nope'"),
+    "an unknown function": ({"value": "median(out)"}, "mine.yaml: value: 'median(out)' calls what is none of sum"),
+    "a reserved parameter": ({"parameters": "{status: 1}"}, "mine.yaml: parameters: 'status' is reserved"),
+    "a keyword": ({"parameters": "{lambda: 1}"}, "'lambda' means something else in expressions"),
+    "a parameter in capitals": ({"parameters": "{Block: 1}"}, "'Block' is no name for a parameter"),
+    "a parameter without a value": ({"parameters": "{block: null}"}, "the key 'default' is missing"),
+    "a block of text": ({"parameters": "{block: many}"}, "block.default=many: threads per block"),
+    "an unknown kind": ({"parameters": "{mine: {default: 1, kind: float}}"}, "kind: 'float' is none of integer, size"),
+    "a default that is not allowed": ({"parameters": "{mine: {default: 1, allowed: [2]}}"}, "the default 1 is none of"),
+    "a short macro": ({"macros": "{N: 1}"}, "mine.yaml: macros: 'N': four or more of A-Z"),
+    "a macro of two words": ({"macros": "{'BL OCK': 1}"}, "mine.yaml: macros: 'BL OCK': four or more"),
+    "a macro of two lines": ({"macros": '{"BLOCK\\n#error": 1}'}, "mine.yaml: macros: 'BLOCK\\n#error': four or more"),
+    "a macro of nothing": ({"macros": "{BLOCK: null}"}, "mine.yaml: macros.BLOCK: an expression is expected, not 'null'"),
+    "a macro of nothing known": ({"macros": "{BLOCK: nope}"}, "mine.yaml: macros.BLOCK: 'nope' names 'nope'"),
+    "a constraint without reason": ({"constraints": "[{require: size > 0}]"}, "constraints[0]: the key 'reason' is missing"),
+    "an empty reason": ({"constraints": "[{require: size > 0, reason: ''}]"}, "constraints[0]: the key 'reason' is missing"),
+    "a constraint that is no list": ({"constraints": "{require: 1, reason: x}"}, "constraints: a list is expected"),
+    "a constraint that is null": ({"constraints": "[null]"}, "constraints[0]: keys with values are expected, not 'null'"),
+    "an assignment": ({"constraints": "[{require: size = 5, reason: x}]"}, "require: 'size = 5' is no expression"),
+    "a number beside text": ({"constraints": "[{require: size < 'a', reason: x}]"}, "cannot be evaluated"),
+    "an unknown shuffle": ({"shuffle": "{operation: rotate, argument: 1}"}, "'rotate' is none of idx, wrap"),
+    "a shuffle without lanes": ({"shuffle": "{operation: up, argument: 1}"}, "no parameter 'width'"),
+    "a hazard without a rule": ({"hazard": "{when: size > 0}"}, "mine.yaml: hazard: the key 'reason' is missing"),
+    "an access to nothing": ({"accesses": "[{memory: l1, kind: load, index: 1}]"}, "memory: 'l1' is none of shared, global"),
+}  # fmt: skip
+
+A = "- {name: in, role: in, dtype: int32, shape: size, fill: index}"
+OUT = "\n  - {name: out, role: out, dtype: int32, shape: size}"
+ARGUMENTS = {
+    "a list of words": ("[in, out]", "mine.yaml: arguments[0]: keys with values are expected, not 'in'"),
+    "keys with values": ("{in: 1}", "mine.yaml: arguments: a list is expected"),
+    "no name": ("[{role: in}]", "mine.yaml: arguments[0]: the key 'name' is missing"),
+    "an unknown role": (f"\n  {A.replace('role: in', 'role: input')}", "arguments[0]: role: 'input' is none of in, out"),
+    "an unknown dtype": (f"\n  {A.replace('int32', 'int')}{OUT}", "argument 'in': 'int' is no dtype"),
+    "no shape": (f"\n  {A.replace(', shape: size', '')}", "arguments[0]: the key 'shape' is missing"),
+    "four dimensions": (f"\n  {A.replace('shape: size', 'shape: [1, 1, 1, 1]')}", "1 to 3 expressions are expected, not 4"),
+    "no fill": (f"\n  {A.replace(', fill: index', '')}", "arguments[0]: the key 'fill' is missing"),
+    "an unknown fill": (f"\n  {A.replace('fill: index', 'fill: randon')}{OUT}", "argument 'in': fill: 'randon' is none of zeros"),
+    "a fill of words": (f"\n  {A.replace('fill: index', 'fill: [a, b]')}", "arguments[0]: fill: numbers such as 0.5"),
+    "a fill divided by zero": (f"\n  {A.replace('fill: index', 'fill: [1/0]')}", "arguments[0]: fill: numbers such as 0.5"),
+    "a name twice": (f"\n  {A}\n  {A}", "arguments: the name 'in' is given twice"),
+    "a parameter's name": (f"\n  {A.replace('name: in', 'name: size')}", "the name 'size' is given twice, or is a parameter's"),
+    "a scalar without value": ("[{name: n, scalar: int32}]", "mine.yaml: arguments[0]: the key 'value' is missing"),
+    "a scalar of text": (f"\n  {A}\n  - {{name: n, scalar: int32, value: dtype}}{OUT}", "value: 'dtype' gives the text 'int32'"),
+    "no output": (f"\n  {A}", "mine.yaml: arguments: no array has the role out or inout"),
+    "a half constant": (f"\n  {A.replace('fill: index', 'fill: index, constant: maybe')}", "constant: true or false is expected"),
+}  # fmt: skip
+
+GRIDS = {
+    "a division": ("size / 2", "grid: 'size / 2' uses Div; allowed are + - * //"),
+    "an unfinished one": ("size //", "grid: 'size //' is no expression"),
+    "a fraction": ("1.5", "grid: an expression is expected, not '1.5'"),
+    "true": ("true", "grid: an expression is expected, not 'true'"),
+    "an empty list": ("[]", "grid: 1 to 3 expressions are expected, not 0"),
+    "four dimensions": ("[1, 1, 1, 1]", "grid: 1 to 3 expressions are expected, not 4"),
+    "a misspelt parameter": ("ceil_div(size, blokc)", "names 'blokc', which is no parameter; known are block"),
+    "too few arguments": ("ceil_div(size)", "cannot be evaluated: ceil_div() missing 1 required positional argument"),
+    "a division by zero": ("size // 0", "'size // 0' cannot be evaluated: integer division or modulo by zero"),
+    "a division by what is zero": (
+        "ceil_div(size, block - 64)",
+        "cannot be evaluated: integer division or modulo by zero",
+    ),
+    "a huge exponent": ("2**9999", "cannot be evaluated: exponent 9999 is not within 0 to 128"),
+    "a tower": ("9**9**9**9", "cannot be evaluated: exponent"),
+    "a long shift": ("1 << 200", "cannot be evaluated: exponent 200"),
+    "itself": ("grid", "'grid' names 'grid', which is none of block"),
+    "text": ("dtype", "'dtype' gives the text 'int32'; a number is expected"),
+    "much text": ("'\"a\" * 99999999'", "cannot be evaluated: text cannot be calculated with"),
+    "an unknown dtype": ("itemsize(size)", "itemsize: '1000' is none of the dtypes int32"),
+    "a call into Python": ("'__import__(\"os\").abort()'", "calls what is none of the functions ceil_div"),
+    "a method": ("size.bit_length()", "calls what is none of the functions ceil_div"),
+    "a function of its own": ("'(lambda: 1)()'", "calls what is none of the functions ceil_div"),
+    "a choice": ("size if block else 1", "uses IfExp"),
+    "an assignment": ("(size := 5)", "uses NamedExpr"),
+    "an element": ("size[0]", "uses Subscript"),
+    "other digits": ("\u0661\u0662", "is no expression"),
+    "hundreds of brackets": ("'" + "(" * 500 + "1" + ")" * 500 + "'", "is no expression"),
+    "thousands of signs": ("'" + "-" * 20000 + "1'", "..."),
+    "thousands of terms": ("'" + "1+" * 20000 + "1'", "grid: '1+1+1"),
+}
+
+REFERENCES = {
+    "a word": ("nope", "mine.yaml: reference: 'nope' is no dotted path"),
+    "a module that is not there": ("no.such", "mine.yaml: reference no.such: ModuleNotFoundError"),
+    "a function that is not there": (
+        "wanted.nope",
+        "mine.yaml: reference wanted.nope: the module 'wanted' has no function 'nope'",
+    ),
+    "a module that does not load": ("spoilt.expected", "mine.yaml: reference spoilt.expected: SyntaxError"),
+    "no output": ("{}", "mine.yaml: reference: an expression for each of out is expected, not for none"),
+    "another output": (
+        "{other: in + 1}",
+        "mine.yaml: reference: an expression for each of out is expected, not for other",
+    ),
+    "an input": ("{out: in, in: out}", "an expression for each of out is expected"),
+    "a misspelt array": (
+        "{out: ni + 1}",
+        "mine.yaml: reference.out: 'ni + 1' names 'ni', which is neither an array nor",
+    ),
+    "a function of Python's": ("{out: open('x')}", "mine.yaml: reference.out: 'open('x')' calls what is none of sum"),
+    "an attribute": ("{out: in.T}", "mine.yaml: reference.out: 'in.T' uses Attribute"),
+    "no expression": ("{out: in +}", "mine.yaml: reference.out: 'in +' is no expression"),
+}
+
+KERNELS = {
+    **{f"keys: {k}": v for k, v in KEYS.items()},
+    **{f"arguments: {k}": ({"arguments": text}, said) for k, (text, said) in ARGUMENTS.items()},
+    **{f"grid: {k}": ({"grid": text}, said) for k, (text, said) in GRIDS.items()},
+    **{f"reference: {k}": ({"reference": text}, said) for k, (text, said) in REFERENCES.items()},
+}
+
+
+@pytest.mark.parametrize("what", KERNELS)
+def test_a_broken_kernel_is_told(what, tmp_path):
+    """The sentence names the file, the key, what stands there, and what is allowed."""
+    lines, sentence = KERNELS[what]
+    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(**lines)})
+    lay(tmp_path, {"kernel/wanted.py": "def expected(): ...\n", "kernel/spoilt.py": "def expected(:\n"})
+    told(tmp_path, "mine.yaml: ", sentence)
+
+
+GLOBAL = "# @package _global_\n"
+SWEEP = f"{GLOBAL}hydra: {{sweeper: {{params: %s}}}}\n"
+EXPERIMENTS = {
+    "no header": ("block: 64\n", "experiment/mine.yaml: an experiment must begin with '# @package _global_', not 'block: 64'"),
+    "another header": ("# @package mine\nblock: 64\n", "must begin with '# @package _global_', not '# @package mine'"),
+    "half a header": ("# @package\nblock: 64\n", "must begin with '# @package _global_', not '# @package'"),
+    "empty": ("", "experiment/mine.yaml: an experiment must begin with '# @package _global_'"),
+    "a number": ("5\n", "experiment/mine.yaml: keys with values are expected, not '5'"),
+    "an open quote": (f"{GLOBAL}block: '64\n", "experiment/mine.yaml, line 3, column 1: this is no YAML"),
+    "a misspelt key": (f"{GLOBAL}blokc: 64\n", "experiment/mine.yaml: blokc: there is no such key; did you mean block?"),
+    "text for a block": (f"{GLOBAL}block: abc\n", "block=abc: threads per block"),
+    "text for a seed": (f"{GLOBAL}seed: abc\n", "experiment/mine.yaml: seed=abc: a whole number is expected"),
+    "a kernel's key": (f"{GLOBAL}kernel: {{grid: 1}}\n", "experiment/mine.yaml: kernel: an experiment chooses a kernel by"),
+    "a kernel's name": (f"{GLOBAL}kernel: bcast\n", "experiment/mine.yaml: kernel: an experiment chooses a kernel by"),
+    "a device's name": (f"{GLOBAL}device: cpu\n", "experiment/mine.yaml: device: keys with values are expected, not 'cpu'"),
+    "an unknown key of the device": (f"{GLOBAL}device: {{colour: red}}\n", "experiment/mine.yaml: device.colour"),
+    "an unknown device": (f"{GLOBAL}device: {{kind: gpu}}\n", "device.kind=gpu: one of auto, cuda, cpu"),
+    "text for samples": (f"{GLOBAL}timing: {{cpu_samples: x}}\n", "mine.yaml: timing.cpu_samples=x: a whole number"),
+    "an experiment": (f"{GLOBAL}experiment: other\n", "experiment/mine.yaml: experiment: an experiment cannot choose another"),
+    "an unknown kernel": (f"{GLOBAL}defaults: [override /kernel: nope]\n", "kernel=nope: there is none of that name"),
+    "a kernel without override": (f"{GLOBAL}defaults: [/kernel: bcast]\n", "kernel is chosen twice", "'override /kernel: NAME'"),
+    "a kernel without a slash": (f"{GLOBAL}defaults: [override kernel: bcast]\n", "mine.yaml: ", "there is no such group"),
+    "itself": (f"{GLOBAL}defaults: [mine]\n", "it includes itself"),
+    "an unknown kernel in a sweep": (SWEEP % "{kernel: 'bcast,nope'}", "kernel=nope: there is none of that name"),
+    "a misspelt key in a sweep": (SWEEP % "{blokc: '64,128'}", "blokc: there is no such key; did you mean block?"),
+    "a list in a sweep": (SWEEP % "{block: [64, 128]}", "block=[64, 128]: threads per block"),
+    "null in a sweep": (SWEEP % "{block: null}", "mine.yaml: hydra.sweeper.params.block: a value is expected"),
+    "a wrong value in a sweep": (SWEEP % "{block: '64,abc'}", "block=abc: threads per block"),
+    "an unfinished range": (SWEEP % "{block: 'range(1,'}", "block=range(1,: this override cannot be read"),
+    "a range without steps": (SWEEP % "{block: 'range(1,9,0)'}", "a range needs a step that is not 0"),
+    "an interval": (SWEEP % "{block: 'interval(1,9)'}", "interval(a,b) has no steps"),
+    "a sweep over a kernel's key": (SWEEP % "{kernel.grid: '1,2'}", "kernel.grid=1: a kernel is declared in its YAML"),
+    "a pattern that matches nothing": (SWEEP % "{kernel: 'glob(nope*)'}", "matches no name"),
+    "a sweep that is a number": (SWEEP % "5", "mine.yaml: hydra.sweeper.params: keys with values are expected"),
+    "a misspelt key of Hydra's": (f"{GLOBAL}hydra: {{sweper: 1}}\n", "mine.yaml: hydra.sweper: Hydra has no such key"),
+    "Hydra by a number": (f"{GLOBAL}hydra: 5\n", "experiment/mine.yaml: hydra: keys with values are expected, not '5'"),
+    "a parameter that is none": (f"{GLOBAL}on_cpu: {{nope: 5}}\n", "on_cpu.nope: no kernel on the search path"),
+    "a number for the CPU device": (f"{GLOBAL}on_cpu: 5\n", "experiment/mine.yaml: on_cpu: keys with values are expected"),
+    "a parameter that is swept": (
+        SWEEP % "{block: '64,128'}" + "on_cpu: {block: 64}\n", "on_cpu.block: the experiment sweeps block",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", EXPERIMENTS)
+def test_a_broken_experiment_is_told(what, tmp_path):
+    """An experiment that cannot be understood is told with its name, or with the value in it."""
+    content, *sentence = EXPERIMENTS[what]
+    lay(tmp_path, {"experiment/mine.yaml": content})
+    is_a_told_mistake(run(tmp_path, "--config-dir", ".", "experiment=mine", "device=cpu", "size=100"), *sentence)
+
+
+NAMES = {
+    "a hyphen": "my-kernel",
+    "a digit first": "1st",
+    "a blank": "a b",
+    "a dot": "a.b",
+    "markup": "[red]",
+    "another alphabet": "Kärnel",
+    "seventy letters": "x" * 70,
+}
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_a_name_that_no_function_can_have_is_told(what, tmp_path):
+    """A kernel's file is called as its function is, so not every name will do."""
+    name = NAMES[what]
+    lay(tmp_path, {f"kernel/{name}.cu": CU, f"kernel/{name}.yaml": yaml_of()})
+    done = run(tmp_path, "--config-dir", ".", f"kernel='{name}'", "device=cpu")
+    is_a_told_mistake(done, f"'{name}' is no name of a CUDA function")
+
+
+GROUPS = {
+    "a device": ("device", "colour: red\n", "device/mine.yaml: device.colour: there is no such key"),
+    "a device of no kind": ("device", "kind: gpu\n", "device.kind=gpu: one of auto, cuda, cpu is expected"),
+    "a timing": ("timing", "cpu_samples: x\n", "timing/mine.yaml: timing.cpu_samples=x: a whole number is expected"),
+    "a timing that is a list": ("timing", "- a\n", "timing/mine.yaml: keys with values are expected"),
+}
+
+
+@pytest.mark.parametrize("what", GROUPS)
+def test_a_broken_file_of_a_group_is_told(what, tmp_path):
+    """A device or a timing of one's own is held to the same keys."""
+    group, content, sentence = GROUPS[what]
+    lay(tmp_path, {f"{group}/mine.yaml": content})
+    is_a_told_mistake(run(tmp_path, "--config-dir", ".", f"{group}=mine"), sentence)
+
+
+BEGINNINGS = {
+    "an open quote": ("a: 'x\n", "config.yaml, line 2, column 1: this is no YAML"),
+    "empty": ("", "config.yaml: the configuration cannot begin with this: it has no 'defaults'"),
+}
+
+
+@pytest.mark.parametrize("what", BEGINNINGS)
+def test_a_broken_beginning_is_told(what, tmp_path):
+    """The config.yaml of a folder given by --config-path is held to be one."""
+    content, sentence = BEGINNINGS[what]
+    lay(tmp_path, {"config.yaml": content})
+    is_a_told_mistake(run(tmp_path, "--config-path", str(tmp_path)), sentence)
+
+
+def test_a_taken_name_is_told(tmp_path):
+    """A kernel of one's own cannot hide one of ours; Hydra would silently take ours."""
+    lay(tmp_path, {"kernel/reduceShfl.yaml": "{}"})
+    done = run(tmp_path, "--config-dir", ".", "kernel=reduceShfl")
+    is_a_told_mistake(done, "there is a kernel reduceShfl already")
