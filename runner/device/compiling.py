@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -64,6 +65,10 @@ class Compiler(Protocol):
         Raises:
             CompileError: if it is not there.
         """
+        ...
+
+    def many(self, count: int) -> AbstractContextManager[None]:
+        """Be ready for that many compilations, from several threads at once, and give back what that took."""
         ...
 
     def compile(self, source: Source) -> Binary:

@@ -11,6 +11,7 @@ import numpy as np
 from runner.dtypes import is_float
 from runner.lanes import WARP, taking_part
 from runner.reference import Array, Expected, ExpectedArray, Inputs, Parameters, wider
+from runner.references.remembered import once
 
 Grid = tuple[int, int, int]
 
@@ -49,15 +50,29 @@ def whole_sum(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
 
 
 def _partial(x: Array, per_block: int, blocks: int) -> Expected:
-    started = time.perf_counter()
-    value = np.sum(x, dtype=np.float64 if is_float(x.dtype) else x.dtype).item()
-    seconds = time.perf_counter() - started
+    value, seconds = once(x, "sum", lambda: _timed_sum(x))
     wide = wider(x.dtype)
-    sums = _sums(x, per_block, blocks, wide)
+    sums = _by_warps(x, "warps", lambda: x, per_block, blocks, wide)
     if not is_float(x.dtype):
         return Expected({"out": ExpectedArray(sums.astype(x.dtype))}, value, seconds)
-    magnitude = _sums(np.abs(x), per_block, blocks, np.dtype(np.float64))
+    magnitude = _by_warps(x, "magnitudes", lambda: np.abs(x), per_block, blocks, np.dtype(np.float64))
     return Expected({"out": ExpectedArray(sums, magnitude, depth=per_block)}, value, seconds)
+
+
+def _timed_sum(x: Array) -> tuple[int | float, float]:
+    started = time.perf_counter()
+    value = np.sum(x, dtype=np.float64 if is_float(x.dtype) else x.dtype).item()
+    return value, time.perf_counter() - started
+
+
+def _by_warps(
+    x: Array, what: str, terms: Callable[[], Array], per_block: int, blocks: int, wide: np.dtype[Any]
+) -> Array:
+    """Sums of blocks by way of those of their warps, which all block sizes have in common."""
+    if per_block % WARP:
+        return _sums(terms(), per_block, blocks, wide)
+    warps = once(x, what, lambda: _sums(terms(), WARP, -(-len(x) // WARP), wide))
+    return _sums(warps, per_block // WARP, blocks, wide)
 
 
 def segment_scans(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:

@@ -79,8 +79,9 @@ def constant(frame: pd.DataFrame) -> list[str]:
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows as dictionaries; `row` is the number of the case in results.csv."""
-    rows: list[dict[Any, Any]] = frame.to_dict("records")
-    return [{**row, "row": number} for number, row in zip(frame.index, rows, strict=True)]
+    # Column by column: `to_dict("records")` takes many times as long.
+    columns = {str(name): frame[name].tolist() for name in frame.columns} | {"row": frame.index.tolist()}
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def timed(frame: pd.DataFrame) -> pd.DataFrame:

@@ -152,7 +152,7 @@ def test_samples_restore_what_is_changed_in_place(bench, tmp_path):
     text = 'extern "C" __global__ void kernel(int *changed, int *state) { *changed += 1; *state += 1; }\n'
     program = bench.load(bench.text(tmp_path, text))
     changed, state = bench.place(np.array([5], np.int32), Role.INOUT), bench.place(np.zeros(1, np.int32), Role.STATE)
-    times = bench.device.sample(Launch(program, (1, 1, 1), (1, 1, 1), 0, (changed, state)), 6, 5.0)
+    times = bench.device.sample(Launch(program, (1, 1, 1), (1, 1, 1), 0, (changed, state)), 6, 5.0).us
     assert times.shape == (6,)
     assert (times > 0).all()
     assert (changed.read()[0], state.read()[0]) == (6, 6)

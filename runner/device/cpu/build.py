@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from runner import atomic
@@ -42,6 +44,11 @@ class CpuCompiler:
     def identity(self) -> str:
         """The host's compiler, and further flags for it."""
         return " ".join((toolchain.find(self._cxx).version, *self._host_flags))
+
+    def many(self, count: int) -> AbstractContextManager[None]:
+        """Each is a process anyway."""
+        _ = count
+        return contextlib.nullcontext()
 
     def compile(self, source: Source) -> Binary:
         """Compile a kernel, or find what was compiled before.

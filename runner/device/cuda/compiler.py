@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +17,10 @@ class Toolchain(Protocol):
 
     def identity(self) -> tuple[str, ...]:
         """What, beside the source and the architecture, decides on the cubin: version, options."""
+        ...
+
+    def many(self, count: int) -> AbstractContextManager[None]:
+        """Be ready for that many compilations, and give back what that took."""
         ...
 
     def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
@@ -54,6 +59,10 @@ class CudaCompiler:
             atomic.write(path, cubin)
             cache.seal(path)
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached, said)
+
+    def many(self, count: int) -> AbstractContextManager[None]:
+        """Be ready for that many compilations."""
+        return self._toolchain.many(count)
 
     @property
     def identity(self) -> str:

@@ -21,8 +21,9 @@ from runner.device.cuda.memory import CudaArray, Inputs
 from runner.device.cuda.nvml import Nvml
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
-FLUSHED_L2 = 4  # the flush writes that many times the L2 cache, so that the launch behind it need not wait for Python
+FLUSHED_L2 = 2  # the flush writes that many times the L2 cache, so that the launch behind it need not wait for Python
 LEAST_FLUSH = 64 << 20
+BUSY_S = 0.002  # of waiting without a pause
 KEPT_INPUTS = 16  # a sixteenth of the memory is for inputs that further cases may want, too
 
 
@@ -81,6 +82,11 @@ class CudaDevice:
         return self._info
 
     @property
+    def stream(self) -> driver.Stream:
+        """On which everything is queued."""
+        return self._stream
+
+    @property
     def usable(self) -> bool:
         """Whether the context took no fault; after one, every call in this process fails."""
         return self._usable
@@ -127,7 +133,7 @@ class CudaDevice:
     def launch(self, launch: Launch, time_limit: float) -> Findings:
         """Launch once and wait for the end; a kernel that does not end costs the process."""
         try:
-            self._queued(launch)()
+            self.queued(launch)()
             self._wait(time_limit)
         except driver.Error as e:
             raise self._failed(e) from None
@@ -139,35 +145,39 @@ class CudaDevice:
         return active_blocks(program.cubin, program.name, x * y * z, launch.shared)
 
     def sample(self, launch: Launch, count: int, time_limit: float) -> Timed:
-        """Time launches one by one: restored, flushed, between two events, with nothing waited for in between."""
+        """Time launches one by one: restored, flushed, between two events that are queued while the flush is under way.
+
+        Each launch is waited for before the next one is queued. A GPU that fetches further work meanwhile takes half a
+        microsecond longer, and not always the same (benchmarks/queueing.py).
+        """
         restored = launch.arrays(Role.INOUT)
-        queue, stream = self._queued(launch), self._stream
-        events = [(driver.Event(), driver.Event()) for _ in range(count)]
-        enqueue_ns = []
+        queue, stream = self.queued(launch), self._stream
+        before, after = driver.Event(), driver.Event()
+        times, enqueue = np.empty(count), np.empty(count)
         collected = gc.isenabled()
         gc.disable()  # a collection between the flush and the launch would let the GPU wait
         try:
-            for before, after in events:
+            for i in range(count):
                 for array in restored:
                     array.restore()
                 self._flush()
                 started = time.perf_counter_ns()
                 before.record(stream)
                 queue()
-                enqueue_ns.append(time.perf_counter_ns() - started)
+                enqueue[i] = (time.perf_counter_ns() - started) / 1000.0
                 after.record(stream)
-            self._wait(time_limit)
+                self._wait(time_limit)
+                times[i] = before.time_till(after) * 1000.0
         except driver.Error as e:
             raise self._failed(e) from None
         finally:
             if collected:
                 gc.enable()
-        times = np.array([before.time_till(after) * 1000.0 for before, after in events])
-        return Timed(times, np.array(enqueue_ns) / 1000.0)
+        return Timed(times, enqueue)
 
     def batch(self, launch: Launch, count: int, time_limit: float) -> float:
         """Make launches one behind the other, by a graph, so that none waits for Python."""
-        queue = self._queued(launch)
+        queue = self.queued(launch)
         before, after = driver.Event(), driver.Event()
 
         def queue_all() -> None:
@@ -200,8 +210,8 @@ class CudaDevice:
     def _flush(self) -> None:
         driver.memset_d32_async(int(self._flush_memory), 0, self._flush_words, self._stream)
 
-    def _queued(self, launch: Launch) -> Callable[[], None]:
-        """What queues the launch, with all that can be done ahead done."""
+    def queued(self, launch: Launch) -> Callable[[], None]:
+        """What queues the launch on our stream, with all that can be done ahead done."""
         program = _own(launch)
         numbers = [_packable(a) if isinstance(a, np.generic) else a for a in launch.arguments]
         types = tuple(a.dtype if isinstance(a, np.generic) else "P" for a in numbers)
@@ -221,15 +231,18 @@ class CudaDevice:
         program.prepared = (types, shared, launch.cache)
 
     def _wait(self, time_limit: float) -> None:
-        """Wait for the stream by asking, so that a kernel without an end can be given up."""
-        deadline = time.monotonic() + time_limit
-        pause = 0.0
+        """Wait for the stream by asking, so that a kernel without an end can be given up.
+
+        At first without a pause: what is asked right away is known at once.
+        """
+        started = time.monotonic()
         while not self._stream.is_done():
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - started
+            if waited > time_limit:
                 self._usable = False
                 raise LaunchTimeout(f"still running after {time_limit:g} s")
-            time.sleep(pause)
-            pause = min(pause + 0.0001, 0.005)
+            if waited > BUSY_S:
+                time.sleep(min(waited / 10, 0.005))
         self._stream.synchronize()
 
     def _failed(self, error: Exception) -> LaunchError:

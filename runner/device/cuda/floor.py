@@ -56,8 +56,8 @@ def measure_floor(stream: driver.Stream, flush: Callable[[], None]) -> Floor:
         _between(stream, flush, lambda: None)
     empty = _between(stream, flush, lambda: function.prepared_async_call((1, 1), (1, 1, 1), stream))
     nothing = _between(stream, flush, lambda: None)
-    steps = np.diff(np.unique(np.concatenate([empty, nothing])))
     flushes = _between(stream, lambda: None, flush)
+    steps = np.diff(np.unique(np.concatenate([empty, nothing, flushes]).round(4)))
     return Floor(
         empty_kernel_us=float(np.median(empty)),
         event_pair_us=float(np.median(nothing)),
@@ -70,15 +70,17 @@ def measure_floor(stream: driver.Stream, flush: Callable[[], None]) -> Floor:
 def _between(
     stream: driver.Stream, before: Callable[[], None], work: Callable[[], None]
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Microseconds of some work, behind something else."""
-    events = [(driver.Event(), driver.Event()) for _ in range(SAMPLES)]
-    for start, end in events:
+    """Microseconds of some work, behind something else; as `CudaDevice.sample` times a launch."""
+    start, end = driver.Event(), driver.Event()
+    times = []
+    for _ in range(SAMPLES):
         before()
         start.record(stream)
         work()
         end.record(stream)
-    stream.synchronize()
-    return np.array([start.time_till(end) * 1000.0 for start, end in events])
+        end.synchronize()
+        times.append(start.time_till(end) * 1000.0)
+    return np.array(times)
 
 
 def _copy_gbps(stream: driver.Stream) -> float | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from pycuda import compiler as pycuda_compiler
@@ -31,6 +33,11 @@ class Nvcc:
         """
         _, version = self._find()
         return (*self._options, *(os.environ.get(name, "") for name in HIDDEN_FLAGS), version)
+
+    def many(self, count: int) -> AbstractContextManager[None]:
+        """Each is a process anyway."""
+        _ = count
+        return contextlib.nullcontext()
 
     def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
         """Compile, and give what was said beside.

@@ -29,12 +29,16 @@ class Nvml:
     def __init__(self, bus_id: str) -> None:
         """Find the GPU by its PCI bus id."""
         self._handle: Any = None
+        self._highest = 0
         try:
             import pynvml  # noqa: PLC0415  (a help, not a need)
 
             pynvml.nvmlInit()
             self._nvml: Any = pynvml
             self._handle = pynvml.nvmlDeviceGetHandleByPciBusId(bus_id.encode())
+            self._highest = int(
+                pynvml.nvmlDeviceGetMaxClockInfo(self._handle, pynvml.NVML_CLOCK_SM)
+            )  # asked once: 1 ms
         except Exception:  # noqa: BLE001  (NVML is not everywhere where CUDA is, and raises classes of its own)
             return
 
@@ -47,10 +51,9 @@ class Nvml:
         clock = self._asked(lambda n, h: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM))
         if clock is None:
             return None
-        highest = self._asked(lambda n, h: n.nvmlDeviceGetMaxClockInfo(h, n.NVML_CLOCK_SM)) or clock
         bits = self._asked(lambda n, h: n.nvmlDeviceGetCurrentClocksEventReasons(h)) or 0
         reasons = tuple(name for bit, name in REASONS.items() if bits & bit)
-        slow = bool(SEVERE & set(reasons)) or (clock < LOW_CLOCK * highest and bool(reasons))
+        slow = bool(SEVERE & set(reasons)) or (clock < LOW_CLOCK * self._highest and bool(reasons))
         return Conditions(
             sm_mhz=int(clock),
             temperature_c=int(self._asked(lambda n, h: n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU)) or 0),

@@ -5,18 +5,25 @@ No process is started, no header of the host is read. It needs no GPU, and not P
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.metadata
 import importlib.util
 import io
+import multiprocessing
 import os
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from runner.device.cuda.compiler import first_error
 from runner.errors import CompileError, DeviceUnavailable
+
+# Compilations: NVRTC is no faster with more than four threads, and processes take a second to start.
+PROCESSES_FROM = 64
 
 
 class Nvrtc:
@@ -33,15 +40,31 @@ class Nvrtc:
                 "compiler=nvrtc: cuda.core is not installed; install the extra 'nvrtc', or use compiler=nvcc"
             )
         try:  # here, as several threads must not be the first to import it
-            self._core: Any = importlib.import_module("cuda.core")
+            importlib.import_module("cuda.core")
             self._nvrtc: Any = importlib.import_module("cuda.bindings.nvrtc")
         except Exception as e:  # its libraries are looked for while it is imported
             raise DeviceUnavailable(f"compiler=nvrtc: cuda.core cannot be loaded: {e}") from e
+        self._pool: ProcessPoolExecutor | None = None
 
     def identity(self) -> tuple[str, ...]:
         """What, beside the source and the architecture, decides on the cubin."""
         _, major, minor = self._nvrtc.nvrtcVersion()
         return (f"nvrtc {major}.{minor}", f"cuda.core {importlib.metadata.version('cuda-core')}")
+
+    @contextlib.contextmanager
+    def many(self, count: int) -> Iterator[None]:
+        """Be ready for that many compilations: of many, each core gets a process."""
+        if count < PROCESSES_FROM:
+            yield
+            return
+        spawned = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(os.cpu_count(), spawned, signal.signal, (signal.SIGINT, signal.SIG_IGN))
+        self._pool = pool
+        try:
+            yield
+        finally:
+            self._pool = None
+            pool.shutdown(cancel_futures=True)
 
     def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
         """Compile, and give what was said beside.
@@ -49,14 +72,28 @@ class Nvrtc:
         Raises:
             CompileError: with NVRTC's message at the kernel's own lines.
         """
-        options = self._core.ProgramOptions(arch=arch, include_path=[str(f) for f in (*folders, *_toolkit_headers())])
-        log = io.StringIO()
-        try:
-            made = self._core.Program(text, "c++", options).compile("cubin", logs=log)
-        except Exception as e:  # noqa: BLE001  (cuda.core has errors of its own for each library below it)
-            said = str(e).partition("compilation log:")[2].replace("\0", "").strip() or str(e)
-            raise CompileError(f"{name}: {first_error(said, 'NVRTC failed')}", said) from None
-        return bytes(made.code), log.getvalue().replace("\0", "").strip()
+        included = tuple(str(f) for f in (*folders, *_toolkit_headers()))
+        made, said = (
+            self._pool.submit(_compiled, text, included, arch).result()
+            if self._pool
+            else _compiled(text, included, arch)
+        )
+        if made is None:
+            raise CompileError(f"{name}: {first_error(said, 'NVRTC failed')}", said)
+        return made, said
+
+
+def _compiled(text: str, included: Sequence[str], arch: str) -> tuple[bytes | None, str]:
+    """The cubin and what was said; no cubin where that says what is wrong."""
+    core: Any = importlib.import_module("cuda.core")
+    log = io.StringIO()
+    try:
+        options = core.ProgramOptions(arch=arch, include_path=list(included))
+        made = core.Program(text, "c++", options).compile("cubin", logs=log)
+    except Exception as e:  # noqa: BLE001  (cuda.core has errors of its own for each library below it)
+        said = str(e).partition("compilation log:")[2].replace("\0", "").strip()
+        return None, said or str(e)
+    return bytes(made.code), log.getvalue().replace("\0", "").strip()
 
 
 @functools.cache

@@ -1,0 +1,217 @@
+"""Our cold median of six kernels beside what nvbench and Nsight Compute measure of them, in one run.
+
+    python benchmarks/agreement.py [--out TABLE.csv]
+
+All launch the very same binaries, with the same inputs. Ours is the `default` timing protocol. nvbench's is its cold
+GPU time (its Python package cuda-bench, on our stream): launches behind a blocking kernel, L2 flushed by a write, as
+ours is. Nsight Compute's is gpu__time_duration with `--clock-control none`: the kernel alone, without the events around
+it. Once it looks at launches of our own protocol, flush included (`--cache-control none`), and once it flushes the
+caches itself, which leaves nothing in L2 that the kernel would have to write back first.
+
+Needs a GPU, PyCUDA, nvcc, ncu and cuda-bench.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from runner import kernel_yaml, measure
+from runner.attempt import Task, attempt
+from runner.case import Case
+from runner.config import CONF
+from runner.device.opening import compiler_for, open_device
+from runner.placing import contents, place, poison
+from runner.resolve import make
+from runner.settings import DeviceConfig, TimingConfig
+
+GPU = DeviceConfig(kind="cuda")
+LAUNCHES = 7  # of each case under ncu; the first one is left out
+METRIC = "gpu__time_duration.sum"
+
+CASES: tuple[tuple[str, dict[str, str]], ...] = (
+    ("reduceShflUnroll", {"size": "256Ki", "block": "128", "unroll": "4"}),
+    ("stencil1dConstant", {"size": "1Mi"}),
+    ("reduceShflUnroll", {"size": "16Mi", "block": "256", "unroll": "8"}),
+    ("transposeSmemPad", {"size": "8192x4096", "block": "32x8"}),
+    ("reduceSmem", {"size": "64Mi", "block": "256"}),
+    ("reduceShfl", {"size": "192Mi", "block": "256"}),
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One kernel, three ways.
+
+    Attributes:
+        label: Of the case.
+        ours_us: Our median.
+        half_us: Half of its 95 % interval.
+        nvbench_us: Median of nvbench's cold samples.
+        ncu_us: Median of the GPU's own times, behind our flush.
+        ncu_clean_us: The same, behind Nsight Compute's own flush.
+    """
+
+    label: str
+    ours_us: float
+    half_us: float
+    nvbench_us: float
+    ncu_us: float
+    ncu_clean_us: float
+
+
+def cases() -> list[Case]:
+    """What is compared."""
+    found = []
+    for name, requested in CASES:
+        path = CONF / "kernel" / f"{name}.yaml"
+        kernel = kernel_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
+        case = make(kernel, requested, 0)
+        if case.excluded:
+            raise SystemExit(f"{case.label}: {case.excluded}")
+        found.append(case)
+    return found
+
+
+def ours(device: Any, compiler: Any, case: Case) -> measure.Summary:
+    """Checked and measured as in a sweep, all rounds."""
+    protocol = TimingConfig().protocol("cuda")
+    samples = []
+    for _ in range(protocol.rounds):
+        task = Task(case, case.source(), compiler.compile(case.source()), protocol, 60.0)
+        outcome = attempt(device, task, lambda _: None)
+        if outcome.measured is None:
+            raise SystemExit(f"{case.label}: {outcome.status}: {outcome.reason}")
+        samples.append(measure.kept(outcome.measured.samples)["us"])
+    return measure.summarize(np.concatenate(samples))
+
+
+class _Stream:
+    """Our stream, as nvbench takes it."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._handle
+
+
+def nvbench(device: Any, compiler: Any, chosen: list[Case]) -> list[float]:
+    """Nvbench's cold GPU times, microseconds, in the order of the cases."""
+    from cuda import bench  # noqa: PLC0415  (only here)
+    from cuda.bench.results import BenchmarkResult  # noqa: PLC0415
+
+    with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
+        for number, case in enumerate(chosen):
+            program = device.load(case.source(), compiler.compile(case.source()))
+            launch, arrays = place(device, program, case, contents(case), stack)
+            poison(case, arrays)
+            queue = device.queued(launch)
+
+            def benchmark(state: Any, queue: Any = queue) -> None:
+                state.set_stream(_Stream(device.stream.handle))
+                state.exec(lambda _: queue(), batched=False)
+
+            benchmark.__name__ = f"case{number}"
+            bench.register(benchmark)
+        out = Path(folder) / "nvbench.json"
+        bench.run_all_benchmarks(["nvbench", "--jsonbin", str(out), "--quiet"])
+        found = BenchmarkResult.from_json(out)
+        return [
+            1e6 * float(next(iter(found[f"case{n}"].centers(statistics.median).values()))) for n in range(len(chosen))
+        ]
+
+
+def launch_all() -> None:
+    """Launch every case a few times: the process that ncu looks into."""
+    device = open_device(GPU)
+    compiler = compiler_for(GPU, device.info)
+    for case in cases():
+        with ExitStack() as stack:
+            program = device.load(case.source(), compiler.compile(case.source()))
+            launch, arrays = place(device, program, case, contents(case), stack)
+            poison(case, arrays)
+            device.sample(launch, LAUNCHES, 60.0)
+    device.close()
+
+
+def ncu(chosen: list[Case], caches: str) -> list[float]:
+    """The GPU's own times, microseconds, in the order of the cases; `caches`: whether ncu flushes them, all or none."""
+    names = "|".join(sorted({case.kernel.name for case in chosen}))
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "ncu.csv"
+        command = ["ncu", "--clock-control", "none", "--cache-control", caches, "--csv", "--page", "raw"]
+        command += ["--print-units", "base", "--target-processes", "all", "--kernel-name", f"regex:^({names})$"]
+        command += ["--metrics", METRIC, "--log-file", str(log), sys.executable, __file__, "--launch"]
+        done = subprocess.run(command, check=False, stdout=sys.stderr, env=os.environ)
+        text = log.read_text(encoding="utf-8") if log.exists() else ""
+    if done.returncode:
+        raise SystemExit(f"ncu ended with {done.returncode}; it said: {text[-2000:]}")
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith('"ID"'))
+    times = [float(row[METRIC].replace(",", "")) / 1000 for row in csv.DictReader(lines[first:]) if row["ID"]]
+    if len(times) != LAUNCHES * len(chosen):
+        raise SystemExit(f"ncu saw {len(times)} launches, not {LAUNCHES * len(chosen)}")
+    return [statistics.median(times[n + 1 : n + LAUNCHES]) for n in range(0, len(times), LAUNCHES)]
+
+
+def main() -> int:
+    """Measure three ways, and show the differences."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="the table to write")
+    parser.add_argument("--launch", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.launch:
+        launch_all()
+        return 0
+    chosen = cases()
+    device = open_device(GPU)
+    compiler = compiler_for(GPU, device.info)
+    mine = [ours(device, compiler, case) for case in chosen]
+    theirs = nvbench(device, compiler, chosen)
+    device.close()
+    own, clean = ncu(chosen, "none"), ncu(chosen, "all")
+    rows = [
+        Compared(case.label, m.median, (m.ci_high - m.ci_low) / 2, *others)
+        for case, m, *others in zip(chosen, mine, theirs, own, clean, strict=True)
+    ]
+    _show(rows, device.info.name, device.info.details)
+    if given.out:
+        _write(given.out, rows)
+    return 0
+
+
+def _show(rows: list[Compared], name: str, details: dict[str, Any]) -> None:
+    floor = f"an empty kernel {details['empty_kernel_us']:.2f} us, two events alone {details['event_pair_us']:.2f} us"
+    print(f"{name}. The floor of our method: {floor}, tick {details['event_tick_us']:.3f} us\n")
+    heads = ("ours, us", "+-", "nvbench", "ours / nvbench", "ncu", "ours / ncu", "ours - ncu", "ncu, clean L2")
+    print("".join(f"{head:>15}" for head in heads))
+    for r in rows:
+        numbers = (f"{r.ours_us:.2f}", f"{r.half_us:.2f}", f"{r.nvbench_us:.2f}", f"{r.ours_us / r.nvbench_us:.4f}")
+        counted = (f"{r.ncu_us:.2f}", f"{r.ours_us / r.ncu_us:.4f}", f"{r.ours_us - r.ncu_us:.2f} us")
+        print("".join(f"{n:>15}" for n in (*numbers, *counted, f"{r.ncu_clean_us:.2f}")) + f"   {r.label}")
+
+
+def _write(path: Path, rows: list[Compared]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        table = csv.writer(stream)
+        table.writerow(["case", "ours_us", "half_interval_us", "nvbench_us", "ncu_us", "ncu_clean_us"])
+        for r in rows:
+            times = (r.ours_us, r.half_us, r.nvbench_us, r.ncu_us, r.ncu_clean_us)
+            table.writerow([r.label, *(f"{time:.3f}" for time in times)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

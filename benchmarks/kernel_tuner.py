@@ -1,0 +1,172 @@
+"""A sweep of one kernel by this program and by Kernel Tuner: whole processes, cold caches, alternating.
+
+    python benchmarks/kernel_tuner.py --cases 20 --rounds 5 [--compilers nvrtc,nvcc] [--out TABLE.csv]
+
+Both sides compile the same kernels/reduceShflUnroll.cu for the same blocks and unroll factors, sum the same 2^24
+integers, check the sums, and time every case. Ours is `python -m runner ... timing=quick`, its report included; the
+peer's is `tune_kernel` with its cuda-python backend, brute force, and its defaults otherwise. What is compared is the
+wall time from starting the process to its end. Needs a GPU, PyCUDA, nvcc, cuda.core and kernel_tuner.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parents[1]
+KERNEL = ROOT / "kernels" / "reduceShflUnroll.cu"
+SIZE = 1 << 24
+SPACES = {
+    20: ((64, 128, 256, 512, 1024), (1, 2, 4, 8)),
+    384: (tuple(range(32, 1025, 32)), tuple(range(1, 13))),
+}
+DEFINES = "#define WIDTH 32\n#define MASK 0xffffffffu\n#define SCALAR int\n"  # BLOCK and UNROLL come from the peer
+MARK = "PEER"  # starts the line in which the peer's process tells its winner
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One process.
+
+    Attributes:
+        seconds: From its start to its end.
+        winner: The case that it calls the fastest.
+        winner_us: Its time.
+    """
+
+    seconds: float
+    winner: str
+    winner_us: float
+
+
+def ours(compiler: str, blocks: tuple[int, ...], unrolls: tuple[int, ...]) -> Finished:
+    """Our sweep, with a folder and a cache that nobody has used."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        command = [sys.executable, "-m", "runner", "kernel=reduceShflUnroll", f"size={SIZE}", "device=cuda"]
+        command += [f"block={','.join(map(str, blocks))}", f"unroll={','.join(map(str, unrolls))}", "timing=quick"]
+        command += [f"compiler={compiler}", f"hydra.sweep.dir={run}"]
+        seconds = _timed(command, folder)[0]
+        table = pd.read_csv(run / "results.csv")
+    if len(table) != len(blocks) * len(unrolls) or set(table["status"]) != {"ok"}:
+        raise SystemExit(f"our sweep is not right: {table['status'].value_counts().to_dict()}")
+    best = table.loc[table["median_us"].idxmin()]
+    return Finished(seconds, f"block {best['block']}, unroll {best['unroll']}", float(best["median_us"]))
+
+
+def peer(blocks: tuple[int, ...], unrolls: tuple[int, ...]) -> Finished:
+    """Kernel Tuner's sweep, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        # -P, as this file's own folder would hide the peer: they have one name.
+        command = [sys.executable, "-P", __file__, "--peer", str(len(blocks) * len(unrolls))]
+        seconds, said = _timed(command, folder)
+    told = next(line for line in said.splitlines() if line.startswith(MARK))
+    _, winner, time_us = told.split("|")
+    return Finished(seconds, winner, float(time_us))
+
+
+def _timed(command: list[str], folder: str) -> tuple[float, str]:
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    caches = {"XDG_CACHE_HOME": f"{folder}/cache", "CUDA_CACHE_PATH": f"{folder}/driver"}
+    environment = {**os.environ, **caches, "PYTHONPATH": os.pathsep.join(paths)}
+    started = time.perf_counter()
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - started
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")
+    return seconds, done.stdout
+
+
+def tune(cases: int) -> None:
+    """The peer's process: what a user of Kernel Tuner would write."""
+    import kernel_tuner  # noqa: PLC0415  (only this process needs it)
+
+    blocks, unrolls = SPACES[cases]
+    numbers = np.random.default_rng(0).integers(0, 256, SIZE).astype(np.int32)
+    partials = np.zeros(SIZE // min(blocks), np.int32)
+
+    def right(answer: list[object], result: list[object], atol: float) -> bool:
+        _ = answer, atol
+        return int(np.sum(result[1], dtype=np.int32)) == int(np.sum(numbers, dtype=np.int32))
+
+    results, _ = kernel_tuner.tune_kernel(
+        "reduceShflUnroll",
+        DEFINES + KERNEL.read_text(encoding="utf-8"),
+        SIZE,
+        [numbers, partials, np.int64(SIZE)],
+        {"BLOCK": list(blocks), "UNROLL": list(unrolls)},
+        grid_div_x=["BLOCK", "UNROLL"],
+        block_size_names=["BLOCK"],
+        answer=[None, partials, None],
+        verify=right,
+        lang="nvcuda",
+        quiet=True,
+    )
+    times = [r for r in results if isinstance(r["time"], float)]
+    if len(times) != cases:
+        raise SystemExit(f"the peer measured {len(times)} of {cases} cases")
+    best = min(times, key=lambda r: r["time"])
+    print(f"{MARK}|block {best['BLOCK']}, unroll {best['UNROLL']}|{best['time'] * 1000:.2f}")
+
+
+def main() -> int:
+    """Take turns, then show the medians and their ratios."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, choices=SPACES, default=20)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--compilers", default="nvrtc,nvcc")
+    parser.add_argument("--out", type=Path, help="the table to write: one line a process")
+    parser.add_argument("--peer", type=int, choices=SPACES, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.peer:
+        tune(given.peer)
+        return 0
+    blocks, unrolls = SPACES[given.cases]
+    sides = ["kernel_tuner", *given.compilers.split(",")]
+    found: dict[str, list[Finished]] = {side: [] for side in sides}
+    for number, side in itertools.product(range(given.rounds), sides):
+        print(f"round {number + 1} of {given.rounds}: {side}", file=sys.stderr)
+        found[side].append(
+            peer(blocks, unrolls) if side == "kernel_tuner" else ours(side, blocks, unrolls),
+        )
+    _show(given.cases, found)
+    if given.out:
+        _write(given.out, given.cases, found)
+    return 0
+
+
+def _show(cases: int, found: dict[str, list[Finished]]) -> None:
+    base = statistics.median(f.seconds for f in found["kernel_tuner"])
+    print(f"{cases} cases of reduceShflUnroll at 2^24 int32, seconds of whole processes with cold caches\n")
+    print(f"{'':24} {'median':>7} {'least':>7} {'most':>7} {'ratio':>6}   called the fastest, in each process")
+    for side, processes in found.items():
+        seconds = [p.seconds for p in processes]
+        name = "Kernel Tuner" if side == "kernel_tuner" else f"runner, compiler={side}"
+        middle = statistics.median(seconds)
+        winners = "; ".join(f"{p.winner} at {p.winner_us:.1f} us" for p in processes)
+        print(f"{name:24} {middle:7.2f} {min(seconds):7.2f} {max(seconds):7.2f} {middle / base:6.2f}   {winners}")
+
+
+def _write(path: Path, cases: int, found: dict[str, list[Finished]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        table = csv.writer(stream)
+        table.writerow(["cases", "side", "round", "seconds", "winner", "winner_us"])
+        for side, processes in found.items():
+            for number, p in enumerate(processes, 1):
+                table.writerow([cases, side, number, f"{p.seconds:.3f}", p.winner, f"{p.winner_us:.2f}"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""Does a sweep that is repeated say the same? Several sweeps of 20 close cases, and what each calls the fastest.
+
+    python benchmarks/repeated_sweeps.py [--sweeps 5] [--timing default] [--out TABLE.csv]
+
+Each sweep is a process of its own. Two things must hold: some case is in the set of best ones of every sweep, and no
+sweep calls slower than its best what another one holds to be level with its own. Exit status: 0 both hold, 1 not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.report.table import load
+from runner.report.verdict import fastest
+
+ROOT = Path(__file__).resolve().parents[1]
+SWEEP = ("kernel=reduceShflUnroll", "block=64,128,256,512,1024", "unroll=1,2,4,8", "size=16Mi", "device=cuda")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one sweep said.
+
+    Attributes:
+        best: The case with the shortest median.
+        best_us: Its time.
+        level: The set of best ones, `best` included.
+        slower: What it calls slower.
+        margin_percent: By how much a time may differ and be level.
+    """
+
+    best: str
+    best_us: float
+    level: frozenset[str]
+    slower: frozenset[str]
+    margin_percent: float
+
+
+def sweep(timing: str) -> Said:
+    """One sweep, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        command = [sys.executable, "-m", "runner", *SWEEP, f"timing={timing}", f"hydra.sweep.dir={run}"]
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"the sweep ended with {done.returncode}: {done.stderr[-2000:]}")
+        frame = load(run)
+        (found,) = fastest(frame)
+        names = {_name(row) for row in frame.to_dict("records")}
+    ties = found.ties
+    level = frozenset(map(_name, (ties.fastest, *ties.level)))
+    return Said(
+        best=_name(ties.fastest),
+        best_us=float(ties.fastest["median_us"]),
+        level=level,
+        slower=frozenset(names - level - set(map(_name, ties.unsure))),
+        margin_percent=100 * ties.margin,
+    )
+
+
+def _name(row: dict[Any, Any]) -> str:
+    return f"block {row['block']} unroll {row['unroll']}"
+
+
+def main() -> int:
+    """Sweep, compare, show."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sweeps", type=int, default=5)
+    parser.add_argument("--timing", default="default")
+    parser.add_argument("--out", type=Path, help="the table to write: one line a sweep")
+    given = parser.parse_args()
+    said = []
+    for number in range(1, given.sweeps + 1):
+        print(f"sweep {number} of {given.sweeps}", file=sys.stderr)
+        said.append(sweep(given.timing))
+    for number, one in enumerate(said, 1):
+        level = "; ".join(sorted(one.level))
+        print(f"sweep {number}: {one.best} at {one.best_us:.2f} us; level within {one.margin_percent:.1f} %: {level}")
+    always = frozenset.intersection(*(one.level for one in said))
+    against = {(a.best, x) for a in said for b in said for x in a.slower & b.level}
+    print(f"in every set: {'; '.join(sorted(always)) or 'none'}")
+    print(f"called slower by one sweep, level in another: {'; '.join(x for _, x in sorted(against)) or 'none'}")
+    if given.out:
+        with given.out.open("w", newline="", encoding="utf-8") as stream:
+            table = csv.writer(stream)
+            table.writerow(["sweep", "best", "best_us", "margin_percent", "level", "slower"])
+            for number, one in enumerate(said, 1):
+                sets = ("; ".join(sorted(one.level)), "; ".join(sorted(one.slower)))
+                table.writerow([number, one.best, f"{one.best_us:.3f}", f"{one.margin_percent:.2f}", *sets])
+    return 0 if always and not against else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""Cases are measured in rounds: all of them in each, in an order of its own."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from support import ROOT, case_of, read_kernel, shipped
+
+from runner import engine
+from runner.attempt import Outcome
+from runner.config import Planned
+from runner.folder import RunFolder
+from runner.progress import SweepProgress
+from runner.settings import DeviceConfig, TimingConfig
+
+OWN = ROOT / "tests" / "kernels" / "kernel"
+
+
+class Told(SweepProgress):
+    """Progress that notes which case was measured when."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows = []
+
+    def row(self, label, row):
+        """A case is done for one round."""
+        self.rows.append((label, row["status"]))
+
+
+def swept(folder, cases, monkeypatch, wrong=None, **timing):
+    """A sweep of some cases on the CPU device: its table, the order of measuring, and how many workers it took.
+
+    A case comes out wrong where `wrong` says so of it and of how often it was run.
+    """
+    workers, runs = [], Counter()
+
+    class Counted(engine.Worker):
+        def __init__(self, config):
+            workers.append(config)
+            super().__init__(config)
+
+        def run(self, task, told):
+            runs[task.case] += 1
+            outcome = super().run(task, told)
+            return (
+                Outcome("mismatch", "y[0] is 1, expected 2") if wrong and wrong(task.case, runs[task.case]) else outcome
+            )
+
+    monkeypatch.setattr(engine, "Worker", Counted)
+    device, how = DeviceConfig(kind="cpu", threads=1), TimingConfig(warmup_ms=0, **timing)
+    plan = [Planned(case, device, how, "nvcc", job) for job, case in enumerate(cases)]
+    folder.mkdir()
+    with Told() as progress:
+        engine.run(plan, RunFolder(folder), progress, "batch")
+    return pd.read_csv(folder / "results.csv"), progress.rows, len(workers)
+
+
+def small(count=6):
+    """Cases that take no time."""
+    return [case_of(shipped("reduceShfl"), block=32 * (n + 1), size=4096) for n in range(count)]
+
+
+def orders(told, count):
+    """The kernels' blocks in the order of each round, from what progress was told."""
+    labels = [label.split(" (")[0] for label, _ in told]
+    return [labels[n : n + count] for n in range(0, len(labels), count)]
+
+
+def test_each_round_measures_every_case_in_an_order_of_its_own(tmp_path, monkeypatch):
+    """Three rounds are three permutations of all cases, not the same ones, and no case is measured twice in a row."""
+    cases = small()
+    rows, told, workers = swept(tmp_path / "a", cases, monkeypatch, cpu_rounds=3)
+    rounds = orders(told, len(cases))
+    assert len(rounds) == 3
+    assert {frozenset(order) for order in rounds} == {frozenset(case.label for case in cases)}
+    assert len(set(map(tuple, rounds))) == 3
+    assert list(rows["rounds"]) == [3] * len(cases)
+    assert workers == 1
+
+
+def test_the_order_follows_from_its_seed(tmp_path, monkeypatch):
+    """The same sweep has the same orders again, and another order_seed gives others."""
+    cases = small()
+    found = [
+        orders(swept(tmp_path / name, cases, monkeypatch, cpu_rounds=2, order_seed=seed)[1], len(cases))
+        for name, seed in (("a", 0), ("b", 0), ("c", 1))
+    ]
+    assert found[0] == found[1]
+    assert found[0] != found[2]
+
+
+def test_the_table_is_in_the_order_of_the_plan(tmp_path, monkeypatch):
+    """However the cases were measured, their rows stand as they were asked for."""
+    rows, told, _ = swept(tmp_path / "a", small(), monkeypatch, cpu_rounds=1)
+    assert list(rows["block"]) == [32, 64, 96, 128, 160, 192]
+    assert [label for label, _ in told] != sorted(label for label, _ in told)
+
+
+def test_the_samples_of_all_rounds_are_kept_and_counted(tmp_path, monkeypatch):
+    """One file has the samples with their rounds; the median is over all of them, the spread between the rounds'."""
+    rows, _, _ = swept(tmp_path / "a", small(2), monkeypatch, cpu_rounds=4, cpu_samples=5)
+    for row in rows.itertuples():
+        samples = np.load(tmp_path / "a" / "samples" / f"{row.case}-{row.job}.npy")
+        assert list(samples["round"]) == [1] * 5 + [2] * 5 + [3] * 5 + [4] * 5
+        assert row.samples == 20
+        assert row.median_us == pytest.approx(np.median(samples["us"]))
+        medians = np.median(samples["us"].reshape(4, 5), axis=1)
+        assert row.round_spread_percent == pytest.approx(100 * medians.std(ddof=1) / medians.mean())
+
+
+def test_a_fresh_process_a_round(tmp_path, monkeypatch):
+    """With fresh_process each round has a worker of its own."""
+    rows, _, workers = swept(tmp_path / "a", small(2), monkeypatch, cpu_rounds=3, fresh_process=True)
+    assert list(rows["status"]) == ["ok", "ok"]
+    assert workers == 3
+
+
+def test_a_kernel_that_is_wrong_in_a_later_round_has_no_times(tmp_path, monkeypatch):
+    """What was right in the first round and is not in the next is a mismatch, and the others' rounds go on."""
+    cases = small(2)
+    rows, told, _ = swept(
+        tmp_path / "a", cases, monkeypatch, wrong=lambda case, times: case is cases[0] and times == 2, cpu_rounds=3
+    )
+    assert list(rows["status"]) == ["mismatch", "ok"]
+    assert rows["reason"][0] == "right in 1 round, not in the next: y[0] is 1, expected 2"
+    assert pd.isna(rows["median_us"][0])
+    assert len(told) == 2 + 2 + 1  # a case that failed is not measured again
+    assert rows["rounds"][1] == 3
+
+
+def test_hot_launches_stand_beside_the_cold_ones(tmp_path, monkeypatch):
+    """timing.hot adds batches of launches with nothing restored in between, also of a kernel that works in place."""
+    cases = [case_of(read_kernel(OWN / "saxpy.yaml"), size=1000), *small(1)]
+    rows, _, _ = swept(tmp_path / "a", cases, monkeypatch, cpu_rounds=2, hot=True)
+    assert list(rows["status"]) == ["ok", "ok"]
+    assert list(rows["hot_samples"]) == [20, 20]
+    assert (rows["hot_ci_low_us"] <= rows["hot_median_us"]).all()
+    samples = np.load(tmp_path / "a" / "samples" / f"{rows['case'][0]}-0-hot.npy")
+    assert list(samples["round"]) == [1] * 10 + [2] * 10
+
+
+def test_no_hot_times_where_nobody_asked(tmp_path, monkeypatch):
+    """Without timing.hot its columns are empty."""
+    rows, _, _ = swept(tmp_path / "a", small(1), monkeypatch)
+    assert rows[["hot_samples", "hot_median_us"]].isna().all(axis=None)
+
+
+def test_cases_that_are_measured_otherwise_are_rounds_of_their_own(runner):
+    """A sweep over the way of timing measures each way's cases by themselves, and each row has its rounds."""
+    done = runner("block=64,128", "size=4096", "device=cpu", "timing.cpu_rounds=1,2")
+    assert done.code == 0, done.err
+    assert list(pd.read_csv(done.folder / "results.csv")["rounds"]) == [1, 2, 1, 2]
