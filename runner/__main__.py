@@ -9,9 +9,14 @@ interrupted.
 from __future__ import annotations
 
 import io
-import signal
+import os
+import shlex
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from runner import interruption
 
 if TYPE_CHECKING:
     from runner.folder import RunFolder
@@ -21,35 +26,80 @@ FAILED, MISTAKE, INTERRUPTED = 1, 2, 130
 
 def main() -> int:
     """Run what the command line asks for, and say what came of it."""
+    return carry_out(_sweep)
+
+
+def _sweep() -> RunFolder | None:
+    from runner import app  # noqa: PLC0415
+
+    return app.run(sys.argv[1:])
+
+
+def carry_out(work: Callable[[], RunFolder | None]) -> int:
+    """Do what a command asks for, and say what came of it, whatever ends it.
+
+    Args:
+        work: Gives the folder of a sweep; `None` if there is none to report on. What it imports is imported by it, so
+            that Ctrl-C is quiet from the start: importing takes half a second.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # not every terminal knows a micro sign
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system's way to press Ctrl-C
+    interruption.listen()
     try:
-        return _run()
+        return _carry_out(work)
     except KeyboardInterrupt:
+        interruption.ignore()
         return INTERRUPTED
 
 
-def _run() -> int:
-    # Imported here, so that Ctrl-C is quiet from the start: importing takes half a second.
-    from runner import app  # noqa: PLC0415
-    from runner.errors import DeviceUnavailable, Mistake  # noqa: PLC0415
-
+def _carry_out(work: Callable[[], RunFolder | None]) -> int:
     try:
-        folder = app.run(sys.argv[1:])
-    except (Mistake, DeviceUnavailable) as e:
-        app.discard_if_unused()
-        return _say(str(e), MISTAKE)
+        folder = work()
+        interruption.check()
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what was finished is kept, however often the key is pressed
-        app.discard_if_unused()
-        if (folder := app.folder()) is not None and folder.results.exists():
-            finish(folder)
+        _save()
         raise
     except OSError as e:
-        return _say(f"{e.filename or 'a file'}: {e.strerror or e}; the finished cases are in {app.folder()}", FAILED)
+        return _stopped(e)
+    except Exception as e:
+        from runner import app  # noqa: PLC0415
+        from runner.errors import DeviceUnavailable, Mistake  # noqa: PLC0415
+
+        if not isinstance(e, Mistake | DeviceUnavailable):
+            raise
+        app.discard_if_unused()
+        return _say(str(e), MISTAKE)
     return 0 if folder is None else finish(folder)
+
+
+def _save() -> None:
+    """Of an interrupted sweep, keep what was finished."""
+    from runner import app  # noqa: PLC0415
+
+    app.discard_if_unused()
+    if (folder := app.folder()) is not None and folder.results.exists():
+        finish(folder)
+        _say(f"interrupted; {_resume(folder)} does what is missing", INTERRUPTED)
+
+
+def _stopped(error: OSError) -> int:
+    """Say what the system refused, and where: a full disk names no file."""
+    from runner import app  # noqa: PLC0415
+
+    what, folder = error.strerror or str(error), app.folder()
+    if folder is None:
+        return _say(f"{error.filename or 'a file'}: {what}", FAILED)
+    where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
+    if Path(where).absolute().is_relative_to(folder.path) or not where:
+        where = str(folder.path)  # which of its files does not matter
+    return _say(f"{where}: {what}; finished cases are kept, and {_resume(folder)} does what is missing", FAILED)
+
+
+def _resume(folder: RunFolder) -> str:
+    here = Path.cwd()
+    path = folder.path.relative_to(here) if folder.path.is_relative_to(here) else folder.path
+    return f"python -m runner.resume {shlex.quote(str(path))}"
 
 
 def finish(folder: RunFolder) -> int:
@@ -70,7 +120,9 @@ def finish(folder: RunFolder) -> int:
 
 
 def _say(sentence: str, status: int) -> int:
-    print(f"runner: {sentence}", file=sys.stderr)  # noqa: T201
+    from runner.complaints import printable  # noqa: PLC0415
+
+    print(f"runner: {printable(sentence)}", file=sys.stderr)  # noqa: T201
     return status
 
 

@@ -6,8 +6,8 @@ joblib, submitit) calls `job` once a job; the engine then gets a list of one.
 
 from __future__ import annotations
 
+import contextlib
 import os
-import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -15,31 +15,32 @@ from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from runner import complaints, config, engine, environment
-from runner.errors import Mistake
+from runner import command_line, complaints, config, config_files, engine, environment, lock, taking_up
+from runner.errors import DeviceUnavailable, Mistake
 from runner.folder import RunFolder, named, reserve, write_json
 from runner.progress import SweepProgress
+from runner.taking_up import TakenUp
 
 
 class Refused(BaseException):
-    """A mistake found inside a Hydra callback, where Hydra turns ordinary exceptions into warnings."""
+    """A mistake found in a callback or a job, where Hydra makes warnings or lines of its own of ordinary exceptions."""
 
 
-_reserved = False  # whether the folder is ours: one that was there before is never removed
+_reserved: list[Path] = []  # folders that we made for it, inner ones first: one that was there before is never removed
 _folder: Path | None = None  # set by the callback, which Hydra creates by name; nothing else can carry it out of Hydra
 
 
-def run(arguments: Sequence[str]) -> RunFolder | None:
+def run(arguments: Sequence[str], taken_up: TakenUp | None = None) -> RunFolder | None:
     """Compose, plan and run what the command line asks for.
 
     Args:
         arguments: The command line after the program's name.
+        taken_up: The sweep that the command goes on with; a new one by default.
 
     Returns:
         The sweep's folder; `None` if nothing was to be run (`--help`, `--cfg` and the like).
@@ -49,27 +50,28 @@ def run(arguments: Sequence[str]) -> RunFolder | None:
     """
     global _folder  # noqa: PLW0603  (see there)
     _folder = None
-    ordered = _overrides_last(arguments)
+    taking_up.current = taken_up
+    ordered = command_line.ordered(arguments)
     sys.argv[1:] = ordered
-    config.register(_search_path(ordered))
+    folders = command_line.search_path(ordered)
+    config.register(folders)
     shown = "HYDRA_FULL_ERROR" in os.environ
     # Hydra then raises what it finds, and it is told here, in one sentence.
     os.environ["HYDRA_FULL_ERROR"] = "1"
     main = hydra.main(version_base="1.3", config_path=str(config.CONF), config_name="config")(job)
     try:
+        command_line.refuse(ordered, folders)
         main()
     except Refused as e:
         raise Mistake(str(e)) from None
-    except complaints.THEIRS as e:
-        if shown:
-            raise
-        raise Mistake(complaints.sentence(e, config.known_keys())) from None
-    except (ValueError, TypeError, RecursionError) as e:
+    except UnicodeDecodeError as e:
         if shown or _folder:  # once the folder is there, the command line was understood, and the fault is ours
             raise
-        if isinstance(e, UnicodeDecodeError):
-            raise Mistake(f"{_undecodable(_search_path(ordered))}: this is no UTF-8 text: {e.reason}") from None
-        raise Mistake(f"the command line cannot be read: {e}") from None
+        raise Mistake(f"{config_files.undecodable(folders)}: this is no UTF-8 text: {e.reason}") from None
+    except Exception as e:
+        if shown or not complaints.is_theirs(e):
+            raise
+        raise Mistake(complaints.sentence(e, config.known_keys())) from None
     finally:
         if not shown:
             del os.environ["HYDRA_FULL_ERROR"]
@@ -82,18 +84,31 @@ def folder() -> RunFolder | None:
 
 
 def discard_if_unused() -> None:
-    """Remove a reserved folder in which no case was run."""
-    if _folder and _reserved and not RunFolder(_folder).results.exists():
-        shutil.rmtree(_folder, ignore_errors=True)
+    """Remove a new folder in which no case was run, and those around it that were made for it."""
+    if _folder is None or taking_up.current or RunFolder(_folder).results.exists():
+        return
+    for path in [_folder] if _reserved else list(_folder.iterdir()):  # a folder that was given was empty
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    if _reserved:
+        with contextlib.suppress(OSError):  # another sweep may have begun beside it
+            for parent in _reserved[1:]:
+                parent.rmdir()
 
 
 def job(composed: DictConfig) -> None:
     """One job of a stock launcher: the engine gets a list of one, and the row says so."""
     settings: Any = HydraConfig.get()
     sweep = RunFolder(Path(settings.runtime.output_dir).parent)
-    planned = config.planned(composed, settings)
-    with SweepProgress() as progress:
-        engine.run([planned], sweep, progress, _launcher(settings))
+    launcher = _launcher(settings)
+    try:
+        planned = config.planned(composed, settings)
+        with SweepProgress() as progress:
+            engine.run([planned], sweep, progress, launcher)
+    except (Mistake, DeviceUnavailable, *complaints.THEIRS) as e:
+        if launcher not in ("none", "basic"):
+            raise
+        told = complaints.sentence(e, config.known_keys()) if isinstance(e, complaints.THEIRS) else str(e)
+        raise Refused(told) from None  # Hydra would write a line of its own before passing it on
 
 
 def _launcher(settings: Any) -> str:
@@ -105,15 +120,34 @@ class ReserveFolder(Callback):
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Called by Hydra."""
-        self._reserve(config, config.hydra.sweep.dir)
+        self._reserve(config)
 
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
         """Called by Hydra for `hydra.mode=RUN`; the job's folder is then `0`, as in a sweep of one."""
-        self._reserve(config, config.hydra.sweep.dir)
+        self._reserve(config)
         with read_write(config.hydra):
             config.hydra.run.dir = f"{config.hydra.sweep.dir}/0"
 
-    def _reserve(self, config: DictConfig, wanted: str) -> None:
+    def _reserve(self, composed: DictConfig) -> None:
+        try:
+            if taking_up.current:
+                self._enter(composed, taking_up.current)
+            else:
+                self._make(composed, composed.hydra.sweep.dir)
+        except Mistake as e:
+            raise Refused(str(e)) from None
+        except complaints.THEIRS as e:
+            raise Refused(complaints.sentence(e, config.known_keys())) from None
+        except OSError as e:
+            raise Refused(f"{e.filename}: the folder for the results cannot be made: {e.strerror}") from None
+
+    def _enter(self, config: DictConfig, sweep: TakenUp) -> None:
+        global _folder, _reserved  # noqa: PLW0603
+        sweep.enter(config)
+        _folder = sweep.record.folder.path
+        _reserved = []
+
+    def _make(self, config: DictConfig, wanted: str) -> None:
         global _folder, _reserved  # noqa: PLW0603
         for override in _plain(config.hydra.overrides.hydra):
             if override.startswith(("hydra.sweep.subdir=", "hydra.run.dir=")):
@@ -124,11 +158,10 @@ class ReserveFolder(Callback):
         path = Path(wanted) if chosen else Path(f"{wanted}-{_what(config)}")
         if chosen and path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise Refused(f"hydra.sweep.dir={wanted}: there is something there already; give the name of a new folder")
-        try:
-            _reserved = not (chosen and path.exists())
-            path = reserve(path) if _reserved else path
-        except Mistake as e:
-            raise Refused(str(e)) from None
+        made = [p for p in path.absolute().parents if not p.exists()]
+        _reserved = [] if chosen and path.exists() else [path, *made]
+        path = reserve(path) if _reserved else path
+        lock.take(path)
         _folder = path.absolute()
         with read_write(config.hydra), open_dict(config.hydra):
             config.hydra.sweep.dir = str(path)
@@ -146,60 +179,7 @@ def _what(config: DictConfig) -> str:
     return named((swept[-1] if swept else str(choices.kernel)).replace(",", "+")) or "sweep"
 
 
-def _undecodable(folders: Sequence[Path]) -> str:
-    """The configuration files that are not UTF-8: the error that they cause does not name them."""
-    found = []
-    for path in sorted(p for folder in folders for p in folder.rglob("*.yaml") if p.is_file()):
-        try:
-            path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            found.append(str(path))
-    return ", ".join(found) or "a configuration file"
-
-
-_WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")
-
-
-def _overrides_last(arguments: Sequence[str]) -> list[str]:
-    """Options first: Hydra's parser takes no override behind an option that stands behind an override."""
-    options, overrides, rest = [], [], list(arguments)
-    while rest:
-        argument = rest.pop(0)
-        if not argument.startswith("-"):
-            overrides.append(argument)
-            continue
-        options.append(argument)
-        if argument in _WITH_VALUE and rest:
-            options.append(rest.pop(0))
-    return [*options, *overrides]
-
-
 def _plain(overrides: Any) -> list[str]:
     """Overrides as they were written; reading them one by one would resolve a ${...} in them."""
     plain: Any = OmegaConf.to_container(overrides, resolve=False)
     return list(plain)
-
-
-def _search_path(arguments: Sequence[str]) -> list[Path]:
-    """The configuration folders that this command line makes Hydra look into; ours last.
-
-    Raises:
-        Mistake: if one is not there, or declares a kernel of a name that is taken.
-    """
-    known, _ = get_args_parser().parse_known_args(list(arguments))
-    primary = Path(known.config_path) if known.config_path else config.CONF
-    added = [known.config_dir] if known.config_dir else []
-    for override in known.overrides:
-        if found := re.fullmatch(r"hydra\.searchpath=\[?([^\[\]]*)\]?", override):
-            added += [p.strip().strip("'\"").removeprefix("file://") for p in found[1].split(",") if p.strip()]
-    folders = [Path(p) for p in added if not p.startswith("pkg://")]
-    for folder in folders:
-        if not folder.is_dir():
-            raise Mistake(f"{folder}: there is no such folder; --config-dir expects one with kernel/NAME.yaml in it")
-    taken = {p.stem for p in (primary / "kernel").glob("*.yaml")}
-    for path in sorted(p for f in folders for p in (f / "kernel").glob("*.yaml")):
-        if path.stem in taken:
-            raise Mistake(
-                f"{path}: there is a kernel {path.stem} already, which Hydra would take; give it another name"
-            )
-    return [*folders, primary]

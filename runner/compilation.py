@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -24,6 +25,9 @@ def compile_all(plan: Sequence[Planned], compiler: Compiler, progress: SweepProg
 
     Returns:
         What came of it, by the number of the job; cases that share a variant share it.
+
+    Raises:
+        OSError: if there is no room left to compile in, which is not the kernels' fault.
     """
     variants: dict[Source, list[int]] = {}
     for planned in plan:
@@ -31,16 +35,29 @@ def compile_all(plan: Sequence[Planned], compiler: Compiler, progress: SweepProg
     progress.stage("compiling", len(variants))
     compiled: dict[int, Compiled] = {}
     pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
-    try:
-        futures = {pool.submit(_attempted(compiler, s)): s for s in variants}
-        for future in as_completed(futures):
-            source = futures[future]
-            compiled.update(dict.fromkeys(variants[source], future.result()))
-            progress.now(source.path.name)
-            progress.step()
-    finally:
-        pool.shutdown(cancel_futures=True)
+    with compiler.many(len(variants)):
+        try:
+            futures = {pool.submit(_attempted(compiler, s)): s for s in variants}
+            for future in as_completed(futures):
+                source = futures[future]
+                compiled.update(dict.fromkeys(variants[source], future.result()))
+                progress.now(source.path.name)
+                progress.step()
+        finally:
+            pool.shutdown(cancel_futures=True)
     return compiled
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def _raise_if_full(error: BaseException | None, said: str) -> None:
+    """Tell a full disk from a kernel's fault: ours has its number, a compiler says it in words."""
+    for number in FULL:
+        if (isinstance(error, OSError) and error.errno == number) or os.strerror(number) in said:
+            raise OSError(
+                number, os.strerror(number), "the cache of compiled kernels, or the folder for temporary files"
+            )
 
 
 def _attempted(compiler: Compiler, source: Source) -> Callable[[], Compiled]:
@@ -48,8 +65,10 @@ def _attempted(compiler: Compiler, source: Source) -> Callable[[], Compiled]:
         try:
             return compiler.compile(source)
         except CompileError as e:
+            _raise_if_full(e.__cause__, f"{e}\n{e.log}")
             return e
         except OSError as e:  # such as a cache that cannot be written
+            _raise_if_full(e, "")
             return CompileError(f"{source.path.name}: {e}")
 
     return compile_one

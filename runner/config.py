@@ -22,7 +22,7 @@ from runner.case import Case
 from runner.declaration import Kernel
 from runner.device.opening import kind_of
 from runner.errors import Mistake
-from runner.parameters import VOCABULARY
+from runner.parameters import VOCABULARY, canonical
 from runner.reference import find
 from runner.resolve import make
 from runner.settings import COMPILERS, DeviceConfig, TimingConfig
@@ -96,8 +96,10 @@ def parameter_names() -> list[str]:
 
 
 def known_keys() -> list[str]:
-    """The keys that a command line can set, for complaints."""
-    return [*_GROUPS, *parameter_names()]
+    """The keys that a command line can set, for complaints; those of the groups as `device.threads`."""
+    of_groups = {"device": DeviceConfig, "timing": TimingConfig}
+    within = [f"{group}.{f.name}" for group, node in of_groups.items() for f in dataclasses.fields(node)]
+    return [*_GROUPS, *parameter_names(), *within]
 
 
 def _declared(search_path: Sequence[Path]) -> list[str]:
@@ -105,7 +107,7 @@ def _declared(search_path: Sequence[Path]) -> list[str]:
     for path in sorted(p for folder in search_path for p in (folder / "kernel").glob("*.yaml")):
         try:
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        except (OSError, ValueError, RecursionError, yaml.YAMLError):
             continue  # Hydra says what is wrong with it, if it is chosen
         parameters = content.get("parameters") if isinstance(content, dict) else None
         for name, value in parameters.items() if isinstance(parameters, dict) else ():
@@ -139,8 +141,16 @@ def planned(config: DictConfig, hydra: DictConfig) -> Planned:
         raise Mistake("the groups device and timing must start from the defaults /schema/device and /schema/timing")
     if plain["on_cpu"] and kind_of(device) == "cpu":
         plain |= _on_cpu(plain["on_cpu"], hydra)
+    _require_readable(plain)
     job = 0 if OmegaConf.is_missing(hydra.job, "num") else int(hydra.job.num)
     return Planned(make(kernel, plain, seed), device, timing, plain["compiler"], job, _folders(hydra))
+
+
+def _require_readable(plain: Mapping[str, Any]) -> None:
+    """Refuse a value that is none, though the kernel does not read its parameter: another kernel of the sweep may."""
+    for name, kind in VOCABULARY.items():
+        if plain[name] is not None:
+            canonical(name, kind, plain[name])
 
 
 def _on_cpu(values: Mapping[str, Any], hydra: DictConfig) -> dict[str, Any]:
@@ -183,6 +193,8 @@ class _Content:
 @functools.lru_cache(maxsize=1024)
 def _read(name: str, path: Path, content: _Content) -> Kernel:
     kernel = kernel_yaml.read(name, content.raw, path)
+    if not kernel.source.read_text(encoding="utf-8").strip():
+        raise Mistake(f"{path.name}: source: '{kernel.source.name}' is empty; a __global__ function {name} is expected")
     if isinstance(kernel.reference, str):
         try:  # a reference that is not there is a mistake, told before anything runs
             find(kernel.reference, path.parent)

@@ -1,10 +1,10 @@
 """The folder of one sweep: the files that the engine writes, by their names.
 
     outputs/<date>/<time>-<what>/
-        plan.json  results.csv  samples/  figures/  report.html  environment.json  multirun.yaml  sources/
+        plan.json  results.csv  samples/  figures/  report.html  environment.json  multirun.yaml  sources/  .lock
         0/ 1/ 2/ ...    Hydra's folder of each job: .hydra/, case.json, result.json, compile.log
 
-Every file is replaced whole: written aside, then renamed.
+Every file is replaced whole: written aside, then renamed. Only multirun.yaml is Hydra's own writing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any
 
 from runner import atomic
 from runner.errors import Mistake
+
+_ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # as `atomic` names a file that is not complete
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class RunFolder:
     def environment(self) -> Path:
         """Device, versions, command, commit."""
         return self.path / "environment.json"
+
+    @property
+    def multirun(self) -> Path:
+        """Hydra's record of the sweep; a plain run has none."""
+        return self.path / "multirun.yaml"
 
     @property
     def sources(self) -> Path:
@@ -72,6 +79,12 @@ class RunFolder:
     def jobs(self) -> list[int]:
         """Numbers of the jobs that have a folder."""
         return sorted(int(p.name) for p in self.path.iterdir() if p.name.isdigit() and p.is_dir())
+
+    def sweep_up(self) -> None:
+        """Remove what a killed program was writing: files that were not renamed yet, of which nobody knows."""
+        for path in self.path.rglob(".*"):
+            if _ASIDE.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+                path.unlink()
 
 
 def reserve(wanted: Path) -> Path:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from runner import results
+from runner import earlier, results
 from runner.config import Planned
-from runner.folder import RunFolder, write_json
+from runner.folder import RunFolder, read_json, write_json
 from runner.results import Row
 
 
@@ -45,8 +45,11 @@ class Ledger:
 
     def wants(self, planned: Planned, number: int) -> bool:
         """Whether a case is still to be measured in a round."""
-        row = self.row(planned)
-        return row is None or (row["status"] == "ok" and (row.get("rounds") or 0) < number)
+        return not earlier.measured(self.row(planned), number)
+
+    def finished(self, planned: Planned) -> bool:
+        """Whether nothing of a case is missing."""
+        return earlier.finished(planned, self.row(planned))
 
     def add(self, planned: Planned, row: Row) -> None:
         """Put a case's row on disk, in place of an earlier one."""
@@ -63,8 +66,16 @@ class Ledger:
     def put_off(self, reason: str, plan: Sequence[Planned]) -> None:
         """Rows for those of the cases that have none: they were not reached."""
         for planned in plan:
-            if self.row(planned) is None:
+            if self.row(planned) is None and not self._was_being_added(planned):
                 self.unfinished(planned, "not_run", reason)
+
+    def _was_being_added(self, planned: Planned) -> bool:
+        """Whether a row is on disk that was not noted here any more: Ctrl-C comes at any moment."""
+        row = read_json(self._folder.result(planned.job))
+        if row is None or row["status"] == "not_run":
+            return False
+        self._rows[planned.job] = row
+        return True
 
     def write(self) -> None:
         """Rebuild results.csv; of a long table not after each row, so that writing never takes more than a tenth."""

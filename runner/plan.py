@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runner import results
+from runner import results, sources
 from runner.config import Planned
 from runner.folder import RunFolder, read_json, write_json
 
 
-def distinct(plan: Sequence[Planned], folder: RunFolder, launcher: str) -> list[Planned]:
-    """Each case once, however it was written; every job's case.json says which case it is."""
-    first: dict[tuple[str, ...], Planned] = {}
+def described(plan: Sequence[Planned], launcher: str) -> dict[int, dict[str, Any]]:
+    """What each job's case.json says; of jobs that are one case, however it was written, the later name the first."""
+    first: dict[tuple[str, ...], int] = {}
+    told = {}
     for planned in plan:
-        told = _told(planned, launcher)
+        told[planned.job] = _told(planned, launcher)
         if planned.key in first:
-            told["same_as"] = first[planned.key].job
-        write_json(folder.case(planned.job), told)
-        first.setdefault(planned.key, planned)
-    return list(first.values())
+            told[planned.job]["same_as"] = first[planned.key]
+        first.setdefault(planned.key, planned.job)
+    return told
+
+
+def write(folder: RunFolder, told: Mapping[int, Mapping[str, Any]]) -> None:
+    """Write the jobs' case.json, and plan.json; those that are there stay as they are."""
+    for job, content in told.items():
+        if read_json(folder.case(job)) is None:
+            write_json(folder.case(job), content)
+    gather(folder)
+
+
+def asked(planned: Planned) -> dict[str, Any]:
+    """The device and the compiler as the configuration asks for them."""
+    return {**dataclasses.asdict(planned.device), "compiler": planned.compiler}
 
 
 def gather(folder: RunFolder) -> None:
@@ -44,6 +58,9 @@ def _told(planned: Planned, launcher: str) -> dict[str, Any]:
         "parameters": dict(case.parameters),
         "seed": case.seed,
         "device": kind,
+        "asked": asked(planned),
+        "timing": dataclasses.asdict(planned.timing),
+        "fingerprint": sources.fingerprint(case.kernel),
         "excluded": case.excluded or None,
         "variables": case.variables,
         "grid": case.grid,

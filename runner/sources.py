@@ -1,4 +1,4 @@
-"""Keeping what a sweep was made of: kernels, includes, references and configuration, enough to repeat it.
+"""What a sweep is made of: kernels, includes, references and configuration. Kept, it is enough to repeat the sweep.
 
 sources/conf/       the configuration, as the sweep saw it: a folder for --config-path
 sources/kernels/    the .cu files and what they include
@@ -6,8 +6,10 @@ sources/kernels/    the .cu files and what they include
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import yaml
@@ -39,14 +41,47 @@ def _keep_kernel(target: Path, kernel: Kernel) -> None:
     moved = _with_source(declared, f"../../{place}")
     atomic.write_text(target / "conf" / "kernel" / kernel.yaml.name, moved)
     copy_file(kernel.source, target / place)
-    own = kernel.source.parent
-    for path in cache.includes(kernel.source.read_text(encoding="utf-8"), [own]):
-        inside = path.relative_to(own) if path.is_relative_to(own) else Path(path.name)
-        copy_file(path, (target / place).parent / inside)
+    for name, path in _included(kernel.source):
+        copy_file(path, (target / place).parent / name)
     if isinstance(kernel.reference, str):
-        module = kernel.yaml.parent / (kernel.reference.rpartition(".")[0].replace(".", "/") + ".py")
+        module = _beside(kernel.yaml.parent, kernel.reference)
         if module.is_file():
             copy_file(module, target / "conf" / "kernel" / module.relative_to(kernel.yaml.parent))
+
+
+def fingerprint(kernel: Kernel) -> dict[str, str]:
+    """What goes into a kernel's binaries and their check: 12 digits of the hash of each file, by its name."""
+    return _fingerprint(kernel.yaml, kernel.source, kernel.reference if isinstance(kernel.reference, str) else "")
+
+
+@functools.lru_cache(maxsize=1024)  # within a sweep, a file has one content
+def _fingerprint(yaml_file: Path, source: Path, reference: str) -> dict[str, str]:
+    module = _module(yaml_file.parent, reference) if reference else None
+    named = [(source.name, source), *_included(source), (yaml_file.name, yaml_file)]
+    found: dict[str, str] = {}
+    for name, path in [*named, (module.name, module)] if module else named:
+        found[name] = cache.key(found.get(name, ""), cache.digest(path))[:12]
+    return found
+
+
+def _included(source: Path) -> Iterator[tuple[str, Path]]:
+    """The files that a kernel's `.cu` includes, each with its name as seen from there."""
+    own = source.parent
+    for path in cache.includes(source.read_text(encoding="utf-8"), [own]):
+        yield (path.relative_to(own).as_posix() if path.is_relative_to(own) else path.name), path
+
+
+def _beside(folder: Path, reference: str) -> Path:
+    return folder / (reference.rpartition(".")[0].replace(".", "/") + ".py")
+
+
+def _module(folder: Path, reference: str) -> Path | None:
+    """The file that a reference is in, beside the YAML or elsewhere."""
+    beside = _beside(folder, reference)
+    if beside.is_file():
+        return beside
+    spec = importlib.util.find_spec(reference.rpartition(".")[0])
+    return Path(spec.origin) if spec and spec.origin and Path(spec.origin).is_file() else None
 
 
 def _with_source(declared: str, source: str) -> str:

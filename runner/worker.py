@@ -34,56 +34,63 @@ LAUNCHING = ("checking", "warm-up", "measuring")
 
 
 class Worker:
-    """A worker process with an open device.
-
-    Attributes:
-        info: What is known of its device.
-    """
+    """A worker process, which opens a device while its parent does something else."""
 
     def __init__(self, config: DeviceConfig) -> None:
-        """Start the process and open the device.
-
-        Raises:
-            DeviceUnavailable: if the device cannot be opened.
-        """
+        """Start the process; whether the device could be opened is known with `info`."""
         self.config = config
         self._usable = True
+        self._info: DeviceInfo | None = None
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "runner.worker", str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-            )
+            self._process = _started(theirs.fileno())
         self._pipe = Connection(ours.detach())
-        self._pipe.send(config)
-        answer = self._receive(STARTUP_S)
-        if not isinstance(answer, DeviceInfo):
-            self.kill()
-            raise (
-                answer
-                if isinstance(answer, DeviceUnavailable)
-                else DeviceUnavailable(f"device={config.kind}: its worker process ended before the device was open")
-            )
-        self.info = answer
+        with contextlib.suppress(OSError):  # a process that ended at once is told of by `info`
+            self._pipe.send(config)
+
+    @property
+    def info(self) -> DeviceInfo:
+        """What is known of the device; waits until it is open.
+
+        Raises:
+            DeviceUnavailable: if it cannot be opened.
+        """
+        if self._info is None:
+            answer = self._receive(STARTUP_S)
+            if not isinstance(answer, DeviceInfo):
+                self.kill()
+                raise (
+                    answer
+                    if isinstance(answer, DeviceUnavailable)
+                    else DeviceUnavailable(
+                        f"device={self.config.kind}: its worker process ended before the device was open"
+                    )
+                )
+            self._info = answer
+        return self._info
 
     @property
     def alive(self) -> bool:
         """Whether another task can be given."""
         return self._usable and self._process.poll() is None and not self._pipe.closed
 
-    def run(self, task: Task, told: Callable[[str], None]) -> Outcome:
+    def run(self, task: Task, told: Callable[[str], None], meanwhile: Callable[[], None] = lambda: None) -> Outcome:
         """Run one case; whatever happens to the process becomes the case's outcome.
 
         Args:
             task: What to run.
             told: Called with the name of each step.
+            meanwhile: Called once the worker has the task.
+
+        Raises:
+            DeviceUnavailable: if the device cannot be opened.
         """
+        _ = self.info  # the first answer is the device's
         try:
             self._pipe.send(task)
         except OSError:
             return self._died("starting")
+        meanwhile()
         step = "starting"
         while True:
             limit = task.time_limit_s + GRACE_S if step in LAUNCHING else PATIENCE_S
@@ -132,6 +139,20 @@ class Worker:
         return Outcome("crashed", f"the worker process ended {how} while {step}")
 
 
+def _started(descriptor: int) -> subprocess.Popen[bytes]:
+    """The process; it never hears of Ctrl-C, which reaches all of the program's processes: the parent ends it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as it is here, so it is in the child
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "runner.worker", str(descriptor)],
+            pass_fds=(descriptor,),
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _environment() -> dict[str, str]:
     """Ours, with the package importable from wherever it was imported here."""
     root = str(Path(__file__).resolve().parents[1])
@@ -141,8 +162,6 @@ def _environment() -> dict[str, str]:
 
 def serve(descriptor: int) -> None:
     """The worker's side: open the device, then run tasks until there are no more."""
-    # Ctrl-C reaches the whole process group; the parent decides what becomes of this process.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with_parent()
     pipe = Connection(descriptor)
     try:
@@ -150,6 +169,8 @@ def serve(descriptor: int) -> None:
     except DeviceUnavailable as e:
         pipe.send(e)
         return
+    except EOFError:
+        return  # the parent is gone
     try:
         pipe.send(device.info)
         while (task := pipe.recv()) is not None:

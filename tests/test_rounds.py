@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support import ROOT, case_of, read_kernel, shipped
 
-from runner import engine
+from runner import engine, rounds
 from runner.attempt import Outcome
 from runner.config import Planned
 from runner.folder import RunFolder
@@ -41,14 +41,15 @@ def swept(folder, cases, monkeypatch, wrong=None, **timing):
             workers.append(config)
             super().__init__(config)
 
-        def run(self, task, told):
+        def run(self, task, told, meanwhile):
             runs[task.case] += 1
-            outcome = super().run(task, told)
+            outcome = super().run(task, told, meanwhile)
             return (
                 Outcome("mismatch", "y[0] is 1, expected 2") if wrong and wrong(task.case, runs[task.case]) else outcome
             )
 
     monkeypatch.setattr(engine, "Worker", Counted)
+    monkeypatch.setattr(rounds, "Worker", Counted)
     device, how = DeviceConfig(kind="cpu", threads=1), TimingConfig(warmup_ms=0, **timing)
     plan = [Planned(case, device, how, "nvcc", job) for job, case in enumerate(cases)]
     folder.mkdir()
@@ -72,10 +73,10 @@ def test_each_round_measures_every_case_in_an_order_of_its_own(tmp_path, monkeyp
     """Three rounds are three permutations of all cases, not the same ones, and no case is measured twice in a row."""
     cases = small()
     rows, told, workers = swept(tmp_path / "a", cases, monkeypatch, cpu_rounds=3)
-    rounds = orders(told, len(cases))
-    assert len(rounds) == 3
-    assert {frozenset(order) for order in rounds} == {frozenset(case.label for case in cases)}
-    assert len(set(map(tuple, rounds))) == 3
+    found = orders(told, len(cases))
+    assert len(found) == 3
+    assert {frozenset(order) for order in found} == {frozenset(case.label for case in cases)}
+    assert len(set(map(tuple, found))) == 3
     assert list(rows["rounds"]) == [3] * len(cases)
     assert workers == 1
 

@@ -3,10 +3,6 @@
 import json
 import platform
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -268,69 +264,6 @@ def test_the_environment_names_the_host_if_asked(runner):
     assert "host" in json.loads((done.folder / "environment.json").read_text())
 
 
-def test_two_sweeps_of_one_second_have_two_folders(runner, tmp_path):
-    """Sweeps that start together never share a folder."""
-    env = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
-    command = [sys.executable, "-m", "runner", *SMALL]
-    started = [
-        subprocess.Popen(
-            command, cwd=tmp_path, env=env | {"HOME": str(tmp_path)}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
-        for _ in range(3)
-    ]
-    for process in started:
-        _, err = process.communicate(timeout=120)
-        assert process.returncode == 0, err
-    folders = list(tmp_path.glob("outputs/*/*"))
-    assert len(folders) == 3
-    assert all(len(table(f)) == 1 for f in folders)
-
-
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_sweep_keeps_what_was_finished(sent, runner, tmp_path):
-    """After Ctrl-C, or a batch system's SIGTERM, the finished rows are there, the others are not_run, and the status is 130."""
-    command = [
-        sys.executable,
-        "-m",
-        "runner",
-        "block=32,64,128,256,512,1024",
-        "size=4Mi",
-        "device=cpu",
-        "timing.cpu_samples=20",
-    ]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 100
-    while not list(tmp_path.glob("outputs/*/*/0/result.json")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(sent)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    (folder,) = tmp_path.glob("outputs/*/*")
-    statuses = list(table(folder)["status"])
-    assert len(statuses) == 6
-    assert statuses[0] == "ok"
-    assert statuses[-1] == "not_run"
-    assert "Traceback" not in out + err
-
-
-def test_a_killed_worker_costs_one_row(runner, tmp_path):
-    """A kill -9 of the worker process makes its case a crashed row, and a new worker takes the next."""
-    command = [sys.executable, "-m", "runner", "block=64,128", "size=8Mi", "device=cpu", "timing.cpu_samples=40"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    for line in process.stderr:
-        if "measuring" in line:
-            break
-    children = subprocess.run(
-        ["pgrep", "-P", str(process.pid), "-f", "runner.worker"], capture_output=True, text=True, check=False
-    )
-    subprocess.run(["kill", "-9", children.stdout.split()[0]], check=True)
-    process.communicate(timeout=100)
-    (folder,) = tmp_path.glob("outputs/*/*")
-    rows = table(folder)
-    assert sorted(rows["status"]) == ["crashed", "ok"]
-    assert "SIGKILL" in rows["reason"][rows["status"] == "crashed"].item()
-
-
 def test_hydras_own_files_are_those_of_hydra(runner):
     """The composed configuration in .hydra is the same whether our launcher or Hydra's wrote it."""
     ours = runner(*SMALL, "block=64,128").folder
@@ -338,20 +271,3 @@ def test_hydras_own_files_are_those_of_hydra(runner):
     basic = runner(*SMALL, "block=64,128", "hydra/launcher=basic", "hydra.sweep.dir=basic").directory / "basic"
     theirs = [yaml.safe_load((basic / "1" / ".hydra" / n).read_text()) for n in ("config.yaml", "overrides.yaml")]
     assert files == theirs
-
-
-def test_a_killed_sweep_leaves_no_process_behind(tmp_path):
-    """A kill -9 of the program ends its worker, too, though it is in the middle of a launch."""
-    command = [sys.executable, "-m", "runner", "block=64,128", "size=4Mi", "device=cpu", "timing.cpu_samples=500"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    for line in process.stderr:
-        if "measuring" in line:
-            break
-    children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=True)
-    process.kill()
-    process.communicate()
-    deadline = time.monotonic() + 10
-    while any(Path(f"/proc/{pid}").exists() for pid in children.stdout.split()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert children.stdout.split()
-    assert not [pid for pid in children.stdout.split() if Path(f"/proc/{pid}").exists()]

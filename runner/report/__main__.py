@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
 from pathlib import Path
 
 from rich.console import Console
 
+from runner import results
 from runner.errors import Mistake
+from runner.folder import RunFolder
 from runner.report import build, print_summary
 
 
@@ -18,6 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="a run's folder, such as outputs/DATE/TIME-WHAT")
     given = parser.parse_args(arguments)
     try:
+        _bring_up_to_date(RunFolder(given.folder))
         build(given.folder)
         print_summary(given.folder, Console())
     except Mistake as mistake:
@@ -27,6 +31,26 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"{given.folder}: the report cannot be written ({error.strerror or error}).\n")
         return 2
     return 0
+
+
+def _bring_up_to_date(folder: RunFolder) -> None:
+    """Rebuild the table from the jobs' rows: of a sweep that was killed it may lag behind.
+
+    A table with rows of jobs whose folders are gone, as in a folder that was passed on without them, stays.
+    """
+    if not folder.path.is_dir():
+        return
+    rows = results.collect(folder)
+    if rows and _jobs_of_table(folder) <= {str(row["job"]) for row in rows}:
+        results.write(folder, rows)
+
+
+def _jobs_of_table(folder: RunFolder) -> set[str]:
+    try:
+        with folder.results.open(encoding="utf-8", newline="") as table:
+            return {row["job"] for row in csv.DictReader(table)}
+    except (OSError, KeyError, csv.Error):
+        return set()
 
 
 if __name__ == "__main__":

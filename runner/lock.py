@@ -1,0 +1,31 @@
+"""Who writes into a sweep's folder: one program at a time.
+
+The lock goes with the process that holds it, however that ends; the file `.lock` stays, and means nothing by itself.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from runner.errors import Mistake
+
+_held: list[int] = []  # open files: a lock is held as long as its file is open
+
+
+def take(folder: Path) -> None:
+    """Hold the lock of a folder until this process ends.
+
+    Raises:
+        Mistake: if another process holds it.
+    """
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise Mistake(f"{folder}: a sweep is being run in this folder right now") from None
+    except OSError:
+        pass  # a file system without locks
+    _held.append(descriptor)

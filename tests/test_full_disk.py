@@ -1,0 +1,98 @@
+"""A disk that takes no more: a small one is mounted, and really filled."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from processes import OWN, environment
+
+QUICK = ("block=64,128,256,512", "size=64Ki", "device=cpu", "hydra.sweep.dir=sweep")
+
+FULL = """
+import subprocess, sys, time
+from pathlib import Path
+here, runner = Path.cwd(), [sys.executable, "-m"]
+subprocess.run(["mount", "-t", "tmpfs", "-o", f"size=3m,{sys.argv[1]}", "tmpfs", here / "disk"], check=True)
+folder = here / "disk" / "sweep"
+sweep = subprocess.Popen([*runner, "runner", *sys.argv[3:], f"hydra.sweep.dir={folder}"], stderr=subprocess.PIPE, text=True)
+while len([*folder.glob("*/result.json")]) < 2 and sweep.poll() is None:
+    time.sleep(0.002)
+if sys.argv[2] == "full":
+    with open(here / "disk" / "filler", "wb", 0) as filler:
+        try:
+            while True:
+                filler.write(bytes(512))
+        except OSError:
+            pass
+else:
+    sweep.kill()
+    sweep.wait()
+    subprocess.run(["mount", "-o", "remount,ro", here / "disk"], check=True)
+    sweep = subprocess.Popen([*runner, "runner.resume", folder], stderr=subprocess.PIPE, text=True)
+print(sweep.communicate()[1])
+print("status", sweep.returncode)
+print("finished", sum('"ok"' in p.read_text() for p in folder.glob("*/result.json")))
+print("header", (folder / "results.csv").read_text().partition(",")[0])
+if sys.argv[2] == "full":
+    (here / "disk" / "filler").unlink()
+    again = subprocess.run([*runner, "runner.resume", folder], capture_output=True, text=True)
+    print("again", again.returncode, again.stderr)
+    print("rows", (folder / "results.csv").read_text().count(",ok,"))
+print("aside", [p.name for p in folder.rglob(".*") if p.name.startswith(".res")])
+"""
+
+
+def cannot_mount(directory):
+    """Why no small disk can be mounted here; empty if one can be."""
+    done = subprocess.run(
+        ["unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", str(directory)], capture_output=True, text=True, check=False
+    )
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "words"), [("full", "No space left on device"), ("read-only", "Read-only file system")]
+)
+def test_a_disk_that_takes_no_more_ends_a_sweep_in_one_sentence(how, words, tmp_path):
+    """What and where, status 1, what was finished can be read, and resume does the rest when there is room again."""
+    if why := cannot_mount(tmp_path):
+        pytest.skip(f"no disk can be mounted: {why}")
+    (tmp_path / "disk").mkdir()
+    arguments = ("--config-dir", str(OWN), "kernel=saxpy", "factor=2,3,5,7", "size=1Mi", "device=cpu",
+                 "timing.cpu_samples=50")  # fmt: skip
+    done = subprocess.run(
+        ["unshare", "-rm", sys.executable, "-c", FULL, "mode=755", how, *arguments],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (told,) = re.findall(r"^runner: .*", done.stdout, re.MULTILINE)
+    assert f"{tmp_path}/disk/sweep" in told
+    assert words in told
+    assert "Traceback" not in done.stdout
+    assert "status 1\n" in done.stdout
+    assert int(re.search(r"finished (\d)", done.stdout)[1]) >= 1
+    assert "header case" in done.stdout
+    assert "aside []" in done.stdout
+    if how == "full":
+        assert "python -m runner.resume" in told
+        assert "again 0 " in done.stdout
+        assert "rows 4" in done.stdout
+
+
+def test_a_cache_without_room_is_no_fault_of_the_kernels(tmp_path):
+    """Where there is no room to compile in, the sweep ends in a sentence; no case counts as one that does not compile."""
+    if why := cannot_mount(tmp_path):
+        pytest.skip(f"no disk can be mounted: {why}")
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    command = f"mount -t tmpfs -o size=32k tmpfs {cache} && exec {sys.executable} -m runner {' '.join(QUICK)}"
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", command], cwd=tmp_path, env=environment(XDG_CACHE_HOME=str(cache)),
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "the cache of compiled kernels" in done.stderr
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.glob("sweep/*/result.json"))

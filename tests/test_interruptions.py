@@ -1,0 +1,172 @@
+"""Whatever ends a sweep: what was finished can be read, nobody is left behind, and nothing is torn."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from processes import OWN, call, content, environment, kill_all, members, start, table, wait_until
+
+SMALL = ("device=cpu", "size=1000")
+LONG = ("block=64,128,256,512", "size=512Ki", "device=cpu", "timing.cpu_samples=20", "hydra.sweep.dir=sweep")
+
+
+def holds(folder, pattern):
+    """Whether a file of that pattern is there."""
+    return any(folder.rglob(pattern))
+
+
+STAGES = {
+    "composing": lambda sweep, _: (sweep / "multirun.yaml").exists(),
+    "compiling": lambda _, cache: holds(cache, ".new-*"),
+    "measuring": lambda sweep, _: len(list(sweep.glob("*/result.json"))) >= 2,
+    "rounds": lambda sweep, _: any('"rounds": 2' in p.read_text() for p in sweep.glob("*/result.json")),
+    "report": lambda sweep, _: holds(sweep, "figures"),
+}
+FAST = ("block=64,128,256,512", "size=64Ki", "device=cpu", "timing.cpu_rounds=40", "hydra.sweep.dir=sweep")
+QUICK = ("block=64,128,256,512", "size=64Ki", "device=cpu", "hydra.sweep.dir=sweep")
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_ctrl_c_ends_a_sweep_at_any_stage(stage, tmp_path):
+    """Pressed twice, at any stage: status 130, no traceback, no process left; what was not reached is not_run."""
+    arguments = {"rounds": FAST, "report": QUICK}.get(stage, LONG)
+    cache = tmp_path / "cold" if stage == "compiling" else Path(os.environ["XDG_CACHE_HOME"])
+    process = start(tmp_path, *arguments, XDG_CACHE_HOME=str(cache))
+    folder = tmp_path / "sweep"
+    wait_until(lambda: STAGES[stage](folder, cache), process)
+    for _ in range(2):  # a terminal sends it to all processes of the group
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.05)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in out + err
+    wait_until(lambda: not members(process))
+    if stage == "composing" and not folder.exists():
+        return  # nothing was planned yet, so nothing is left
+    rows = table(folder)
+    assert len(rows) == 4
+    assert set(rows["status"]) <= {"ok", "not_run"}
+    assert (rows["samples"].notna() == (rows["status"] == "ok")).all()
+    match stage:
+        case "compiling":
+            assert list(rows["status"]) == ["not_run"] * 4
+        case "measuring":
+            assert {"ok", "not_run"} == set(rows["status"])
+        case "rounds":
+            assert list(rows["status"]) == ["ok"] * 4
+            assert rows["rounds"].min() < 40
+    if stage != "report":
+        assert "python -m runner.resume sweep" in err
+
+
+SWALLOWED = """
+import os, signal
+from runner import interruption
+interruption.listen()
+for sent in (signal.SIGINT, signal.SIGTERM):
+    try:
+        os.kill(os.getpid(), sent)
+    except BaseException as e:
+        print("swallowed", type(e).__name__)
+try:
+    interruption.check()
+except KeyboardInterrupt:
+    print("heard again")
+"""
+
+
+def test_ctrl_c_is_not_lost():
+    """The first signal interrupts; one that code of others swallows is raised again where the next case begins."""
+    done = subprocess.run(
+        [sys.executable, "-c", SWALLOWED], env=environment(), capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split("\n") == ["swallowed KeyboardInterrupt", "heard again", ""]
+
+
+def test_a_batch_systems_sigterm_is_ctrl_c(tmp_path):
+    """After SIGTERM to the program alone, the finished rows are there, the others are not_run, and the status is 130."""
+    process = start(tmp_path, *LONG)
+    folder = tmp_path / "sweep"
+    wait_until(lambda: any(folder.glob("*/result.json")), process)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in out + err
+    wait_until(lambda: not members(process))
+    assert {"ok", "not_run"} == set(table(folder)["status"])
+
+
+def test_the_report_of_a_killed_sweep_has_all_that_was_finished(tmp_path):
+    """`python -m runner.report` first rebuilds a table that was left behind, from the rows that are there."""
+    process = start(tmp_path, *LONG)
+    folder = tmp_path / "sweep"
+    wait_until(lambda: len(list(folder.glob("*/result.json"))) >= 2, process)
+    kill_all(process)
+    (folder / "results.csv").unlink()
+    done = call(tmp_path, "sweep", module="runner.report")
+    assert done.returncode == 0, done.stderr
+    statuses = list(table(folder)["status"])
+    assert len(statuses) == 4
+    assert statuses.count("ok") >= 2
+    assert (folder / "report.html").is_file()
+    before = (folder / "results.csv").read_bytes()
+    for job in ("1", "2"):  # a folder that was passed on without the jobs' rows keeps its table
+        shutil.rmtree(folder / job)
+    assert call(tmp_path, "sweep", module="runner.report").returncode == 0
+    assert (folder / "results.csv").read_bytes() == before
+
+
+def test_a_killed_worker_costs_one_row(tmp_path):
+    """A kill -9 of the worker process makes its case a crashed row, and a new worker takes the next."""
+    process = start(tmp_path, *LONG, "block=64,128", "timing.cpu_samples=60")
+    folder = tmp_path / "sweep"
+    wait_until((folder / "results.csv").exists, process)
+    time.sleep(0.05)  # the first case is in the table, the next is being run
+    children = subprocess.run(
+        ["pgrep", "-P", str(process.pid), "-f", "runner.worker"], capture_output=True, text=True, check=False
+    )
+    subprocess.run(["kill", "-9", children.stdout.split()[0]], check=True)
+    process.communicate(timeout=100)
+    rows = table(folder)
+    assert sorted(rows["status"]) == ["crashed", "ok"]
+    assert "SIGKILL" in " ".join(rows["reason"].dropna())
+
+
+def test_a_killed_sweep_leaves_no_process_behind(tmp_path):
+    """A kill -9 of the program alone ends its worker, too, though it is in the middle of a launch."""
+    process = start(tmp_path, *LONG, "timing.cpu_samples=200")
+    wait_until((tmp_path / "sweep" / "plan.json").exists, process)
+    wait_until(lambda: len(members(process)) > 1, process)
+    assert len(members(process)) > 1
+    process.kill()
+    process.communicate()
+    wait_until(lambda: not members(process))
+
+
+def test_sweeps_that_start_together_do_not_disturb_each_other(tmp_path):
+    """Two sweeps of one second, with one cold cache and the same kernels, have a folder each and right rows."""
+    cache = tmp_path / "cold"
+    arguments = ("--config-dir", OWN, "kernel=saxpy,scaled", "block=64,128", *SMALL)
+    started = [start(tmp_path, *arguments, XDG_CACHE_HOME=str(cache)) for _ in range(2)]
+    for process in started:
+        _, err = process.communicate(timeout=100)
+        assert process.returncode == 0, err
+    folders = sorted(tmp_path.glob("outputs/*/*"))
+    assert len(folders) == 2
+    first, second = (table(f) for f in folders)
+    for rows in (first, second):
+        assert list(rows["status"]) == ["ok"] * 4
+        assert (rows["mismatches"] == 0).all()
+        assert list(rows["job"]) == [0, 1, 2, 3]
+    for name in ("case", "value", "reference", "binary"):
+        assert list(first[name].fillna("")) == list(second[name].fillna(""))
+    for name in ("plan.json", "sources/kernels/scaled.cu"):
+        assert content(folders[0])[Path(name)] == content(folders[1])[Path(name)]
+    assert not list(cache.rglob(".new-*"))
+    assert json.loads((folders[0] / "environment.json").read_text())["command"].startswith("python -m runner")

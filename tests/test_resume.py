@@ -1,0 +1,170 @@
+"""`python -m runner.resume`: what is missing is run, what is there stays, and what has changed is not mixed in."""
+
+import json
+import random
+import shutil
+
+import numpy as np
+import pytest
+from processes import OWN, call, content, kill_all, resume, start, table, wait_until
+
+SWEEP = (
+    "--config-dir", OWN, "kernel=scaled,saxpy,writesPart", "block=64,128", "size=100Ki", "device=cpu",
+    "timing.cpu_rounds=3", "timing.cpu_samples=20",
+)  # fmt: skip
+JOBS, ROUNDS = 6, 3
+MEASURED = ("reference_us", "samples", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us",
+            "round_spread_percent", "compile_s")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """The folder of a sweep that nobody interrupted."""
+    directory = tmp_path_factory.mktemp("uninterrupted")
+    done = call(directory, *SWEEP, "hydra.sweep.dir=sweep")
+    assert done.returncode == 1, done.stderr  # writesPart is wrong
+    return directory / "sweep"
+
+
+def names(folder):
+    """The files of a sweep; what a killed program was writing has a name that nobody knows."""
+    return {str(p.relative_to(folder)) for p in folder.rglob("*")}
+
+
+def rounds_of(folder):
+    """How many rounds the cases of a folder have, by job."""
+    found = {}
+    for path in folder.glob("*/result.json"):
+        row = json.loads(path.read_text())
+        found[path.parent.name] = 0 if row["status"] == "not_run" else row.get("rounds") or ROUNDS
+    return found
+
+
+def moments(seed):
+    """Conditions at which a sweep is killed: before anything is planned, early, and in the middle of a later round."""
+    drawn = random.Random(seed)
+    early, late = drawn.randrange(1, JOBS), drawn.randrange(1, JOBS - 2)
+    return {
+        "before the plan": lambda folder: (folder / "0" / ".hydra" / "config.yaml").exists(),
+        f"after {early} rows": lambda folder: len(rounds_of(folder)) >= early,
+        f"after {late} cases of round 2": lambda folder: sum(n >= 2 for n in rounds_of(folder).values()) >= late + 2,
+    }
+
+
+@pytest.mark.parametrize("moment", moments(20))
+def test_a_killed_sweep_is_made_whole(moment, uninterrupted, tmp_path):
+    """After kill -9 of all its processes, the table is whole, and resuming leaves what an uninterrupted sweep leaves."""
+    folder = tmp_path / "sweep"
+    process = start(tmp_path, *SWEEP, "hydra.sweep.dir=sweep")
+    wait_until(lambda: folder.is_dir() and moments(20)[moment](folder), process)
+    kill_all(process)
+    if (folder / "results.csv").exists():
+        assert set(table(folder)["status"]) <= {"ok", "mismatch", "not_run"}
+    finished = {job for job, rounds in rounds_of(folder).items() if rounds >= ROUNDS}
+    kept = {p: p.read_bytes() for job in finished for p in [folder / job / "result.json"]}
+    kept |= {p: p.read_bytes() for job in finished for p in folder.glob(f"samples/*-{job}.npy")}
+    earlier = {p: np.load(p) for p in folder.glob("samples/*.npy")}
+    record = (folder / "multirun.yaml").stat()
+    begun = json.loads((folder / "environment.json").read_text())
+
+    done = resume("/", folder)
+
+    assert done.returncode == 1, done.stderr
+    assert f"{len(finished)} of {JOBS} cases are finished" in done.stderr
+    assert names(folder) == names(uninterrupted)
+    mine, theirs = table(folder), table(uninterrupted)
+    same = [name for name in theirs.columns if name not in MEASURED]
+    assert mine[same].to_csv() == theirs[same].to_csv()
+    for name in ("plan.json", "0/.hydra/config.yaml", "5/.hydra/overrides.yaml", "3/case.json"):
+        assert (folder / name).read_bytes() == (uninterrupted / name).read_bytes()
+    again = (folder / "multirun.yaml").stat()
+    assert (again.st_ino, again.st_mtime_ns) == (record.st_ino, record.st_mtime_ns), "Hydra would not write it whole"
+    assert all(path.read_bytes() == bytes_ for path, bytes_ in kept.items())
+    for path, samples in earlier.items():
+        job = path.stem.rpartition("-")[2]
+        rounds = json.loads((folder / job / "result.json").read_text())["rounds"]
+        assert rounds == ROUNDS
+        whole = np.load(path)
+        assert len(whole) == 20 * ROUNDS
+        # A round whose row was not written yet is measured again; those before it are not.
+        before = samples[samples["round"] < samples["round"].max()]
+        assert np.array_equal(whole[: len(before)], before)
+    known = json.loads((folder / "environment.json").read_text())
+    assert known["command"] == begun["command"]
+    assert known["started_utc"] == begun["started_utc"]
+    assert len(known["resumed_utc"]) == 1
+    assert "report.html" in done.stdout
+
+
+def test_a_killed_sweep_that_hydra_launches_job_by_job_is_made_whole(tmp_path):
+    """With a stock launcher and an experiment, the jobs that were not reached are planned and run."""
+    arguments = ("experiment=block_ladder", "block=64,128,256,512", "kernel=reduceShfl", "size=300Ki", "device=cpu",
+                 "hydra/launcher=basic", "hydra.sweep.dir=sweep")  # fmt: skip
+    process = start(tmp_path, *arguments)
+    folder = tmp_path / "sweep"
+    wait_until((folder / "1" / "result.json").exists, process)
+    kill_all(process)
+    first = (folder / "0" / "result.json").read_bytes()
+    done = resume(tmp_path, "sweep")
+    assert done.returncode == 0, done.stderr
+    rows = table(folder)
+    assert list(rows["status"]) == ["ok"] * 4
+    assert set(rows["launcher"]) == {"basic"}
+    assert (folder / "0" / "result.json").read_bytes() == first
+
+
+def test_a_complete_sweep_is_reported_again(uninterrupted, tmp_path):
+    """Of a sweep that lacks nothing, table and report are made again, wherever the folder is; the status is its rows'."""
+    folder = tmp_path / "moved, and (elsewhere)" / "sweep"
+    shutil.copytree(uninterrupted, folder)
+    before = content(folder)
+    (folder / "results.csv").unlink()
+    shutil.rmtree(folder / "figures")
+    done = resume(tmp_path, folder)
+    assert done.returncode == 1, done.stderr
+    assert f"the sweep is complete: all {JOBS} cases are finished" in done.stderr
+    assert content(folder) == before
+
+
+def test_what_a_power_cut_tore_is_measured_again(uninterrupted, tmp_path):
+    """A case whose row or samples cannot be read is run again, in a folder that was moved; half a file goes away."""
+    folder = tmp_path / "moved, and (elsewhere)" / "sweep"
+    shutil.copytree(uninterrupted, folder)
+    (folder / "0" / "result.json").write_bytes(b"")
+    (torn,) = folder.glob("samples/*-2.npy")
+    torn.write_bytes(torn.read_bytes()[:100])
+    (folder / "1" / "case.json").write_bytes(b"{")
+    (folder / "samples" / ".half.npy.abcd_123").write_bytes(b"half")
+    kept = (folder / "3" / "result.json").read_bytes()
+    done = resume(tmp_path, folder)
+    assert done.returncode == 1, done.stderr
+    assert "3 of 6 cases are finished" in done.stderr
+    assert names(folder) == names(uninterrupted)
+    assert table(folder)["rounds"].equals(table(uninterrupted)["rounds"])
+    assert (folder / "3" / "result.json").read_bytes() == kept
+
+
+def test_a_folder_that_is_no_sweep_is_refused(tmp_path):
+    """A folder that is not there, is empty, or is of something else is refused in one sentence."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    for name, words in {
+        "absent": "there is no such folder", "empty": "the folder is empty", "other": "this is no sweep's folder",
+    }.items():  # fmt: skip
+        done = resume(tmp_path, name)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert words in done.stderr
+    assert content(tmp_path) == {(tmp_path / "other/notes.txt").relative_to(tmp_path): b"mine"}
+
+
+def test_a_sweep_that_is_running_is_refused(tmp_path):
+    """While a sweep writes into its folder, it is not taken up a second time."""
+    process = start(tmp_path, "block=64,128", "size=4Mi", "device=cpu", "timing.cpu_samples=500", "hydra.sweep.dir=s")
+    wait_until((tmp_path / "s" / "plan.json").exists, process)
+    done = resume(tmp_path, "s")
+    assert process.poll() is None
+    kill_all(process)
+    assert done.returncode == 2
+    assert "a sweep is being run in this folder right now" in done.stderr
