@@ -2,7 +2,8 @@
 
     python benchmarks/agreement.py [--out TABLE.csv]
 
-All launch the very same binaries, with the same inputs. Ours is the `default` timing protocol. nvbench's is its cold
+All launch the very same binaries, with the same inputs. Ours is the `default` timing protocol, its rounds one
+behind the other. nvbench's is its cold
 GPU time (its Python package cuda-bench, on our stream): launches behind a blocking kernel, L2 flushed by a write, as
 ours is. Nsight Compute's is gpu__time_duration with `--clock-control none`: the kernel alone, without the events around
 it. Once it looks at launches of our own protocol, flush included (`--cache-control none`), and once it flushes the

@@ -28,9 +28,11 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, RunMode
 
 from runner import app, config, engine, plan
+from runner import launcher as launcher_module
 from runner.config import Planned
 from runner.folder import RunFolder, write_json
 from runner.launcher import BatchLauncher
+from runner.settings import DeviceConfig
 
 KERNELS = ("reduceShfl", "reduceSmem")
 BLOCKS = (32, 64, 128, 256, 512)
@@ -61,7 +63,19 @@ def jobs(cases: int) -> list[list[str]]:
     return [[f"kernel={k}", f"block={b}", f"size={s}Ki"] for k, b, s in itertools.product(KERNELS, BLOCKS, sizes)]
 
 
-def write_down(planned: Sequence[Planned], folder: RunFolder, _progress: Any, launcher: str) -> None:
+class NoWorker:
+    """In the place of the worker that opens the device meanwhile: it would want a core of its own."""
+
+    def __init__(self, config: DeviceConfig) -> None:
+        """There is no process."""
+
+    def kill(self) -> None:
+        """Nothing to end."""
+
+
+def write_down(
+    planned: Sequence[Planned], folder: RunFolder, _progress: Any, launcher: str, _ahead: Any = None
+) -> None:
     """In the engine's place: what it writes before it begins."""
     told = plan.described(planned, launcher)
     if launcher == "batch":
@@ -99,6 +113,7 @@ def main() -> None:
     options = parser.parse_args()
     overrides = jobs(options.cases)
     engine.run = write_down
+    launcher_module.Worker = NoWorker
     config.register([config.CONF])
     costs: dict[type[Launcher], list[Cost]] = {launcher: [] for launcher in LAUNCHERS}
     with tempfile.TemporaryDirectory() as scratch, initialize_config_dir(str(config.CONF), version_base="1.3"):

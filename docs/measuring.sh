@@ -14,7 +14,9 @@ mkdir -p "$target"
 "$python" benchmarks/queueing.py >"$target/queueing.txt"
 "$python" benchmarks/agreement.py --out "$target/agreement.csv" >"$target/agreement.txt"
 # The noise that is found here is taken into account by what follows, as it would be by any later sweep.
-COLUMNS=120 "$python" -m runner.calibrate | sed -n '/^Noise/,/^└/p' >"$target/noise.txt"
+COLUMNS=120 "$python" -m runner.calibrate >"$target/calibration.txt"
+sed -n '/^Noise/,/^└/p' "$target/calibration.txt" >"$target/noise.txt"
+rm "$target/calibration.txt"
 "$python" benchmarks/repeated_sweeps.py --out "$target/repeated_sweeps.csv" >"$target/repeated_sweeps.txt"
 "$python" benchmarks/faults.py --out "$target/faults.csv" >"$target/faults.txt"
 for cases in 20 384; do

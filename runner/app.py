@@ -165,7 +165,8 @@ class ReserveFolder(Callback):
         _folder = path.absolute()
         with read_write(config.hydra), open_dict(config.hydra):
             config.hydra.sweep.dir = str(path)
-            config.hydra.overrides.hydra.append(f"hydra.sweep.dir={path}")  # composing a job applies these again
+            # Composing a job applies these again.
+            config.hydra.overrides.hydra.append(f"hydra.sweep.dir={command_line.quoted(str(path))}")
         record = OmegaConf.select(config, "record_host", default=False)
         write_json(RunFolder(path).environment, environment.gather(sys.argv[1:], record_host=bool(record)))
 

@@ -100,8 +100,8 @@ def attempt(device: Device, task: Task, beat: Beat) -> Outcome:
     placed = ExitStack()
     try:
         outcome = _attempt(device, task, placed, beat)
-        if outcome.status == "mismatch" and device.usable and device.forget_inputs():
-            # An earlier case may have spoilt the inputs that were kept on the device; this one is not to pay for it.
+        if outcome.status == "mismatch" and device.usable and device.forget_spoilt_inputs():
+            # An earlier case wrote to the inputs that were kept on the device; this one is not to pay for it.
             placed.close()
             outcome = _attempt(device, task, placed, beat)
     except CaseError as e:

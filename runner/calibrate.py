@@ -22,7 +22,7 @@ from runner import app, noise
 from runner.__main__ import main as sweep
 from runner.device.opening import kind_of
 from runner.folder import RunFolder, read_json
-from runner.measure import kept, round_medians
+from runner.measure import by_round, kept
 from runner.report import ties
 from runner.report.table import load, records, timed
 from runner.settings import DeviceConfig
@@ -63,23 +63,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _rounds(folder: RunFolder, row: dict[str, Any]) -> noise.Times:
     """The medians of a case's rounds."""
-    return round_medians(kept(np.load(folder.samples(row["case"], int(row["job"])))))
+    samples = kept(np.load(folder.samples(row["case"], int(row["job"]))))
+    return np.array([s.median for s in by_round(samples)])
 
 
 def _show(
     groups: list[list[dict[str, Any]]], points: list[dict[str, float]], device: dict[str, Any], path: Path
 ) -> None:
     console = Console()
-    heads = ("size", "median us", "between alike cases, %", "between rounds, %", "wrongly told apart")
+    heads = ("size", "median us", "between alike cases, %", "between rounds, %", "wrongly called slower")
     table = Table(*heads, title=f"Noise of {device['name']}", title_justify="left")
     for group, point in zip(groups, points, strict=True):
         near = ties.ties(group, ties.noise(group, device))
         table.add_row(
             f"{group[0]['size']:,}",
             f"{point['median_us']:,.2f}",
-            f"{point['run_percent']:.3f}",
+            f"{point['alike_percent']:.3f}",
             f"{point['round_percent']:.3f}",
-            f"{len(group) - 1 - len(near.level)} of {len(group) - 1}",
+            f"{len(group) - 1 - len(near.level) - len(near.unsure)} of {len(group) - 1}",
         )
     console.print(table)
     console.print(f"Kept in {path}: sweeps on this device take it into account.", soft_wrap=True, highlight=False)

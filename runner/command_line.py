@@ -184,3 +184,12 @@ def _refuse_choice(override: Override, name: Any) -> None:
         raise Mistake(f"{override.input_line}: the name of a file in conf/{group} is expected; --help lists them")
     if name.startswith("/") or ".." in Path(name).parts:
         raise Mistake(f"{override.input_line}: a name is expected, no path; --config-dir FOLDER adds FOLDER/{group}")
+
+
+def quoted(text: str) -> str:
+    """Text as the value of an override; a path may hold what Hydra's grammar does not take."""
+    if re.fullmatch(r"[A-Za-z0-9/._+-]+", text):
+        return text
+    # Within quotes a backslash is one, unless it stands before a quote.
+    escaped = re.sub(r"(\\+)(?='|$)", r"\1\1", text).replace("'", "\\'")
+    return f"'{escaped}'"

@@ -34,7 +34,7 @@ def compile_all(plan: Sequence[Planned], compiler: Compiler, progress: SweepProg
         variants.setdefault(planned.case.source(), []).append(planned.job)
     progress.stage("compiling", len(variants))
     compiled: dict[int, Compiled] = {}
-    pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+    pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
     with compiler.many(len(variants)):
         try:
             futures = {pool.submit(_attempted(compiler, s)): s for s in variants}
@@ -70,5 +70,7 @@ def _attempted(compiler: Compiler, source: Source) -> Callable[[], Compiled]:
         except OSError as e:  # such as a cache that cannot be written
             _raise_if_full(e, "")
             return CompileError(f"{source.path.name}: {e}")
+        except Exception as e:  # noqa: BLE001  (whatever it is, it is this kernel's row, and the sweep goes on)
+            return CompileError(f"{source.path.name}: {type(e).__name__}: {e}")
 
     return compile_one

@@ -126,8 +126,8 @@ def planned(config: DictConfig, hydra: DictConfig) -> Planned:
         Mistake: if anything in it cannot be understood.
     """
     _require_whole_kernel(hydra.overrides.task)
-    kernel = _kernel(str(hydra.runtime.choices.kernel), config, _folders(hydra))
     plain: Any = OmegaConf.to_container(config, resolve=True)
+    kernel = _kernel(str(hydra.runtime.choices.kernel), plain["kernel"], _folders(hydra))
     if added := [k for k in plain if k not in _GROUPS and k not in VOCABULARY and k not in _further]:
         raise Mistake(f"+{added[0]}: no kernel on the search path declares a parameter of that name")
     seed = plain["seed"]
@@ -139,6 +139,8 @@ def planned(config: DictConfig, hydra: DictConfig) -> Planned:
     timing = OmegaConf.to_object(config.timing)
     if not isinstance(device, DeviceConfig) or not isinstance(timing, TimingConfig):
         raise Mistake("the groups device and timing must start from the defaults /schema/device and /schema/timing")
+    if plain["compiler"] == "nvrtc" and device.nvcc_options:
+        raise Mistake(f"device.nvcc_options={device.nvcc_options}: these are nvcc's, and compiler=nvrtc takes none")
     if plain["on_cpu"] and kind_of(device) == "cpu":
         plain |= _on_cpu(plain["on_cpu"], hydra)
     _require_readable(plain)
@@ -170,11 +172,11 @@ def _folders(hydra: DictConfig) -> tuple[Path, ...]:
     return tuple(Path(s.path) for s in hydra.runtime.config_sources if s.schema == "file")
 
 
-def _kernel(name: str, config: DictConfig, folders: tuple[Path, ...]) -> Kernel:
+def _kernel(name: str, composed: Any, folders: tuple[Path, ...]) -> Kernel:
     path = next((f / "kernel" / f"{name}.yaml" for f in folders if (f / "kernel" / f"{name}.yaml").is_file()), None)
     if path is None:
         raise Mistake(f"kernel={name}: there is no kernel/{name}.yaml in {', '.join(map(str, folders))}")
-    return _read(name, path, _Content(OmegaConf.to_container(config.kernel, resolve=True)))
+    return _read(name, path, _Content(composed))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ median with a distribution-free 95 % interval from order statistics (Hahn and Me
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import time
@@ -101,8 +102,9 @@ def measure(
         pause: Waits that many seconds.
     """
     tried = []
+    launch_ms = spent_ms
     for number in range(1, MOST_TRIES + 1):
-        taken, stop_reason = collect(sample, protocol, spent_ms, beat)
+        taken, stop_reason = collect(sample, protocol, spent_ms, launch_ms, beat)
         now = conditions()
         throttled = now is not None and now.throttled
         tried.append(_lines(taken, throttled=throttled))
@@ -110,22 +112,29 @@ def measure(
             break
         beat("waiting, as the GPU is throttled")
         pause(PAUSE_S)
-        spent_ms = 0.0
+        spent_ms, launch_ms = 0.0, float(np.median(taken.us)) / 1000.0
     return Round(np.concatenate(tried), stop_reason, now, number, np.empty(0))
 
 
 def collect(
-    sample: Callable[[int], Timed], protocol: Protocol, spent_ms: float, beat: Callable[[str], Any]
+    sample: Callable[[int], Timed], protocol: Protocol, spent_ms: float, launch_ms: float, beat: Callable[[str], Any]
 ) -> tuple[Timed, str]:
     """Warm up, then take samples until they are enough.
 
     Enough is: `min_samples` and `min_time_ms`, and an interval of the median within `precision_percent`; or else
     `max_samples`, or `max_time_s` once there are `min_samples`.
 
+    Args:
+        sample: Times that many launches.
+        protocol: How long, how many, how precise.
+        spent_ms: Launching that was done already.
+        launch_ms: What is known of a launch by now.
+        beat: Told between chunks.
+
     Returns:
         The samples, and why there are no more of them.
     """
-    at_once = _fitting(spent_ms)
+    at_once = _fitting(launch_ms)
     while spent_ms < protocol.warmup_ms:
         beat("warm-up")
         started = time.perf_counter()
@@ -181,9 +190,24 @@ def kept(samples: Samples) -> Samples:
     return steady if len(steady) else samples
 
 
-def round_medians(samples: Samples) -> Times:
-    """The median of each round, microseconds, in the order of the rounds."""
-    return np.array([np.median(samples["us"][samples["round"] == r]) for r in np.unique(samples["round"])])
+def by_round(samples: Samples) -> list[Summary]:
+    """Each round by itself, in the order of the rounds."""
+    return [summarize(samples["us"][samples["round"] == r]) for r in np.unique(samples["round"])]
+
+
+def of_rounds(samples: Samples) -> Summary:
+    """All rounds together, each with the same weight however many samples it took: a noisy one takes more.
+
+    The median is the mean of the rounds' medians, and its interval follows from theirs; the rest is of all samples.
+    """
+    rounds, pooled = by_round(samples), summarize(samples["us"])
+    median = float(np.mean([s.median for s in rounds]))
+    return dataclasses.replace(
+        pooled,
+        median=median,
+        ci_low=median - float(np.linalg.norm([s.median - s.ci_low for s in rounds])) / len(rounds),
+        ci_high=median + float(np.linalg.norm([s.ci_high - s.median for s in rounds])) / len(rounds),
+    )
 
 
 def spread_percent(medians: Times) -> float | None:

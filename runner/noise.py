@@ -28,16 +28,16 @@ def measured(groups: Iterable[Sequence[Times]]) -> dict[str, float]:
         groups: Of each group the cases, each by the medians of its rounds: microseconds, shape (rounds,).
 
     Returns:
-        `run_percent`: standard deviation of a case's whole median among those that are the same; `round_percent`: of
+        `alike_percent`: standard deviation of a case's whole median among those that are the same; `round_percent`: of
         a round's median among the rounds of one case. Both in percent, pooled over all groups.
     """
     whole: list[Times] = []
     rounds: list[Times] = []
     for cases in groups:
         logs = [np.log(c) for c in cases]
-        whole.append(np.array([c.mean() for c in logs]))
+        whole.append(np.log([c.mean() for c in cases]))
         rounds += logs
-    return {"run_percent": _pooled(whole), "round_percent": _pooled(rounds)}
+    return {"alike_percent": _pooled(whole), "round_percent": _pooled(rounds)}
 
 
 def _pooled(samples: Iterable[Times]) -> float:

@@ -60,6 +60,9 @@ def run_rounds(
                 told = functools.partial(_tell, progress, planned.case.label)
                 outcome = worker.run(_task(planned, binaries[planned.job], protocol), told, outcomes.enter)
                 outcomes.add(planned, outcome, worker.info)
+        except BaseException:
+            worker.kill()  # it may be in the middle of a launch, and the caller knows only the one that it gave
+            raise
         finally:
             outcomes.enter()
     return worker

@@ -17,7 +17,7 @@ class DeviceConfig:
     Attributes:
         kind: auto, cuda or cpu.
         index: Which GPU.
-        nvcc_options: Further options for the GPU's compiler.
+        nvcc_options: Further options for nvcc.
         threads: OS threads of the CPU device; 0 for all cores.
         time_limit_s: Seconds after which a launch counts as endless.
     """

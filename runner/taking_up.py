@@ -12,6 +12,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
+from runner.command_line import quoted
 from runner.config import Planned
 from runner.differences import between, refusal
 from runner.record import Record
@@ -83,11 +84,3 @@ def rehearsed(plan: Sequence[Planned]) -> bool:
         return False
     current.planned.extend(plan)
     return True
-
-
-def quoted(text: str) -> str:
-    """Text as the value of an override; a path may hold what Hydra's grammar does not take."""
-    if all(c.isalnum() or c in "/._-+" for c in text):
-        return text
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

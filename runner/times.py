@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from runner.case import Case
 from runner.device import Conditions, DeviceInfo
-from runner.measure import PRECISE, Round, Samples, kept, round_medians, spread_percent, summarize
+from runner.measure import PRECISE, Round, Samples, by_round, kept, of_rounds, spread_percent, summarize
 
 Row = dict[str, Any]
 
@@ -39,8 +39,7 @@ def times(
         earlier: The row as it was.
     """
     used = kept(samples)
-    s = summarize(used["us"])
-    medians = round_medians(used)
+    s = of_rounds(used)
     stopped = earlier.get("stop_reason")
     return {
         "rounds": len(np.unique(samples["round"])),
@@ -51,7 +50,7 @@ def times(
         "min_us": s.min,
         "q1_us": s.q1,
         "q3_us": s.q3,
-        "round_spread_percent": spread_percent(medians),
+        "round_spread_percent": spread_percent(np.array([r.median for r in by_round(used)])),
         "stop_reason": latest.stop_reason if stopped in (None, PRECISE) else stopped,
         **_hot(hot),
         **_bandwidth(case, info, s.median),
@@ -124,6 +123,10 @@ def _conditions(latest: Round, earlier: Mapping[str, Any]) -> Row:
         "remeasured": tries,
         "clock_reasons": " ".join(reasons) or None,
         "sm_mhz": min(now.sm_mhz, earlier.get("sm_mhz") or now.sm_mhz),
-        "temperature_c": max(now.temperature_c, earlier.get("temperature_c") or 0),
-        "power_w": max(now.power_w, earlier.get("power_w") or 0.0),
+        "temperature_c": _most(now.temperature_c, earlier.get("temperature_c")),
+        "power_w": _most(now.power_w, earlier.get("power_w")),
     }
+
+
+def _most(*found: float | None) -> float | None:
+    return max((n for n in found if n is not None), default=None)

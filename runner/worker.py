@@ -58,14 +58,12 @@ class Worker:
         if self._info is None:
             answer = self._receive(STARTUP_S)
             if not isinstance(answer, DeviceInfo):
+                hangs = self._process.poll() is None
                 self.kill()
-                raise (
-                    answer
-                    if isinstance(answer, DeviceUnavailable)
-                    else DeviceUnavailable(
-                        f"device={self.config.kind}: its worker process ended before the device was open"
-                    )
-                )
+                if isinstance(answer, DeviceUnavailable):
+                    raise answer
+                what = f"the device was not open after {STARTUP_S:g} s" if hangs else "its worker process ended at once"
+                raise DeviceUnavailable(f"device={self.config.kind}: {what}")
             self._info = answer
         return self._info
 

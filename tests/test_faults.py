@@ -273,8 +273,8 @@ class Spoilt:
         wrong = value + 1 if role is Role.IN and self.spoilt else value
         return self._device.place(name, wrong, role, offset)
 
-    def forget_inputs(self):
-        """Give up what was kept."""
+    def forget_spoilt_inputs(self):
+        """Give up what was kept, if it is spoilt."""
         kept, self.spoilt = self.spoilt, False
         return kept
 

@@ -1,6 +1,7 @@
 """Our launcher composes as Hydra does, keeps nothing of it, and says how far it is."""
 
 import gc
+import os
 import re
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 from support import ROOT
 
 from runner import config, engine, job_files, launcher
+from runner.command_line import quoted
 from runner.composing import Composer
 from runner.launcher import BatchLauncher, parted
 
@@ -254,3 +256,20 @@ def test_reading_the_configuration_shows_how_far_it_is(tmp_path):
     told = re.findall(r"^reading the configuration (\d)/4: (.*)$", err, re.MULTILINE)
     assert told[-1] == ("4", "block=128 kernel=reduceSmem")
     assert [int(number) for number, _ in told] == [n for n, _ in zip(count(1), told, strict=False)]
+
+
+def test_the_benchmark_of_hydras_cost_still_runs():
+    """benchmarks/hydra_cost.py measures the launcher as it is."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "hydra_cost.py"), "--cases", "10", "--rounds", "1"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "together" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["ä b", "a(b", "it's", "x=1,y", "a\\b", "a\\'b", "end\\", "{x}", "# no"])
+def test_a_sweeps_folder_may_have_any_name(name, tmp_path):
+    """Whatever quoting makes of a folder's name, Hydra reads as that name."""
+    wanted = str(tmp_path / name)
+    (parsed,) = OverridesParser.create().parse_overrides([f"hydra.sweep.dir={quoted(wanted)}"])
+    assert parsed.value() == wanted

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 from runner.device import Conditions, Timed
-from runner.measure import SAMPLE, collect, hot, kept, measure, median_ranks, round_medians, spread_percent, summarize
+from runner.measure import (
+    SAMPLE,
+    by_round,
+    collect,
+    hot,
+    kept,
+    measure,
+    median_ranks,
+    of_rounds,
+    spread_percent,
+    summarize,
+)
 from runner.settings import TimingConfig
 
 
@@ -57,7 +68,7 @@ def sampler(times):
 
 def taken(times, spent_ms=0.0, **changed):
     """What is collected of launches that take these times."""
-    return collect(sampler(times), protocol(**changed), spent_ms, lambda _: None)
+    return collect(sampler(times), protocol(**changed), spent_ms, spent_ms, lambda _: None)
 
 
 def test_warm_up_is_thrown_away():
@@ -163,6 +174,36 @@ def test_the_spread_is_between_rounds():
     samples = np.zeros(9, SAMPLE)
     samples["round"] = [1, 1, 1, 2, 2, 2, 3, 3, 3]
     samples["us"] = [90, 99, 150, 80, 100, 110, 70, 101, 102]
-    assert round_medians(samples).tolist() == [99, 100, 101]
-    assert spread_percent(round_medians(samples)) == pytest.approx(1.0)
-    assert spread_percent(round_medians(samples[:3])) is None
+    assert [s.median for s in by_round(samples)] == [99, 100, 101]
+    assert spread_percent(np.array([99.0, 100.0, 101.0])) == pytest.approx(1.0)
+    assert spread_percent(np.array([99.0])) is None
+
+
+def test_a_noisy_round_counts_no_more_than_a_quiet_one():
+    """A round that took ten times as many samples moves the median by no more than its share."""
+    samples = np.zeros(360, SAMPLE)
+    samples["round"] = np.repeat([1, 2, 3], [300, 30, 30])
+    samples["us"] = np.concatenate([np.random.default_rng(2).normal(100, 5, 300), np.full(60, 90.0)])
+    whole = of_rounds(samples)
+    assert whole.median == pytest.approx((100 + 90 + 90) / 3, abs=0.5)
+    assert whole.ci_low < whole.median < whole.ci_high
+    assert whole.samples == 360
+
+
+def test_one_round_is_summed_up_by_its_own_order_statistics():
+    """With a single round the interval is that of its samples."""
+    samples = np.zeros(31, SAMPLE)
+    samples["us"] = np.arange(31.0)
+    assert of_rounds(samples) == summarize(samples["us"])
+
+
+def test_a_throttled_try_of_a_slow_kernel_is_repeated_one_launch_at_a_time():
+    """What is known of a launch is not forgotten: a chunk of further tries never takes longer than one of the first."""
+    asked, told = [], iter([HOT, COOL])
+
+    def sample(count):
+        asked.append(count)
+        return Timed(np.full(count, 20e6), np.zeros(count))
+
+    measure(sample, lambda: next(told), protocol(max_samples=30), 20e3, lambda _: None, lambda _: None)
+    assert set(asked) == {1}

@@ -23,13 +23,13 @@ def test_noise_between_rounds_and_between_cases_is_told_apart():
         groups.append(list(cases))
     found = noise.measured(groups)
     assert found["round_percent"] == pytest.approx(2.0, rel=0.1)
-    assert found["run_percent"] == pytest.approx(100 * np.hypot(0.01, 0.02 / np.sqrt(5)), rel=0.1)
+    assert found["alike_percent"] == pytest.approx(100 * np.hypot(0.01, 0.02 / np.sqrt(5)), rel=0.1)
 
 
 def test_cases_of_different_groups_are_not_compared():
     """That one size takes ten times as long as another is no noise."""
     groups = [[np.array([5.0, 5.0])] * 3, [np.array([50.0, 50.0])] * 3]
-    assert noise.measured(groups) == {"run_percent": 0.0, "round_percent": 0.0}
+    assert noise.measured(groups) == {"alike_percent": 0.0, "round_percent": 0.0}
 
 
 def test_what_is_kept_of_a_device_is_found_again(tmp_path, monkeypatch):
@@ -47,11 +47,11 @@ def test_calibrating_is_taken_into_account_by_later_sweeps(runner, tmp_path):
     command = [sys.executable, "-m", "runner.calibrate", "--device", "cpu"]
     done = subprocess.run(command, cwd=tmp_path, env=state, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
-    assert "wrongly told" in done.stdout
+    assert "wrongly called" in done.stdout
     (kept,) = (tmp_path / "state").rglob("*.json")
     points = json.loads(kept.read_text())["points"]
     assert [p["median_us"] for p in points] == sorted(p["median_us"] for p in points)
-    assert all(p["run_percent"] > 0 and p["round_percent"] > 0 for p in points)
+    assert all(p["alike_percent"] > 0 and p["round_percent"] > 0 for p in points)
     (first,) = tmp_path.glob("outputs/*/*")
     assert list(pd.read_csv(first / "results.csv")["rounds"]) == [5] * 12
     again = runner("size=4096", "device=cpu", "hydra.sweep.dir=again", XDG_STATE_HOME=str(tmp_path / "state"))

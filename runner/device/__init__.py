@@ -182,15 +182,15 @@ class Conditions:
 
     Attributes:
         sm_mhz: Clock of the multiprocessors.
-        temperature_c: Of the GPU.
-        power_w: What it draws.
+        temperature_c: Of the GPU; `None` where it is not told.
+        power_w: What it draws; likewise.
         reasons: Why its clocks are lower than they could be, in NVML's words.
         throttled: Whether it runs so much slower that its times are not to be believed.
     """
 
     sm_mhz: int
-    temperature_c: int
-    power_w: float
+    temperature_c: int | None
+    power_w: float | None
     reasons: tuple[str, ...]
     throttled: bool
 
@@ -268,11 +268,8 @@ class Device(Protocol):
         """What the device is like now; `None` where nobody can say."""
         ...
 
-    def forget_inputs(self) -> bool:
-        """Give up copies of inputs that were kept for further cases; whether there were any.
-
-        A kernel that writes where it must not may have changed them.
-        """
+    def forget_spoilt_inputs(self) -> bool:
+        """Give up copies of inputs that were kept for further cases if a kernel wrote to them; whether one did."""
         ...
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Which cases cannot be told from the fastest: a ranking is only as good as its times.
 
 The error of a median has three parts: the samples' own interval, the spread between the rounds of the sweep (pooled
-over its cases, as each has few), and what changes from one run to the next on this device, which
+over its cases, as each has few), and what differs between cases that are alike on this device, which
 `python -m runner.calibrate` measures. A difference counts from 1 % on, or from where it exceeds twice its error if that
 is more; what lies between this margin and twice of it is not called slower either, so that a second sweep does not
 contradict the first.
@@ -19,7 +19,7 @@ from runner.report.ratio import interval
 from runner.report.text import absent
 
 LEAST = 0.01  # a smaller difference is of no use to anyone
-ASSUMED_PERCENT = 0.3  # from one run, or one round, to the next, where nobody measured it
+ASSUMED_PERCENT = 0.3  # between alike cases, or from one round to the next, where nobody measured it
 NORMAL = 1.96  # standard errors on either side of a median's interval
 CERTAIN = 2.0  # margins from which on a case is called slower
 
@@ -29,19 +29,19 @@ class Noise:
     """What is known of a device's times.
 
     Attributes:
-        runs: Standard deviation of a case's median from one run to the next, in percent, by the median in microseconds;
-            where nobody measured it, `ASSUMED_PERCENT` holds.
+        alike: Standard deviation between the medians of cases that are alike, in percent, by the median in
+            microseconds; where nobody measured it, `ASSUMED_PERCENT` holds.
         round_percent: The same from one round to the next within the sweep, pooled.
         tick_us: The least step between two times.
     """
 
-    runs: tuple[tuple[float, float], ...] = ()
+    alike: tuple[tuple[float, float], ...] = ()
     round_percent: float = ASSUMED_PERCENT
     tick_us: float = 0.0
 
-    def run_percent(self, median_us: float) -> float:
+    def alike_percent(self, median_us: float) -> float:
         """Of a case that takes as long: what was measured for the nearest time."""
-        nearest = min(self.runs, key=lambda point: abs(math.log(point[0] / median_us)), default=(0.0, ASSUMED_PERCENT))
+        nearest = min(self.alike, key=lambda point: abs(math.log(point[0] / median_us)), default=(0.0, ASSUMED_PERCENT))
         return nearest[1]
 
 
@@ -76,7 +76,7 @@ def noise(rows: Iterable[dict[str, Any]], known: dict[str, Any]) -> Noise:
     freedom = sum(n for n, _ in parts)
     tick = known.get("event_tick_us")
     return Noise(
-        runs=_points(section(known, "noise").get("points")),
+        alike=_points(section(known, "noise").get("points")),
         round_percent=math.sqrt(sum(n * s**2 for n, s in parts) / freedom) if freedom else ASSUMED_PERCENT,
         tick_us=float(tick) if isinstance(tick, int | float) else 0.0,
     )
@@ -85,7 +85,7 @@ def noise(rows: Iterable[dict[str, Any]], known: dict[str, Any]) -> Noise:
 def _points(found: Any) -> tuple[tuple[float, float], ...]:
     """Times and their noise, from a file that anyone may have edited."""
     try:
-        points = tuple((float(p["median_us"]), float(p["run_percent"])) for p in found)
+        points = tuple((float(p["median_us"]), float(p["alike_percent"])) for p in found)
     except (TypeError, KeyError, ValueError):
         return ()
     return tuple(p for p in points if p[0] > 0 and p[1] >= 0)
@@ -102,8 +102,9 @@ def ties(rows: Iterable[dict[str, Any]], found: Noise) -> Ties:
     margins = [margin(best, row, found) for row in others]
     beyond = [(math.log(row["median_us"] / best["median_us"]) / m, row) for row, m in zip(others, margins, strict=True)]
     level = tuple(row for times, row in beyond if times <= 1.0)
+    widest = max((m for (times, _), m in zip(beyond, margins, strict=True) if times <= 1.0), default=LEAST)
     unsure = tuple(row for times, row in beyond if 1.0 < times <= CERTAIN)
-    return Ties(best, level, unsure, max(margins[: len(level)], default=LEAST))
+    return Ties(best, level, unsure, widest)
 
 
 def margin(one: dict[str, Any], other: dict[str, Any], found: Noise) -> float:
@@ -118,4 +119,4 @@ def _error(row: dict[str, Any], found: Noise) -> float:
     own = (high - low) / (2.0 * NORMAL * row["median_us"])
     rounds = 1 if absent(row["rounds"]) else int(row["rounds"])
     between = found.round_percent / 100.0 / math.sqrt(rounds)
-    return math.hypot(own, between, found.run_percent(row["median_us"]) / 100.0)
+    return math.hypot(own, between, found.alike_percent(row["median_us"]) / 100.0)

@@ -3,7 +3,7 @@ import pytest
 
 from runner.report.ties import ASSUMED_PERCENT, Noise, margin, noise, ties
 
-CALIBRATED = {"points": [{"median_us": 25.0, "run_percent": 0.15}, {"median_us": 250.0, "run_percent": 0.1}]}
+CALIBRATED = {"points": [{"median_us": 25.0, "alike_percent": 0.15}, {"median_us": 250.0, "alike_percent": 0.1}]}
 STILL = ((100.0, 0.0),)
 QUIET = Noise(STILL, round_percent=0.0)
 
@@ -66,18 +66,25 @@ def test_the_spread_of_rounds_is_pooled_over_the_cases():
 def test_the_noise_of_the_nearest_time_counts():
     """Short kernels are noisier than long ones: the calibration of the most similar time holds."""
     found = noise([case(0, 100.0)], {"noise": CALIBRATED})
-    assert [found.run_percent(us) for us in (1.0, 25.0, 70.0, 90.0, 9000.0)] == [0.15, 0.15, 0.15, 0.1, 0.1]
+    assert [found.alike_percent(us) for us in (1.0, 25.0, 70.0, 90.0, 9000.0)] == [0.15, 0.15, 0.15, 0.1, 0.1]
 
 
 @pytest.mark.parametrize(
     "points",
-    [None, 5, "x", [{"median_us": 5}], [{"median_us": "?", "run_percent": 1}], [{"median_us": 0, "run_percent": 1}]],
+    [
+        None,
+        5,
+        "x",
+        [{"median_us": 5}],
+        [{"median_us": "?", "alike_percent": 1}],
+        [{"median_us": 0, "alike_percent": 1}],
+    ],
 )
 def test_an_uncalibrated_device_is_assumed_to_be_noisy(points):
     """Where nobody measured the noise, or its file is spoilt, more than that of a quiet GPU is assumed."""
     found = noise([case(0, 100.0)], {"noise": {"points": points}} if points else {})
     assert found == Noise((), ASSUMED_PERCENT, 0.0)
-    assert found.run_percent(10.0) == ASSUMED_PERCENT
+    assert found.alike_percent(10.0) == ASSUMED_PERCENT
 
 
 def test_repeated_sweeps_do_not_contradict_each_other():
@@ -102,3 +109,10 @@ def test_repeated_sweeps_do_not_contradict_each_other():
     assert np.mean(contradictions) < 0.01
     assert all({0, 1} & level for level, _ in sweeps)
     assert all(slower >= {8, 9} for _, slower in sweeps)
+
+
+def test_the_margin_that_is_told_is_that_of_the_level_cases():
+    """A level case with a wide interval may lie behind one that is not level; its margin is told, not the other's."""
+    found = ties([case(0, 100.0, half=0.05), case(1, 101.5, half=0.05), case(2, 103.0, half=5.0)], QUIET)
+    assert (names(found.level), names(found.unsure)) == ([2], [1])
+    assert found.margin > 0.03

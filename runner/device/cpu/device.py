@@ -116,7 +116,7 @@ class CpuDevice:
     def conditions(self) -> None:
         """Nothing is known of the host's clocks."""
 
-    def forget_inputs(self) -> bool:
+    def forget_spoilt_inputs(self) -> bool:
         """None are kept."""
         return False
 

@@ -74,7 +74,8 @@ class CudaDevice:
             self._inputs = Inputs(self._info.memory_bytes // KEPT_INPUTS)
         except driver.Error as e:
             self._context.pop()
-            raise DeviceUnavailable(f"device=cuda: the GPU has no room left to work in: {e}") from None
+            what = "has no room left to work in" if isinstance(e, driver.MemoryError) else "does not work"
+            raise DeviceUnavailable(f"device=cuda: the GPU {what}: {e}") from None
 
     @property
     def info(self) -> DeviceInfo:
@@ -122,13 +123,16 @@ class CudaDevice:
         try:
             return CudaArray(value, role, offset, self._stream, self._inputs)
         except driver.MemoryError:
-            if not self.forget_inputs():
+            if not self._inputs.forget():
                 raise
-        return CudaArray(value, role, offset, self._stream, self._inputs)
+        return CudaArray(value, role, offset, self._stream, None)
 
-    def forget_inputs(self) -> bool:
-        """Give up the inputs that were kept for further cases."""
-        return self._inputs.forget()
+    def forget_spoilt_inputs(self) -> bool:
+        """Give up the inputs that were kept for further cases if a kernel has written to them."""
+        try:
+            return self._inputs.forget_if_spoilt()
+        except driver.Error as e:
+            raise self._failed(e) from None
 
     def launch(self, launch: Launch, time_limit: float) -> Findings:
         """Launch once and wait for the end; a kernel that does not end costs the process."""
@@ -139,10 +143,13 @@ class CudaDevice:
             raise self._failed(e) from None
         return Findings()
 
-    def active_blocks(self, launch: Launch) -> int:
+    def active_blocks(self, launch: Launch) -> int | None:
         """How many of the launch's blocks fit on a multiprocessor, as the driver calculates it."""
         program, (x, y, z) = _own(launch), launch.block
-        return active_blocks(program.cubin, program.name, x * y * z, launch.shared)
+        try:
+            return active_blocks(program.cubin, program.name, x * y * z, launch.shared, launch.cache)
+        except (LaunchError, OSError, AttributeError):  # a driver that lacks something: no reason to lose a row
+            return None
 
     def sample(self, launch: Launch, count: int, time_limit: float) -> Timed:
         """Time launches one by one: restored, flushed, between two events that are queued while the flush is under way.
@@ -185,14 +192,16 @@ class CudaDevice:
                 queue()
 
         try:
-            graph = Graph(self._stream.handle, queue_all)
-            before.record(self._stream)
-            graph.launch()
-            after.record(self._stream)
-            self._wait(time_limit)
-            graph.free()
+            with contextlib.closing(Graph(self._stream.handle, queue_all)) as graph:
+                before.record(self._stream)
+                graph.launch()
+                after.record(self._stream)
+                self._wait(time_limit)
         except driver.Error as e:
             raise self._failed(e) from None
+        except LaunchError:
+            self._usable = False  # of a stream that may still be capturing nothing good comes any more
+            raise
         return float(before.time_till(after)) * 1000.0
 
     def conditions(self) -> Conditions | None:

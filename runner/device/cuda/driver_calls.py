@@ -11,10 +11,11 @@ from collections.abc import Callable
 from runner.errors import LaunchError
 
 MAX_DYNAMIC_SHARED_SIZE_BYTES = 8  # of CUfunction_attribute
+CACHES = ("none", "shared", "l1", "equal")  # in the order of CUfunc_cache
 CAPTURE_THREAD_LOCAL = 1  # of CUstreamCaptureMode: other threads' calls are none of our business
 
 
-def active_blocks(cubin: bytes, function: str, threads: int, shared: int) -> int:
+def active_blocks(cubin: bytes, function: str, threads: int, shared: int, cache: str) -> int:
     """How many blocks of a kernel fit on one multiprocessor at the same time.
 
     PyCUDA does not give a function's handle away, so the binary is loaded a second time.
@@ -24,11 +25,16 @@ def active_blocks(cubin: bytes, function: str, threads: int, shared: int) -> int
         function: Its name.
         threads: Of a block.
         shared: Dynamic shared memory of a block, in bytes.
+        cache: What on-chip memory should rather be: none, shared, l1 or equal.
+
+    Raises:
+        LaunchError: if the driver cannot say.
     """
     module, handle, blocks = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
     _call("cuModuleLoadData", ctypes.byref(module), cubin)
     try:
         _call("cuModuleGetFunction", ctypes.byref(handle), module, function.encode())
+        _call("cuFuncSetCacheConfig", handle, CACHES.index(cache))
         _call("cuFuncSetAttribute", handle, MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
         _call(
             "cuOccupancyMaxActiveBlocksPerMultiprocessor",
@@ -63,7 +69,7 @@ class Graph:
         """Queue it."""
         _call("cuGraphLaunch", self._executable, self._stream)
 
-    def free(self) -> None:
+    def close(self) -> None:
         """Give it back."""
         _call("cuGraphExecDestroy", self._executable)
 

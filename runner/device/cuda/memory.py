@@ -46,17 +46,29 @@ class Inputs:
         self._kept.clear()
         return found
 
+    def forget_if_spoilt(self) -> bool:
+        """Give all of it up if a kernel has written to it, far beyond an array of its own; whether one has."""
+        for value, memory in self._kept.values():
+            there = np.empty_like(value)
+            driver.memcpy_dtoh(there, memory)
+            if not np.array_equal(there.view(np.uint8), value.view(np.uint8)):
+                return self.forget()
+        return False
+
 
 class CudaArray:
     """An array in the GPU's memory."""
 
-    def __init__(self, value: NDArray[Any], role: Role, offset: int, stream: driver.Stream, inputs: Inputs) -> None:
+    def __init__(
+        self, value: NDArray[Any], role: Role, offset: int, stream: driver.Stream, inputs: Inputs | None
+    ) -> None:
+        """Place an array; with `inputs`, by way of what is kept there."""
         self._role = role
         self._host = np.ascontiguousarray(value)
         self._stream = stream
         lead = offset * value.itemsize
         self._end = GUARD + lead + value.nbytes
-        first = inputs.find(value) if role in (Role.IN, Role.INOUT) else None
+        first = inputs.find(value) if inputs and role in (Role.IN, Role.INOUT) else None
         self._memory = driver.mem_alloc(self._end + GUARD)
         self.pointer = int(self._memory) + GUARD + lead
         driver.memset_d8(int(self._memory), GUARDED, GUARD)

@@ -51,13 +51,17 @@ class Nvml:
         clock = self._asked(lambda n, h: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM))
         if clock is None:
             return None
-        bits = self._asked(lambda n, h: n.nvmlDeviceGetCurrentClocksEventReasons(h)) or 0
-        reasons = tuple(name for bit, name in REASONS.items() if bits & bit)
-        slow = bool(SEVERE & set(reasons)) or (clock < LOW_CLOCK * self._highest and bool(reasons))
+        bits = self._asked(lambda n, h: n.nvmlDeviceGetCurrentClocksEventReasons(h))
+        if bits is None:  # drivers before R535 have it by its old name
+            bits = self._asked(lambda n, h: n.nvmlDeviceGetCurrentClocksThrottleReasons(h))
+        reasons = tuple(name for bit, name in REASONS.items() if (bits or 0) & bit)
+        low = clock < LOW_CLOCK * self._highest
+        slow = low if bits is None else bool(SEVERE & set(reasons)) or (low and bool(reasons))
+        milliwatts = self._asked(lambda n, h: n.nvmlDeviceGetPowerUsage(h))
         return Conditions(
             sm_mhz=int(clock),
-            temperature_c=int(self._asked(lambda n, h: n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU)) or 0),
-            power_w=float(self._asked(lambda n, h: n.nvmlDeviceGetPowerUsage(h)) or 0) / 1000.0,
+            temperature_c=self._asked(lambda n, h: n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU)),
+            power_w=None if milliwatts is None else milliwatts / 1000.0,
             reasons=reasons,
             throttled=slow,
         )

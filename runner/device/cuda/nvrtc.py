@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -16,6 +17,7 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from runner.errors import CompileError, DeviceUnavailable
 
 # Compilations: NVRTC is no faster with more than four threads, and processes take a second to start.
 PROCESSES_FROM = 64
+NVIDIA = ("cu13", "cuda_runtime")  # where the packages of CUDA 13 and of 12 have their headers
 
 
 class Nvrtc:
@@ -49,7 +52,8 @@ class Nvrtc:
     def identity(self) -> tuple[str, ...]:
         """What, beside the source and the architecture, decides on the cubin."""
         _, major, minor = self._nvrtc.nvrtcVersion()
-        return (f"nvrtc {major}.{minor}", f"cuda.core {importlib.metadata.version('cuda-core')}")
+        own = f"cuda.core {importlib.metadata.version('cuda-core')}"
+        return (f"nvrtc {major}.{minor}", own, f"headers {_digest_of_headers()}")
 
     @contextlib.contextmanager
     def many(self, count: int) -> Iterator[None]:
@@ -58,7 +62,9 @@ class Nvrtc:
             yield
             return
         spawned = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(os.cpu_count(), spawned, signal.signal, (signal.SIGINT, signal.SIG_IGN))
+        pool = ProcessPoolExecutor(
+            min(count, len(os.sched_getaffinity(0))), spawned, signal.signal, (signal.SIGINT, signal.SIG_IGN)
+        )
         self._pool = pool
         try:
             yield
@@ -73,14 +79,25 @@ class Nvrtc:
             CompileError: with NVRTC's message at the kernel's own lines.
         """
         included = tuple(str(f) for f in (*folders, *_toolkit_headers()))
-        made, said = (
-            self._pool.submit(_compiled, text, included, arch).result()
-            if self._pool
-            else _compiled(text, included, arch)
-        )
+        pool = self._pool
+        try:
+            made, said = (
+                pool.submit(_compiled, text, included, arch).result() if pool else _compiled(text, included, arch)
+            )
+        except (BrokenProcessPool, RuntimeError):  # some text has ended a process, and with it all that were waiting
+            made, said = _compiled_apart(text, included, arch)
         if made is None:
             raise CompileError(f"{name}: {first_error(said, 'NVRTC failed')}", said)
         return made, said
+
+
+def _compiled_apart(text: str, included: Sequence[str], arch: str) -> tuple[bytes | None, str]:
+    """As `_compiled`, in a process of its own, which may end."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        try:
+            return pool.submit(_compiled, text, included, arch).result()
+        except BrokenProcessPool:
+            return None, "error: NVRTC's process ended while it compiled this"
 
 
 def _compiled(text: str, included: Sequence[str], arch: str) -> tuple[bytes | None, str]:
@@ -97,10 +114,19 @@ def _compiled(text: str, included: Sequence[str], arch: str) -> tuple[bytes | No
 
 
 @functools.cache
+def _digest_of_headers() -> str:
+    """Of the toolkit's headers that kernels include: a newer toolkit makes other cubins."""
+    whole = hashlib.sha256()
+    for path in sorted(p for folder in _toolkit_headers() for p in folder.glob("cuda_*16.h*")):
+        whole.update(path.read_bytes())
+    return whole.hexdigest()[:12]
+
+
+@functools.cache
 def _toolkit_headers() -> tuple[Path, ...]:
     """Where cuda_fp16.h and its like are: in a toolkit, or in a package beside NVRTC's."""
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     own = importlib.util.find_spec("nvidia")
-    packages = [p / "cu13" for p in map(Path, own.submodule_search_locations or [])] if own else []
+    packages = [p / n for p in map(Path, own.submodule_search_locations or []) for n in NVIDIA] if own else []
     folders = [f / "include" for f in (*(Path(h) for h in homes if h), *packages)]
     return tuple(f for f in folders if (f / "cuda_fp16.h").is_file())[:1]
