@@ -32,7 +32,6 @@ from runner import launcher as launcher_module
 from runner.config import Planned
 from runner.folder import RunFolder, write_json
 from runner.launcher import BatchLauncher
-from runner.settings import DeviceConfig
 
 KERNELS = ("reduceShfl", "reduceSmem")
 BLOCKS = (32, 64, 128, 256, 512)
@@ -63,13 +62,16 @@ def jobs(cases: int) -> list[list[str]]:
     return [[f"kernel={k}", f"block={b}", f"size={s}Ki"] for k, b, s in itertools.product(KERNELS, BLOCKS, sizes)]
 
 
-class NoWorker:
-    """In the place of the worker that opens the device meanwhile: it would want a core of its own."""
+class NothingAhead:
+    """In the place of what is begun meanwhile, device and compiler: they would want cores of their own."""
 
-    def __init__(self, config: DeviceConfig) -> None:
-        """There is no process."""
+    def __init__(self, first: Planned, count: int) -> None:
+        """Nothing is begun."""
 
-    def kill(self) -> None:
+    def offer(self, planned: Planned) -> None:
+        """Nothing is compiled."""
+
+    def close(self) -> None:
         """Nothing to end."""
 
 
@@ -113,7 +115,7 @@ def main() -> None:
     options = parser.parse_args()
     overrides = jobs(options.cases)
     engine.run = write_down
-    launcher_module.Worker = NoWorker
+    launcher_module.Ahead = NothingAhead
     config.register([config.CONF])
     costs: dict[type[Launcher], list[Cost]] = {launcher: [] for launcher in LAUNCHERS}
     with tempfile.TemporaryDirectory() as scratch, initialize_config_dir(str(config.CONF), version_base="1.3"):

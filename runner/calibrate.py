@@ -19,8 +19,10 @@ from rich.console import Console
 from rich.table import Table
 
 from runner import app, noise
+from runner.__main__ import MISTAKE
 from runner.__main__ import main as sweep
 from runner.device.opening import kind_of
+from runner.errors import Mistake
 from runner.folder import RunFolder, read_json
 from runner.measure import by_round, kept
 from runner.report import ties
@@ -39,6 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto", help="which device; default: auto")
     given = parser.parse_args(arguments)
+    try:
+        noise.make_room()
+    except Mistake as e:
+        sys.stderr.write(f"runner: {e}\n")
+        return MISTAKE
     kind = kind_of(DeviceConfig(kind=given.device))
     seeds = ",".join(map(str, range(ALIKE)))
     sizes = ",".join(SIZES[kind])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 
 from runner.config import Planned
 from runner.device import Binary, Compiler, Source
@@ -15,37 +16,58 @@ from runner.progress import SweepProgress
 Compiled = Binary | CompileError
 
 
-def compile_all(plan: Sequence[Planned], compiler: Compiler, progress: SweepProgress) -> dict[int, Compiled]:
-    """Compile what a plan needs.
+class Compilation:
+    """Every distinct variant of a sweep, compiled once; can be begun while further cases are still being planned."""
 
-    Args:
-        plan: Cases that can be run.
-        compiler: Of their device.
-        progress: Told of each variant.
+    def __init__(self, compiler: Compiler, count: int) -> None:
+        """Be ready.
 
-    Returns:
-        What came of it, by the number of the job; cases that share a variant share it.
+        Args:
+            compiler: Of the device.
+            count: How many variants there may be.
+        """
+        self.compiler = compiler
+        self._stack = ExitStack()
+        self._stack.enter_context(compiler.many(count))
+        self._pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
+        self._stack.callback(self._pool.shutdown, cancel_futures=True)
+        self._begun: dict[Source, Future[Compiled]] = {}
 
-    Raises:
-        OSError: if there is no room left to compile in, which is not the kernels' fault.
-    """
-    variants: dict[Source, list[int]] = {}
-    for planned in plan:
-        variants.setdefault(planned.case.source(), []).append(planned.job)
-    progress.stage("compiling", len(variants))
-    compiled: dict[int, Compiled] = {}
-    pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
-    with compiler.many(len(variants)):
-        try:
-            futures = {pool.submit(_attempted(compiler, s)): s for s in variants}
-            for future in as_completed(futures):
-                source = futures[future]
-                compiled.update(dict.fromkeys(variants[source], future.result()))
-                progress.now(source.path.name)
-                progress.step()
-        finally:
-            pool.shutdown(cancel_futures=True)
-    return compiled
+    def begin(self, source: Source) -> Future[Compiled]:
+        """Compile a variant, if that was not begun yet."""
+        if source not in self._begun:
+            self._begun[source] = self._pool.submit(_attempted(self.compiler, source))
+        return self._begun[source]
+
+    def finish(self, plan: Sequence[Planned], progress: SweepProgress) -> dict[int, Compiled]:
+        """Compile what a plan needs, and wait for it.
+
+        Args:
+            plan: Cases that can be run.
+            progress: Told of each variant.
+
+        Returns:
+            What came of it, by the number of the job; cases that share a variant share it.
+
+        Raises:
+            OSError: if there is no room left to compile in, which is not the kernels' fault.
+        """
+        jobs: dict[Source, list[int]] = {}
+        for planned in plan:
+            jobs.setdefault(planned.case.source(), []).append(planned.job)
+        progress.stage("compiling", len(jobs))
+        sources = {self.begin(source): source for source in jobs}
+        compiled: dict[int, Compiled] = {}
+        for future in as_completed(sources):
+            source = sources[future]
+            compiled.update(dict.fromkeys(jobs[source], future.result()))
+            progress.now(source.path.name)
+            progress.step()
+        return compiled
+
+    def close(self) -> None:
+        """Give back what compiling took; what was not begun is left."""
+        self._stack.close()
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT)

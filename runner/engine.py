@@ -6,12 +6,14 @@ Whatever becomes of a case, it becomes a row, and the row is on disk before the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from runner import atomic, earlier, interruption, opened, sources
-from runner.compilation import Compiled, compile_all
+from runner.ahead import Ahead, reason_to_skip
+from runner.compilation import Compilation, Compiled
 from runner.config import Planned
-from runner.device import Binary, DeviceInfo
+from runner.device import Binary
 from runner.device.opening import compiler_for
 from runner.errors import CompileError, DeviceUnavailable
 from runner.folder import RunFolder
@@ -27,7 +29,7 @@ def run(
     folder: RunFolder,
     progress: SweepProgress,
     launcher: str,
-    ahead: Worker | None = None,
+    ahead: Ahead | None = None,
 ) -> None:
     """Run all cases of a plan.
 
@@ -36,7 +38,7 @@ def run(
         folder: Where everything goes; each case's result.json is there before the next case ends.
         progress: Told of every step.
         launcher: Of Hydra; stands in each row, as cases that were launched alone were not measured beside each other.
-        ahead: A worker that was started while the plan was made; the caller ends it.
+        ahead: What was begun while the plan was made; the caller ends it.
 
     Raises:
         Mistake: if the folder holds rows of an earlier run, of something else; nothing was changed then.
@@ -73,42 +75,32 @@ def measured_alike(plan: Sequence[Planned]) -> list[list[Planned]]:
 
 
 def _run_group(
-    group: list[Planned], folder: RunFolder, progress: SweepProgress, ledger: Ledger, ahead: Worker | None
+    group: list[Planned], folder: RunFolder, progress: SweepProgress, ledger: Ledger, ahead: Ahead | None
 ) -> None:
     progress.stage("opening the device", 1)
-    fits = ahead is not None and ahead.alive and ahead.config == group[0].device
-    worker = ahead if ahead and fits else Worker(group[0].device)
+    begun = ahead if ahead and ahead.fits(group[0]) and ahead.worker.alive else None
+    worker = begun.worker if begun else Worker(group[0].device)
     try:
         info = worker.info
         ledger.opened(group, info.kind)
-        compiler = compiler_for(group[0].device, info, group[0].compiler)
-        opened.note(folder, opened.entry(info, group[0], compiler))
-        for planned in group:
-            if reason := _skipped(planned, info):
-                ledger.unfinished(planned, "skipped", reason)
-        runnable = [p for p in group if not ledger.finished(p)]
-        interruption.check()
-        compiled = compile_all(runnable, compiler, progress)
+        with ExitStack() as stack:
+            compilation = begun.compilation if begun else None
+            if compilation is None:
+                compilation = Compilation(compiler_for(group[0].device, info, group[0].compiler), len(group))
+            stack.callback(compilation.close)
+            opened.note(folder, opened.entry(info, group[0], compilation.compiler))
+            for planned in group:
+                if reason := reason_to_skip(planned, info):
+                    ledger.unfinished(planned, "skipped", reason)
+            runnable = [p for p in group if not ledger.finished(p)]
+            interruption.check()
+            compiled = compilation.finish(runnable, progress)
         binaries = _binaries(runnable, compiled, folder, ledger)
         worker = run_rounds([p for p in runnable if p.job in binaries], binaries, worker, folder, progress, ledger)
     except BaseException:
         worker.kill()  # it may be in the middle of a launch
         raise
     worker.close()
-
-
-def _skipped(planned: Planned, info: DeviceInfo) -> str:
-    """Why the case cannot be run on this device; empty if it can."""
-    case, kernel = planned.case, planned.case.kernel
-    if case.excluded:
-        return case.excluded
-    if info.kind == "cuda" and int(info.arch.removeprefix("sm_")) < kernel.min_arch:
-        return f"{kernel.name} needs sm_{kernel.min_arch}, this GPU is {info.arch}"
-    if info.kind == "cuda" and case.hazard:
-        return f"a counterexample, undefined on a GPU: {case.hazard}; device=cpu shows it"
-    if info.kind == "cpu" and case.variables["cache"] != "none":
-        return f"cache={case.variables['cache']}: the CPU device has no on-chip memory to divide up"
-    return ""
 
 
 def _binaries(

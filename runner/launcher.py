@@ -14,11 +14,11 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, open_dict, read_write
 
 from runner import config, engine, job_files, taking_up
+from runner.ahead import Ahead
 from runner.composing import Composer
 from runner.errors import Mistake
 from runner.folder import RunFolder
 from runner.progress import SweepProgress
-from runner.worker import Worker
 
 
 class BatchLauncher(Launcher):
@@ -54,9 +54,12 @@ class BatchLauncher(Launcher):
                     progress.now(" ".join(overrides))
                     plan.append(self._planned(overrides, number, folder))
                     progress.step()
-                    if ahead is None and not taking_up.rehearsing():  # the device opens while the rest is read
-                        ahead = Worker(plan[0].device)
-                        stack.callback(ahead.kill)
+                    if taking_up.current is not None:
+                        continue  # of a sweep that is taken up it is not known yet what is missing
+                    if ahead is None:
+                        ahead = Ahead(plan[0], len(job_overrides))
+                        stack.callback(ahead.close)
+                    ahead.offer(plan[-1])
                 if taking_up.rehearsed(plan):
                     return [_done(overrides) for overrides in job_overrides]
                 for name in _unread(job_overrides, plan):

@@ -16,9 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.device import DeviceInfo
+from runner.errors import Mistake
 from runner.folder import named, read_json, write_json
 
 Times = NDArray[np.float64]
+
+MOST_BYTES = 100_000  # of a file: more is none of ours
 
 
 def measured(groups: Iterable[Sequence[Times]]) -> dict[str, float]:
@@ -49,8 +52,22 @@ def _pooled(samples: Iterable[Times]) -> float:
 
 def place(info_name: str) -> Path:
     """The file of the device of that name."""
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(base) / "kernel-runner" / "noise" / f"{named(info_name).lower()}.json"
+    given = Path(os.environ.get("XDG_STATE_HOME", ""))
+    base = given if given.is_absolute() else Path.home() / ".local" / "state"  # as the XDG specification says
+    return base / "kernel-runner" / "noise" / f"{named(info_name).lower()}.json"
+
+
+def make_room() -> None:
+    """Make the folder in which noise is kept.
+
+    Raises:
+        Mistake: if it cannot be.
+    """
+    folder = place("any").parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise Mistake(f"{folder}: the noise cannot be kept there: {e.strerror}") from None
 
 
 def keep(name: str, found: dict[str, Any]) -> Path:
@@ -61,5 +78,9 @@ def keep(name: str, found: dict[str, Any]) -> Path:
 
 def known(info: DeviceInfo) -> dict[str, Any] | None:
     """What was measured on a device of that name; `None` if nothing was."""
-    found = read_json(place(info.name))
+    path = place(info.name)
+    try:
+        found = read_json(path) if path.is_file() and path.stat().st_size <= MOST_BYTES else None
+    except (OSError, RecursionError):
+        return None
     return found if isinstance(found, dict) and found.get("device") == info.name else None

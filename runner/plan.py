@@ -32,8 +32,12 @@ def write(folder: RunFolder, told: Mapping[int, Mapping[str, Any]]) -> None:
 
 
 def asked(planned: Planned) -> dict[str, Any]:
-    """The device and the compiler as the configuration asks for them."""
-    return {**dataclasses.asdict(planned.device), "compiler": planned.compiler}
+    """The device, the compiler and the way of timing, as the configuration asks for them."""
+    return {
+        **dataclasses.asdict(planned.device),
+        "compiler": planned.compiler,
+        "timing": dataclasses.asdict(planned.timing),
+    }
 
 
 def gather(folder: RunFolder) -> None:

@@ -32,7 +32,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(prog="python -m runner.resume", description="Do what is missing in an interrupted sweep.")
     parser.add_argument("folder", type=Path, help="a sweep's folder, such as outputs/DATE/TIME-WHAT")
     given = parser.parse_args(arguments)
-    return carry_out(lambda: resume(given.folder))
+    return carry_out(lambda: _resumed(given.folder))
+
+
+def _resumed(path: Path) -> RunFolder:
+    from runner.errors import Mistake  # noqa: PLC0415  (see `carry_out`)
+
+    try:
+        return resume(path)
+    except (KeyError, TypeError, AttributeError) as e:
+        raise Mistake(f"{path}: a file in it is none that the runner writes ({e!r})") from e
 
 
 def resume(path: Path) -> RunFolder:

@@ -20,6 +20,7 @@ from runner.declaration import Kernel
 from runner.device import cache
 from runner.folder import RunFolder, copy_file
 
+_DEFAULT_KERNEL = re.compile(r"^(\s*- kernel: *)(\w+)", re.MULTILINE)
 _SOURCE_LINE = re.compile(r"^source:.*$", re.MULTILINE)
 
 
@@ -29,8 +30,25 @@ def keep(folder: RunFolder, plan: Sequence[Planned]) -> None:
         _keep_kernel(folder.sources, kernel)
     for root in dict.fromkeys(f for p in plan for f in p.search_path):  # the first folder that has a file wins
         for path in sorted(root.rglob("*.yaml")):
-            if path.parent.name != "kernel":
+            if path.parent.name != "kernel" and not _is_of_a_sweep(path, root):
                 copy_file(path, folder.sources / "conf" / path.relative_to(root))
+    _choose_a_kept_kernel(folder.sources / "conf")
+
+
+def _is_of_a_sweep(path: Path, root: Path) -> bool:
+    """Whether a file lies in the folder of an earlier sweep: with `--config-dir .`, outputs/ is on the search path."""
+    return any((parent / "plan.json").exists() for parent in path.parents if parent.is_relative_to(root))
+
+
+def _choose_a_kept_kernel(conf: Path) -> None:
+    """Make a kernel that was kept the default, as Hydra composes the default before it looks at the command."""
+    path = conf / "config.yaml"
+    kept = sorted(p.stem for p in (conf / "kernel").glob("*.yaml"))
+    if not path.is_file() or not kept:
+        return
+    text = path.read_text(encoding="utf-8")
+    if (default := _DEFAULT_KERNEL.search(text)) and default[2] not in kept:
+        atomic.write_text(path, _DEFAULT_KERNEL.sub(rf"\g<1>{kept[0]}", text, count=1))
 
 
 def _keep_kernel(target: Path, kernel: Kernel) -> None:
@@ -44,8 +62,7 @@ def _keep_kernel(target: Path, kernel: Kernel) -> None:
     for name, path in _included(kernel.source):
         copy_file(path, (target / place).parent / name)
     if isinstance(kernel.reference, str):
-        module = _beside(kernel.yaml.parent, kernel.reference)
-        if module.is_file():
+        for module in _modules(kernel.yaml.parent, kernel.reference):
             copy_file(module, target / "conf" / "kernel" / module.relative_to(kernel.yaml.parent))
 
 
@@ -56,10 +73,10 @@ def fingerprint(kernel: Kernel) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=1024)  # within a sweep, a file has one content
 def _fingerprint(yaml_file: Path, source: Path, reference: str) -> dict[str, str]:
-    module = _module(yaml_file.parent, reference) if reference else None
+    modules = _modules(yaml_file.parent, reference) or _installed(reference) if reference else []
     named = [(source.name, source), *_included(source), (yaml_file.name, yaml_file)]
     found: dict[str, str] = {}
-    for name, path in [*named, (module.name, module)] if module else named:
+    for name, path in [*named, *((m.name, m) for m in modules)]:
         found[name] = cache.key(found.get(name, ""), cache.digest(path))[:12]
     return found
 
@@ -71,17 +88,16 @@ def _included(source: Path) -> Iterator[tuple[str, Path]]:
         yield (path.relative_to(own).as_posix() if path.is_relative_to(own) else path.name), path
 
 
-def _beside(folder: Path, reference: str) -> Path:
-    return folder / (reference.rpartition(".")[0].replace(".", "/") + ".py")
+def _modules(folder: Path, reference: str) -> list[Path]:
+    """The file that a reference beside the YAML is in, and its neighbours, which it may import; else none."""
+    beside = folder / (reference.rpartition(".")[0].replace(".", "/") + ".py")
+    return sorted(beside.parent.glob("*.py")) if beside.is_file() else []
 
 
-def _module(folder: Path, reference: str) -> Path | None:
-    """The file that a reference is in, beside the YAML or elsewhere."""
-    beside = _beside(folder, reference)
-    if beside.is_file():
-        return beside
+def _installed(reference: str) -> list[Path]:
+    """The file of a reference in a package."""
     spec = importlib.util.find_spec(reference.rpartition(".")[0])
-    return Path(spec.origin) if spec and spec.origin and Path(spec.origin).is_file() else None
+    return [Path(spec.origin)] if spec and spec.origin and Path(spec.origin).is_file() else []
 
 
 def _with_source(declared: str, source: str) -> str:

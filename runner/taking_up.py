@@ -73,11 +73,6 @@ def folder(of_command: Path) -> Path:
     return of_command if current is None or current.rehearsal else Path(current.record.sweep_dir)
 
 
-def rehearsing() -> bool:
-    """Whether nothing is to be run."""
-    return current is not None and current.rehearsal
-
-
 def rehearsed(plan: Sequence[Planned]) -> bool:
     """Whether this is a rehearsal, which ends with the plan."""
     if current is None or not current.rehearsal:

@@ -68,6 +68,14 @@ class Worker:
         return self._info
 
     @property
+    def opened(self) -> bool:
+        """Whether `info` is there without waiting for it, or what is wrong instead."""
+        try:
+            return self._info is not None or self._pipe.closed or self._pipe.poll(0)
+        except OSError:
+            return True
+
+    @property
     def alive(self) -> bool:
         """Whether another task can be given."""
         return self._usable and self._process.poll() is None and not self._pipe.closed
@@ -165,9 +173,10 @@ def serve(descriptor: int) -> None:
     try:
         device = open_device(pipe.recv())
     except DeviceUnavailable as e:
-        pipe.send(e)
+        with contextlib.suppress(OSError):
+            pipe.send(e)
         return
-    except EOFError:
+    except (EOFError, ConnectionError):
         return  # the parent is gone
     try:
         pipe.send(device.info)
@@ -177,7 +186,7 @@ def serve(descriptor: int) -> None:
             if not outcome.usable:
                 pipe.close()
                 os._exit(1)  # a kernel may still run, and leaving the context in good order would wait for it
-    except (EOFError, BrokenPipeError):
+    except (EOFError, ConnectionError):
         return  # the parent is gone
     finally:
         device.close()

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from runner import atomic
 
+_COMPUTED = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.MULTILINE)
+HEADERS = (".cuh", ".h", ".hpp", ".inc")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
 
@@ -53,6 +55,8 @@ def _sealed(path: Path) -> Path:
 def includes(text: str, folders: Iterable[Path]) -> Iterator[Path]:
     """The files that `#include "..."` reaches from a source, each once; those that are not found are left out.
 
+    Where a macro names a file (`#include NAME`), all headers in the first folder count: it may be any of them.
+
     Args:
         text: Of the source.
         folders: Where to look, in order; an included file's own folder comes first for what it includes.
@@ -62,8 +66,10 @@ def includes(text: str, folders: Iterable[Path]) -> Iterator[Path]:
     waiting = [(text, folders)]
     while waiting:
         text, where = waiting.pop()
-        for name in _INCLUDE.findall(text):
-            path = next((p for f in where if (p := (f / name).resolve()).is_file()), None)
+        named = [next((p for f in where if (p := (f / n).resolve()).is_file()), None) for n in _INCLUDE.findall(text)]
+        if _COMPUTED.search(text):
+            named += sorted(p.resolve() for p in where[0].iterdir() if p.suffix in HEADERS and p.is_file())
+        for path in named:
             if path and path not in seen:
                 seen.add(path)
                 yield path

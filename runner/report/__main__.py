@@ -30,6 +30,11 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         sys.stderr.write(f"{given.folder}: the report cannot be written ({error.strerror or error}).\n")
         return 2
+    except (KeyError, TypeError, AttributeError) as error:
+        sys.stderr.write(f"{given.folder}: a file in it is none that the runner writes ({error!r}).\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

@@ -20,6 +20,7 @@ from runner.report.text import absent
 
 LEAST = 0.01  # a smaller difference is of no use to anyone
 ASSUMED_PERCENT = 0.3  # between alike cases, or from one round to the next, where nobody measured it
+MOST_PERCENT = 100.0  # of noise: more is no measurement
 NORMAL = 1.96  # standard errors on either side of a median's interval
 CERTAIN = 2.0  # margins from which on a case is called slower
 
@@ -86,9 +87,9 @@ def _points(found: Any) -> tuple[tuple[float, float], ...]:
     """Times and their noise, from a file that anyone may have edited."""
     try:
         points = tuple((float(p["median_us"]), float(p["alike_percent"])) for p in found)
-    except (TypeError, KeyError, ValueError):
+    except (TypeError, KeyError, ValueError, OverflowError):
         return ()
-    return tuple(p for p in points if p[0] > 0 and p[1] >= 0)
+    return tuple(p for p in points if 0 < p[0] < math.inf and 0 <= p[1] <= MOST_PERCENT)
 
 
 def ties(rows: Iterable[dict[str, Any]], found: Noise) -> Ties:

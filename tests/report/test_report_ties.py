@@ -78,6 +78,8 @@ def test_the_noise_of_the_nearest_time_counts():
         [{"median_us": 5}],
         [{"median_us": "?", "alike_percent": 1}],
         [{"median_us": 0, "alike_percent": 1}],
+        [{"median_us": 10**400, "alike_percent": 1}],
+        [{"median_us": 5, "alike_percent": 1e300}],
     ],
 )
 def test_an_uncalibrated_device_is_assumed_to_be_noisy(points):

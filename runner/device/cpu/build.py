@@ -62,6 +62,8 @@ class CpuCompiler:
         unit = translate(source, self._cache / "included")
         flags = (*COMMON_FLAGS, *machine_flags(), *KERNEL_FLAGS, *self._host_flags)
         parts = [unit.text, *map(str, source.include_dirs), *unit.staged.values(), *unit.dependencies.values()]
+        reached = cache.includes(source.text, (source.path.parent, *source.include_dirs))  # by a macro, too
+        parts += [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
         parts += [str(runtime), *flags, tools.identity, _text_of_sources(*_SHIM)]
         key = cache.key(*parts)
         target = self._cache / f"{source.function}-{key}.so"
