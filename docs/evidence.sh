@@ -2,10 +2,12 @@
 # Makes the tables and reports that are kept in docs/: run it where the device is, then commit what it wrote.
 #
 #   sh docs/evidence.sh docs/h200 cuda        # the seeds' table, a sweep, all experiments, two comparisons with the GPU
+#   sh docs/evidence.sh docs/h200 cuda seeds  # only the seeds' table
 #   sh docs/evidence.sh docs/cpu cpu          # the seeds' table on the CPU device
 set -eu
 target=$1
 device=$2
+what=${3:-all}
 python=${PYTHON:-python3}
 work=outputs/evidence-$device
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" # the checkout's own runner
@@ -34,7 +36,7 @@ figures() { # NAME: keep the figures
 
 run seeds experiment=seed_reductions
 report seeds
-if [ "$device" = cuda ]; then
+if [ "$device" = cuda ] && [ "$what" = all ]; then
   run sweep 'kernel=glob(reduce*)' block=64,128,256,512,1024 size=16Ki,64Ki,256Ki,1Mi,4Mi,16Mi,64Mi,256Mi unroll=8
   report sweep
   rm -rf "$target/experiments"
