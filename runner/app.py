@@ -101,6 +101,7 @@ def job(composed: DictConfig) -> None:
     sweep = RunFolder(Path(settings.runtime.output_dir).parent)
     launcher = _launcher(settings)
     try:
+        config.register_here(settings)
         planned = config.planned(composed, settings)
         with SweepProgress() as progress:
             engine.run([planned], sweep, progress, launcher)

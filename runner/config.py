@@ -90,6 +90,16 @@ def register(search_path: Sequence[Path]) -> None:
     store.store(group="schema", name="timing", node=TimingConfig)
 
 
+def register_here(hydra: DictConfig) -> None:
+    """As `register`, in a process that a stock launcher (joblib, submitit) started for a job; elsewhere it was done.
+
+    Args:
+        hydra: Hydra's own node for that job.
+    """
+    if not _further:
+        register(folders(hydra))
+
+
 def parameter_names() -> list[str]:
     """The parameters that a command line can set."""
     return [*VOCABULARY, *_further]
@@ -127,7 +137,7 @@ def planned(config: DictConfig, hydra: DictConfig) -> Planned:
     """
     _require_whole_kernel(hydra.overrides.task)
     plain: Any = OmegaConf.to_container(config, resolve=True)
-    kernel = _kernel(str(hydra.runtime.choices.kernel), plain["kernel"], _folders(hydra))
+    kernel = _kernel(str(hydra.runtime.choices.kernel), plain["kernel"], folders(hydra))
     if added := [k for k in plain if k not in _GROUPS and k not in VOCABULARY and k not in _further]:
         raise Mistake(f"+{added[0]}: no kernel on the search path declares a parameter of that name")
     seed = plain["seed"]
@@ -145,7 +155,7 @@ def planned(config: DictConfig, hydra: DictConfig) -> Planned:
         plain |= _on_cpu(plain["on_cpu"], hydra)
     _require_readable(plain)
     job = 0 if OmegaConf.is_missing(hydra.job, "num") else int(hydra.job.num)
-    return Planned(make(kernel, plain, seed), device, timing, plain["compiler"], job, _folders(hydra))
+    return Planned(make(kernel, plain, seed), device, timing, plain["compiler"], job, folders(hydra))
 
 
 def _require_readable(plain: Mapping[str, Any]) -> None:
@@ -167,7 +177,7 @@ def _on_cpu(values: Mapping[str, Any], hydra: DictConfig) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in given}
 
 
-def _folders(hydra: DictConfig) -> tuple[Path, ...]:
+def folders(hydra: DictConfig) -> tuple[Path, ...]:
     """The configuration folders in the order in which Hydra looks into them."""
     return tuple(Path(s.path) for s in hydra.runtime.config_sources if s.schema == "file")
 
