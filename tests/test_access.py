@@ -255,7 +255,9 @@ def test_a_pattern_that_cannot_be_evaluated_costs_no_row(declared):
     assert results._accesses(case, "told already")["note"].startswith("told already; mine.yaml: accesses[0]")
 
 
-@pytest.mark.parametrize(("index", "told"), [("8 % twist", "cannot be evaluated"), ("dtype", "gives the text 'int32'; a number is expected")])
+@pytest.mark.parametrize(
+    ("index", "told"), [("8 % twist", "cannot be evaluated"), ("dtype", "gives the text 'int32'; a number is expected")]
+)
 def test_a_pattern_that_is_wrong_for_the_first_thread_is_a_mistake(index, told, declared):
     """It is told when the case is planned, before anything is run."""
     with pytest.raises(Mistake, match=told):
