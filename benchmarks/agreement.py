@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from runner import kernel_yaml, measure
+from runner import kernel_yaml, summary
 from runner.attempt import Task, attempt
 from runner.case import Case
 from runner.config import CONF
@@ -86,7 +86,7 @@ def cases() -> list[Case]:
     return found
 
 
-def ours(device: Any, compiler: Any, case: Case) -> measure.Summary:
+def ours(device: Any, compiler: Any, case: Case) -> summary.Summary:
     """Checked and measured as in a sweep, all rounds."""
     protocol = TimingConfig().protocol("cuda")
     samples = []
@@ -95,8 +95,8 @@ def ours(device: Any, compiler: Any, case: Case) -> measure.Summary:
         outcome = attempt(device, task, lambda _: None)
         if outcome.measured is None:
             raise SystemExit(f"{case.label}: {outcome.status}: {outcome.reason}")
-        samples.append(measure.kept(outcome.measured.samples)["us"])
-    return measure.summarize(np.concatenate(samples))
+        samples.append(summary.kept(outcome.measured.samples)["us"])
+    return summary.summarize(np.concatenate(samples))
 
 
 class _Stream:

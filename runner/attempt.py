@@ -24,6 +24,7 @@ from runner.measure import Round
 from runner.placing import contents, place, poison
 from runner.reference import Expected, expect
 from runner.settings import Protocol
+from runner.summary import kept
 
 Beat = Callable[[str], Any]
 
@@ -167,7 +168,7 @@ def _run(
     beat("comparing")
     later, value = _judge(case, arrays, expected)  # what the timed launches left
     if task.protocol.hot and later.ok:
-        cold_us = float(np.median(measure.kept(measured.samples)["us"]))
+        cold_us = float(np.median(kept(measured.samples)["us"]))
         hot_us = measure.hot(lambda n: device.batch(launch, n, limit), cold_us, beat)
         measured = dataclasses.replace(measured, hot_us=hot_us)
     if later.ok:  # and whether a launch still writes all of it

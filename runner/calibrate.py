@@ -24,10 +24,10 @@ from runner.__main__ import main as sweep
 from runner.device.opening import kind_of
 from runner.errors import Mistake
 from runner.folder import RunFolder, read_json
-from runner.measure import by_round, kept
 from runner.report import ties
 from runner.report.table import load, records, timed
 from runner.settings import DeviceConfig
+from runner.summary import by_round, kept
 
 ALIKE = 4  # cases that differ in nothing
 SIZES = {"cuda": ("64Ki", "1Mi", "16Mi", "64Mi"), "cpu": ("4Ki", "64Ki", "1Mi")}

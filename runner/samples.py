@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner import atomic
-from runner.measure import Samples, Times
+from runner.summary import Samples, Times
 
 HOT = np.dtype([("round", np.int32), ("us", np.float64)])
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from runner.case import Case
 from runner.device import Conditions, DeviceInfo
-from runner.measure import PRECISE, Round, Samples, by_round, kept, of_rounds, spread_percent, summarize
+from runner.measure import PRECISE, Round
+from runner.summary import Samples, by_round, kept, of_rounds, spread_percent, summarize
 
 Row = dict[str, Any]
 

@@ -6,19 +6,9 @@ import numpy as np
 import pytest
 
 from runner.device import Conditions, Timed
-from runner.measure import (
-    SAMPLE,
-    by_round,
-    collect,
-    hot,
-    kept,
-    measure,
-    median_ranks,
-    of_rounds,
-    spread_percent,
-    summarize,
-)
+from runner.measure import collect, hot, measure
 from runner.settings import TimingConfig
+from runner.summary import SAMPLE, by_round, kept, median_ranks, of_rounds, spread_percent, summarize
 
 
 @pytest.mark.parametrize("n", range(6, 60))
