@@ -12,8 +12,8 @@ sweep: $(VENV)/.installed ## sweep the seeds' six reductions, on the GPU where t
 	@PYTHON="$(BIN)/python" sh tools/install_cuda.sh
 	$(BIN)/python -m runner experiment=seed_reductions
 
-test: $(VENV)/.installed-dev ## run the tests
-	$(BIN)/python -m pytest
+test: $(VENV)/.installed-dev ## run the tests, on all cores
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 gpu-test: $(VENV)/.installed-dev ## run the tests that need a GPU
 	@PYTHON="$(BIN)/python" sh tools/install_cuda.sh

@@ -38,8 +38,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
-    """Nothing that an earlier session compiled is trusted."""
-    folder = tmp_path_factory.mktemp("cache")
+    """Nothing that an earlier session compiled is trusted; what one of its processes compiled, the others take."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    folder.mkdir(exist_ok=True)
     os.environ["XDG_CACHE_HOME"] = str(folder)
     return folder
 

@@ -52,7 +52,7 @@ CHOICES = {
     "no timing": (["timing=null"], ["timing=null: the name of a file in conf/timing"]),
     "an unknown experiment": (["experiment=nope"], ["experiment=nope: one of", "seed_reductions"]),
     "a kernel for an experiment": (["experiment=../kernel/bcast"], ["a name is expected, no path"]),
-    "an unknown launcher": (["hydra/launcher=nope"], ["hydra/launcher=nope: one of basic, batch is expected"]),
+    "an unknown launcher": (["hydra/launcher=nope"], ["hydra/launcher=nope: one of basic, batch"]),
 }
 
 VALUES = {
