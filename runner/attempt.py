@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from runner import measure
 from runner.case import Case
-from runner.check import Verdict, check
-from runner.device import Array, Binary, Device, Findings, Launch, Resources, Role, Source
-from runner.dtypes import is_float
+from runner.check import Verdict
+from runner.device import Array, Binary, Device, Findings, Launch, Resources, Source
 from runner.errors import CaseError, Mistake
-from runner.lanes import MOST_RECEIVED, exchange_of, received
+from runner.judging import judge, moved, remark, require_outputs
 from runner.measure import Round
 from runner.placing import contents, place, poison
 from runner.reference import Expected, expect
@@ -150,23 +149,23 @@ def _run(
     case, limit = task.case, task.time_limit_s
     beat("reference")
     expected = expect(case.kernel.reference, case.kernel.yaml.parent, inputs, case.variables, case.grid)
-    _require_outputs(case, expected)
+    require_outputs(case, expected)
     poison(case, arrays)
     beat("checking")
     started = time.perf_counter()
     findings = device.launch(launch, limit)
     spent_ms = (time.perf_counter() - started) * 1000
     beat("comparing")
-    verdict, value = _judge(case, arrays, expected)
-    moved = _received(case, arrays, inputs)
-    findings = dataclasses.replace(findings, first=findings.first or _remark(case, moved))
+    verdict, value = judge(case, arrays, expected)
+    sources = moved(case, arrays, inputs)
+    findings = dataclasses.replace(findings, first=findings.first or remark(case, sources))
     if not verdict.ok:
-        return _outcome("mismatch", verdict, value, expected, findings, launch, moved)
+        return _outcome("mismatch", verdict, value, expected, findings, launch, sources)
     measured = measure.measure(
         lambda count: device.sample(launch, count, limit), device.conditions, task.protocol, spent_ms, beat
     )
     beat("comparing")
-    later, value = _judge(case, arrays, expected)  # what the timed launches left
+    later, value = judge(case, arrays, expected)  # what the timed launches left
     if task.protocol.hot and later.ok:
         cold_us = float(np.median(kept(measured.samples)["us"]))
         hot_us = measure.hot(lambda n: device.batch(launch, n, limit), cold_us, beat)
@@ -176,24 +175,12 @@ def _run(
         beat("checking")
         device.launch(launch, limit)
         beat("comparing")
-        later, value = _judge(case, arrays, expected)
+        later, value = judge(case, arrays, expected)
     if not later.ok:
         told = Verdict(later.mismatches, later.compared, f"right at the first launch, wrong later: {later.reason}")
-        return _outcome("mismatch", told, value, expected, findings, launch, moved)
-    outcome = _outcome("ok", verdict, value, expected, findings, launch, moved)
+        return _outcome("mismatch", told, value, expected, findings, launch, sources)
+    outcome = _outcome("ok", verdict, value, expected, findings, launch, sources)
     return dataclasses.replace(outcome, active_blocks=device.active_blocks(launch), measured=measured)
-
-
-def _require_outputs(case: Case, expected: Expected) -> None:
-    """Every output must be in the reference, or a kernel that writes nothing would pass."""
-    out = {a.name for a in case.kernel.arrays if a.role is Role.OUT}
-    possible = out | {a.name for a in case.kernel.arrays if a.role is Role.INOUT}
-    given = set(expected.outputs)
-    if not given or not out <= given <= possible:
-        raise Mistake(
-            f"the reference gives {', '.join(sorted(given)) or 'nothing'}; {', '.join(sorted(out or possible))} "
-            "is expected"
-        )
 
 
 def _outcome(
@@ -203,7 +190,7 @@ def _outcome(
     expected: Expected,
     findings: Findings,
     launch: Launch,
-    moved: tuple[int | None, ...],
+    sources: tuple[int | None, ...],
 ) -> Outcome:
     return Outcome(
         status=status,
@@ -213,43 +200,8 @@ def _outcome(
         reference_us=None if expected.seconds is None else expected.seconds * 1e6,
         mismatches=verdict.mismatches,
         undefined_reads=findings.undefined_reads,
-        received=moved,
+        received=sources,
         note=findings.first,
         printed=findings.printed,
         resources=launch.program.resources,
     )
-
-
-def _remark(case: Case, moved: tuple[int | None, ...]) -> str:
-    """What is worth knowing of a case in which the device found nothing."""
-    if case.hazard:
-        return f"the hazard that its YAML declares was not found: {case.hazard}"
-    if case.kernel.shuffle and not moved:
-        return "what was received cannot be told, as two elements of the first block are alike"
-    return ""
-
-
-def _received(case: Case, arrays: Mapping[str, Array], inputs: Mapping[str, NDArray[Any]]) -> tuple[int | None, ...]:
-    """What a shuffle moved within the first block, told from its input and its output; empty if that cannot be told."""
-    if case.kernel.shuffle is None:
-        return ()
-    rule = exchange_of(case.kernel.shuffle.operation, case.kernel.shuffle.argument(case.variables), case.variables)
-    given = inputs["in"][: len(rule.source)]
-    moved = received(given, arrays["out"].read()[: min(len(given), MOST_RECEIVED)])
-    # A thread beyond the last element holds 0, which may be the value of an element, too: such a source is not told.
-    beyond = rule.source[: len(moved)] >= len(inputs["in"])
-    return tuple(None if b else i for i, b in zip(moved, beyond[: len(moved)], strict=True))
-
-
-def _judge(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tuple[Verdict, int | float | None]:
-    roles = {a.name: a.role for a in case.kernel.arrays}
-    actual = {n: a.read() for n, a in arrays.items() if roles[n] in (Role.OUT, Role.INOUT)}
-    verdict = check(actual, expected.outputs, case.count("depth"))
-    if overrun := next((f"the kernel wrote outside '{n}', {o}" for n, a in arrays.items() if (o := a.overrun())), ""):
-        reason = f"{overrun}; {verdict.reason}" if verdict.reason else overrun
-        verdict = Verdict(max(verdict.mismatches, 1), verdict.compared, reason)
-    if case.kernel.value is None:
-        return verdict, None
-    # Integers wrap in their own type; the sum of floats is shown as the host would add them up.
-    wide = {n: a.astype(np.float64) if is_float(a.dtype) else a for n, a in actual.items()}
-    return verdict, np.asarray(case.kernel.value({**case.variables, **wide}).value).item()

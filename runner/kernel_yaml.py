@@ -10,12 +10,11 @@ from typing import Any
 
 from runner.array_expression import ArrayExpression
 from runner.columns import RESERVED
-from runner.declaration import Access, ArrayArgument, Kernel, Parameter, ScalarArgument
+from runner.declaration import ArrayArgument, Kernel, Parameter, ScalarArgument
 from runner.device import Role
-from runner.dtypes import DTYPES
 from runner.errors import Mistake
-from runner.expression import FUNCTIONS, Expression, shortened
-from runner.fill import FILLS
+from runner.expression import FUNCTIONS
+from runner.kernel_names import require_sound
 from runner.kernel_parts import access, argument, constraint, hazard, shuffle
 from runner.parameters import VOCABULARY, Kind, canonical
 from runner.yaml_reader import Reader
@@ -89,9 +88,7 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
         accesses=tuple(access(d.at(f"accesses[{i}]", a)) for i, a in enumerate(d.sequence("accesses"))),
         hazard=hazard(d),
     )
-    _require_known_names(kernel)
-    if kernel.shuffle:
-        _require_a_shuffle(kernel)
+    require_sound(kernel)
     return kernel
 
 
@@ -187,69 +184,3 @@ def _reference(
             f"{', '.join(map(str, given.raw)) or 'none'}"
         )
     return tuple((str(n), ArrayExpression(str(e), f"{given.where}.{n}")) for n, e in given.raw.items())
-
-
-def _require_a_shuffle(kernel: Kernel) -> None:
-    """What was moved is told from the arrays `in` and `out`, and compared with what these parameters ask for."""
-    there = {p.name for p in kernel.parameters}
-    if missing := [n for n in ("block", "width", "mask") if n not in there]:
-        raise Mistake(
-            f"{kernel.yaml.name}: shuffle: the kernel has no parameter '{missing[0]}', which it needs for that"
-        )
-    arrays = {a.name: a for a in kernel.arrays if not a.constant}
-    for name in (Role.IN, Role.OUT):
-        if name not in arrays or arrays[name].role is not name:
-            raise Mistake(f"{kernel.yaml.name}: shuffle: the kernel has no array '{name}' of the role '{name}'")
-    if len({(a.dtype, tuple(e.text for e in a.shape)) for a in (arrays["in"], arrays["out"])}) > 1:
-        raise Mistake(f"{kernel.yaml.name}: shuffle: 'in' and 'out' need one dtype and one shape")
-
-
-def _called(a: ArrayArgument | ScalarArgument | Access) -> str:
-    return f"an access to {a.memory} memory" if isinstance(a, Access) else f"argument '{a.name}'"
-
-
-def _require_known_names(kernel: Kernel) -> None:
-    """Catch a misspelt parameter in an expression when the YAML is read, not when a case happens to need it."""
-    known = {p.name for p in kernel.parameters} | {"grid", "grid_x", "grid_y"}
-    kinds = {p.kind: p.name for p in kernel.parameters}
-    known |= {"rows", "cols"} if Kind.SIZE in kinds else set()
-    known |= {f"{p.name}_{axis}" for p in kernel.parameters if p.kind is Kind.BLOCK for axis in "xy"}
-    expressions = [
-        *kernel.grid,
-        kernel.shared,
-        *(c.require for c in kernel.constraints),
-        *(e for _, e in kernel.macros),
-        *(e for a in kernel.arrays for e in (*a.shape, a.offset)),
-        *(e for e in (kernel.bytes_read, kernel.bytes_written, kernel.operations, kernel.depth) if e),
-        *([kernel.shuffle.argument] if kernel.shuffle else []),
-        *([kernel.hazard.when] if kernel.hazard else []),
-        *(a.value for a in kernel.arguments if isinstance(a, ScalarArgument) and isinstance(a.value, Expression)),
-    ]
-    threads = {"thread_x", "thread_y"}
-    of_threads = [e for a in kernel.accesses for e in (a.index, a.where)]
-    for e in (*expressions, *of_threads):
-        allowed = known | threads if e in of_threads else known
-        for name in sorted(e.names - allowed):
-            raise Mistake(
-                f"{e.where}: '{shortened(e.text)}' names '{name}', which is no parameter; known are "
-                f"{', '.join(sorted(allowed))}"
-            )
-    arrays = {a.name for a in kernel.arrays}
-    references = () if isinstance(kernel.reference, str) else tuple(e for _, e in kernel.reference)
-    for reference in (*references, *filter(None, [kernel.value])):
-        for name in sorted(reference.names - known - arrays):
-            raise Mistake(
-                f"{reference.where}: '{shortened(reference.text)}' names '{name}', which is neither an array nor a "
-                f"parameter; known are {', '.join(sorted(known | arrays))}"
-            )
-    words = {p.name for p in kernel.parameters if p.kind is Kind.DTYPE}
-    for a in (*kernel.arguments, *kernel.accesses):
-        if a.dtype not in DTYPES and a.dtype not in words:
-            raise Mistake(
-                f"{kernel.yaml.name}: {_called(a)}: '{a.dtype}' is no dtype; allowed are "
-                f"{', '.join((*DTYPES, *sorted(words)))}"
-            )
-    choices = {p.name for p in kernel.parameters if p.kind is Kind.CHOICE}
-    for a in kernel.arrays:
-        if isinstance(a.fill, str) and a.fill not in FILLS and a.fill not in choices:
-            raise Mistake(f"{kernel.yaml.name}: argument '{a.name}': fill: '{a.fill}' is none of {', '.join(FILLS)}")

@@ -80,3 +80,12 @@ def test_the_readmes_table_is_the_one_that_was_measured():
     """The listing in the README is that of docs/h200, which a command writes."""
     measured = (ROOT / "docs" / "h200" / "seeds.txt").read_text(encoding="utf-8").split("\n\n")[0]
     assert measured in README
+
+
+def test_every_module_has_its_place():
+    """CONTRIBUTING.md's table has each module of the program once, and none that is not there."""
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("| module |")[1].split("## Rules")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    told = [name.rstrip("/") for row in rows for name in re.findall(r"`(\w+/?)`", row)]
+    there = {p.stem for p in (ROOT / "runner").iterdir() if p.suffix == ".py" or (p / "__init__.py").is_file()}
+    assert sorted(told) == sorted(there - {"__init__"})
