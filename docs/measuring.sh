@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures the measuring, on a GPU, and keeps the tables: how far the times agree with other instruments and with
-# themselves, what disturbs them, and how long a sweep takes against Kernel Tuner's. Takes about five minutes.
+# themselves, what disturbs them, and how long a sweep takes against Kernel Tuner's. Takes about eight minutes.
 #
 #   sh docs/measuring.sh docs/h200/measuring
 #
