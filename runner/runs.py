@@ -1,0 +1,81 @@
+"""Run folders as a user names them: a path, a pattern, or `latest`."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from runner.errors import Mistake
+from runner.folder import RunFolder, read_json
+
+OUTPUTS = Path("outputs")
+LATEST = "latest"
+_DEEPEST = 4  # levels below the root at which a run's folder is looked for: outputs/<date>/<time>-<what>, and some more
+
+
+def below(root: Path) -> list[Path]:
+    """The run folders below a folder, or the folder itself, newest first by the time at which they were started."""
+    return sorted(_below(root, _DEEPEST), key=lambda path: (_started(path), str(path)), reverse=True)
+
+
+def named(text: str, root: Path = OUTPUTS) -> list[Path]:
+    """The run folders that a user means.
+
+    Args:
+        text: A folder; a pattern such as `outputs/2026-11-*/*`, of which what is no run's folder is left out; `latest`,
+            or `latest~1` for the one before it, and so on.
+        root: Where `latest` is looked for.
+
+    Raises:
+        Mistake: if there is none.
+    """
+    if text.partition("~")[0] == LATEST and not Path(text).exists():
+        return [_latest(text, root)]
+    if any(letter in text for letter in "*?[") and not Path(text).exists():
+        found = [path for path in map(Path, sorted(glob.glob(text, recursive=True))) if is_run(path)]  # noqa: PTH207
+        if not found:
+            raise Mistake(f"{text}: no run's folder matches; `python -m runner.list` shows those below {root}")
+        return found
+    path = Path(text)
+    if not path.is_dir():
+        raise Mistake(f"{text}: there is no such folder; `python -m runner.list` shows those below {root}")
+    if not is_run(path):
+        raise Mistake(f"{text}: no results.csv in it, so it is not the folder of a run")
+    return [path]
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder is that of a run that has at least begun."""
+    return path.is_dir() and (RunFolder(path).results.is_file() or RunFolder(path).plan.is_file())
+
+
+def environment(path: Path) -> dict[str, Any]:
+    """A run's environment.json; empty where it is missing or torn."""
+    found = read_json(RunFolder(path).environment)
+    return found if isinstance(found, dict) else {}
+
+
+def _latest(text: str, root: Path) -> Path:
+    back = text.removeprefix(LATEST).removeprefix("~") or "0"
+    if not (back.isascii() and back.isdecimal()):
+        raise Mistake(f"{text}: `latest`, or `latest~1` for the one before it, is expected")
+    known = below(root)
+    if int(back) >= len(known):
+        raise Mistake(f"{text}: there are {len(known)} runs below {root}")
+    return known[int(back)]
+
+
+def _below(path: Path, deep: int) -> Iterator[Path]:
+    if is_run(path):
+        yield path
+    elif deep and path.is_dir():
+        for inner in path.iterdir():
+            if inner.is_dir() and not inner.is_symlink():
+                yield from _below(inner, deep - 1)
+
+
+def _started(path: Path) -> str:
+    """When a run was started, in UTC, as ISO 8601; its name tells where the environment does not."""
+    return str(environment(path).get("started_utc") or "")
