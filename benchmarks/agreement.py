@@ -29,14 +29,15 @@ from typing import Any
 import numpy as np
 import yaml
 
-from runner import kernel_yaml, summary
-from runner.attempt import Task, attempt
-from runner.case import Case
+from runner import summary
 from runner.config import CONF
 from runner.device.opening import compiler_for, open_device
-from runner.placing import contents, place, poison
-from runner.resolve import make
+from runner.kernel import from_yaml
+from runner.kernel.case import Case
+from runner.kernel.resolve import make
 from runner.settings import DeviceConfig, TimingConfig
+from runner.sweep.attempt import Task, attempt
+from runner.sweep.placing import contents, place, poison
 
 GPU = DeviceConfig(kind="cuda")
 LAUNCHES = 7  # of each case under ncu; the first one is left out
@@ -78,7 +79,7 @@ def cases() -> list[Case]:
     found = []
     for name, requested in CASES:
         path = CONF / "kernel" / f"{name}.yaml"
-        kernel = kernel_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
+        kernel = from_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
         case = make(kernel, requested, 0)
         if case.excluded:
             raise SystemExit(f"{case.label}: {case.excluded}")

@@ -27,11 +27,13 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, RunMode
 
-from runner import app, config, engine, plan
-from runner import launcher as launcher_module
+from runner import config
+from runner.command import app
+from runner.command import launcher as launcher_module
+from runner.command.launcher import BatchLauncher
 from runner.config import Planned
 from runner.folder import RunFolder, write_json
-from runner.launcher import BatchLauncher
+from runner.sweep import engine, plan
 
 KERNELS = ("reduceShfl", "reduceSmem")
 BLOCKS = (32, 64, 128, 256, 512)

@@ -21,13 +21,13 @@ import yaml
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner import kernel_yaml
 from runner.config import CONF
 from runner.device.cuda.floor import EMPTY
 from runner.device.opening import compiler_for, open_device
-from runner.placing import contents, place, poison
-from runner.resolve import make
+from runner.kernel import from_yaml
+from runner.kernel.resolve import make
 from runner.settings import DeviceConfig
+from runner.sweep.placing import contents, place, poison
 
 Times = NDArray[np.float64]
 Step = Callable[[], object]
@@ -104,7 +104,7 @@ def main() -> None:
         launches: dict[str, Step] = {"an empty kernel": lambda: empty.prepared_async_call((1, 1), (1, 1, 1), stream)}
         for name, requested in CASES:
             path = CONF / "kernel" / f"{name}.yaml"
-            kernel = kernel_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
+            kernel = from_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
             case = make(kernel, requested, 0)
             program = device.load(case.source(), compiler.compile(case.source()))
             launch, arrays = place(device, program, case, contents(case), stack)

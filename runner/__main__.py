@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def _sweep() -> RunFolder | None:
-    from runner import app  # noqa: PLC0415
+    from runner.command import app  # noqa: PLC0415
 
     return app.run(sys.argv[1:])
 
@@ -63,7 +63,7 @@ def _carry_out(work: Callable[[], RunFolder | None]) -> int:
     except OSError as e:
         return _stopped(e)
     except Exception as e:
-        from runner import app  # noqa: PLC0415
+        from runner.command import app  # noqa: PLC0415
         from runner.errors import DeviceUnavailable, Mistake  # noqa: PLC0415
 
         if not isinstance(e, Mistake | DeviceUnavailable):
@@ -75,7 +75,7 @@ def _carry_out(work: Callable[[], RunFolder | None]) -> int:
 
 def _save() -> None:
     """Of an interrupted sweep, keep what was finished."""
-    from runner import app  # noqa: PLC0415
+    from runner.command import app  # noqa: PLC0415
 
     app.discard_if_unused()
     if (folder := app.folder()) is not None and folder.results.exists():
@@ -85,7 +85,7 @@ def _save() -> None:
 
 def _stopped(error: OSError) -> int:
     """Say what the system refused, and where: a full disk names no file."""
-    from runner import app  # noqa: PLC0415
+    from runner.command import app  # noqa: PLC0415
 
     what, folder = error.strerror or str(error), app.folder()
     if folder is None:
@@ -106,7 +106,8 @@ def finish(folder: RunFolder) -> int:
     """Table, figures, report and summary from what the folder holds."""
     from rich.console import Console  # noqa: PLC0415
 
-    from runner import plan, report, results  # noqa: PLC0415
+    from runner import report  # noqa: PLC0415
+    from runner.sweep import plan, results  # noqa: PLC0415
 
     rows = results.collect(folder)
     try:
@@ -120,7 +121,7 @@ def finish(folder: RunFolder) -> int:
 
 
 def _say(sentence: str, status: int) -> int:
-    from runner.complaints import printable  # noqa: PLC0415
+    from runner.command.complaints import printable  # noqa: PLC0415
 
     print(f"runner: {printable(sentence)}", file=sys.stderr)  # noqa: T201
     return status

@@ -17,14 +17,14 @@ import yaml
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
-from runner import kernel_yaml
-from runner.case import Case
-from runner.declaration import Kernel
 from runner.device.opening import kind_of
 from runner.errors import Mistake
-from runner.parameters import VOCABULARY, canonical
-from runner.reference import find
-from runner.resolve import make
+from runner.kernel import from_yaml
+from runner.kernel.case import Case
+from runner.kernel.declaration import Kernel
+from runner.kernel.parameters import VOCABULARY, canonical
+from runner.kernel.reference import find
+from runner.kernel.resolve import make
 from runner.settings import COMPILERS, DeviceConfig, TimingConfig
 
 _BESIDE = Path(__file__).resolve().parents[1] / "conf"
@@ -121,7 +121,7 @@ def _declared(search_path: Sequence[Path]) -> list[str]:
             continue  # Hydra says what is wrong with it, if it is chosen
         parameters = content.get("parameters") if isinstance(content, dict) else None
         for name, value in parameters.items() if isinstance(parameters, dict) else ():
-            names.append(kernel_yaml.parameter(f"{path.name}: parameters", name, value).name)
+            names.append(from_yaml.parameter(f"{path.name}: parameters", name, value).name)
     return names
 
 
@@ -204,7 +204,7 @@ class _Content:
 
 @functools.lru_cache(maxsize=1024)
 def _read(name: str, path: Path, content: _Content) -> Kernel:
-    kernel = kernel_yaml.read(name, content.raw, path)
+    kernel = from_yaml.read(name, content.raw, path)
     if not kernel.source.read_text(encoding="utf-8").strip():
         raise Mistake(f"{path.name}: source: '{kernel.source.name}' is empty; a __global__ function {name} is expected")
     if isinstance(kernel.reference, str):

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from runner.__main__ import carry_out
 
 if TYPE_CHECKING:
+    from runner.command.record import Record
     from runner.config import Planned
     from runner.folder import RunFolder
-    from runner.record import Record
 
 HERE = ("batch", "basic", "joblib", "none")  # launchers whose jobs run on this machine
 SCRATCH = ".resuming"
@@ -54,8 +54,10 @@ def resume(path: Path) -> RunFolder:
         Mistake: if it is no sweep's folder, or not all would be as it was; nothing was changed then.
         DeviceUnavailable: if no device that is needed is there; likewise.
     """
-    from runner import app, earlier, lock, plan, record  # noqa: PLC0415  (see `carry_out`)
-    from runner.taking_up import TakenUp  # noqa: PLC0415
+    from runner import lock  # noqa: PLC0415  (see `carry_out`)
+    from runner.command import app, record  # noqa: PLC0415  (see `carry_out`)
+    from runner.command.taking_up import TakenUp  # noqa: PLC0415
+    from runner.sweep import earlier, plan  # noqa: PLC0415  (see `carry_out`)
 
     found = record.read(path)
     lock.take(found.folder.path)
@@ -95,10 +97,10 @@ def _refuse_another_number(found: Record, now: int) -> None:
 
 def _refuse_other_devices(missing: Sequence[Planned], folder: RunFolder) -> None:
     """Refuse to measure on another device, or with another toolchain, before anything is measured."""
-    from runner import engine, opened  # noqa: PLC0415
     from runner.device.opening import compiler_for  # noqa: PLC0415
     from runner.differences import refusal  # noqa: PLC0415
-    from runner.worker import Worker  # noqa: PLC0415
+    from runner.sweep import engine, opened  # noqa: PLC0415
+    from runner.sweep.worker import Worker  # noqa: PLC0415
 
     for first in (group[0] for group in engine.measured_alike(missing)):
         if (then := opened.before(folder, first)) is None:

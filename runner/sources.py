@@ -16,9 +16,9 @@ import yaml
 
 from runner import atomic
 from runner.config import Planned
-from runner.declaration import Kernel
 from runner.device import cache
 from runner.folder import RunFolder, copy_file
+from runner.kernel.declaration import Kernel
 
 _DEFAULT_KERNEL = re.compile(r"^(\s*- kernel: *)(\w+)", re.MULTILINE)
 _SOURCE_LINE = re.compile(r"^source:.*$", re.MULTILINE)

@@ -11,16 +11,16 @@ from typing import Any
 import yaml
 from numpy.typing import NDArray
 
-from runner import kernel_yaml
-from runner.attempt import Outcome, Task, attempt
-from runner.case import Case
 from runner.config import CONF
-from runner.declaration import Kernel
 from runner.device import Compiler, Device, Findings
 from runner.errors import CompileError
-from runner.placing import launch_once
-from runner.resolve import make
+from runner.kernel import from_yaml
+from runner.kernel.case import Case
+from runner.kernel.declaration import Kernel
+from runner.kernel.resolve import make
 from runner.settings import Protocol, TimingConfig
+from runner.sweep.attempt import Outcome, Task, attempt
+from runner.sweep.placing import launch_once
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))
@@ -28,7 +28,7 @@ KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))
 
 def read_kernel(path: Path) -> Kernel:
     """A kernel from its YAML, without Hydra."""
-    return kernel_yaml.read(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")), path)
+    return from_yaml.read(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")), path)
 
 
 def shipped(name: str) -> Kernel:

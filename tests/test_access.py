@@ -6,8 +6,9 @@ import random
 import pytest
 from support import KERNELS, case_of, read_kernel, shipped
 
-from runner import access, results
 from runner.errors import Mistake
+from runner.kernel import access
+from runner.sweep import results
 
 LOADS, STORES = "shared_load_wavefronts", "shared_store_wavefronts"
 READ, WRITTEN = "global_load_sectors", "global_store_sectors"

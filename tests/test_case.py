@@ -1,7 +1,7 @@
 import pytest
 from support import case_of, read_kernel, shipped
 
-from runner.resolve import MAX_GRID
+from runner.kernel.resolve import MAX_GRID
 
 SHFL = shipped("reduceShfl")
 UNROLL = shipped("reduceShflUnroll")

@@ -2,10 +2,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runner.array_expression import ArrayExpression
-from runner.check import check
 from runner.errors import Mistake
-from runner.reference import ExpectedArray, expect
+from runner.kernel.array_expression import ArrayExpression
+from runner.kernel.check import check
+from runner.kernel.reference import ExpectedArray, expect
 from runner.references.sums import block_sums
 
 

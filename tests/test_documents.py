@@ -8,9 +8,9 @@ import pytest
 from support import KERNELS, ROOT
 
 from runner.columns import AFTER, COMMON
-from runner.fill import FILLS
-from runner.kernel_yaml import KEYS
-from runner.parameters import VOCABULARY
+from runner.kernel.fill import FILLS
+from runner.kernel.from_yaml import KEYS
+from runner.kernel.parameters import VOCABULARY
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -85,7 +85,14 @@ def test_the_readmes_table_is_the_one_that_was_measured():
 def test_every_module_has_its_place():
     """CONTRIBUTING.md's table has each module of the program once, and none that is not there."""
     table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("| module |")[1].split("## Rules")[0]
-    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    told = [name.rstrip("/") for row in rows for name in re.findall(r"`(\w+/?)`", row)]
-    there = {p.stem for p in (ROOT / "runner").iterdir() if p.suffix == ".py" or (p / "__init__.py").is_file()}
-    assert sorted(told) == sorted(there - {"__init__"})
+    rows = [re.findall(r"`(\w+/?)`", line.split("|")[1]) for line in table.splitlines() if line.startswith("| `")]
+    inner = [f"{package}{name}" for package, *names in rows if package.endswith("/") for name in names]
+    outer = {package for package, *_ in rows if package.endswith("/")}
+    plain = [name for row in rows if not row[0].endswith("/") for name in row]
+    told_in_full = {name.partition("/")[0] for name in inner}
+    there = {p.stem for p in (ROOT / "runner").glob("*.py")} - {"__init__"}
+    packages = {f"{p.parent.name}/" for p in (ROOT / "runner").glob("*/__init__.py")}
+    modules = {f"{p.parent.name}/{p.stem}" for n in told_in_full for p in (ROOT / "runner" / n).glob("*.py")}
+    assert (sorted(plain), outer) == (sorted(there), packages)
+    assert sorted(inner) == sorted(name for name in modules if not name.endswith("__init__"))
+    assert {"kernel", "sweep", "command"} <= told_in_full

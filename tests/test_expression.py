@@ -1,7 +1,7 @@
 import pytest
 
 from runner.errors import Mistake
-from runner.expression import Expression
+from runner.kernel.expression import Expression
 
 KNOWN = {"block": 256, "size": 1000, "mask": 0xFF, "dtype": "float64"}
 

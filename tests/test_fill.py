@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from runner.dtypes import DTYPES
-from runner.fill import FILLS, fill, glibc_rand
+from runner.kernel.dtypes import DTYPES
+from runner.kernel.fill import FILLS, fill, glibc_rand
 
 
 def test_rand_is_that_of_the_gnu_library():

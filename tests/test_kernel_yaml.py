@@ -4,8 +4,8 @@ import pytest
 import yaml
 from support import KERNELS, case_of, shipped
 
-from runner import kernel_yaml
 from runner.errors import Mistake
+from runner.kernel import from_yaml
 
 SOUND = yaml.safe_load(
     """
@@ -32,14 +32,14 @@ def yaml_path(tmp_path):
 
 def test_a_sound_declaration_is_read(yaml_path):
     """What the YAML says stands in the kernel."""
-    kernel = kernel_yaml.read("mine", SOUND, yaml_path)
+    kernel = from_yaml.read("mine", SOUND, yaml_path)
     assert [p.name for p in kernel.parameters] == ["block", "size", "dtype", "twist", "cache"]
     assert kernel.source == yaml_path.with_name("mine.cu").resolve()
 
 
 def test_every_kernel_has_a_cache_preference(yaml_path):
     """It need not be declared, and at `none` it is no part of the case's identity."""
-    kernel = kernel_yaml.read("mine", SOUND, yaml_path)
+    kernel = from_yaml.read("mine", SOUND, yaml_path)
     assert "cache" not in case_of(kernel, cache="none").chosen
     assert case_of(kernel, cache="l1").chosen["cache"] == "l1"
     assert case_of(kernel).id != case_of(kernel, cache="l1").id
@@ -108,7 +108,7 @@ def test_what_is_wrong_is_told_in_one_sentence(change, yaml_path):
         at = at[key]
     at[where[-1]] = value
     with pytest.raises(Mistake) as raised:
-        kernel_yaml.read("mine", broken, yaml_path)
+        from_yaml.read("mine", broken, yaml_path)
     assert told in str(raised.value)
     assert "mine.yaml" in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -118,7 +118,7 @@ def test_what_is_wrong_is_told_in_one_sentence(change, yaml_path):
 def test_a_yaml_without_keys_is_refused(content, yaml_path):
     """An empty file, a list or plain text is no declaration."""
     with pytest.raises(Mistake, match="keys with values are expected"):
-        kernel_yaml.read("mine", content, yaml_path)
+        from_yaml.read("mine", content, yaml_path)
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from support import case_of, shipped
 
-from runner.check import check
-from runner.dtypes import DTYPES
-from runner.lanes import exchange, exchange_of, received, source_lane
-from runner.placing import contents
-from runner.reference import expect
+from runner.kernel.check import check
+from runner.kernel.dtypes import DTYPES
+from runner.kernel.lanes import exchange, exchange_of, received, source_lane
+from runner.kernel.reference import expect
+from runner.sweep.placing import contents
 
 SHUFFLES = {
     "shflBroadcast": "src_lane",

@@ -22,10 +22,12 @@ from omegaconf import OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 from support import ROOT
 
-from runner import config, engine, job_files, launcher
-from runner.command_line import quoted
-from runner.composing import Composer
-from runner.launcher import BatchLauncher, parted
+from runner import config
+from runner.command import job_files, launcher
+from runner.command.command_line import quoted
+from runner.command.composing import Composer
+from runner.command.launcher import BatchLauncher, parted
+from runner.sweep import engine
 
 FILES = ("config.yaml", "hydra.yaml", "overrides.yaml")
 
@@ -224,7 +226,9 @@ def test_no_composed_configuration_is_kept(sweep, monkeypatch):
 UP_TO_THE_ENGINE = """
 import re, sys
 from pathlib import Path
-from runner import app, engine, progress
+from runner import progress
+from runner.command import app
+from runner.sweep import engine
 progress.QUIET_S = float(sys.argv.pop(1))
 # Not getrusage: that starts from what the process that started this one had.
 peak = lambda: re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from runner.device import Conditions, Timed
-from runner.measure import collect, hot, measure
 from runner.settings import TimingConfig
 from runner.summary import SAMPLE, by_round, kept, median_ranks, of_rounds, spread_percent, summarize
+from runner.sweep.measure import collect, hot, measure
 
 
 @pytest.mark.parametrize("n", range(6, 60))

@@ -1,7 +1,7 @@
 import pytest
 
 from runner.errors import Mistake
-from runner.parameters import VOCABULARY, Kind, canonical, variables, written
+from runner.kernel.parameters import VOCABULARY, Kind, canonical, variables, written
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from support import ROOT, case_of, read_kernel, shipped
 
-from runner import engine, rounds
-from runner.attempt import Outcome
 from runner.config import Planned
 from runner.folder import RunFolder
 from runner.progress import SweepProgress
 from runner.settings import DeviceConfig, TimingConfig
+from runner.sweep import engine, rounds
+from runner.sweep.attempt import Outcome
 
 OWN = ROOT / "tests" / "kernels" / "kernel"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import case_of, read_kernel, shipped
 
-from runner import access
+from runner.kernel import access
 
 HERE = Path(__file__).parent / "seeds" / "kernel"
 

@@ -5,7 +5,7 @@ import random
 import pytest
 from support import case_of, shipped
 
-from runner.reference import expect
+from runner.kernel.reference import expect
 
 STRAIGHT = ["setRowReadRow", "setColReadCol"]
 TURNED = ["setRowReadCol", "setColReadRow", "setRowReadColDyn", "setRowReadColPad", "setRowReadColDynPad"]

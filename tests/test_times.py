@@ -5,10 +5,10 @@ import pytest
 from support import case_of, shipped
 
 from runner.device import Conditions, DeviceInfo
-from runner.measure import Round
 from runner.samples import HOT
 from runner.summary import SAMPLE
-from runner.times import occupancy, times
+from runner.sweep.measure import Round
+from runner.sweep.times import occupancy, times
 
 FLOOR = {"empty_kernel_us": 3.0, "flush_us": 30.0, "copy_gbps": 4000.0}
 GPU = DeviceInfo(

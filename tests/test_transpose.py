@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support import case_of, shipped
 
-from runner.reference import expect
+from runner.kernel.reference import expect
 
 TRANSPOSES = [
     "transposeGmem",

@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 
-import runner.app
+import runner.command.app
 from runner.__main__ import main
 
 
@@ -23,7 +23,7 @@ def answer(request: dict) -> dict:
             os.dup2(err.fileno(), 2)
             os.chdir(request["directory"])
             os.environ.update(request["environment"])
-            sys.argv = [runner.app.__file__, *request["arguments"]]
+            sys.argv = [runner.command.app.__file__, *request["arguments"]]
             sys.exit(main())
         _, status = os.waitpid(child, 0)
         told = {}

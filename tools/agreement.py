@@ -22,19 +22,19 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from runner import kernel_yaml
-from runner.case import Case
-from runner.check import check
 from runner.config import CONF
-from runner.declaration import Kernel
 from runner.device import Compiler, Device
 from runner.device.opening import compiler_for, open_device
-from runner.dtypes import is_float
 from runner.errors import CompileError, RunnerError
-from runner.placing import contents, launch_once
-from runner.reference import Expected, expect
-from runner.resolve import make
+from runner.kernel import from_yaml
+from runner.kernel.case import Case
+from runner.kernel.check import check
+from runner.kernel.declaration import Kernel
+from runner.kernel.dtypes import is_float
+from runner.kernel.reference import Expected, expect
+from runner.kernel.resolve import make
 from runner.settings import DeviceConfig
+from runner.sweep.placing import contents, launch_once
 
 Outputs = dict[str, np.ndarray[Any, Any]]
 
@@ -99,7 +99,7 @@ def drawn(count: int, draw: random.Random) -> Iterator[Case]:
 
 
 def _read(path: Path) -> Kernel:
-    return kernel_yaml.read(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")), path)
+    return from_yaml.read(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")), path)
 
 
 def _value(kernel: Kernel, name: str, draw: random.Random) -> Any:

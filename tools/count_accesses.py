@@ -1,4 +1,4 @@
-"""Compares what `runner.access` calculates of a warp's accesses with what a GPU counts, by Nsight Compute's counters.
+"""Compares what `runner.kernel.access` calculates of accesses with what a GPU counts, by Nsight Compute's counters.
 
     python tools/count_accesses.py OUT.csv
 
@@ -22,14 +22,14 @@ from typing import Any
 
 import yaml
 
-from runner import access, kernel_yaml
-from runner.case import Case
 from runner.config import CONF
 from runner.device.opening import compiler_for, open_device
 from runner.errors import RunnerError
-from runner.placing import launch_once
-from runner.resolve import make
+from runner.kernel import access, from_yaml
+from runner.kernel.case import Case
+from runner.kernel.resolve import make
 from runner.settings import DeviceConfig
+from runner.sweep.placing import launch_once
 
 GPU = DeviceConfig(kind="cuda")
 TOLERANCE = 0.01
@@ -70,7 +70,7 @@ def cases() -> Iterator[Case]:
 
 def _case(name: str, **requested: object) -> Case:
     path = CONF / "kernel" / f"{name}.yaml"
-    kernel = kernel_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
+    kernel = from_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
     case = make(kernel, requested, 0)
     if case.excluded:
         raise SystemExit(f"{case.label}: {case.excluded}")

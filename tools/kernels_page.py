@@ -24,9 +24,9 @@ from kernel_page import header, sections  # noqa: E402  (the path must be there 
 from kernel_page.pictures import Studio  # noqa: E402
 from kernel_page.sections import Section  # noqa: E402
 
-from runner import kernel_yaml  # noqa: E402
-from runner.declaration import Kernel  # noqa: E402
-from runner.kernel_yaml import CACHES  # noqa: E402
+from runner.kernel import from_yaml  # noqa: E402
+from runner.kernel.declaration import Kernel  # noqa: E402
+from runner.kernel.from_yaml import CACHES  # noqa: E402
 
 PAGE = ROOT / "docs" / "kernels.md"
 PICTURES = "pictures"
@@ -142,7 +142,7 @@ def made(conf: Path = ROOT / "conf", page: Path = PAGE) -> dict[Path, bytes]:
 def read_kernels(conf: Path) -> dict[str, Kernel]:
     """The kernels of a configuration by name."""
     paths = sorted((conf / "kernel").glob("*.yaml"))
-    return {p.stem: kernel_yaml.read(p.stem, yaml.safe_load(p.read_text(encoding="utf-8")), p) for p in paths}
+    return {p.stem: from_yaml.read(p.stem, yaml.safe_load(p.read_text(encoding="utf-8")), p) for p in paths}
 
 
 def used_by(conf: Path) -> dict[str, list[Path]]:

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from runner.reference import Array
+from runner.kernel.reference import Array
 
 T = TypeVar("T")
 _known: dict[int, dict[str, Any]] = {}  # by the id of the array, which goes with it

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from runner.reference import Array, Expected, ExpectedArray, Inputs, Parameters
+from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters
 
 
 def indices(_inputs: Inputs, parameters: Parameters, _grid: tuple[int, int, int]) -> Expected:

@@ -1,11 +1,11 @@
-"""Shuffles: what the kernels that move registers between lanes should give. `runner.lanes` has the rule."""
+"""Shuffles: what the kernels that move registers between lanes should give. `runner.kernel.lanes` has the rule."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from runner.lanes import exchange_of
-from runner.reference import Expected, ExpectedArray, Inputs, Parameters
+from runner.kernel.lanes import exchange_of
+from runner.kernel.reference import Expected, ExpectedArray, Inputs, Parameters
 
 Grid = tuple[int, int, int]
 
@@ -44,7 +44,7 @@ def _moved(operation: str, argument: int, inputs: Inputs, parameters: Parameters
     """Every block's elements, moved.
 
     Args:
-        operation: One of `runner.lanes.INTRINSICS`.
+        operation: One of `runner.kernel.lanes.INTRINSICS`.
         argument: Of the intrinsic.
         inputs: `in`, shape (size,), or (size, 2) for elements of two numbers.
         parameters: `block`, `width`, `mask`; `per_thread`, `first` and `second` where the kernel has them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from runner.reference import Array, Expected, ExpectedArray, Inputs, Parameters, wider
+from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, wider
 
 _DEPTH = 2 + 4  # the first pair's subtraction and product, then four additions
 

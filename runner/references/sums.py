@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from runner.dtypes import is_float
-from runner.lanes import WARP, taking_part
-from runner.reference import Array, Expected, ExpectedArray, Inputs, Parameters, wider
+from runner.kernel.dtypes import is_float
+from runner.kernel.lanes import WARP, taking_part
+from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, wider
 from runner.references.remembered import once
 
 Grid = tuple[int, int, int]

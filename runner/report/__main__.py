@@ -9,10 +9,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from runner import results
 from runner.errors import Mistake
 from runner.folder import RunFolder
 from runner.report import build, print_summary
+from runner.sweep import results
 
 
 def main(arguments: list[str] | None = None) -> int:

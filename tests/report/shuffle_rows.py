@@ -1,4 +1,4 @@
-"""Rows of shuffle kernels: what `runner.lanes` says that they move, spoilt where a test wants it."""
+"""Rows of shuffle kernels: what `runner.kernel.lanes` says that they move, spoilt where a test wants it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import report_runs as runs
 
-from runner.lanes import exchange
+from runner.kernel.lanes import exchange
 
 COLUMNS = list(runs.COLUMNS)
 COLUMNS[COLUMNS.index("seed") : COLUMNS.index("seed")] = [

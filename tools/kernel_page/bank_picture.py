@@ -1,6 +1,6 @@
 """Drawing what a warp's request to memory costs: a row a wavefront of shared memory, or the sectors of global memory.
 
-`runner.access` says which lane is served where; here it is drawn, as SVG.
+`runner.kernel.access` says which lane is served where; here it is drawn, as SVG.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from kernel_page.sheet import EDGE, Sheet, heading
-from runner.access import BANKS, SECTOR
+from runner.kernel.access import BANKS, SECTOR
 from runner.report.saving import saved
 from runner.report.style import PALE, SEGMENTS
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from kernel_page import bank_picture, words
 from kernel_page.file import Picture, picture
-from runner import access
-from runner.declaration import Access, Kernel
-from runner.expression import Expression
-from runner.parameters import variables, written
+from runner.kernel import access
+from runner.kernel.declaration import Access, Kernel
+from runner.kernel.expression import Expression
+from runner.kernel.parameters import variables, written
+from runner.kernel.resolve import make
 from runner.report.text import count, listed
-from runner.resolve import make
 
 STRIDES = (0, 1, 2, 32)
 """Of a kernel whose accesses have a stride: broadcast, parallel, a conflict of two, and serial."""

@@ -14,16 +14,16 @@ from kernel_page import drawings, memory, words
 from kernel_page.drawings import Who
 from kernel_page.file import Picture, picture
 from kernel_page.words import ALL, EVEN, LOWER, UPPER
-from runner.declaration import Kernel
 from runner.device import Compiler, Device
 from runner.device.opening import compiler_for, open_device
 from runner.errors import RunnerError
-from runner.lanes import received
-from runner.parameters import written
-from runner.placing import contents, launch_once
+from runner.kernel.declaration import Kernel
+from runner.kernel.lanes import received
+from runner.kernel.parameters import written
+from runner.kernel.resolve import make
 from runner.report import draw_lanes
-from runner.resolve import make
 from runner.settings import DeviceConfig
+from runner.sweep.placing import contents, launch_once
 
 _CPU = DeviceConfig(kind="cpu", threads=2)
 

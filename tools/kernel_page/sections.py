@@ -10,11 +10,11 @@ from pathlib import Path
 
 from kernel_page import header
 from kernel_page.header import Header
-from runner import access
-from runner.declaration import Kernel, Parameter, ScalarArgument
-from runner.parameters import Kind, written
+from runner.kernel import access
+from runner.kernel.declaration import Kernel, Parameter, ScalarArgument
+from runner.kernel.parameters import Kind, written
+from runner.kernel.resolve import make
 from runner.report.text import count
-from runner.resolve import make
 
 FINISH = {
     "host": "one partial result a block; the host puts them together",
@@ -150,7 +150,7 @@ def _facts(told: Section, page: Path) -> dict[str, str]:
 
 
 def _costs(kernel: Kernel) -> str:
-    """What the declared accesses cost, `runner.access` says."""
+    """What the declared accesses cost, `runner.kernel.access` says."""
     told = []
     for name, cost in access.costs(make(kernel, {}, 0)).items():
         if cost is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kernel_page.bank_picture import Cells
 from kernel_page.drawings import Who
-from runner.access import BANKS
+from runner.kernel.access import BANKS
 from runner.report.text import count, listed
 
 ALL, LOWER = frozenset(range(32)), frozenset(range(16))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.lanes import MOST_RECEIVED
+from runner.kernel.lanes import MOST_RECEIVED
 from runner.report.lanes.steps import Element, Step
 
 LINE = 32

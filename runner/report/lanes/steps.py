@@ -1,6 +1,7 @@
 """What a shuffle moved, element by element: the measured map of a row beside CUDA's rule. Pure: no drawing here.
 
-`received` is what was measured; `runner.lanes.exchange` says only which of it is right, undefined or not taking part.
+`received` is what was measured; `runner.kernel.lanes.exchange` says only which of it is right, undefined or not taking
+part.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from runner.lanes import INTRINSICS, MOST_RECEIVED, WARP, exchange
+from runner.kernel.lanes import INTRINSICS, MOST_RECEIVED, WARP, exchange
 from runner.report.text import absent, one_line, power
 
 TOLD = ("block", "width", "mask", "per_thread", "first", "second", "size", "dtype")

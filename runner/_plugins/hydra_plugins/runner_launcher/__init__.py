@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from hydra.core.config_store import ConfigStore
 
-import runner.launcher
+import runner.command.launcher
 
 
-class BatchLauncher(runner.launcher.BatchLauncher):
+class BatchLauncher(runner.command.launcher.BatchLauncher):
     """Defined here, since Hydra wants a plugin's module to be `hydra_plugins`."""
 
 

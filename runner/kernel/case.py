@@ -1,0 +1,175 @@
+"""A case: one kernel with one value for each parameter it reads. Its identity, its launch, and whether it can be.
+
+Two ways of writing the same values are one case: the identity is a hash of the canonical ones. It leaves out the
+device, the compiler and the way of timing, so that runs of different devices join on it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.device import Dim3, Role, Source
+from runner.errors import Mistake
+from runner.kernel.declaration import ArrayArgument, Kernel, ScalarArgument
+from runner.kernel.dtypes import DTYPES, DType
+from runner.kernel.parameters import Canonical, Kind, variables, written
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """An array, told rather than carried: enough to make it anywhere, byte for byte the same."""
+
+    name: str
+    role: Role
+    dtype: DType
+    shape: tuple[int, ...]
+    fill: str | tuple[int | float, ...]
+    offset: int
+    constant: bool
+
+
+@dataclass(frozen=True)
+class ScalarSpec:
+    """A number passed to the kernel."""
+
+    name: str
+    dtype: DType
+    value: int | float
+
+
+@dataclass(frozen=True)
+class Case:
+    """One combination of the parameters that a kernel reads.
+
+    Attributes:
+        kernel: As declared.
+        parameters: Canonical values by name, in the vocabulary's order.
+        seed: Of the inputs.
+        excluded: Why this combination cannot be run; empty if it can.
+        grid: Blocks in x, y, z; zeros if excluded.
+        block: Threads of a block in x, y, z.
+        shared: Dynamic shared memory, in bytes.
+    """
+
+    kernel: Kernel
+    parameters: tuple[tuple[str, Canonical], ...]
+    seed: int
+    excluded: str
+    grid: Dim3
+    block: Dim3
+    shared: int
+
+    @functools.cached_property
+    def id(self) -> str:
+        """12 hexadecimal digits of the hash of what the case is."""
+        text = json.dumps([self.kernel.name, self.chosen, self.seed], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def hazard(self) -> str:
+        """The rule of CUDA that the case breaks on purpose; empty if none."""
+        declared = self.kernel.hazard
+        return declared.reason if declared and declared.when(self.variables) else ""
+
+    @property
+    def chosen(self) -> dict[str, Canonical]:
+        """The parameters that change something: all but those at their neutral value."""
+        neutral = {p.name: p.neutral for p in self.kernel.parameters}
+        return {n: v for n, v in self.parameters if v != neutral[n]}
+
+    @functools.cached_property
+    def variables(self) -> dict[str, int | str]:
+        """What expressions see: the parameters, their parts, and the grid."""
+        return {
+            **known_values(self.kernel, dict(self.parameters)),
+            "grid": self.grid[0] * self.grid[1] * self.grid[2],
+            "grid_x": self.grid[0],
+            "grid_y": self.grid[1],
+        }
+
+    @property
+    def label(self) -> str:
+        """For people: the kernel and its values."""
+        kinds = {p.name: p.kind for p in self.kernel.parameters}
+        return " ".join((self.kernel.name, *(f"{n}={written(kinds[n], v)}" for n, v in self.chosen.items())))
+
+    def arrays(self) -> tuple[ArraySpec, ...]:
+        """The arrays of the launch, constants included, in the kernel's order."""
+        return tuple(self._array(a) for a in self.kernel.arrays)
+
+    def arguments(self) -> tuple[ArraySpec | ScalarSpec, ...]:
+        """What the kernel is passed, in order."""
+        return tuple(
+            self._scalar(a) if isinstance(a, ScalarArgument) else self._array(a)
+            for a in self.kernel.arguments
+            if isinstance(a, ScalarArgument) or not a.constant
+        )
+
+    def source(self) -> Source:
+        """The variant to compile."""
+        macros = tuple((name, self._macro(e.text, e(self.variables))) for name, e in self.kernel.macros)
+        path = self.kernel.source
+        constants = tuple(a.name for a in self.kernel.arrays if a.constant)
+        dtypes = [DTYPES[str(dict(self.parameters)[p.name])] for p in self.kernel.parameters if p.kind is Kind.DTYPE]
+        headers = tuple(dict.fromkeys(d.header for d in dtypes if d.header))
+        return Source(path, _text(path, path.stat().st_mtime_ns), self.kernel.name, macros, (), constants, headers)
+
+    def count(self, what: str) -> int | None:
+        """The declared `bytes_read`, `bytes_written`, `operations` or `depth`, in numbers; `None` if not declared."""
+        expression = getattr(self.kernel, what)
+        return None if expression is None else int(expression(self.variables))
+
+    def dtype(self, word: str) -> DType:
+        """A dtype named directly, or by the parameter that holds it."""
+        return DTYPES.get(word) or DTYPES[str(dict(self.parameters)[word])]
+
+    def _array(self, a: ArrayArgument) -> ArraySpec:
+        fill = a.fill
+        if isinstance(fill, str):
+            fill = str(dict(self.parameters).get(fill, fill))
+        shape = tuple(int(e(self.variables)) for e in a.shape)
+        dtype = self.dtype(a.dtype)
+        where = f"{self.kernel.yaml.name}: argument '{a.name}': fill"
+        if not isinstance(fill, str) and len(fill) != math.prod(dtype.host_shape(shape)):
+            raise Mistake(f"{where}: {len(fill)} numbers for {dtype.name} of the shape {shape}")
+        if not isinstance(fill, str) and (wrong := [n for n in fill if not dtype.holds(n)]):
+            raise Mistake(f"{where}: {wrong[0]} is no {dtype.name}")
+        return ArraySpec(a.name, a.role, dtype, shape, fill, int(a.offset(self.variables)), a.constant)
+
+    def _scalar(self, a: ScalarArgument) -> ScalarSpec:
+        value = a.value if isinstance(a.value, float) else a.value(self.variables)
+        return ScalarSpec(a.name, self.dtype(a.dtype), value)
+
+    def _macro(self, text: str, value: Any) -> str:
+        """A macro's replacement, as C++ text: dtypes by their C++ names, masks unsigned."""
+        declared = self.kernel.parameter(text)
+        if declared and declared.kind is Kind.DTYPE:
+            return DTYPES[str(value)].c_name
+        if declared and declared.kind is Kind.MASK:
+            return f"{value:#010x}u"
+        if isinstance(value, bool | str):
+            return str(value).lower() if isinstance(value, bool) else value
+        return f"({value})" if value < 0 else str(value)
+
+
+def known_values(kernel: Kernel, values: Mapping[str, Canonical]) -> dict[str, int | str]:
+    """What expressions see of the parameters: their values, and the parts of blocks and sizes."""
+    known: dict[str, int | str] = {}
+    for p in kernel.parameters:
+        known.update(variables(p.name, p.kind, values[p.name]))
+    return known
+
+
+@functools.lru_cache(maxsize=256)
+def _text(path: Path, _changed: int) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        raise Mistake(f"{path}: the source cannot be read: {e}") from None

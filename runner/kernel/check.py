@@ -1,0 +1,113 @@
+"""Comparing what came out with what should have: integers exactly, floats within a bound that follows from the sum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.errors import Mistake
+from runner.kernel.dtypes import is_float
+from runner.kernel.reference import ExpectedArray
+
+Array = NDArray[Any]
+
+# Every byte of an output before a checked launch. Of floats it makes NaN, which differs from whatever is expected.
+POISON = 0xA5
+POISON_FLOAT = 0xFF
+SHOWN = 5  # mismatches told one by one
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a launch gave the right answer.
+
+    Attributes:
+        mismatches: Elements that differ.
+        compared: Elements that were compared.
+        reason: Empty, or where the first mismatches are.
+    """
+
+    mismatches: int
+    compared: int
+    reason: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether no element differs."""
+        return self.mismatches == 0
+
+
+def check(actual: Mapping[str, Array], expected: Mapping[str, ExpectedArray], depth: int | None) -> Verdict:
+    """Compare all outputs, element by element.
+
+    Args:
+        actual: What the kernel left, by name.
+        expected: What it should have left; outputs that are not in it are not compared.
+        depth: Longest chain of rounded operations in the kernel; `None`: the reference's own.
+    """
+    mismatches, compared = 0, 0
+    told: list[str] = []
+    for name, right in expected.items():
+        got = actual[name].ravel()
+        values = _shaped(name, right.values, actual[name].shape)
+        magnitude = None if right.magnitude is None else _shaped(name, right.magnitude, actual[name].shape)
+        wrong = _differs(got, values, magnitude, right.depth if depth is None else depth)
+        if right.defined is not None:
+            defined = np.broadcast_to(right.defined, actual[name].shape).ravel()
+            wrong &= defined
+            compared += int(np.count_nonzero(defined))
+        else:
+            compared += got.size
+        mismatches += int(np.count_nonzero(wrong))
+        first = np.flatnonzero(wrong)[: SHOWN - len(told)]
+        told += [f"{name}[{i}] is {_show(got[i])}, expected {_show(values[i])}" for i in first]
+    if not mismatches:
+        return Verdict(0, compared)
+    more = f", and {mismatches - len(told)} more" if mismatches > len(told) else ""
+    return Verdict(mismatches, compared, f"{mismatches} of {compared} elements differ: {'; '.join(told)}{more}")
+
+
+def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
+    try:
+        return np.broadcast_to(values, shape).ravel()
+    except ValueError:
+        raise Mistake(f"the reference gives '{name}' the shape {values.shape}, the kernel {shape}") from None
+
+
+def _differs(got: Array, values: Array, magnitude: Array | None, depth: int) -> NDArray[np.bool_]:
+    if not is_float(got.dtype):
+        # A wider integer result wraps to the array's own type, as it does on the GPU.
+        return np.asarray(got != values.astype(got.dtype))
+    wide = np.promote_types(values.dtype, np.float64) if values.dtype.kind == "f" else np.dtype(np.float64)
+    exact, found = values.astype(wide), got.astype(wide)
+    magnitude = np.abs(exact) if magnitude is None else magnitude.astype(wide)
+    limits = ml_dtypes.finfo(got.dtype)  # type: ignore[no-untyped-call]  # NumPy's own does not know bfloat16
+    with np.errstate(invalid="ignore", over="ignore"):
+        bound = _error(got.dtype, float(limits.eps) / 2, depth) * magnitude
+        bound += np.where(magnitude > 0, float(limits.smallest_subnormal), 0)
+        # Infinity is near nothing but itself: neither an infinite value nor an infinite bound lets a number pass.
+        close = (np.abs(found - exact) <= bound) & np.isfinite(exact) & np.isfinite(bound)
+        same = (found == exact) | (got == values.astype(got.dtype)) | (np.isnan(found) & np.isnan(exact))
+        overflow = np.isinf(found) & (found * exact > 0) & (np.abs(exact) + bound > float(limits.max))
+    return np.asarray(~(close | same | overflow))
+
+
+def _error(dtype: np.dtype[Any], unit: float, depth: int) -> float:
+    """How far a result may be off, as a part of the magnitudes that went into it.
+
+    Of n rounded operations behind each other it is n * u / (1 - n * u), where u is the unit roundoff, half of eps
+    (Higham, Accuracy and Stability of Numerical Algorithms, lemma 3.1 and section 4.2).
+    """
+    n = max(depth, 1)
+    if n * unit >= 1:
+        raise Mistake(f"{n} rounded operations behind each other leave nothing of {dtype} to check")
+    return n * unit / (1 - n * unit)
+
+
+def _show(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float | np.floating) else str(value)

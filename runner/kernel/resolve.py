@@ -1,0 +1,135 @@
+"""From what was asked for to a case, with the reason why it cannot be run if there is one."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import ml_dtypes
+
+from runner.device import Dim3
+from runner.errors import Mistake
+from runner.kernel.access import element
+from runner.kernel.case import ArraySpec, Case, ScalarSpec, known_values
+from runner.kernel.declaration import Constraint, Kernel
+from runner.kernel.fill import COUNTING, FILLS
+from runner.kernel.parameters import VOCABULARY, Canonical, Kind, canonical, pair, written
+
+# What CUDA allows any launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
+MAX_THREADS = 1024
+MAX_GRID = (2**31 - 1, 65535, 65535)
+LARGEST_ARRAY = 2**48  # bytes: beyond any machine, and NumPy's own limits are not far
+
+
+def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
+    """Resolve what was asked for into a case.
+
+    Args:
+        kernel: The kernel; parameters that it does not read are ignored.
+        requested: Values as written; `None` for the kernel's default.
+        seed: Of the inputs.
+
+    Raises:
+        Mistake: if a value cannot be read. A readable one that the kernel cannot take makes an excluded case.
+    """
+    values: dict[str, Canonical] = {}
+    for p in _in_order(kernel):
+        given = requested.get(p.name)
+        values[p.name] = p.default if given is None else canonical(p.name, p.kind, given)
+        if p.name == "fill" and values[p.name] not in FILLS:
+            raise Mistake(f"fill={values[p.name]}: one of {', '.join(FILLS)} is expected")
+    known = known_values(kernel, values)
+    block = _block(kernel, values)
+    excluded = _excluded(kernel, values, known, block)
+    grid, shared = (0, 0, 0), 0
+    if not excluded:
+        x, y, z = (*(int(e(known)) for e in kernel.grid), 1, 1)[:3]
+        grid, shared = (x, y, z), int(kernel.shared(known))
+        excluded = _beyond_limits(grid)
+    case = Case(kernel, tuple(values.items()), seed, excluded, grid, block, shared)
+    return case if excluded else dataclasses.replace(case, excluded=_impossible(case))
+
+
+def _in_order(kernel: Kernel) -> Iterable[Any]:
+    order = {name: i for i, name in enumerate(VOCABULARY)}
+    return sorted(kernel.parameters, key=lambda p: order.get(p.name, len(order)))
+
+
+def _block(kernel: Kernel, values: Mapping[str, Canonical]) -> Dim3:
+    for p in kernel.parameters:
+        if p.kind is Kind.BLOCK:
+            x, y = pair(values[p.name])
+            return (x, y, 1)
+    return (1, 1, 1)
+
+
+def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[str, int | str], block: Dim3) -> str:
+    """Why the values cannot go together; the first reason found."""
+    for p in kernel.parameters:
+        if p.allowed and values[p.name] not in p.allowed:
+            allowed = ", ".join(written(p.kind, a) for a in p.allowed)
+            return f"{p.name}={written(p.kind, values[p.name])} is none of the values {kernel.name} takes: {allowed}"
+        if p.kind is Kind.SIZE and known[p.name] == 0:
+            return f"{p.name}=0: there is nothing to do"
+    threads = block[0] * block[1] * block[2]
+    if not 1 <= threads <= MAX_THREADS:
+        return f"a block of {threads} threads is not within CUDA's 1 to {MAX_THREADS}"
+    return next((r for c in kernel.constraints if (r := _broken(c, known))), "")
+
+
+def _broken(constraint: Constraint, known: Mapping[str, int | str]) -> str:
+    if constraint.require(known):
+        return ""
+    names = sorted(constraint.require.names & known.keys())
+    values = ", ".join(f"{n}={f'{known[n]:#010x}' if n == 'mask' else known[n]}" for n in names)
+    return f"{constraint.reason} ({constraint.require.text} does not hold for {values})"
+
+
+def _beyond_limits(grid: Dim3) -> str:
+    for axis, blocks, limit in zip("xyz", grid, MAX_GRID, strict=True):
+        if not 1 <= blocks <= limit:
+            return f"a grid of {blocks} blocks in {axis} is not within CUDA's 1 to {limit}"
+    return ""
+
+
+def _impossible(case: Case) -> str:
+    """Why the launch cannot be made, though its parameters are allowed; empty if it can.
+
+    Evaluates every expression of the kernel: one that cannot be is a mistake, told before anything is run.
+    """
+    for what in ("bytes_read", "bytes_written", "operations", "depth"):
+        if (case.count(what) or 0) < 0:
+            return f"{what} would be {case.count(what)}"
+    if case.shared < 0:
+        return f"the dynamic shared memory would be {case.shared} bytes"
+    for a in case.arrays():
+        if min(a.shape) < 0 or a.offset < 0 or (math.prod(a.shape) + a.offset) * a.dtype.itemsize > LARGEST_ARRAY:
+            return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"
+        if reason := _overfull(a):
+            return reason
+    for s in case.arguments():
+        if isinstance(s, ScalarSpec) and (s.dtype.numbers > 1 or not s.dtype.holds(s.value)):
+            return f"{s.name} = {s.value} is no {s.dtype.name}"
+    _evaluate_the_rest(case)
+    return ""
+
+
+def _evaluate_the_rest(case: Case) -> None:
+    """What makes no case impossible, but may be a mistake in the YAML."""
+    case.source()
+    case.hazard  # noqa: B018  (evaluated)
+    if case.kernel.shuffle:
+        case.kernel.shuffle.argument(case.variables)
+    for access in case.kernel.accesses:
+        element(access, {**case.variables, "thread_x": 0, "thread_y": 0})
+
+
+def _overfull(a: ArraySpec) -> str:
+    """Why the fill's numbers are beyond the array's type; empty if they are not."""
+    if a.fill not in COUNTING or not a.dtype.is_float:
+        return ""
+    most = float(ml_dtypes.finfo(a.dtype.numpy).max)  # type: ignore[no-untyped-call]
+    count = math.prod(a.shape) * a.dtype.numbers
+    return f"fill={a.fill}: {a.dtype.name} holds nothing above {most:g}, '{a.name}' has {count}" if count > most else ""

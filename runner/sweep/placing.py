@@ -1,0 +1,94 @@
+"""A case's arrays on a device: made, placed, poisoned; and a single launch of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.device import Array, Binary, Device, Findings, Launch, Program, Role
+from runner.kernel.case import ArraySpec, Case, ScalarSpec
+from runner.kernel.check import POISON, POISON_FLOAT
+from runner.kernel.fill import remembered
+
+
+def contents(case: Case) -> dict[str, NDArray[Any]]:
+    """What the arrays hold before the first launch, by name."""
+    return {a.name: _content(a, case.seed) for a in case.arrays()}
+
+
+def _content(spec: ArraySpec, seed: int) -> NDArray[Any]:
+    if spec.role in (Role.IN, Role.INOUT):
+        return remembered(spec.fill, spec.shape, spec.dtype, seed, spec.name)
+    return np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
+
+
+def place(
+    device: Device, program: Program, case: Case, inputs: Mapping[str, NDArray[Any]], stack: ExitStack
+) -> tuple[Launch, dict[str, Array]]:
+    """Copy the arrays to the device.
+
+    Args:
+        device: Where to.
+        program: The kernel, loaded there.
+        case: What is to be launched.
+        inputs: As `contents` gives them.
+        stack: Gives the arrays' memory back when it is closed.
+
+    Returns:
+        The launch, and the arrays among its arguments by name; constants are not among them.
+    """
+    arrays: dict[str, Array] = {}
+    arguments: list[Array | np.generic] = []
+    for spec in case.arrays():
+        if spec.constant:
+            device.set_constant(program, spec.name, inputs[spec.name])
+    for argument in case.arguments():
+        if isinstance(argument, ScalarSpec):
+            arguments.append(argument.dtype.numpy.type(argument.value))
+            continue
+        placed = device.place(argument.name, inputs[argument.name], argument.role, argument.offset)
+        stack.callback(placed.free)
+        arrays[argument.name] = placed
+        arguments.append(placed)
+    cache = str(case.variables["cache"])
+    return Launch(program, case.grid, case.block, case.shared, tuple(arguments), cache), arrays
+
+
+def poison(case: Case, arrays: Mapping[str, Array]) -> None:
+    """So that an element which the kernel does not write is seen, and last time's answer is not taken for this one."""
+    for spec in case.arrays():
+        if spec.name not in arrays:
+            continue
+        if spec.role in (Role.OUT, Role.SCRATCH):
+            arrays[spec.name].fill_bytes(POISON_FLOAT if spec.dtype.is_float else POISON)
+        elif spec.role is Role.INOUT:
+            arrays[spec.name].restore()
+
+
+def launch_once(
+    device: Device, case: Case, binary: Binary, time_limit: float = 60.0
+) -> tuple[dict[str, NDArray[Any]], Findings]:
+    """Launch a case once, without checking or timing it.
+
+    Args:
+        device: Open, and usable.
+        case: What to launch; not an excluded one.
+        binary: What came of `case.source()`.
+        time_limit: Seconds after which it counts as endless.
+
+    Returns:
+        What the arrays that the kernel writes hold, by name, and what the device noticed.
+
+    Raises:
+        LaunchError: or one of its children, with the reason.
+    """
+    program = device.load(case.source(), binary)
+    with ExitStack() as placed:
+        launch, arrays = place(device, program, case, contents(case), placed)
+        poison(case, arrays)
+        findings = device.launch(launch, time_limit)
+        return {n: a.read() for n, a in arrays.items() if a.role in (Role.OUT, Role.INOUT)}, findings

@@ -1,0 +1,133 @@
+"""The part of a row that tells of time: the median, how sure it is, what may have disturbed it, what follows of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.device import Conditions, DeviceInfo
+from runner.kernel.case import Case
+from runner.summary import Samples, by_round, kept, of_rounds, spread_percent, summarize
+from runner.sweep.measure import PRECISE, Round
+
+Row = dict[str, Any]
+
+HOST_BOUND_SHARE = 0.05  # of the samples
+HOST_BOUND = 1.5  # the flush must take that many times as long as queueing the launch behind it
+TIMER_LIMITED = 2.0  # times that of an empty kernel: below, launching is more than half of what is measured
+
+
+def times(
+    case: Case,
+    info: DeviceInfo,
+    latest: Round,
+    samples: Samples,
+    hot: NDArray[Any],
+    earlier: Mapping[str, Any],
+) -> Row:
+    """The columns that a round changes.
+
+    Args:
+        case: What was measured.
+        info: Of its device.
+        latest: The round that was measured last.
+        samples: Of all rounds, of type `SAMPLE`.
+        hot: Batches of all rounds, of type `HOT`; empty if not asked for.
+        earlier: The row as it was.
+    """
+    used = kept(samples)
+    s = of_rounds(used)
+    stopped = earlier.get("stop_reason")
+    return {
+        "rounds": len(np.unique(samples["round"])),
+        "samples": s.samples,
+        "median_us": s.median,
+        "ci_low_us": s.ci_low,
+        "ci_high_us": s.ci_high,
+        "min_us": s.min,
+        "q1_us": s.q1,
+        "q3_us": s.q3,
+        "round_spread_percent": spread_percent(np.array([r.median for r in by_round(used)])),
+        "stop_reason": latest.stop_reason if stopped in (None, PRECISE) else stopped,
+        **_hot(hot),
+        **_bandwidth(case, info, s.median),
+        **(_trust(info, samples, s.median) if info.kind == "cuda" else {}),
+        **_conditions(latest, earlier),
+    }
+
+
+def occupancy(case: Case, info: DeviceInfo, active_blocks: int | None) -> Row:
+    """How full the GPU is: blocks and warps a multiprocessor, and how often all of it is filled.
+
+    CUDA C++ Best Practices Guide, "Occupancy".
+    """
+    if active_blocks is None:
+        return {}
+    warps = math.ceil(math.prod(case.block) / 32)
+    most = info.details["threads_per_multiprocessor"] / 32
+    at_once = active_blocks * info.details["multiprocessors"]
+    return {
+        "blocks_per_sm": active_blocks,
+        "occupancy_percent": 100.0 * active_blocks * warps / most,
+        "waves": math.prod(case.grid) / at_once if at_once else None,
+    }
+
+
+def _hot(batches: NDArray[Any]) -> Row:
+    if not len(batches):
+        return {}
+    s = summarize(batches["us"])
+    return {
+        "hot_samples": s.samples,
+        "hot_median_us": s.median,
+        "hot_ci_low_us": s.ci_low,
+        "hot_ci_high_us": s.ci_high,
+    }
+
+
+def _bandwidth(case: Case, info: DeviceInfo, median_us: float) -> Row:
+    """Emulated time says nothing about memory bandwidth, so the CPU device has none."""
+    moved = (case.count("bytes_read") or 0) + (case.count("bytes_written") or 0)
+    if info.kind != "cuda" or not moved or not median_us:
+        return {}
+    gbps = moved / median_us / 1e3
+    copy = info.details.get("copy_gbps")
+    return {
+        "gbps": gbps,
+        "percent_peak": 100 * gbps / info.peak_gbps if info.peak_gbps else None,
+        "percent_copy": 100 * gbps / copy if copy else None,
+    }
+
+
+def _trust(info: DeviceInfo, samples: Samples, median_us: float) -> Row:
+    waited = samples["enqueue_us"] * HOST_BOUND > info.details["flush_us"]
+    return {
+        "enqueue_us": float(np.median(samples["enqueue_us"])),
+        "host_bound": bool(waited.mean() > HOST_BOUND_SHARE),
+        "timer_limited": bool(median_us < TIMER_LIMITED * info.details["empty_kernel_us"]),
+        "throttled": bool(kept(samples)["throttled"].any()),
+    }
+
+
+def _conditions(latest: Round, earlier: Mapping[str, Any]) -> Row:
+    """The worst of all rounds."""
+    tries = latest.tries - 1 + (earlier.get("remeasured") or 0)
+    now: Conditions | None = latest.conditions
+    if now is None:
+        return {"remeasured": tries or None}
+    reasons = dict.fromkeys([*(earlier.get("clock_reasons") or "").split(), *now.reasons])
+    return {
+        "remeasured": tries,
+        "clock_reasons": " ".join(reasons) or None,
+        "sm_mhz": min(now.sm_mhz, earlier.get("sm_mhz") or now.sm_mhz),
+        "temperature_c": _most(now.temperature_c, earlier.get("temperature_c")),
+        "power_w": _most(now.power_w, earlier.get("power_w")),
+    }
+
+
+def _most(*found: float | None) -> float | None:
+    return max((n for n in found if n is not None), default=None)
