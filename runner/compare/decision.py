@@ -22,6 +22,7 @@ Word = Literal["faster", "slower", "same", "inconclusive"]
 CONFIDENCE = 0.95
 ENOUGH_ROUNDS = 3  # with fewer, rounds say nothing of their spread, and all samples of the case are looked at
 MANY_ROUNDS = 5
+SAME_WITHIN = 3.0  # of `Least.known`: times that scatter widely are not the same for it, only hard to tell apart
 FEWEST_ALIKE = 3  # pairs of the same machine code that together tell the noise of a comparison
 
 
@@ -40,7 +41,7 @@ class Least:
     run: float
 
 
-LEAST = {"cuda": Least(0.01, 0.02, 0.003), "cpu": Least(0.10, 0.25, 0.03)}
+LEAST = {"cuda": Least(0.01, 0.02, 0.003), "cpu": Least(0.10, 0.50, 0.03)}
 """An emulated time is one of a host that does other things, too."""
 
 
@@ -101,12 +102,16 @@ class Decision:
 
 @dataclass(frozen=True)
 class _Difference:
-    """Of the logarithms: its value, half its interval, its probability if nothing changed, and what would matter."""
+    """Of the logarithms: its value, half its interval, its probability if nothing changed, and what would matter.
+
+    `threshold` is what a change must exceed, `same` within what the whole interval must lie to be none.
+    """
 
     value: float
     half: float
     chance: float
     threshold: float
+    same: float
 
 
 def decide(pairs: Sequence[tuple[Side, Side]], noise: Sequence[Noise], alike: Sequence[bool]) -> list[Decision]:
@@ -119,8 +124,10 @@ def decide(pairs: Sequence[tuple[Side, Side]], noise: Sequence[Noise], alike: Se
         alike: Whether a pair is the same machine code, launched alike in the same environment: what it differs by is
             noise, so that such pairs tell how much of it all the others have.
     """
-    observed = _observed(pairs, alike)
-    found = [_difference(*pair, known, observed) for pair, known in zip(pairs, noise, strict=True)]
+    observed = {
+        kind: _observed(pairs, [a and n.kind == kind for a, n in zip(alike, noise, strict=True)]) for kind in LEAST
+    }
+    found = [_difference(*pair, known, observed[known.kind]) for pair, known in zip(pairs, noise, strict=True)]
     certain = _holm([d.chance for d in found])
     told = []
     for pair, known, d, sure in zip(pairs, noise, found, certain, strict=True):
@@ -154,7 +161,7 @@ def _difference(base: Side, other: Side, known: Noise, observed: float) -> _Diff
     tick = 2.0 * known.tick_us / math.exp(float(logs[0].mean()))
     threshold = max(least.known if firm else least.unsure, 2.0 * observed, tick)
     if not _have_spread((base, other)):
-        return _Difference(value, math.nan, 1.0, threshold)
+        return _Difference(value, math.nan, 1.0, threshold, math.nan)
     variances = [float(x.var(ddof=1)) for x in logs]
     freedom = [len(x) - 1 for x in logs]
     pooled = sum(v * n for v, n in zip(variances, freedom, strict=True)) / sum(freedom)
@@ -165,7 +172,8 @@ def _difference(base: Side, other: Side, known: Noise, observed: float) -> _Diff
     effective = _welch(of_means, freedom, processes)
     half = float(special.stdtrit(effective, 0.5 + CONFIDENCE / 2)) * error
     chance = 2.0 * float(special.stdtr(effective, -abs(value) / error)) if error else float(value == 0.0)
-    return _Difference(value, half, chance, max(threshold, 2.0 * math.sqrt(pooled)))
+    threshold = max(threshold, 2.0 * math.sqrt(pooled))
+    return _Difference(value, half, chance, threshold, min(threshold, SAME_WITHIN * least.known))
 
 
 def _welch(of_means: Sequence[float], freedom: Sequence[int], known: float) -> float:
@@ -189,7 +197,7 @@ def _by_rounds(pair: tuple[Side, Side], d: _Difference, *, sure: bool) -> Decisi
     of = Decision("same", math.exp(d.value), math.exp(low), math.exp(high), d.threshold)
     if sure and abs(d.value) > d.threshold:
         return replace(of, word="slower" if d.value > 0 else "faster")
-    if max(-low, high) <= d.threshold:
+    if max(-low, high) <= d.same:
         return of
     return replace(of, word="inconclusive", note=_advice(pair, d))
 
@@ -199,7 +207,7 @@ def _advice(pair: tuple[Side, Side], d: _Difference) -> str:
     percent = f"the interval is {100 * d.half:.1f} % to either side"
     if not all(side.fresh and len(side.rounds) >= MANY_ROUNDS for side in pair):
         return f"{percent}: measure both runs with timing=thorough, five rounds in processes of their own"
-    if d.half > d.threshold / 2:
+    if d.half > d.same / 2:
         rounds = min(len(side.rounds) for side in pair)
         return (
             f"{percent}: measure both with more rounds (timing=thorough timing.rounds={2 * rounds}), or a larger size"

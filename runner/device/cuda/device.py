@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import time
 from collections.abc import Callable
@@ -13,34 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Binary, Conditions, DeviceInfo, Findings, Launch, Resources, Role, Source, Timed
+from runner.device import Binary, Conditions, DeviceInfo, Findings, Launch, Role, Source, Timed
 from runner.device.cuda.describe import describe
 from runner.device.cuda.driver_calls import Graph, active_blocks
 from runner.device.cuda.floor import measure_floor
 from runner.device.cuda.memory import CudaArray, Inputs
 from runner.device.cuda.nvml import Nvml
+from runner.device.cuda.program import CudaProgram, own, queued
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
 FLUSHED_L2 = 2  # the flush writes that many times the L2 cache, so that the launch behind it need not wait for Python
 LEAST_FLUSH = 64 << 20
 BUSY_S = 0.002  # of waiting without a pause
 KEPT_INPUTS = 16  # a sixteenth of the memory is for inputs that further cases may want, too
-
-
-class CudaProgram:
-    """A kernel's function, and the module it keeps alive."""
-
-    def __init__(self, cubin: bytes, function: str) -> None:
-        self.cubin, self.name = cubin, function
-        self.module = driver.module_from_buffer(cubin)
-        self.function = self.module.get_function(function)
-        self.prepared: tuple[Any, ...] | None = None
-
-    @property
-    def resources(self) -> Resources:
-        """As the driver tells them."""
-        f = self.function
-        return Resources(f.num_regs, f.shared_size_bytes, f.local_size_bytes)
 
 
 class CudaDevice:
@@ -145,7 +129,7 @@ class CudaDevice:
 
     def active_blocks(self, launch: Launch) -> int | None:
         """How many of the launch's blocks fit on a multiprocessor, as the driver calculates it."""
-        program, (x, y, z) = _own(launch), launch.block
+        program, (x, y, z) = own(launch), launch.block
         try:
             return active_blocks(program.cubin, program.name, x * y * z, launch.shared, launch.cache)
         except (LaunchError, OSError, AttributeError):  # a driver that lacks something: no reason to lose a row
@@ -221,23 +205,7 @@ class CudaDevice:
 
     def queued(self, launch: Launch) -> Callable[[], None]:
         """What queues the launch on our stream, with all that can be done ahead done."""
-        program = _own(launch)
-        numbers = [_packable(a) if isinstance(a, np.generic) else a for a in launch.arguments]
-        types = tuple(a.dtype if isinstance(a, np.generic) else "P" for a in numbers)
-        if program.prepared != (types, launch.shared, launch.cache):
-            self._prepare(program, types, launch)
-        values = [a if isinstance(a, np.generic) else a.pointer for a in numbers]  # type: ignore[attr-defined]
-        call = program.function.prepared_async_call
-        return functools.partial(call, launch.grid, launch.block, self._stream, *values, shared_size=launch.shared)
-
-    def _prepare(self, program: CudaProgram, types: tuple[Any, ...], launch: Launch) -> None:
-        shared = launch.shared
-        program.function.prepare(list(types))
-        program.function.set_cache_config(getattr(driver.func_cache, f"PREFER_{launch.cache.upper()}"))
-        attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-        if shared > program.function.get_attribute(attribute):
-            program.function.set_attribute(attribute, shared)  # above 48 KiB a kernel must be told
-        program.prepared = (types, shared, launch.cache)
+        return queued(launch, self._stream)
 
     def _wait(self, time_limit: float) -> None:
         """Wait for the stream by asking, so that a kernel without an end can be given up.
@@ -259,17 +227,6 @@ class CudaDevice:
         if isinstance(error, driver.MemoryError):
             return OutOfMemory(f"the launch does not fit into the GPU's memory: {error}")
         return LaunchError(f"the GPU refused the launch or faulted in it: {error}")
-
-
-def _own(launch: Launch) -> CudaProgram:
-    program = launch.program
-    assert isinstance(program, CudaProgram)  # noqa: S101  (a launch is made of what this device gave)
-    return program
-
-
-def _packable(number: np.generic) -> np.generic:
-    """Half types by their bits: PyCUDA packs arguments with `struct`, which does not know bfloat16."""
-    return number.view(np.uint16) if number.dtype.itemsize == 2 else number
 
 
 def present(index: int) -> bool:
