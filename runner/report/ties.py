@@ -34,16 +34,23 @@ class Noise:
             microseconds; where nobody measured it, `ASSUMED_PERCENT` holds.
         round_percent: The same from one round to the next within the sweep, pooled.
         tick_us: The least step between two times.
+        processes: Standard deviation from one process to the next, likewise by the median; empty where nobody measured
+            it.
     """
 
     alike: tuple[tuple[float, float], ...] = ()
     round_percent: float = ASSUMED_PERCENT
     tick_us: float = 0.0
+    processes: tuple[tuple[float, float], ...] = ()
 
     def alike_percent(self, median_us: float) -> float:
         """Of a case that takes as long: what was measured for the nearest time."""
-        nearest = min(self.alike, key=lambda point: abs(math.log(point[0] / median_us)), default=(0.0, ASSUMED_PERCENT))
-        return nearest[1]
+        measured = _nearest(self.alike, median_us)
+        return ASSUMED_PERCENT if measured is None else measured
+
+    def process_percent(self, median_us: float) -> float | None:
+        """Likewise from one process to the next; `None` where nobody measured it."""
+        return _nearest(self.processes, median_us)
 
 
 @dataclass(frozen=True)
@@ -77,16 +84,21 @@ def noise(rows: Iterable[dict[str, Any]], known: dict[str, Any]) -> Noise:
     freedom = sum(n for n, _ in parts)
     tick = known.get("event_tick_us")
     return Noise(
-        alike=_points(section(known, "noise").get("points")),
+        alike=_points(section(known, "noise").get("points"), "alike_percent"),
+        processes=_points(section(known, "noise").get("points"), "round_percent"),
         round_percent=math.sqrt(sum(n * s**2 for n, s in parts) / freedom) if freedom else ASSUMED_PERCENT,
         tick_us=float(tick) if isinstance(tick, int | float) else 0.0,
     )
 
 
-def _points(found: Any) -> tuple[tuple[float, float], ...]:
-    """Times and their noise, from a file that anyone may have edited."""
+def _nearest(points: tuple[tuple[float, float], ...], median_us: float) -> float | None:
+    return min(points, key=lambda point: abs(math.log(point[0] / median_us)))[1] if points else None
+
+
+def _points(found: Any, name: str) -> tuple[tuple[float, float], ...]:
+    """Times and one kind of their noise, from a file that anyone may have edited."""
     try:
-        points = tuple((float(p["median_us"]), float(p["alike_percent"])) for p in found)
+        points = tuple((float(p["median_us"]), float(p[name])) for p in found)
     except (TypeError, KeyError, ValueError, OverflowError):
         return ()
     return tuple(p for p in points if 0 < p[0] < math.inf and 0 <= p[1] <= MOST_PERCENT)

@@ -150,6 +150,16 @@ def test_included_file_that_hides_another(bench, tmp_path):
     assert out.read()[0] == 1
 
 
+def test_a_kernel_that_was_moved_is_the_same_machine_code(bench, tmp_path):
+    """The same source in another folder, with a longer name, gives the same bytes, though it asserts where it is."""
+    text = "#include <cassert>\n" + GOOD.replace("o[threadIdx.x] = 1;", "assert(o); __syncthreads();")
+    digests = set()
+    for name in ("one", "another-folder"):
+        (tmp_path / name).mkdir()
+        digests.add(bench.compiler.compile(bench.text(tmp_path / name, text)).digest)
+    assert len(digests) == 1
+
+
 def test_another_compiler_makes_another_binary(cache, bench, tmp_path):
     """The compiler's path and its version are in the key."""
     real = shutil.which("c++") or shutil.which("g++")

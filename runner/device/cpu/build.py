@@ -60,7 +60,8 @@ class CpuCompiler:
         tools = toolchain.find(self._cxx)
         runtime = self._runtime(tools)
         unit = translate(source, self._cache / "included")
-        flags = (*COMMON_FLAGS, *machine_flags(), *KERNEL_FLAGS, *self._host_flags)
+        nowhere = f"-ffile-prefix-map={source.path.resolve().parent}/="  # a kernel that was moved is the same code
+        flags = (*COMMON_FLAGS, *machine_flags(), *KERNEL_FLAGS, *self._host_flags, nowhere)
         parts = [unit.text, *map(str, source.include_dirs), *unit.staged.values(), *unit.dependencies.values()]
         reached = cache.includes(source.text, (source.path.parent, *source.include_dirs))  # by a macro, too
         parts += [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
@@ -128,6 +129,7 @@ class CpuCompiler:
                 input=text.encode(errors="surrogateescape"),
                 capture_output=True,
                 check=False,
+                cwd=target.parent,  # which the debug information names
                 env={**os.environ, "LC_ALL": "C"},
             )
             said = done.stderr.decode(errors="replace")

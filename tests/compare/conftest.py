@@ -1,0 +1,61 @@
+import csv
+import dataclasses
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "report"))  # folders written by hand are shared with its tests
+
+import compare_runs
+
+from runner.compare.__main__ import main
+
+
+@dataclasses.dataclass(frozen=True)
+class Told:
+    """What a comparison left: status, terminal, and the rows of its CSV."""
+
+    code: int
+    out: str
+    err: str
+    rows: list[dict[str, str]]
+
+    def words(self) -> dict[str, str]:
+        """The word of each case, by the case's number."""
+        return {str(int(row["case"], 16)): row["word"] for row in self.rows}
+
+
+@pytest.fixture
+def compare(tmp_path, capsys, monkeypatch):
+    """Writes runs A, B, ... of the given rows, and compares them; options are those of the command."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*runs, options=(), **written):
+        for name, rows in zip("ABCDEF", runs, strict=False):
+            compare_runs.write(tmp_path / name, rows, **{k: v[name] for k, v in written.items() if name in v})
+        return told(*"ABCDEF"[: len(runs)], *options)
+
+    def told(*arguments):
+        code = main([*arguments, "--csv", "told.csv"])
+        out, err = capsys.readouterr()
+        path = tmp_path / "told.csv"
+        rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8"), newline=""))) if path.exists() else []
+        return Told(code, out, err, rows)
+
+    call.told = told
+    call.rewrite = lambda name, given: (tmp_path / name / "environment.json").write_text(json.dumps(given), "utf-8")
+    return call
+
+
+@pytest.fixture
+def page(compare, tmp_path):
+    """The same, and the text of the page."""
+
+    def call(*runs, options=(), **written):
+        compare(*runs, options=(*options, "--html", "told.html"), **written)
+        return (tmp_path / "told.html").read_text("utf-8")
+
+    return call

@@ -1,0 +1,192 @@
+import csv
+import io
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from compare_runs import ENVIRONMENT, failed, timed, write
+from support import ROOT
+
+
+def test_no_common_case_shows_what_both_runs_have(compare):
+    """Without a common case there is nothing to compare: status 2, and the axes of both runs tell why."""
+    told = compare(
+        [timed(n, 100, size=2**n, block=64) for n in (20, 21)], [timed(n, 100, size=2**n, seed=7) for n in (24, 25)]
+    )
+    assert told.code == 2
+    first, *axes = told.err.splitlines()
+    assert (
+        first
+        == "runner: B and A have no case in common, so there is nothing to compare: no common size, block and seed."
+    )
+    assert axes[0].startswith("  A: kernel reduceShfl; size 2^20, 2^21; block 64;")
+    assert axes[1].startswith("  B: kernel reduceShfl; size 2^24, 2^25; block 256;")
+    assert axes[0].endswith("seed 0; device cuda")
+    assert not told.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["A", "A"], "A: the same folder as A; a run is not compared with itself"),
+        (["A", "./A/../A"], "./A/../A: the same folder as A"),
+        (["A"], "A: this is one run, and at least two are compared"),
+        (["A", "--baseline", "A"], "A --baseline A: this is one run"),
+        (["A", "nowhere"], "nowhere: there is no such folder"),
+        (["A", "*.txt"], "*.txt: no run's folder matches"),
+        (["A", "empty"], "empty: no results.csv in it"),
+        (["A", "begun"], "begun: no results.csv in it"),
+        (["A", "none"], "none and A have no case in common"),
+        (["A", "latest~5"], "latest~5: there are 0 runs below outputs"),
+        (["A", "B", "--baseline", "[AB]"], "--baseline [AB]: 2 runs match, one is expected"),
+        (["A", "torn"], "results.csv: the column kernel is missing"),
+        (["A", "B", "--html", "A"], "A: it cannot be written: Is a directory"),
+    ],
+)
+def test_what_cannot_be_compared_gets_one_sentence(compare, tmp_path, arguments, words):
+    """Status 2, the sentence on stderr, no traceback."""
+    compare([timed(0, 100)], [timed(0, 100)])
+    for name in ("empty", "begun", "none", "torn"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "begun" / "plan.json").write_text("{}")
+    (tmp_path / "none" / "results.csv").write_text("case,kernel,status\n")
+    (tmp_path / "torn" / "results.csv").write_text("a,b\n1,2\n")
+    told = compare.told(*arguments)
+    assert told.code == 2
+    assert told.err.startswith("runner: ")
+    assert words in told.err
+    assert "Traceback" not in told.err
+    assert not told.out
+
+
+def test_a_folder_whose_name_is_hostile_is_named_harmlessly(compare):
+    """Escapes in an argument do not reach the terminal."""
+    told = compare.told("\x1b[2Jno", "B")
+    assert told.code == 2
+    assert "\x1b" not in told.err
+
+
+def test_runs_are_found_by_pattern_and_by_age(compare, tmp_path):
+    """Patterns and `latest` name runs; what a pattern names again is taken once."""
+    for n, day in enumerate(("20", "21", "22")):
+        given = {**ENVIRONMENT, "started_utc": f"2026-11-{day}T00:00:00Z"}
+        write(tmp_path / "outputs" / f"2026-11-{day}" / "00-00-00", [timed(0, 100 + 10 * n, binary=day)], given=given)
+    out = compare.told("latest~1", "latest").out
+    assert "2026-11-22/00-00-00 against 2026-11-21/00-00-00, 1 common case: none broken, 0 faster, 1 slower" in out
+    told = compare.told("outputs/*/*", "--baseline", "latest")
+    assert [(row["run"], row["baseline"], row["word"]) for row in told.rows] == [
+        ("2026-11-20/00-00-00", "2026-11-22/00-00-00", "faster"),
+        ("2026-11-21/00-00-00", "2026-11-22/00-00-00", "faster"),
+    ]
+
+
+def test_several_runs_are_each_compared_with_the_baseline(compare):
+    """One table with a column for the run; the worst of them decides on the status."""
+    told = compare([timed(0, 100)], [timed(0, 90)], [failed(0)])
+    assert told.code == 1
+    assert [(row["run"], row["word"]) for row in told.rows] == [("C", "BROKEN"), ("B", "faster")]
+    assert "B against A, 1 common case: none broken, 1 faster" in told.out
+    assert "C against A, 1 common case: 1 BROKEN" in told.out
+    assert re.search(r"^faster  B: reduceShfl", told.out, re.MULTILINE)
+
+
+def test_the_csv_has_a_row_for_each_case_and_run(compare):
+    """Parameters, times, the change with its interval in percent, and the word."""
+    told = compare([timed(0, 100), failed(1)], [timed(0, 110), failed(1)])
+    first, second = told.rows
+    columns = (
+        "case run baseline kernel size rows cols block width mask unroll dtype pad seed device base_status status "
+        "base_median_us median_us change_percent low_percent high_percent threshold_percent word note same_binary"
+    )
+    assert list(first) == columns.split()
+    assert float(first["change_percent"]) == pytest.approx(10, abs=0.01)
+    assert float(first["low_percent"]) < 10 < float(first["high_percent"])
+    assert [first[n] for n in ("base_median_us", "median_us", "threshold_percent", "word")] == [
+        "100",
+        "110",
+        "1",
+        "slower",
+    ]
+    assert [second[n] for n in ("base_status", "status", "change_percent")] == ["mismatch", "mismatch", ""]
+
+
+def test_hostile_names_are_text_in_the_terminal(compare):
+    """Escapes and console markup in kernels and reasons are shown, not obeyed."""
+    evil = "[bold]\x1b]0;title\x07[/bold]"
+    told = compare([timed(0, 100, kernel=evil)], [failed(0, reason="[red]\x1b[2J", kernel=evil)])
+    assert "\x1b" not in told.out
+    assert "[bold]" in told.out
+    assert "[red]" in told.out
+
+
+def test_long_comparisons_are_cut_and_say_so(compare):
+    """Twenty cases are shown; how many more there are is told."""
+    told = compare(
+        [timed(n, 100, block=32 * n + 32) for n in range(30)], [timed(n, 120, block=32 * n + 32) for n in range(30)]
+    )
+    assert sum(line.startswith("slower ") for line in told.out.splitlines()) == 20
+    assert "10 further cases: --html or --csv writes all of them." in told.out
+
+
+def _started(directory, *arguments, **options):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "runner.compare", *arguments]
+    return subprocess.Popen(command, cwd=directory, env=environment, stderr=subprocess.PIPE, text=True, **options)
+
+
+def test_ctrl_c_is_quiet(tmp_path):
+    """Status 130, and no traceback."""
+    write(tmp_path / "A", [timed(0, 100)])
+    write(tmp_path / "B", [timed(0, 100)])
+    pipe = tmp_path / "B" / "samples" / "00000000-0.npy"
+    pipe.unlink()
+    os.mkfifo(pipe)  # whoever reads it waits
+    process = _started(tmp_path, "A", "B")
+    with pipe.open("wb"):  # waits until it is read
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=20)[1] == ""
+    assert process.returncode == 130
+
+
+def test_a_reader_that_stops_reading_is_no_error(tmp_path):
+    """`... | true` ends without a complaint."""
+    write(tmp_path / "A", [timed(0, 100)])
+    write(tmp_path / "B", [timed(0, 100)])
+    process = _started(tmp_path, "A", "B", stdout=subprocess.PIPE)
+    process.stdout.close()
+    assert process.communicate(timeout=30)[1] == ""
+
+
+def test_real_sweeps_before_and_after_an_edit(runner, tmp_path):
+    """An edit that makes a kernel wrong is BROKEN with its diff; a copy of a sweep is the same as the sweep."""
+    shutil.copytree(ROOT / "conf", tmp_path / "own" / "conf")
+    shutil.copytree(ROOT / "kernels", tmp_path / "own" / "kernels")
+    conf = str(tmp_path / "own" / "conf")
+    sweep = ["kernel=reduceShfl,reduceSmem", "size=4Ki", "device=cpu", "timing.cpu_rounds=3", "--config-path", conf]
+    assert runner(*sweep, "hydra.sweep.dir=before").code == 0
+    shutil.copytree(tmp_path / "before", tmp_path / "copy")
+    source = tmp_path / "own" / "kernels" / "reduceSmem.cu"
+    source.write_text(source.read_text().replace("tile[t] += tile[t + half];", "tile[t] += tile[t];"))
+    assert runner(*sweep, "hydra.sweep.dir=after").code == 1
+    same, edited = (
+        subprocess.run(
+            [sys.executable, "-m", "runner.compare", "before", other, "--csv", "told.csv", "--html", f"{other}.html"],
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+        )
+        for other in ("copy", "after")
+    )  # fmt: skip
+    assert same.returncode == 0, same.stderr
+    assert "copy against before, 2 common cases: none broken, 0 faster, 0 slower" in same.stdout
+    assert "2 cases have the same machine code, launch and environment in both" in same.stdout
+    assert edited.returncode == 1, edited.stderr
+    rows = {row["kernel"]: row for row in csv.DictReader(io.StringIO((tmp_path / "told.csv").read_text("utf-8")))}
+    assert rows["reduceSmem"]["word"] == "BROKEN"
+    assert rows["reduceShfl"]["word"] not in ("BROKEN", "not compared")
+    assert "kernels/reduceSmem.cu: 1 line added, 1 removed in after" in edited.stdout
+    page = (tmp_path / "after.html").read_text("utf-8")
+    assert "+            tile[t] += tile[t];" in page
+    assert str(tmp_path) not in page

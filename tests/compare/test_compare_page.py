@@ -1,0 +1,168 @@
+import shutil
+from html.parser import HTMLParser
+
+import pytest
+from compare_runs import WILD, failed, timed
+
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+in_browser = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium here")
+
+BEFORE = [timed(n, 100, block=32 + 32 * n) for n in range(6)]
+AFTER = [
+    failed(0, reason="3 elements differ", block=32), timed(1, 120, block=64), timed(2, 110, block=96),
+    timed(3, 80, block=128), timed(4, 100, block=160), timed(5, 103, WILD, block=192),
+]  # fmt: skip
+
+
+class Tags(HTMLParser):
+    """The tags and the text of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.text = [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):  # noqa: ARG002 - the base's signature
+        """A tag begins."""
+        self.found.append(tag)
+
+    def handle_data(self, data):
+        """Some text."""
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium."""
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def visit(browser, page, tmp_path):
+    """Opens the page of a comparison; it notes what it asks for and what goes wrong in it."""
+    opened = []
+
+    def go(*runs, **options):
+        page(*runs)
+        seen = browser.new_page(**options)
+        opened.append(seen)
+        seen.asked, seen.wrong = [], []
+        seen.on("request", lambda request: seen.asked.append(request.url))
+        seen.on("console", lambda message: seen.wrong.append(message.text))
+        seen.on("pageerror", lambda error: seen.wrong.append(str(error)))
+        seen.goto((tmp_path / "told.html").as_uri())
+        return seen
+
+    yield go
+    for one in opened:
+        one.close()
+
+
+def test_the_same_runs_give_the_same_bytes(page, compare, tmp_path):
+    """Nothing in the page or the table depends on the day, the process, or where the folders are."""
+    first = page(BEFORE, AFTER), (tmp_path / "told.csv").read_bytes()
+    (tmp_path / "moved").mkdir()
+    for name in "AB":
+        (tmp_path / name).rename(tmp_path / "moved" / name)
+    compare.told("moved/A", "moved/B", "--html", "again.html")
+    assert ((tmp_path / "again.html").read_text("utf-8"), (tmp_path / "told.csv").read_bytes()) == first
+
+
+def test_the_order_is_that_of_a_readers_questions(page):
+    """Verdict, what broke, what differs, figure, cases, details."""
+    text = page(BEFORE, AFTER)
+    marks = ('class="verdict bad"', 'id="problems"', 'id="causes"', 'id="figures"', 'id="cases"', 'id="details"')
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
+
+
+def test_emulated_times_carry_their_label_everywhere(page):
+    """In the header, above each table of times, and in the figure's caption."""
+    rows = [
+        [timed(n, us, device="cpu", size=2 ** (20 + n)) for n, us in enumerate(times)] for times in ((9, 9), (9, 20))
+    ]
+    text = page(*rows)
+    assert text.count("emulated time on the CPU device — says nothing about a GPU") >= 4
+    assert "reduceShfl: " in text
+    assert "in emulated time" in text
+
+
+def test_hostile_text_is_shown_and_not_obeyed(page, compare, tmp_path):
+    """Markup in kernels, reasons, sources, environments and the names of runs stays text."""
+    evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202egnol\x1b[31m"
+    rows = [timed(0, 100, kernel=evil), timed(1, 100)], [failed(0, reason=evil, kernel=evil), timed(1, 120)]
+    plain = Tags(page(*rows, sources={"A": {"kernels/a.cu": "1"}, "B": {"kernels/a.cu": f"</pre>{evil}"}}))
+    assert plain.found.count("script") == 1
+    assert plain.found.count("img") == 1
+    assert "<script>alert(1)</script>" in plain.text
+    (tmp_path / "A").rename(tmp_path / "<script>a")
+    compare.told("<script>a", "B", "--html", "b.html")
+    text = (tmp_path / "b.html").read_text("utf-8")
+    assert Tags(text).found.count("script") == 1
+    assert not {"\u202e", "\x1b"} & set(text)
+
+
+@pytest.mark.parametrize("us", [100, None])
+def test_a_comparison_without_changes_or_times_has_a_page(page, us):
+    """All cases the same, or none with two times: the table is there, the figure only with times."""
+    rows = [[timed(0, 100)] if us else [failed(0)]] * 2
+    tags = Tags(page(*rows))
+    assert tags.found.count("img") == (1 if us else 0)
+    assert "reduceShfl" in tags.text
+
+
+@in_browser
+@pytest.mark.browser
+@pytest.mark.parametrize("runs", [(BEFORE, AFTER), (BEFORE, BEFORE), (BEFORE, AFTER, BEFORE)])
+def test_no_request_leaves_the_page(visit, runs):
+    """The page asks for itself and what it embeds, and nothing in it fails."""
+    seen = visit(*runs)
+    assert [url for url in seen.asked if not url.startswith("data:")] == [seen.url]
+    assert seen.wrong == []
+    assert seen.evaluate("Array.from(document.images).every((image) => image.naturalWidth > 0)")
+
+
+def _cells(seen, name):
+    heads = seen.locator("#cases table.sortable thead th").all_inner_texts()
+    place = next(n for n, head in enumerate(heads, 1) if head.strip().startswith(name))
+    return seen.locator(f"#cases table.sortable tbody tr:visible td:nth-child({place})").all_inner_texts()
+
+
+@in_browser
+@pytest.mark.browser
+def test_cases_sort_and_filter(visit):
+    """The worst first, what is the same folded away; a click sorts by value, words filter."""
+    seen = visit(BEFORE, AFTER)
+    assert _cells(seen, "word") == ["BROKEN", "slower", "slower", "inconclusive", "faster"]
+    assert not seen.locator("#same tbody tr").first.is_visible()
+    seen.get_by_role("button", name="change_percent").click()
+    assert _cells(seen, "change_percent")[:4] == ["-20.0", "+2.8", "+10.0", "+20.0"]
+    seen.locator("#filter").fill("word=slower block=64")
+    assert _cells(seen, "word") == ["slower"]
+    seen.locator("#filter").fill("")
+    seen.locator("#problems a").first.click()
+    seen.locator("tr:target").wait_for(state="visible", timeout=5000)
+
+
+@in_browser
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_light_and_dark(visit, scheme):
+    """Paper and ink follow the reader's choice."""
+    seen = visit(BEFORE, AFTER, color_scheme=scheme)
+    style = "getComputedStyle(document.body)"
+    paper, ink = (sum(map(int, seen.evaluate(f"{style}.{n}.match(/\\d+/g)"))) for n in ("backgroundColor", "color"))
+    assert (paper > 600 and ink < 150) if scheme == "light" else (paper < 150 and ink > 600)
+
+
+@in_browser
+@pytest.mark.browser
+@pytest.mark.parametrize("runs", [(BEFORE, AFTER), (BEFORE, AFTER, [timed(0, 100, kernel="n" * 300, block=32)])])
+def test_a_phone_needs_no_sideways_scrolling(visit, runs):
+    """At 390 pixels the page is as wide as the screen; wide tables scroll by themselves."""
+    assert visit(*runs, viewport={"width": 390, "height": 844}).evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,0 +1,74 @@
+"""One side of a comparison measured several times: `A1,A2 B1,B2`."""
+
+import pytest
+from compare_runs import STEADY, environment, failed, timed, write
+
+GROWING = 0.02  # by which the device is slower after each sweep
+
+
+@pytest.fixture
+def abba(tmp_path):
+    """Sweeps of ten cases measured in the order A1 B1 B2 A2 on a device that becomes slower by 2 % from each to the next.
+
+    What B changed, by `of`, is the machine code of all its kernels, and the time of the first one.
+    """
+
+    def write_runs(of=1.0):
+        for place, name in enumerate(["A1", "B1", "B2", "A2"]):
+            slower = 1 + GROWING * place
+            rows = [
+                timed(n, 100 * slower * (of if n == 0 and name[0] == "B" else 1), binary=f"{name[0]}{n}")
+                for n in range(10)
+            ]
+            write(tmp_path / name, rows)
+
+    return write_runs
+
+
+def test_a_steady_drift_cancels(compare, abba):
+    """Two sweeps one behind the other are told apart by a drift alone; measured A B B A, they are the same."""
+    abba()
+    assert "10 slower" in compare.told("A1", "B1").out
+    told = compare.told("A1,A2", "B1,B2")
+    assert (told.code, "0 faster, 0 slower" in told.out) == (0, True)
+
+
+def test_a_change_is_found_beside_a_drift(compare, abba):
+    """The one kernel of which the time was doubled is found, with its true ratio."""
+    abba(2.0)
+    told = compare.told("A1,A2", "B1,B2")
+    assert (told.code, "1 slower" in told.out, "2.00x slower" in told.out) == (1, True, True)
+
+
+def test_runs_of_a_single_round_are_processes_of_their_own(compare, tmp_path):
+    """Five sweeps of one round each on both sides count as five rounds in fresh processes: 1.5 % is found."""
+    timing = {"timing": {"rounds": 1, "fresh_process": False}}
+    for n, spread in enumerate(STEADY):
+        write(tmp_path / f"A{n}", [timed(0, 100 * (1 + spread), (0.0,), binary="a")], given=environment(**timing))
+        write(tmp_path / f"B{n}", [timed(0, 101.5 * (1 + spread), (0.0,), binary="b")], given=environment(**timing))
+    sides = [",".join(f"{name}{n}" for n in range(5)) for name in "AB"]
+    assert "1 slower" in compare.told(*sides).out
+
+
+def test_a_side_that_failed_once_is_broken(compare, abba, tmp_path):
+    """A case that is wrong in one of a side's runs is wrong."""
+    abba()
+    write(tmp_path / "B3", [failed(0)])
+    told = compare.told("A1,A2", "B1,B3")
+    assert (told.code, "1 BROKEN" in told.out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("sides", "words"),
+    [
+        (("A1,B1", "B2"), "B1 is not A1 measured again"),
+        (("A1,A1", "B1"), "named twice"),
+        (("A1,B1", "B1"), "B1"),
+        (("A1,A9", "B1"), "A9: there is no such folder"),
+    ],
+)
+def test_sides_that_make_no_sense_are_refused(compare, abba, sides, words):
+    """Runs of other machine code, a run on both sides, or one that is not there: one sentence, status 2."""
+    abba()
+    told = compare.told(*sides)
+    assert (told.code, words in told.err, told.err.count("\n")) == (2, True, 1)
