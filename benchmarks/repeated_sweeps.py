@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runner.report.best import fastest
 from runner.report.table import load
-from runner.report.verdict import fastest
 
 ROOT = Path(__file__).resolve().parents[1]
 SWEEP = ("kernel=reduceShflUnroll", "block=64,128,256,512,1024", "unroll=1,2,4,8", "size=16Mi", "device=cuda")

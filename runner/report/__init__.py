@@ -1,7 +1,8 @@
 """The report of a run folder: figures, one self-contained page, and a summary for the terminal.
 
     results.csv, plan.json ─table─▶ frame ─verdict, ratio─▶ words
-                                          ─choose─▶ plots ─figures─▶ figures/*.svg, *.png
+                                          ─choose─▶ plots ─figures─▶ figures/*.svg, *.png, *.csv
+    samples/ ─raw─▶ plots, likewise
     words, figures, environment.json, sources/ ─page─▶ report.html
                                        words ─terminal─▶ console
 

@@ -1,24 +1,15 @@
-"""What a run folder holds beside its table: the environment and the sources. Any of it may be missing."""
+"""What a run folder holds beside its table: the environment and the configuration. Any of it may be missing."""
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-SOURCE_ENDINGS = (".cu", ".cuh", ".h", ".yaml", ".yml")
-MOST_CHARACTERS = 200_000
-"""What is shown of all sources together; the folder has the rest."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file of the folder's sources/: its path within, and its text, perhaps cut."""
-
-    name: str
-    text: str
+from runner.folder import RunFolder
 
 
 def environment(folder: Path) -> dict[str, Any]:
@@ -47,16 +38,24 @@ def flat(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]
             yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def sources(folder: Path) -> list[Source]:
-    """The kernels and declarations as the run used them, kernels first."""
-    root = folder / "sources"
-    paths = [path for path in root.rglob("*") if path.suffix in SOURCE_ENDINGS and path.is_file()]
-    paths.sort(key=lambda path: (SOURCE_ENDINGS.index(path.suffix), path.relative_to(root).as_posix()))
-    found, left = [], MOST_CHARACTERS
-    for path in paths:
-        text = path.read_text("utf-8", errors="replace")
-        shown = text[:left]
-        left -= len(shown)
-        name = path.relative_to(root).as_posix()
-        found.append(Source(name, shown if len(shown) == len(text) else f"{shown}\n[cut here: see sources/{name}]"))
-    return found
+def configuration(folder: Path) -> tuple[int, str] | None:
+    """The number of the first job that kept its resolved configuration, and that, as YAML."""
+    run = RunFolder(folder)
+    for job in run.jobs():
+        with suppress(OSError):
+            return job, (run.job(job) / ".hydra" / "config.yaml").read_text("utf-8", errors="replace")
+    return None
+
+
+def overrides(command: str) -> list[str]:
+    """What the command sets, as it stood there: all behind `python -m runner`."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # an open quote
+        return []
+    return words[words.index("runner") + 1 :] if "runner" in words else []
+
+
+def repeatable(folder: Path) -> bool:
+    """Whether the folder kept what a second sweep like it needs."""
+    return (RunFolder(folder).sources / "conf" / "config.yaml").is_file()

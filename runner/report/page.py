@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,21 @@ from markupsafe import Markup
 
 from runner import atomic
 from runner.report import cells, folder, table, verdict
+from runner.report.best import fastest
 from runner.report.choose import choose
-from runner.report.figures import Picture, draw
+from runner.report.details import command, details
+from runner.report.figures import Picture, draw, write_pictures
 from runner.report.ratio import ratios
+from runner.report.ratio_table import baseline_ratios
+from runner.report.raw import wide_cases
 from runner.report.style import strokes
-from runner.report.text import EMULATED, count, described, listed, one_line, plain, value_of
+from runner.report.text import EMULATED, count, described, listed, one_line, plain
 from runner.report.traffic import IN_TABLES
 
 MOST_LINKS = 12
 MOST_LETTERS = 1500
+PLACES = ("problems", "times", "shape", "baseline", "lanes", "raw")
+"""Sections of the page that have figures."""
 
 
 def build(path: Path) -> Path:
@@ -28,10 +35,8 @@ def build(path: Path) -> Path:
     frame = table.load(path)
     found = ratios(frame)
     looks = strokes([str(kernel) for kernel in frame["kernel"].unique()])
-    pictures = [draw(plot, looks, found) for plot in choose(frame)]
-    for picture in pictures:
-        atomic.write(path / "figures" / f"{picture.plot.stem}.svg", picture.svg)
-        atomic.write(path / "figures" / f"{picture.plot.stem}.png", picture.png)
+    pictures = [draw(plot, looks, found) for plot in [*choose(frame), *wide_cases(path, frame)]]
+    write_pictures(path / "figures", pictures)
     page = _template().render(_context(path, frame, pictures))
     target = path / "report.html"
     atomic.write(target, page.encode())
@@ -60,48 +65,29 @@ def _context(path: Path, frame: pd.DataFrame, pictures: list[Picture]) -> dict[s
         folder.environment(path),
         verdict.judge(frame),
         ratios(frame),
-        verdict.fastest(frame),
+        fastest(frame),
     )
+    cases = cells.all_cases(frame, found)
+    left = dict.fromkeys(cells.LEFT, "left")
     return {
         "title": _title(frame, environment),
-        "run": path.resolve().name,
         "verdict": judged,
+        "word": verdict.WORDS[judged.level],
         "emulated": EMULATED if (frame["device"] == "cpu").any() else "",
         "problems": _problems(frame, judged),
-        "repeat": _repeat(frame, environment),
-        "constants": _constants(frame),
+        "repeat": _repeat(path, frame, environment),
+        "same": cells.said_once(frame),
         "fastest": cells.fastest_cases(frame, best, found),
         "ranked": any(one.among > 1 for one in best),
         "level": any(one.ties.level or one.ties.unsure for one in best),
-        "figures": [_figure(picture) for picture in pictures],
-        "ratios": cells.baseline_ratios(frame, found),
-        "cases": cells.all_cases(frame, found),
+        "figures": _placed(pictures),
+        "ratios": baseline_ratios(frame, found),
+        "cases": cases,
         "traffic": IN_TABLES,
-        "styled": {name: _styles(name) for name in (*cells.LEFT, *cells.MINOR)},
-        "environment": list(folder.flat(environment)),
-        "method": _method(environment),
-        "finishes": sorted({str(finish) for finish in frame["finish"]} - {""}),
-        "sources": folder.sources(path),
+        "styled": left,
+        "styled_cases": {**left, cases.first_further: f"{left.get(cases.first_further, '')} more".strip()},
+        **details(path, frame, environment),
     }
-
-
-FLOOR = ("empty_kernel_us", "event_pair_us", "event_tick_us", "flush_us", "copy_gbps")
-"""What the method itself takes, as measured when the GPU was opened."""
-
-
-def _method(environment: dict[str, Any]) -> list[tuple[str, str]]:
-    """How each device's launches were timed."""
-    devices = folder.section(environment, "devices")
-    told = []
-    for kind in devices:
-        known = folder.section(devices, kind)
-        method = {name: known[name] for name in (*FLOOR, "toolchain") if name in known}
-        told += list(folder.flat({**folder.section(known, "timing"), **method}, f"{kind}: "))
-    return told
-
-
-def _styles(name: str) -> str:
-    return " ".join(word for word, names in (("left", cells.LEFT), ("minor", cells.MINOR)) if name in names)
 
 
 def _title(frame: pd.DataFrame, environment: dict[str, Any]) -> str:
@@ -115,12 +101,6 @@ def _title(frame: pd.DataFrame, environment: dict[str, Any]) -> str:
     if "cpu" in devices:
         places.append("the CPU device")
     return f"{what} on {listed(places)}" if places else what
-
-
-def _constants(frame: pd.DataFrame) -> str:
-    first = {name: frame[name][frame[name].notna() & (frame[name].astype(str) != "")] for name in table.constant(frame)}
-    rows = {name: table.records(frame.loc[[column.index[0]]])[0] for name, column in first.items() if name != "kernel"}
-    return ", ".join(f"{name} {one_line(value_of(name, row), 60)}" for name, row in rows.items())
 
 
 def _problems(frame: pd.DataFrame, judged: verdict.Verdict) -> list[dict[str, Any]]:
@@ -144,17 +124,25 @@ def _cut(reason: str) -> str:
     return cut if len(cut) <= MOST_LETTERS else f"{cut[:MOST_LETTERS]} … (cut here; results.csv has all of it)"
 
 
-def _repeat(frame: pd.DataFrame, environment: dict[str, Any]) -> dict[str, str]:
-    git = folder.section(environment, "git")
-    commit = str(git.get("commit") or "not recorded")
+def _repeat(path: Path, frame: pd.DataFrame, environment: dict[str, Any]) -> dict[str, str]:
+    git, name = folder.section(environment, "git"), path.resolve().name
     state = {True: ", with uncommitted changes", False: ", no uncommitted changes"}.get(git.get("dirty", ""), "")
-    command = environment.get("command") or ""
     return {
-        "command": " ".join(map(str, command)) if isinstance(command, list) else str(command),
-        "commit": commit,
+        "command": command(environment),
+        "commit": str(git.get("commit") or "not recorded"),
         "state": state,
         "seed": ", ".join(str(seed) for seed in frame["seed"].dropna().unique()) or "not recorded",
+        "folder": name,
+        "again": f"python -m runner.repeat {shlex.quote(f'outputs/.../{name}')}" if folder.repeatable(path) else "",
     }
+
+
+def _placed(pictures: list[Picture]) -> dict[str, list[dict[str, str]]]:
+    """The figures by the section that they belong to."""
+    found: dict[str, list[dict[str, str]]] = {place: [] for place in PLACES}
+    for picture in pictures:
+        found[picture.plot.place].append(_figure(picture))
+    return found
 
 
 def _figure(picture: Picture) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a figure of times holds: axes and rows, chosen by `choose`, drawn by `figures`."""
+"""What a figure of times holds: axes and rows, chosen by `time_plots`, drawn by `time_picture`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class Plot:
         title: what is shown.
         notes: what a reader must know to read it right.
         panels: small multiples; at least one.
+        parameters: the parameters of the run, which tell its rows apart.
         named: the parameters whose values stand beside the kernel in a bar's name.
+        pale: the kernels whose lines are grey, as there are too many to tell all apart.
     """
 
     stem: str
@@ -39,7 +41,14 @@ class Plot:
     title: str
     notes: str
     panels: tuple[Panel, ...]
+    parameters: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
+    pale: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> Literal["times"]:
+        """The part of the page that it belongs to."""
+        return "times"
 
     @property
     def emulated(self) -> bool:

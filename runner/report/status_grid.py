@@ -7,7 +7,7 @@ the first of these go down as well.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -54,6 +54,11 @@ class GridPlot:
     cells: tuple[tuple[Outcome | None, ...], ...]
     reasons: tuple[str, ...]
     more: int
+
+    @property
+    def place(self) -> Literal["problems"]:
+        """The part of the page that it belongs to."""
+        return "problems"
 
     @property
     def emulated(self) -> bool:

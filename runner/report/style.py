@@ -53,6 +53,10 @@ class Stroke:
     dash: str
 
 
+BACKGROUND = Stroke("#a9a9b0", ".", "-")
+"""Of lines that are there to be compared with."""
+
+
 def strokes(kernels: list[str]) -> dict[str, Stroke]:
     """A stroke for each kernel, in the order of the results."""
     return {

@@ -65,16 +65,20 @@ def parameters(frame: pd.DataFrame) -> list[str]:
 
 
 def varying(frame: pd.DataFrame) -> list[str]:
-    """The parameters with more than one value; one that only some kernels read varies too. `kernel` is always told."""
+    """The parameters with more than one value among the kernels that read them. `kernel` is always told."""
     return [name for name in parameters(frame) if name == "kernel" or len(_values(frame, name)) > 1]
 
 
 def constant(frame: pd.DataFrame) -> list[str]:
     """The parameters that have the same value in all cases."""
-    if frame.empty:
-        return []
-    single = [name for name in parameters(frame) if len(_values(frame, name)) == 1]
-    return [name for name in single if not absent(_values(frame, name)[name].iloc[0])]
+    return [name for name in _single(frame) if name not in where_read(frame)]
+
+
+def where_read(frame: pd.DataFrame) -> list[str]:
+    """The parameters that only some kernels read, with the same value in all of these."""
+    # Every case has a dtype, a seed and a device; a row that was never reached may not tell it.
+    optional = [name for name in _single(frame) if name not in ("dtype", "seed", "device")]
+    return [name for name in optional if any(absent(value) for value in frame[name])]
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -93,12 +97,14 @@ def _neutral(frame: pd.DataFrame, name: str) -> bool:
     return all(absent(value) or value == NEUTRAL[name] for value in frame[name])
 
 
+def _single(frame: pd.DataFrame) -> list[str]:
+    return [name for name in parameters(frame) if len(_values(frame, name)) == 1]
+
+
 def _values(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """What a parameter is set to, each value once; a size of two dimensions is both."""
     values = frame[["size", "rows", "cols"] if name == "size" else [name]].drop_duplicates()
-    if name in ("dtype", "seed", "device"):  # every case has one, but a row that was never reached may not tell
-        told = values[[not absent(value) for value in values[name]]]
-        return values if told.empty else told
-    return values
+    return values[[not absent(value) for value in values[name]]]
 
 
 def _read(path: Path) -> pd.DataFrame:

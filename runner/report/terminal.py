@@ -11,10 +11,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from runner.report.table import load, records, timed, varying
+from runner.report.table import load, records, timed, varying, where_read
 from runner.report.text import EMULATED, absent, count, described, exact, one_line, rough, size_of, value_of
 from runner.report.traffic import beside, explained
-from runner.report.verdict import Verdict, judge
+from runner.report.verdict import WORDS, Verdict, judge
 
 ALL_UP_TO = 20
 """So many rows are all shown; of more, the fastest of each size."""
@@ -41,7 +41,7 @@ def print_summary(folder: Path, console: Console) -> None:
     judged = judge(frame)
     if not frame.empty:
         _print_listing(frame, console)
-    _say(console, judged.headline, STYLES[judged.level])
+    _say(console, f"{WORDS[judged.level]}: {judged.headline}", STYLES[judged.level])
     for sentence in judged.fastest[:4]:
         _say(console, sentence)
     for sentence in judged.cautions:
@@ -54,8 +54,7 @@ def print_summary(folder: Path, console: Console) -> None:
 def _print_listing(frame: pd.DataFrame, console: Console) -> None:
     ordered = frame.sort_values(["size", "rows", "cols"], kind="stable")
     groups = [group for _, group in ordered.groupby(GROUP, dropna=False, sort=False)]
-    told = [name for name in varying(frame) if name not in ("size", "dtype", "device", "block")]
-    names = [name for name in told if name == "kernel" or _values(frame, name) > 1]
+    names = [name for name in varying(frame) if name not in ("size", "dtype", "device", "block")]
     most = len(frame) if len(frame) <= ALL_UP_TO else max(3, min(12, 48 // len(groups)))
     shown = groups if len(frame) <= ALL_UP_TO else groups[-12:]
     entered: list[dict[str, Any]] = []
@@ -64,7 +63,7 @@ def _print_listing(frame: pd.DataFrame, console: Console) -> None:
     for group in shown:
         rows = _chosen(group, most)
         entered += rows
-        _say(console, _heading(rows[0] if rows else records(group)[0], _shared(frame, told, names)), "bold")
+        _say(console, _heading(rows[0] if rows else records(group)[0], _shared(frame)), "bold")
         _print_entries([*_references(group), *(_entry(row, names) for row in rows)], console)
     if told_beside := explained([row for row in entered if row["status"] == "ok"]):
         _say(console, told_beside, "dim")
@@ -89,14 +88,10 @@ def _chosen(group: pd.DataFrame, most: int) -> list[dict[str, Any]]:
     return (list(first.values()) if len(first) > 1 else right or rows)[:most]
 
 
-def _values(frame: pd.DataFrame, name: str) -> int:
-    return len({row[name] for row in records(frame) if not absent(row[name])})
-
-
-def _shared(frame: pd.DataFrame, told: list[str], names: list[str]) -> str:
+def _shared(frame: pd.DataFrame) -> str:
     """Parameters that only some kernels read, with the same value in all of these: said once, above the listing."""
-    rows = records(frame)
-    first = {name: next(row for row in rows if not absent(row[name])) for name in told if name not in names}
+    rows, names = records(frame), [name for name in where_read(frame) if name not in ("size", "block")]
+    first = {name: next(row for row in rows if not absent(row[name])) for name in names}
     said = ", ".join(f"{name} {one_line(value_of(name, row), 40)}" for name, row in first.items())
     return f"{said} where read" if said else ""
 

@@ -1,9 +1,15 @@
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import report_runs
+
+from runner.report import build
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 
 
 @pytest.fixture
@@ -14,3 +20,49 @@ def run_folder(tmp_path: Path) -> Callable[..., Path]:
         return report_runs.write(tmp_path / name, rows, **options)
 
     return make
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    if not CHROMIUM:
+        pytest.skip("there is no Chromium here")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens a file; the page notes what it asks for and what goes wrong in it."""
+    opened = []
+
+    def go(path, anchor="", **options):
+        page = browser.new_page(**options)
+        opened.append(page)
+        page.asked, page.wrong = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("console", lambda message: page.wrong.append(message.text))
+        page.on("pageerror", lambda error: page.wrong.append(str(error)))
+        page.on("dialog", lambda dialog: (page.wrong.append(dialog.message), dialog.dismiss()))
+        page.goto(path.as_uri() + anchor)
+        return page
+
+    yield go
+    for page in opened:
+        page.close()
+
+
+@pytest.fixture
+def visit(open_page, run_folder):
+    """Opens the report of some rows."""
+
+    def go(rows, anchor="", folder=None, **options):
+        made = run_folder(rows, f"run-{len(made_so_far)}", **(folder or {}))
+        made_so_far.append(made)
+        return open_page(build(made), anchor, **options)
+
+    made_so_far = []
+    return go

@@ -1,49 +1,39 @@
 import shutil
+from pathlib import Path
 
 import pytest
 import report_runs as runs
 
 from runner.report import build
 
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+pytestmark = pytest.mark.browser
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium here")]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium."""
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
+H200 = Path(__file__).resolve().parents[2] / "docs" / "h200"
+WIDE_RUNS = {
+    "sweep": runs.sweep(),
+    "failures": runs.failures(),
+    "emulated": runs.emulated(),
+    "long name": [runs.row(kernel="n" * 500)],
+    "long reason": [runs.failed(0, "crashed", "r" * 5000), runs.row(1)],
+}
 
 
-@pytest.fixture
-def visit(browser, run_folder):
-    """Opens the report of some rows; the page notes what it asks for and what goes wrong in it."""
-    opened = []
-
-    def go(rows, **options):
-        page = browser.new_page(**options)
-        opened.append(page)
-        page.asked, page.wrong = [], []
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.on("console", lambda message: page.wrong.append(message.text))
-        page.on("pageerror", lambda error: page.wrong.append(str(error)))
-        page.goto(build(run_folder(rows)).as_uri())
-        return page
-
-    yield go
-    for page in opened:
-        page.close()
-
-
-def column(page, number):
+def column(page, name):
     """The visible cells of a column of the table of all cases."""
-    return page.locator(f"#cases tbody tr:visible td:nth-child({number})").all_inner_texts()
+    place = page.locator("#cases thead th").all_inner_texts().index(name) + 1
+    cells = page.locator(f"#cases tbody tr:visible td:nth-child({place})").all_inner_texts()
+    return [cell.removeprefix("# ") for cell in cells]
+
+
+def heads(page):
+    """The columns of the table of all cases that can be seen."""
+    return page.locator("#cases thead th:visible").all_inner_texts()
+
+
+def in_view(page, locator):
+    """Whether an element stands within the window."""
+    box = page.locator(locator).bounding_box()
+    return box is not None and box["y"] >= 0 and box["y"] + box["height"] <= page.viewport_size["height"]
 
 
 def test_no_request_leaves_the_page(visit):
@@ -58,60 +48,176 @@ def test_no_request_leaves_the_page(visit):
 def test_columns_sort_by_value(visit):
     """A click sorts by the number behind the text, a second one the other way, empty cells last in both."""
     page = visit(runs.failures())
-    heads = page.locator("#cases thead th").all_inner_texts()
-    number = heads.index("median_us") + 1
     button = page.get_by_role("button", name="median_us")
     for back in (False, True):
         button.click()
-        cells = [cell.replace(",", "") for cell in column(page, number)]
+        cells = [cell.replace(",", "") for cell in column(page, "median_us")]
         told = [float(cell) for cell in cells if cell]
         assert told == sorted(told, reverse=back)
         assert cells[len(told) :] == [""] * 13
     assert page.locator("#cases th[aria-sort=descending]").count() == 1
 
 
+NUMBERS = {
+    "1,024": 1024, "2^20": 2**20, "16Ki": 2**14, "32x16": 512, "4096x4096": 2**24, "1.05x": 1.05, "32/1": 32,
+    "4.256 to 4.608": 4.256, "1.05x (0.98 to 1.13, 5 cases)": 1.05, ".5": 0.5, "-3e2": -300, "0x00000010": "0x00000010",
+    "ok": "ok", "": "", "3 of 9 differ": "3 of 9 differ", "2dStencil": "2dStencil",
+}  # fmt: skip
+
+
+def test_numbers_are_read_as_the_page_writes_them(visit):
+    """Sorting and filtering know powers, units, rectangles, ratios and ranges; a word that begins with a digit is none."""
+    page = visit([runs.row(), runs.row(1)])
+    assert {text: page.evaluate("valueOf", text) for text in NUMBERS} == NUMBERS
+
+
 def test_words_filter_rows(visit):
     """All words must hold; name=value is matched whole; the count is told; a link to a hidden row shows it."""
     page = visit(runs.sweep())
     page.locator("#filter").fill("reduceShfl block=128 size=2^24")
-    assert column(page, 1) == ["reduceShfl", "reduceShflUnroll"]
+    assert column(page, "kernel") == ["reduceShfl", "reduceShflUnroll"]
     assert page.locator("output").inner_text() == "2 of 72 cases"
     page.locator("#filter").fill("block=12")
-    assert column(page, 1) == []
+    assert column(page, "kernel") == []
     page.locator("#fastest tbody a").first.click()
     page.locator("tr:target").wait_for(state="visible", timeout=5000)  # the link's event comes after the click
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_in_light_and_dark(visit, scheme):
-    """Paper and ink follow the reader's choice, and figures stay on white."""
-    page = visit(runs.sweep(sizes=(20, 24), blocks=(256,)), color_scheme=scheme)
-    style = "getComputedStyle(document.body)"
-    paper, ink = (
-        sum(map(int, page.evaluate(f"{style}.{name}.match(/\\d+/g)"))) for name in ("backgroundColor", "color")
-    )
-    assert (paper > 600 and ink < 150) if scheme == "light" else (paper < 150 and ink > 600)
-    card = page.locator(".card").first.evaluate("(card) => getComputedStyle(card).backgroundColor")
-    assert card == "rgb(255, 255, 255)"
+QUESTIONS = {
+    "size=16Mi": lambda row: row["size"] == 2**24,
+    "size=16777216 kernel!=reduceShfl": lambda row: row["size"] == 2**24 and row["kernel"] != "reduceShfl",
+    "block>=256 size<1Mi": lambda row: row["block"] >= 256 and row["size"] < 2**20,
+    "gbps>2000": lambda row: float(row["gbps"]) > 2000,
+    "median_us<=3.5": lambda row: float(row["median_us"]) <= 3.5,
+    "speedup<100": lambda row: row["baseline"],
+    "STATUS=ok reduceSmemUnroll": lambda row: row["kernel"] == "reduceSmemUnroll",
+    "nothing=1": lambda row: not row,
+    "kernel<reduceShfl": lambda row: not row,
+}
 
 
-@pytest.mark.parametrize("rows", [runs.sweep(), runs.failures(), runs.emulated(), [runs.row(kernel="n" * 500)]])
-def test_a_phone_needs_no_sideways_scrolling(visit, rows):
-    """At 390 pixels the page is as wide as the screen; wide tables scroll by themselves."""
-    page = visit(rows, viewport={"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+def test_columns_are_compared(visit):
+    """A word may compare a column with a number, written as the command line takes it; empty cells never hold."""
+    page = visit(runs.sweep())
+    for words, holds in QUESTIONS.items():
+        page.locator("#filter").fill(words)
+        found = [row["kernel"] for row in runs.sweep() if holds(row)]
+        assert column(page, "kernel") == found
+        assert page.locator("output").inner_text() == f"{len(found)} of 72 cases"
+
+
+def test_each_row_has_a_link_to_itself(visit):
+    """The sign in a row's first cell leads to the row; opened elsewhere the link shows the row in the middle, marked."""
+    page = visit(runs.sweep())
+    page.locator("#cases tbody tr").nth(40).locator("a.mark").click()
+    page.locator("tr:target").wait_for(timeout=5000)
+    anchor = page.evaluate("location.hash")
+    assert anchor == "#case-00000028"
+    page = visit(runs.sweep(), anchor, viewport={"width": 1280, "height": 800})
+    assert page.locator("tr:target").get_attribute("id") == "case-00000028"
+    assert in_view(page, "tr:target")
+    assert page.locator("tr:target td").first.evaluate("(cell) => getComputedStyle(cell).boxShadow") != "none"
+
+
+def test_the_less_telling_columns_wait_until_they_are_asked_for(visit):
+    """What decides is shown; the box, which a keyboard reaches, shows the rest; it is left out where there is none."""
+    page = visit(runs.sweep())
+    assert heads(page) == [
+        *("kernel", "size", "block", "status", "median_us", "ci_low_us to ci_high_us", "gbps", "percent_peak"),
+        *("percent_copy", "speedup"),
+    ]
+    page.locator("#filter").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert {"grid", "min_us", "q1_us to q3_us"} < set(heads(page))
+    page.keyboard.press("Space")
+    assert "grid" not in heads(page)
+    page = visit([runs.row(), runs.row(1)], folder={"columns": ["kernel", "status"]})
+    assert page.locator("#all-columns").count() == 0
 
 
 def test_the_page_is_whole_without_scripts(visit):
-    """Without JavaScript every row is there and no control that would do nothing."""
+    """Without JavaScript every row and column is there, and no control that would do nothing."""
     page = visit(runs.sweep(), java_script_enabled=False)
-    assert len(column(page, 1)) == 72
+    assert len(column(page, "kernel")) == 72
+    assert "grid" in heads(page)
     assert not page.locator("#filter").is_visible()
 
 
-def test_paper_has_all_rows_and_no_controls(visit):
-    """In print the filter is gone and the tables fit the sheet."""
-    page = visit(runs.sweep(), viewport={"width": 720, "height": 1000})
+def test_a_laptop_shows_the_table_of_a_real_sweep_whole(open_page, tmp_path):
+    """Of 360 cases on a GPU all columns that decide fit on 1280 pixels."""
+    shutil.copy(H200 / "sweep.csv", tmp_path / "results.csv")
+    page = open_page(build(tmp_path), viewport={"width": 1280, "height": 900})
+    width, room = page.locator("#cases .wide").evaluate("(region) => [region.scrollWidth, region.clientWidth]")
+    assert width <= room
+
+
+@pytest.mark.parametrize("rows", WIDE_RUNS.values(), ids=WIDE_RUNS)
+def test_a_phone_needs_no_sideways_scrolling(visit, rows):
+    """At 390 pixels the page is as wide as the screen, also with all details open; the kernel stays as a table scrolls."""
+    page = visit(rows, viewport={"width": 390, "height": 844})
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.locator("#cases .wide").evaluate("(region) => region.scrollLeft = 150")
+    assert page.locator("#cases tbody td").first.evaluate("(cell) => cell.getBoundingClientRect().left") >= 0
+
+
+@pytest.mark.parametrize("rows", [runs.sweep(), runs.failures()])
+def test_paper_has_all_rows_and_no_controls(visit, rows):
+    """In print controls, links to files and closed details are gone, what was opened stays, and all fits the sheet."""
+    page = visit(rows, viewport={"width": 720, "height": 1000})
     page.emulate_media(media="print")
-    assert not page.locator("#filter").is_visible()
+    for gone in ("#filter", "#all-columns", ".mark >> nth=0", ".files >> nth=0", "#details h2"):
+        assert not page.locator(gone).is_visible()
+    assert len(column(page, "kernel")) == len(rows)
+    assert "grid" not in heads(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 724
+    page.locator("#details details").first.evaluate("(part) => part.open = true")
+    assert page.locator("#details details").first.is_visible()
+    assert not page.locator("#details details").last.is_visible()
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """The report of 5,000 cases."""
+    rows = runs.sweep(sizes=tuple(range(10, 30)), blocks=tuple(range(32, 32 * 43, 32)))[:5000]
+    return build(runs.write(tmp_path_factory.mktemp("many") / "run", rows))
+
+
+def busy(page, act):
+    """How many seconds the page is at work for something done to it, whatever else the machine does; the worst of three."""
+    client = page.context.new_cdp_session(page)
+    client.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent():
+        metrics = client.send("Performance.getMetrics")["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+
+    taken = []
+    for _ in range(3):
+        before = spent()
+        page.evaluate(f"{act}; document.body.offsetHeight")
+        taken.append(spent() - before)
+    return max(taken)
+
+
+def test_five_thousand_rows_stay_usable(open_page, many):
+    """They sort and filter within a second, are found by the browser's own search, and a link leads to the last one."""
+    page = open_page(many, "#case-00001387", viewport={"width": 1280, "height": 900})
+    assert in_view(page, "tr:target")
+    assert busy(page, "document.querySelectorAll('#cases th button')[4].click()") < 1
+    for words in ("reduceshfl block=128", "gbps<300"):
+        fill = "box.value = box.value ? '' : '{words}'; box.dispatchEvent(new Event('input'))"
+        assert busy(page, "let box = document.querySelector('#filter'); " + fill.format(words=words)) < 1
+    page.locator("#filter").fill("size=2^29")
+    assert page.locator("output").inner_text() == "212 of 5000 cases"
+    page.locator("#filter").fill("")
+    assert page.evaluate("window.find('reduceShflUnroll')")
+    page.locator("#all-columns").check()
+    assert {"grid", "min_us"} < set(heads(page))
+    widths = page.evaluate(
+        "Array.from(document.querySelectorAll('#cases tr')).slice(0, 9).map((row) => row.scrollWidth)"
+    )
+    assert len(set(widths)) == 1
+    page.emulate_media(media="print")
+    assert page.locator("#cases tbody tr").last.evaluate("(row) => getComputedStyle(row).display") == "table-row"

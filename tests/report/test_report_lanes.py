@@ -194,8 +194,8 @@ def test_a_folder_gives_the_same_pictures_twice(run_folder):
     folder = run_folder(rows, columns=COLUMNS)
     page = build(folder).read_text("utf-8")
     figures = re.findall(r'id="figure-([^"]+)"', page)
-    assert figures[0] == "lanes-shflXor"
-    assert any("time" in stem for stem in figures[1:])
+    assert "lanes-shflXor" in figures
+    assert any("time" in stem for stem in figures)
     before = {path.name: path.read_bytes() for path in (folder / "figures").iterdir()}
     assert build(folder).read_text("utf-8") == page
     assert before == {path.name: path.read_bytes() for path in (folder / "figures").iterdir()}

@@ -5,7 +5,7 @@ import pytest
 import report_runs as runs
 
 from runner.errors import Mistake
-from runner.report.table import NOT_REACHED, constant, load, varying
+from runner.report.table import NOT_REACHED, constant, load, varying, where_read
 
 
 def test_text_stays_text_and_numbers_become_numbers(run_folder):
@@ -40,10 +40,11 @@ def test_parameters_that_kernels_declare_are_found_by_their_place(run_folder):
 
 
 def test_constants_are_those_with_one_value(run_folder):
-    """What is the same in all cases is told once; what no case has is not told."""
+    """What is the same in all cases, or in all that have it, is told apart; what no case has is not told."""
     frame = load(run_folder(runs.sweep()))
     assert constant(frame) == ["width", "mask", "dtype", "seed", "device"]
-    assert varying(frame) == ["kernel", "size", "block", "unroll"]
+    assert where_read(frame) == ["unroll"]
+    assert varying(frame) == ["kernel", "size", "block"]
 
 
 def test_planned_cases_without_a_row_are_not_run(run_folder):
@@ -54,7 +55,9 @@ def test_planned_cases_without_a_row_are_not_run(run_folder):
     last = load(folder).iloc[-1]
     assert (last["status"], last["reason"], last["block"]) == ("not_run", NOT_REACHED, "64")
     assert last["mask"] == "0x0000000f"
-    assert varying(load(folder)) == ["kernel", "size", "block", "width", "mask"]
+    assert varying(load(folder)) == ["kernel", "block", "mask"]
+    assert where_read(load(folder)) == ["size", "width"]
+    assert "dtype" in constant(load(folder))
 
 
 @pytest.mark.parametrize("plan", ["", "[]", '{"cases": 3}', '{"cases": [{}]}'])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -42,6 +42,11 @@ class LanePlot:
     differing: tuple[str, ...]
     tour: bool
     notes: str
+
+    @property
+    def place(self) -> Literal["lanes"]:
+        """The part of the page that it belongs to."""
+        return "lanes"
 
     @property
     def emulated(self) -> bool:

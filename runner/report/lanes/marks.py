@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from runner.report.digits import Number
 from runner.report.lanes.layout import Layout, Line, Square, number, tagged
 
 HEAD = 0.08
@@ -24,15 +25,6 @@ class Mark:
     look: str
     corners: tuple[Point, ...]
     closed: bool = False
-
-
-@dataclass(frozen=True)
-class Number:
-    """What stands in a square."""
-
-    text: str
-    at: Point
-    look: str
 
 
 def marks(layout: Layout, left: float, top: float) -> Iterator[Mark]:

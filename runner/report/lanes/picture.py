@@ -11,18 +11,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
-from matplotlib.textpath import TextPath
-from matplotlib.transforms import Affine2D
 
+from runner.report.digits import Number, rounded, write_numbers
 from runner.report.lanes.choice import LanePlot, remarks, stacked
 from runner.report.lanes.layout import CAPTION, Layout, lay, side, tagged, width
 from runner.report.lanes.legend import legend
-from runner.report.lanes.marks import Mark, Number, marks, numbers, tags
+from runner.report.lanes.marks import Mark, marks, numbers, tags
 from runner.report.lanes.steps import Step
 from runner.report.saving import saved
 from runner.report.style import CRIMSON, INK, PALE, RED, SEGMENTS
@@ -100,7 +97,7 @@ def draw(plot: LanePlot) -> Figure:
             axes.text(*tag.at, tag.text, ha="center", va="center", fontsize=7, color=PALE)
         y += layout.height + BETWEEN
     _shapes(axes, shapes)
-    _numbers(figure, axes, written, min(9.0, square * 72 * 0.4))
+    write_numbers(figure, axes, written, min(9.0, square * 72 * 0.4), INKS)
     axes.text(EDGE, y - 0.06, "\n".join(key), va="top", fontsize=8.5, color=PALE, linespacing=1.3)
     return figure
 
@@ -143,7 +140,7 @@ def _shapes(axes: Axes, shapes: list[Mark]) -> None:
     for look, own in by_look.items():
         paths = []
         for mark in own:
-            corners = [(_rounded(x), _rounded(y)) for x, y in mark.corners]
+            corners = [(rounded(x), rounded(y)) for x, y in mark.corners]
             paths.append(Path([*corners, corners[0]] if mark.closed else corners, closed=mark.closed))
         style = {"facecolor": "none", "edgecolor": "none", "zorder": 4, "clip_on": False, **_look(look)}
         axes.add_patch(PathPatch(Path.make_compound_path(*paths), joinstyle="miter", **style))
@@ -155,33 +152,3 @@ def _look(look: str) -> dict[str, Any]:
     segment, _, head = look.partition(" ")
     colour = SEGMENTS[int(segment) % len(SEGMENTS)]
     return {"facecolor": colour, "zorder": 1.2} if head else {"edgecolor": colour, "linewidth": 1.3, "zorder": 1.2}
-
-
-def _numbers(figure: Figure, axes: Axes, written: list[Number], size: float) -> None:
-    """Each digit once as a path, wherever it stands; digits are all of one width."""
-    places: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for one in written:
-        for place, digit in enumerate(one.text):
-            x = one.at[0] + (place - (len(one.text) - 1) / 2) * 0.636 * size / 72
-            places.setdefault((digit, one.look), []).append((_rounded(x), _rounded(one.at[1])))
-    for (digit, look), at in places.items():
-        path = TextPath((0, 0), digit, size=size / 72, prop=FontProperties(family="DejaVu Sans"))
-        box = path.get_extents()
-        middle = Affine2D().translate(-(box.x0 + box.x1) / 2, -0.365 * size / 72)
-        axes.add_collection(
-            PathCollection(
-                [path.transformed(middle)],
-                offsets=at,
-                offset_transform=axes.transData,
-                transform=figure.dpi_scale_trans,
-                linewidths=0.0,
-                facecolors=INKS[look],
-                zorder=6,
-                clip_on=False,
-            )
-        )
-
-
-def _rounded(inches: float) -> float:
-    """To a hundredth of a point, which keeps the file short."""
-    return round(inches * 7200) / 7200

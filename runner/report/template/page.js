@@ -1,55 +1,127 @@
 "use strict";
-// Without this script the page is complete; with it, columns sort and rows filter.
+// Without this script the page is complete; with it columns sort, rows filter, and the less telling columns wait.
 
-const keyOf = (cell) => {
-  const key = cell.dataset.key ?? cell.textContent.trim();
-  return key !== "" && Number.isFinite(Number(key)) ? Number(key) : key;
+const told = (cell) => cell.dataset.key ?? cell.textContent.replace(/^#\s/, "").trim(); // without the link to the row
+
+// Numbers as the pages write them: 1,024  2^20  16Ki  32x16  1.05x  4.1 to 4.6  32/1; of several the first counts.
+const NUMBER = /^([-+]?(?:\d[\d,]*)?\.?\d+(?:e[-+]?\d+)?)(ki|mi|gi)?x?(?: to .*| \(.*|\/.*)?$/i;
+const UNITS = { ki: 2 ** 10, mi: 2 ** 20, gi: 2 ** 30 };
+const valueOf = (text) => {
+  const power = /^(\d+)\^(\d+)$/.exec(text);
+  if (power) return power[1] ** power[2];
+  const sides = /^([1-9]\d*)x([1-9]\d*)$/.exec(text);
+  if (sides) return sides[1] * sides[2];
+  const number = NUMBER.exec(text);
+  return number ? Number(number[1].replaceAll(",", "")) * (UNITS[number[2]?.toLowerCase()] ?? 1) : text;
 };
 
-const compare = (a, b) => {
-  if (a === "" || b === "") return 0; // told apart below: empty cells come last in both directions
-  if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a).localeCompare(String(b), "en", { numeric: true });
-};
+const inOrder = new Intl.Collator("en", { numeric: true }).compare;
+const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : inOrder(a, b));
 
 const sortBy = (table, head) => {
   const column = head.cellIndex;
   const down = head.getAttribute("aria-sort") === "ascending";
   const body = table.tBodies[0];
-  const rows = Array.from(body.rows, (row) => ({ row, key: keyOf(row.cells[column]) }));
-  rows.sort((a, b) => (a.key === "") - (b.key === "") || (down ? -1 : 1) * compare(a.key, b.key));
+  const rows = Array.from(body.rows, (row) => ({ row, key: valueOf(told(row.cells[column])) }));
+  rows.sort((a, b) => (a.key === "") - (b.key === "") || (down ? -1 : 1) * compare(a.key, b.key)); // empty ones last
   for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", down ? "descending" : "ascending");
+  body.remove(); // moving rows within the page takes several times as long
   body.append(...rows.map((entry) => entry.row));
+  table.append(body);
+};
+
+const makeSortable = (table) => {
+  for (const head of table.tHead.rows[0].cells) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    button.addEventListener("click", () => sortBy(table, head));
+    head.replaceChildren(button);
+  }
+};
+
+const OF_ALL = { "=": (a, b) => a === b, "!=": (a, b) => a !== b };
+const OF_NUMBERS = { "<": (a, b) => a < b, ">": (a, b) => a > b, "<=": (a, b) => a <= b, ">=": (a, b) => a >= b };
+
+// A word of the filter as a question to a row: name=value and name<value ask one column, all else asks the whole text.
+const asking = (word, names) => {
+  const [, name, sign, wanted] = /^(\w+)(<=|>=|!=|=|<|>)(.+)$/.exec(word) ?? [];
+  const column = names.indexOf(name);
+  if (column < 0) return (row) => row.dataset.words?.split(" ").includes(word) || row.textContent.toLowerCase().includes(word);
+  const value = valueOf(wanted);
+  return (row) => {
+    const own = valueOf(told(row.cells[column]).toLowerCase().replaceAll(" ", "_"));
+    if (sign in OF_ALL) return OF_ALL[sign](own, value);
+    return typeof own === "number" && typeof value === "number" && OF_NUMBERS[sign](own, value);
+  };
+};
+
+const makeFilter = (table, input, output) => {
+  const names = Array.from(table.tHead.rows[0].cells, (head) => head.textContent.toLowerCase());
+  const rows = Array.from(table.tBodies[0].rows);
+  const filter = () => {
+    const questions = input.value.toLowerCase().split(/\s+/).filter(Boolean).map((word) => asking(word, names));
+    for (const row of rows) row.hidden = !questions.every((holds) => holds(row));
+    const shown = rows.filter((row) => !row.hidden).length;
+    output.textContent = questions.length ? `${shown} of ${rows.length} cases` : "";
+  };
+  // A link to a row that the filter hides would lead nowhere.
+  const follow = () => {
+    const row = document.getElementById(location.hash.slice(1));
+    if (!row || !table.contains(row)) return;
+    if (row.hidden) {
+      input.value = "";
+      filter();
+    }
+    row.scrollIntoView();
+  };
+  input.addEventListener("input", filter);
+  input.closest(".filter").hidden = rows.length < 2;
+  addEventListener("hashchange", follow);
+  follow();
+};
+
+// The widths that columns would have, from a copy of the rows with the longest texts.
+const widthsOf = (table) => {
+  const rows = Array.from(table.tBodies[0].rows);
+  const copy = table.cloneNode(false);
+  copy.classList.remove("many");
+  copy.append(table.tHead.cloneNode(true), document.createElement("tbody"));
+  for (const { cellIndex } of table.tHead.rows[0].cells) {
+    const lengths = rows.map((row) => row.cells[cellIndex].textContent.length);
+    copy.tBodies[0].append(rows[lengths.indexOf(Math.max(...lengths))].cloneNode(true));
+  }
+  table.after(copy);
+  const widths = Array.from(copy.tHead.rows[0].cells, (head) => head.getBoundingClientRect().width);
+  copy.remove();
+  return widths.filter(Boolean);
+};
+
+// Of thousands of rows only those in view are laid out. A browser can skip rows of a grid, not of a table.
+const MANY = 1000;
+const hasten = (table) => {
+  if (table.tBodies[0].rows.length < MANY) return;
+  table.classList.add("many");
+  const widths = widthsOf(table);
+  table.style.setProperty("--columns", widths.map((width) => `${width}px`).join(" "));
+  table.style.setProperty("--width", `${widths.reduce((sum, width) => sum + width, 0)}px`);
+};
+
+const makeBrief = (table, box) => {
+  const choose = () => {
+    table.classList.toggle("brief", !box.checked);
+    hasten(table);
+  };
+  box.addEventListener("change", choose);
+  choose();
 };
 
 const table = document.querySelector("table.sortable");
-for (const head of table.tHead.rows[0].cells) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = head.textContent;
-  button.addEventListener("click", () => sortBy(table, head));
-  head.replaceChildren(button);
+const box = document.querySelector("#all-columns");
+if (table) {
+  makeSortable(table);
+  if (box) makeBrief(table, box);
+  else hasten(table);
+  makeFilter(table, document.querySelector("#filter"), document.querySelector(".filter output"));
 }
-
-const input = document.querySelector("#filter");
-const rows = Array.from(table.tBodies[0].rows, (row) => ({
-  row,
-  words: new Set((row.dataset.words ?? "").split(" ")), // name=value is matched whole, so block=12 is not block=128
-  text: row.textContent.toLowerCase(),
-}));
-
-const filter = () => {
-  const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-  let shown = 0;
-  for (const { row, words, text } of rows) {
-    row.hidden = !wanted.every((word) => (word.includes("=") ? words.has(word) : text.includes(word)));
-    shown += row.hidden ? 0 : 1;
-  }
-  document.querySelector("output").textContent = wanted.length ? `${shown} of ${rows.length} cases` : "";
-};
-
-input.addEventListener("input", filter);
-input.closest(".filter").hidden = rows.length < 2;
-// A link to a row that the filter hides would lead nowhere.
-addEventListener("hashchange", () => { if (location.hash.startsWith("#case-")) { input.value = ""; filter(); document.getElementById(location.hash.slice(1))?.scrollIntoView(); } });

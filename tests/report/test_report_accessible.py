@@ -1,0 +1,40 @@
+import pytest
+import report_runs as runs
+from shuffle_rows import COLUMNS, tour
+
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core is not installed")
+
+pytestmark = pytest.mark.browser
+
+RUNS = {
+    "figures": (runs.sweep(sizes=(20, 24)), {}),
+    "failures": (runs.failures(), {}),
+    "emulated": (runs.emulated(), {}),
+    "lanes": (tour(), {"columns": COLUMNS}),
+    "one case": ([runs.row()], {"environment": {}}),
+    "long reasons": ([runs.failed(n, "crashed", "why\n" * 400, block=64 + n) for n in range(2)], {}),
+}
+
+
+def broken(page):
+    """The rules that the page breaks, each with the elements that do."""
+    violations = axe.Axe().run(page).response["violations"]
+    return {rule["id"]: [node["html"][:200] for node in rule["nodes"][:5]] for rule in violations}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("rows", "folder"), RUNS.values(), ids=RUNS)
+def test_axe_finds_nothing(visit, rows, folder, scheme):
+    """Names, roles, contrast, headings, focus: no rule of axe-core is broken, with all details and columns shown."""
+    page = visit(rows, folder=folder, color_scheme=scheme)
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    if page.locator("#all-columns").is_visible():
+        page.locator("#all-columns").check()
+    assert broken(page) == {}
+
+
+def test_axe_would_find_something(visit):
+    """The page's own rules of content do not keep axe-core from running."""
+    page = visit(runs.emulated())
+    page.evaluate("document.querySelector('h1').innerHTML = '<img src=data:,><i style=color:#eee>pale</i>'")
+    assert {"image-alt", "color-contrast"} <= set(broken(page))
