@@ -16,9 +16,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from runner.compare.changes import Change, Comparison, Word
 from runner.compare.loading import LAST, Row, varying
 from runner.compare.verdict import short
-from runner.report.axes import positions, set_x
-from runner.report.saving import saved
-from runner.report.style import PALE, Stroke, strokes
+from runner.report.figures.axes import positions, set_x
+from runner.report.figures.saving import saved
+from runner.report.figures.style import PALE, Stroke, strokes
 from runner.report.text import EMULATED, count, one_line, value_of
 
 MOST_PANELS = 12

@@ -1,10 +1,9 @@
 """The report of a run folder: figures, one self-contained page, and a summary for the terminal.
 
     results.csv, plan.json ─table─▶ frame ─verdict, ratio─▶ words
-                                          ─choose─▶ plots ─figures─▶ figures/*.svg, *.png, *.csv
-    samples/ ─raw─▶ plots, likewise
+    frame, samples/ ─figures─▶ figures/*.svg, *.png, *.csv
     words, figures, environment.json, sources/ ─page─▶ report.html
-                                       words ─terminal─▶ console
+    words ─terminal─▶ console
 
 Everything is made from the folder alone: no device, no configuration, no clock. The same results give the same bytes.
 """
@@ -38,8 +37,8 @@ def print_summary(folder: Path, console: Console) -> None:
 
 
 def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
-    """A lane picture of some rows as SVG, one step a row, without a run's folder; see `runner.report.lanes.picture`."""
+    """A lane picture of some rows as SVG, one step a row, without a run's folder; see `report.figures.lanes.picture`."""
     os.environ["MPLBACKEND"] = "agg"
-    from runner.report.lanes.picture import svg  # noqa: PLC0415 - matplotlib would slow the runner's start
+    from runner.report.figures.lanes.picture import svg  # noqa: PLC0415 - matplotlib would slow the runner's start
 
     return svg(rows, title)

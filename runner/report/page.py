@@ -14,13 +14,13 @@ from markupsafe import Markup
 from runner import atomic
 from runner.report import cells, folder, table, verdict
 from runner.report.best import fastest
-from runner.report.choose import choose
 from runner.report.details import command, details
-from runner.report.figures import Picture, draw, write_pictures
+from runner.report.figures.choose import choose
+from runner.report.figures.drawing import Picture, draw, write_pictures
+from runner.report.figures.raw import wide_cases
+from runner.report.figures.style import strokes
 from runner.report.ratio import ratios
 from runner.report.ratio_table import baseline_ratios
-from runner.report.raw import wide_cases
-from runner.report.style import strokes
 from runner.report.text import EMULATED, count, described, listed, one_line, plain
 from runner.report.traffic import IN_TABLES
 

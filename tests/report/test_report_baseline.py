@@ -3,11 +3,11 @@ import io
 
 import report_runs as runs
 
-from runner.report.choose import choose
-from runner.report.figures import draw
-from runner.report.speedup import speedup_plots
-from runner.report.speedup_picture import draw as draw_speedup
-from runner.report.style import strokes
+from runner.report.figures.choose import choose
+from runner.report.figures.drawing import draw
+from runner.report.figures.speedup import speedup_plots
+from runner.report.figures.speedup_picture import draw as draw_speedup
+from runner.report.figures.style import strokes
 from runner.report.table import load
 
 LOOKS = strokes([name for name, *_ in runs.REDUCTIONS])

@@ -12,16 +12,16 @@ import report_runs as runs
 from matplotlib.image import imread
 
 from runner.report import build
-from runner.report.choose import choose
-from runner.report.compact import compact
-from runner.report.figures import draw
-from runner.report.labels import apart
+from runner.report.figures.choose import choose
+from runner.report.figures.compact import compact
+from runner.report.figures.drawing import draw
+from runner.report.figures.labels import apart
+from runner.report.figures.saving import saved
+from runner.report.figures.style import BACKGROUND, strokes
+from runner.report.figures.time_picture import ceiling
+from runner.report.figures.time_picture import draw as draw_times
 from runner.report.ratio import ratios
-from runner.report.saving import saved
-from runner.report.style import BACKGROUND, strokes
 from runner.report.table import load
-from runner.report.time_picture import ceiling
-from runner.report.time_picture import draw as draw_times
 
 
 def stems(folder):

@@ -4,7 +4,7 @@ import report_runs as runs
 from shuffle_rows import COLUMNS
 
 from runner.report import build
-from runner.report.status_grid import grid_plots
+from runner.report.figures.status_grid import grid_plots
 from runner.report.table import load
 
 REASON = "{}.cu:21: lane 16 calls __shfl_down_sync with a mask that does not name it\nand more"

@@ -5,11 +5,11 @@ import itertools
 import report_runs as runs
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from runner.report.choose import choose
-from runner.report.figures import draw
-from runner.report.heat_map import heat_plots
-from runner.report.heat_picture import _colour, _is_light
-from runner.report.heat_picture import draw as draw_heat
+from runner.report.figures.choose import choose
+from runner.report.figures.drawing import draw
+from runner.report.figures.heat_map import heat_plots
+from runner.report.figures.heat_picture import _colour, _is_light
+from runner.report.figures.heat_picture import draw as draw_heat
 from runner.report.table import load
 
 

@@ -6,12 +6,12 @@ import report_runs as runs
 from shuffle_rows import COLUMNS, butterfly, shuffle, tour
 
 from runner.report import build, draw_lanes
-from runner.report.choose import choose
-from runner.report.lanes.choice import LanePlot, lane_plots, remarks, stacked
-from runner.report.lanes.layout import lay, side
-from runner.report.lanes.legend import legend
-from runner.report.lanes.marks import marks, numbers
-from runner.report.lanes.steps import read
+from runner.report.figures.choose import choose
+from runner.report.figures.lanes.choice import LanePlot, lane_plots, remarks, stacked
+from runner.report.figures.lanes.layout import lay, side
+from runner.report.figures.lanes.legend import legend
+from runner.report.figures.lanes.marks import marks, numbers
+from runner.report.figures.lanes.steps import read
 from runner.report.table import load
 
 

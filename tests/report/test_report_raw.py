@@ -7,10 +7,10 @@ import report_runs as runs
 
 from runner.folder import RunFolder
 from runner.report import build
-from runner.report.choose import choose
-from runner.report.figures import draw
-from runner.report.raw import wide_cases
-from runner.report.raw_picture import draw as draw_raw
+from runner.report.figures.choose import choose
+from runner.report.figures.drawing import draw
+from runner.report.figures.raw import wide_cases
+from runner.report.figures.raw_picture import draw as draw_raw
 from runner.report.table import load
 from runner.summary import SAMPLE
 

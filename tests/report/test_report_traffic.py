@@ -9,9 +9,9 @@ from shuffle_rows import COLUMNS, butterfly
 
 from runner.report import build, print_summary
 from runner.report.cells import all_cases, fastest_cases
-from runner.report.choose import choose
-from runner.report.figures import draw
-from runner.report.style import strokes
+from runner.report.figures.choose import choose
+from runner.report.figures.drawing import draw
+from runner.report.figures.style import strokes
 from runner.report.table import constant, load, varying
 from runner.report.traffic import beside, pair
 from runner.report.verdict import fastest

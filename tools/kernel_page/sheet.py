@@ -16,7 +16,7 @@ from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
-from runner.report.style import INK, PALE
+from runner.report.figures.style import INK, PALE
 
 EDGE = 0.12
 """Around a sheet."""

@@ -15,14 +15,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
-from runner.report.digits import Number, rounded, write_numbers
-from runner.report.lanes.choice import LanePlot, remarks, stacked
-from runner.report.lanes.layout import CAPTION, Layout, lay, side, tagged, width
-from runner.report.lanes.legend import legend
-from runner.report.lanes.marks import Mark, marks, numbers, tags
-from runner.report.lanes.steps import Step
-from runner.report.saving import saved
-from runner.report.style import CRIMSON, INK, PALE, RED, SEGMENTS
+from runner.report.figures.digits import Number, rounded, write_numbers
+from runner.report.figures.lanes.choice import LanePlot, remarks, stacked
+from runner.report.figures.lanes.layout import CAPTION, Layout, lay, side, tagged, width
+from runner.report.figures.lanes.legend import legend
+from runner.report.figures.lanes.marks import Mark, marks, numbers, tags
+from runner.report.figures.lanes.steps import Step
+from runner.report.figures.saving import saved
+from runner.report.figures.style import CRIMSON, INK, PALE, RED, SEGMENTS
 from runner.report.text import one_line
 
 BETWEEN, EDGE, ROWS, LETTER = 0.28, 0.12, 0.68, 0.079

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
-from runner.report.digits import Number, rounded, write_numbers
-from runner.report.heat_cells import HeatCell
-from runner.report.heat_map import HeatPlot
-from runner.report.style import INK, PALE
+from runner.report.figures.digits import Number, rounded, write_numbers
+from runner.report.figures.heat_cells import HeatCell
+from runner.report.figures.heat_map import HeatPlot
+from runner.report.figures.style import INK, PALE
 from runner.report.text import one_line
 
 EDGE, LETTER, TITLE, CELL, TALL, WIDEST = 0.12, 0.068, 0.092, (0.36, 0.52), 0.25, 10.8

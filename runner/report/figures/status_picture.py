@@ -9,8 +9,8 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from runner.report.status_grid import GridPlot
-from runner.report.style import INK, PALE
+from runner.report.figures.status_grid import GridPlot
+from runner.report.figures.style import INK, PALE
 from runner.report.text import count, one_line
 
 TINTS = {"good": "#dff2e4", "bad": "#fbdcda", "idle": "#ededef", "mixed": "#fbf0d3"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from runner.report.style import PALE
+from runner.report.figures.style import PALE
 
 EDGE, BOTTOM = 0.12, 0.62
 """At the left of the title; below the last line of axes, for their ticks and name. In inches."""

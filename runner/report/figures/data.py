@@ -6,15 +6,15 @@ import csv
 import io
 from typing import Any
 
-from runner.report.choose import Drawable
-from runner.report.heat_map import HeatPlot
-from runner.report.lanes.choice import LanePlot
-from runner.report.lanes.steps import TOLD
-from runner.report.plots import Plot
+from runner.report.figures.choose import Drawable
+from runner.report.figures.heat_map import HeatPlot
+from runner.report.figures.lanes.choice import LanePlot
+from runner.report.figures.lanes.steps import TOLD
+from runner.report.figures.plots import Plot
+from runner.report.figures.raw import RawPlot
+from runner.report.figures.speedup import SpeedupPlot
+from runner.report.figures.status_grid import GridPlot
 from runner.report.ratio import Ratio
-from runner.report.raw import RawPlot
-from runner.report.speedup import SpeedupPlot
-from runner.report.status_grid import GridPlot
 from runner.report.text import absent
 
 TIMES = ("median_us", "q1_us", "q3_us")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from runner.report.axes import positions
+from runner.report.figures.axes import positions
 from runner.report.ratio import Ratio, ratios
 from runner.report.table import parameters, records
 from runner.report.text import count, listed, one_line, value_of

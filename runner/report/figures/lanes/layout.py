@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runner.kernel.lanes import MOST_RECEIVED
-from runner.report.lanes.steps import Element, Step
+from runner.report.figures.lanes.steps import Element, Step
 
 LINE = 32
 WIDEST, LARGEST = 8.4, 0.38

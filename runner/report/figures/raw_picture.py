@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from runner.report.labels import End, label
-from runner.report.multiples import Room, multiples
-from runner.report.raw import RawPlot
-from runner.report.style import COLOURS, CRIMSON, INK, MARKERS, PALE
+from runner.report.figures.labels import End, label
+from runner.report.figures.multiples import Room, multiples
+from runner.report.figures.raw import RawPlot
+from runner.report.figures.style import COLOURS, CRIMSON, INK, MARKERS, PALE
 from runner.report.text import absent, count, exact
 
 WIDTH, HEIGHT, BESIDE, SHARE = 5.6, 2.5, 1.5, 0.25

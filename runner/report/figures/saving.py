@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
-from runner.report.style import drawing
+from runner.report.figures.style import drawing
 
 
 def saved(make: Callable[[], Figure], *, png: bool = True) -> tuple[bytes, bytes]:

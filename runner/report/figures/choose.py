@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pandas as pd
 
-from runner.report.heat_map import HeatPlot, heat_plots
-from runner.report.lanes.choice import LanePlot, lane_plots
-from runner.report.plots import Plot
-from runner.report.raw import RawPlot
-from runner.report.speedup import SpeedupPlot, speedup_plots
-from runner.report.status_grid import GridPlot, grid_plots
-from runner.report.time_plots import time_plots
+from runner.report.figures.heat_map import HeatPlot, heat_plots
+from runner.report.figures.lanes.choice import LanePlot, lane_plots
+from runner.report.figures.plots import Plot
+from runner.report.figures.raw import RawPlot
+from runner.report.figures.speedup import SpeedupPlot, speedup_plots
+from runner.report.figures.status_grid import GridPlot, grid_plots
+from runner.report.figures.time_plots import time_plots
 
 Drawable = Plot | HeatPlot | SpeedupPlot | GridPlot | LanePlot | RawPlot
 

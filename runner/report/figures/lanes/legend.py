@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runner.report.lanes.choice import LanePlot
-from runner.report.lanes.layout import Layout, tagged, within
+from runner.report.figures.lanes.choice import LanePlot
+from runner.report.figures.lanes.layout import Layout, tagged, within
 
 
 def legend(plot: LanePlot, layouts: list[Layout]) -> list[str]:

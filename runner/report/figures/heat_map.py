@@ -11,8 +11,8 @@ from typing import Literal
 
 import pandas as pd
 
-from runner.report.heat_axes import by_kernel, evenly, largest, pair, values
-from runner.report.heat_cells import HeatPanel, Row, cells, varies
+from runner.report.figures.heat_axes import by_kernel, evenly, largest, pair, values
+from runner.report.figures.heat_cells import HeatPanel, Row, cells, varies
 from runner.report.table import parameters, records, timed
 from runner.report.text import EMULATED, count, listed, size_of, slug, value_of
 

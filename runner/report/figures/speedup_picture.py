@@ -10,10 +10,10 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from runner.report.axes import set_x
-from runner.report.multiples import Room, multiples
-from runner.report.speedup import SpeedupPanel, SpeedupPlot, SpeedupPoint
-from runner.report.style import PALE, Stroke
+from runner.report.figures.axes import set_x
+from runner.report.figures.multiples import Room, multiples
+from runner.report.figures.speedup import SpeedupPanel, SpeedupPlot, SpeedupPoint
+from runner.report.figures.style import PALE, Stroke
 from runner.report.text import one_line
 
 LETTER, COLUMNS, GREY = 0.078, 3, "#9a9aa2"

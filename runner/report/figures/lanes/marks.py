@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runner.report.digits import Number
-from runner.report.lanes.layout import Layout, Line, Square, number, tagged
+from runner.report.figures.digits import Number
+from runner.report.figures.lanes.layout import Layout, Line, Square, number, tagged
 
 HEAD = 0.08
 """Length of an arrow's head, in inches."""

@@ -9,19 +9,19 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from runner import atomic
-from runner.report import heat_picture, raw_picture, speedup_picture, status_picture, time_picture
-from runner.report.choose import Drawable
-from runner.report.compact import compact
-from runner.report.data import as_csv, data
-from runner.report.heat_map import HeatPlot
-from runner.report.lanes import picture as lane_picture
-from runner.report.lanes.choice import LanePlot
+from runner.report.figures import heat_picture, raw_picture, speedup_picture, status_picture, time_picture
+from runner.report.figures.choose import Drawable
+from runner.report.figures.compact import compact
+from runner.report.figures.data import as_csv, data
+from runner.report.figures.heat_map import HeatPlot
+from runner.report.figures.lanes import picture as lane_picture
+from runner.report.figures.lanes.choice import LanePlot
+from runner.report.figures.raw import RawPlot
+from runner.report.figures.saving import saved
+from runner.report.figures.speedup import SpeedupPlot
+from runner.report.figures.status_grid import GridPlot
+from runner.report.figures.style import Stroke
 from runner.report.ratio import Ratio
-from runner.report.raw import RawPlot
-from runner.report.saving import saved
-from runner.report.speedup import SpeedupPlot
-from runner.report.status_grid import GridPlot
-from runner.report.style import Stroke
 
 OURS = re.compile(r"(lanes|statuses|bandwidth-by-|time-by-|heatmap-|speedup-by-|samples-).*\.(svg|png|csv)")
 """How the report names its figures; anything else in the folder is not the report's to remove."""

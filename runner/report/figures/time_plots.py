@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from runner.report.facets import APART, best, facets, split, told_apart
-from runner.report.plots import Panel, Plot
+from runner.report.figures.facets import APART, best, facets, split, told_apart
+from runner.report.figures.plots import Panel, Plot
 from runner.report.table import constant, parameters, records, timed
 from runner.report.text import EMULATED, absent, count, listed, size_of, slug, value_of
 from runner.report.traffic import PAIRS, explained

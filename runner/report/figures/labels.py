@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from runner.report.style import INK, Stroke
+from runner.report.figures.style import INK, Stroke
 
 GAP_INCHES = 0.17
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from runner.report.axes import positions
+from runner.report.figures.axes import positions
 from runner.report.text import absent, one_line, value_of
 
 MOST_VALUES = 12

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from runner.report.lanes.layout import chunks
-from runner.report.lanes.steps import TOLD, Step, read
+from runner.report.figures.lanes.layout import chunks
+from runner.report.figures.lanes.steps import TOLD, Step, read
 from runner.report.table import records
 from runner.report.text import count, listed, one_line, slug
 

@@ -8,12 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from runner.report.axes import positions, set_x, set_y
-from runner.report.labels import GAP_INCHES, End, label
-from runner.report.multiples import Room, multiples
-from runner.report.plots import Panel, Plot, bar_name, line_name
+from runner.report.figures.axes import positions, set_x, set_y
+from runner.report.figures.labels import GAP_INCHES, End, label
+from runner.report.figures.multiples import Room, multiples
+from runner.report.figures.plots import Panel, Plot, bar_name, line_name
+from runner.report.figures.style import BACKGROUND, PALE, Stroke
 from runner.report.ratio import Ratio
-from runner.report.style import BACKGROUND, PALE, Stroke
 from runner.report.text import absent, exact, one_line, rough, value_of
 from runner.report.traffic import beside
 
