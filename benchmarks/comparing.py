@@ -33,7 +33,7 @@ SWEEP = (
     f"kernel={','.join(KERNELS)}",
     "block=256",
     "unroll=8",
-    "size=4Mi,16Mi,64Mi,256Mi",
+    "size=8Mi,16Mi,32Mi,64Mi",
     "device=cuda",
     "timing=thorough",
 )

@@ -33,6 +33,8 @@ CONF = _BESIDE if (_BESIDE / "config.yaml").is_file() else Path(__file__).resolv
 
 
 _GROUPS = ("kernel", "device", "timing", "experiment", "compiler", "seed", "record_host", "on_cpu")
+FURTHER = "further_parameters.yaml"  # in a configuration that was kept: of kernels that were not
+
 _further: list[str] = []  # parameters that kernels on the search path declare beyond the vocabulary; see `register`
 
 
@@ -114,7 +116,7 @@ def known_keys() -> list[str]:
 
 def _declared(search_path: Sequence[Path]) -> list[str]:
     names = []
-    for path in sorted(p for folder in search_path for p in (folder / "kernel").glob("*.yaml")):
+    for path in sorted(p for folder in search_path for p in (*(folder / "kernel").glob("*.yaml"), folder / FURTHER)):
         try:
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError, yaml.YAMLError):

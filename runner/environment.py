@@ -68,11 +68,12 @@ _ABSOLUTE = re.compile(r"(?<![\w.)])/[\w.+~ -]+(?:/[\w.+~ -]+)*")
 
 def _relative(argument: str) -> str:
     """Absolute paths as seen from the working directory; of those elsewhere only the last part, which tells no home."""
-    return _ABSOLUTE.sub(_told, argument)
+    if argument.startswith("/"):  # the value of an option is one path, whatever characters it has
+        return _told(Path(argument))
+    return _ABSOLUTE.sub(lambda found: _told(Path(found[0])), argument)
 
 
-def _told(found: re.Match[str]) -> str:
-    path = Path(found[0])
+def _told(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else f".../{path.name}"
 
 

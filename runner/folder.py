@@ -124,7 +124,7 @@ def read_json(path: Path) -> Any:
     """Read a JSON file; `None` if it is not there, or not whole."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 

@@ -29,3 +29,20 @@ def take(folder: Path) -> None:
     except OSError:
         pass  # a file system without locks
     _held.append(descriptor)
+
+
+def held(folder: Path) -> bool:
+    """Whether a process holds the lock of a folder. Nothing is written for that: the folder may be anyone's."""
+    try:
+        descriptor = os.open(folder / ".lock", os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(descriptor)
+    return False

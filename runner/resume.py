@@ -59,7 +59,7 @@ def resume(path: Path) -> RunFolder:
     from runner.command.taking_up import TakenUp  # noqa: PLC0415
     from runner.sweep import earlier, plan  # noqa: PLC0415  (see `carry_out`)
 
-    found = record.read(path)
+    found = record.of_this_version(path)
     lock.take(found.folder.path)
     if found.directory.is_dir():
         os.chdir(found.directory)  # where the paths of the command lead somewhere

@@ -71,9 +71,16 @@ def _below(path: Path, deep: int) -> Iterator[Path]:
     if is_run(path):
         yield path
     elif deep and path.is_dir():
-        for inner in path.iterdir():
+        for inner in _inside(path):
             if inner.is_dir() and not inner.is_symlink():
                 yield from _below(inner, deep - 1)
+
+
+def _inside(path: Path) -> list[Path]:
+    try:
+        return list(path.iterdir())
+    except OSError:  # a folder of someone else's
+        return []
 
 
 def _started(path: Path) -> str:

@@ -14,13 +14,15 @@ from pathlib import Path
 
 import yaml
 
-from runner import atomic
+from runner import atomic, config
 from runner.config import Planned
 from runner.device import cache
 from runner.folder import RunFolder, copy_file
 from runner.kernel.declaration import Kernel
+from runner.kernel.parameters import VOCABULARY
 
-_DEFAULT_KERNEL = re.compile(r"^(\s*- kernel: *)(\w+)", re.MULTILINE)
+# In a list of defaults: `- kernel: NAME`, `- override /kernel: NAME`, `[override /kernel: NAME]`.
+_DEFAULT_KERNEL = re.compile(rb"((?:-|\[|\boverride) */?kernel: *)(\w+)")
 _SOURCE_LINE = re.compile(r"^source:.*$", re.MULTILINE)
 
 
@@ -28,11 +30,25 @@ def keep(folder: RunFolder, plan: Sequence[Planned]) -> None:
     """Copy what the cases are made of into the folder."""
     for kernel in {p.case.kernel.yaml: p.case.kernel for p in plan}.values():
         _keep_kernel(folder.sources, kernel)
-    for root in dict.fromkeys(f for p in plan for f in p.search_path):  # the first folder that has a file wins
+    conf = folder.sources / "conf"
+    _keep_parameters(conf / config.FURTHER)
+    files: dict[Path, Path] = {}
+    for root in dict.fromkeys(f for p in plan for f in p.search_path):
         for path in sorted(root.rglob("*.yaml")):
             if path.parent.name != "kernel" and not _is_of_a_sweep(path, root):
-                copy_file(path, folder.sources / "conf" / path.relative_to(root))
-    _choose_a_kept_kernel(folder.sources / "conf")
+                files.setdefault(path.relative_to(root), path)  # the first folder that has a file wins
+    kept = sorted(p.stem.encode() for p in (conf / "kernel").glob("*.yaml"))
+    for name, path in files.items():
+        copy_file(path, conf / name)
+        if name.parts[0] in ("experiment", name.name):
+            _choose_a_kept_kernel(path, conf / name, kept)
+
+
+def _keep_parameters(path: Path) -> None:
+    """Note the parameters that kernels declared which had no part: the command or an experiment may set them."""
+    names = [name for name in config.parameter_names() if name not in VOCABULARY]
+    if names and not path.exists():
+        atomic.write_text(path, yaml.safe_dump({"parameters": dict.fromkeys(names, 0)}, sort_keys=False))
 
 
 def _is_of_a_sweep(path: Path, root: Path) -> bool:
@@ -40,15 +56,18 @@ def _is_of_a_sweep(path: Path, root: Path) -> bool:
     return any((parent / "plan.json").exists() for parent in path.parents if parent.is_relative_to(root))
 
 
-def _choose_a_kept_kernel(conf: Path) -> None:
-    """Make a kernel that was kept the default, as Hydra composes the default before it looks at the command."""
-    path = conf / "config.yaml"
-    kept = sorted(p.stem for p in (conf / "kernel").glob("*.yaml"))
-    if not path.is_file() or not kept:
+def _choose_a_kept_kernel(path: Path, copy: Path, kept: Sequence[bytes]) -> None:
+    """Make a kernel that was kept the default, as Hydra composes the default before it looks at what is swept.
+
+    With a stock launcher the kernels come one by one, so that the default itself may be kept in the end.
+    """
+    if (default := _DEFAULT_KERNEL.search(path.read_bytes())) is None:
         return
-    text = path.read_text(encoding="utf-8")
-    if (default := _DEFAULT_KERNEL.search(text)) and default[2] not in kept:
-        atomic.write_text(path, _DEFAULT_KERNEL.sub(rf"\g<1>{kept[0]}", text, count=1))
+    name = default[2] if default[2] in kept else kept[0]
+    before = copy.read_bytes()
+    chosen = _DEFAULT_KERNEL.sub(rb"\g<1>" + name, before, count=1)
+    if chosen != before:
+        atomic.write(copy, chosen)
 
 
 def _keep_kernel(target: Path, kernel: Kernel) -> None:

@@ -4,13 +4,13 @@ It reads requests from its standard input and answers on its standard output, on
 its own, with Hydra as fresh as at the start; only the half second of imports is spared.
 """
 
+import importlib
 import json
 import os
 import sys
 import tempfile
 
 import runner.command.app
-from runner.__main__ import main
 
 
 def answer(request: dict) -> dict:
@@ -24,7 +24,7 @@ def answer(request: dict) -> dict:
             os.chdir(request["directory"])
             os.environ.update(request["environment"])
             sys.argv = [runner.command.app.__file__, *request["arguments"]]
-            sys.exit(main())
+            sys.exit(importlib.import_module(request["module"]).main())
         _, status = os.waitpid(child, 0)
         told = {}
         for name, file in (("out", out), ("err", err)):

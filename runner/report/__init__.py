@@ -37,7 +37,7 @@ def print_summary(folder: Path, console: Console) -> None:
 
 
 def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
-    """A lane picture of some rows as SVG, one step a row, without a run's folder; see `report.figures.lanes.picture`."""
+    """A lane picture of some rows as SVG, one step a row, without a run's folder; see `figures.lanes.picture`."""
     os.environ["MPLBACKEND"] = "agg"
     from runner.report.figures.lanes.picture import svg  # noqa: PLC0415 - matplotlib would slow the runner's start
 

@@ -75,19 +75,23 @@ def of_note(frame: pd.DataFrame) -> pd.DataFrame:
     return telling
 
 
-def told(frame: pd.DataFrame, found: list[Best]) -> list[Told]:
-    """What to say of each group at its largest size: a GPU's before the emulated, then the one of most cases."""
-    right = timed(frame)
-    right.attrs = frame.attrs
-    shown = [name for name in varying(right) if name not in ("size", "device", "dtype", "seed")]
-    apart = differing_peers(frame)
+def worth_telling(found: list[Best]) -> list[Best]:
+    """Of each group the fastest at its largest size: a GPU's before the emulated, then the one of most cases."""
     # Sizes ascend, so that the largest of each group stays.
     largest = list({tuple(best.row[name] for name in PEERS): best for best in found}.values())
     compared = [best for best in largest if best.among > 1]
     # Of several groups with one case each, none is the fastest of anything: the table has their times.
     chosen = compared or (largest if len(largest) == 1 else [])
-    chosen.sort(key=lambda best: (best.row["device"] == "cpu", -best.among))
-    return [Told(_clause(best, shown, apart), _names(best, shown)) for best in chosen]
+    return sorted(chosen, key=lambda best: (best.row["device"] == "cpu", -best.among))
+
+
+def told(frame: pd.DataFrame, found: list[Best]) -> list[Told]:
+    """What to say of each group that is worth telling."""
+    right = timed(frame)
+    right.attrs = frame.attrs
+    shown = [name for name in varying(right) if name not in ("size", "device", "dtype", "seed")]
+    apart = differing_peers(frame)
+    return [Told(_clause(best, shown, apart), _names(best, shown)) for best in worth_telling(found)]
 
 
 def _clause(best: Best, shown: list[str], apart: list[str]) -> str:

@@ -116,8 +116,9 @@ class Translator:
         original = path.read_text(encoding="utf-8", errors="surrogateescape")
         self.result.dependencies[path] = original
         translated = self.translate(original, path.parent)
-        if rewrite_dynamic_shared(original) != original or self._includes_staged(translated):
-            content = f'#line 1 "{path}"\n{translated}'
+        nameable = '"' not in str(path)  # in an #include nothing can be escaped
+        if not nameable or rewrite_dynamic_shared(original) != original or self._includes_staged(translated):
+            content = f'#line 1 "{_escape(str(path))}"\n{translated}'
             digest = hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()[:16]
             self._done[path] = self._stage / digest / path.name
             self.result.staged[self._done[path]] = content

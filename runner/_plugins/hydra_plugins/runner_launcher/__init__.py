@@ -1,10 +1,16 @@
-"""Makes `hydra/launcher=batch` known to Hydra, which finds plugins only in packages named `hydra_plugins`."""
+"""Makes `hydra/launcher=batch` known to Hydra, which finds plugins only in packages named `hydra_plugins`.
+
+Its names stand in the configuration that is kept with every run, so they stay whatever becomes of our own modules.
+"""
 
 from dataclasses import dataclass
 
 from hydra.core.config_store import ConfigStore
 
 import runner.command.launcher
+from runner.command.app import ReserveFolder
+
+__all__ = ["BatchLauncher", "BatchLauncherConf", "ReserveFolder"]
 
 
 class BatchLauncher(runner.command.launcher.BatchLauncher):

@@ -1,0 +1,247 @@
+"""`python -m runner.list`: the run folders, newest first, with what was run and what came of it."""
+
+import fcntl
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from processes import environment, start, wait_until
+from report.report_runs import COLUMNS, ENVIRONMENT, emulated, failed, failures, row, sweep, timing, write
+from rich.console import Console
+from support import ROOT
+from told import run
+
+from runner import overview
+from runner.list import _show
+from runner.report.table import load
+from runner.report.verdict import judge
+
+HEADS = ["folder", "started", "what", "device", "cases", "failures", "best"]
+DEVICES = {"cuda": {"kind": "cuda", "name": "NVIDIA H200"}, "cpu": {"kind": "cpu", "name": "some processor"}}
+
+
+def make(folder, rows, *, minute=0, **given):
+    """A run's folder, started at that minute."""
+    known = {**ENVIRONMENT, "devices": DEVICES, "started_utc": f"2026-01-02T03:{minute:02d}:05+00:00", **given}
+    return write(folder, rows, environment=known, columns=(*COLUMNS, "shuffle"))
+
+
+def told(directory, *arguments):
+    """What the command prints."""
+    done = run(directory, *arguments, module="runner.list", TZ="UTC")
+    assert done.code == 0, done.err
+    return done.out
+
+
+def listed(directory, *arguments):
+    """The runs, by the heads of the columns; only the last cell may be empty."""
+    head, *lines = told(directory, *arguments).splitlines()
+    assert re.split(" {2,}", head.strip()) == HEADS
+    return [dict(zip(HEADS, re.split(" {2,}", line.strip()), strict=False)) for line in lines]
+
+
+def test_runs_are_listed_newest_first(tmp_path):
+    """Each with its folder, its start, its kernels or experiment, its devices, cases, failures and fastest case."""
+    outputs = tmp_path / "outputs"
+    make(outputs / "2026-01-02" / "b", sweep(), minute=1)
+    make(outputs / "2026-01-02" / "a", emulated(), minute=2, command="python -m runner experiment=ladder device=cpu")
+    two = [row(0) | timing(7.5, 2**24), row(1, kernel="reduceSmem") | timing(9, 2**24)]
+    make(outputs / "c", two, minute=0)
+    assert listed(tmp_path) == [
+        {"folder": "outputs/2026-01-02/a", "started": "2026-01-02 03:02 UTC", "what": "experiment ladder",
+         "device": "CPU device (emulated)", "cases": "6", "failures": "none",
+         "best": "reduceShflUnroll at 2^16: 9,286 µs (emulated)"},
+        {"folder": "outputs/2026-01-02/b", "started": "2026-01-02 03:01 UTC", "what": "6 kernels",
+         "device": "NVIDIA H200", "cases": "72", "failures": "none",
+         "best": "reduceShflUnroll, block 256 at 2^24: 27.6 µs"},
+        {"folder": "outputs/c", "started": "2026-01-02 03:00 UTC", "what": "reduceShfl, reduceSmem",
+         "device": "NVIDIA H200", "cases": "2", "failures": "none", "best": "reduceShfl at 2^24: 7.50 µs"},
+    ]  # fmt: skip
+
+
+def shuffles():
+    """Launches of one block that only shuffle: their times are no news."""
+    return [row(n, kernel=f"k{n}", shuffle="down 2", grid="1") | timing(2 + n, 32) for n in range(3)]
+
+
+def on_both():
+    """A sweep on the GPU and on the CPU device, which has more cases of one kind."""
+    return [*sweep(blocks=(256,))[:8], *(r | {"device": "cpu", "gbps": ""} for r in sweep(blocks=(128,)))]
+
+
+SWEEPS = {
+    "a GPU's": sweep, "emulated": emulated, "with failures": failures, "shuffles alone": shuffles, "on both": on_both,
+    "of one case": lambda: sweep()[:1],
+    "of two finishes": lambda: [*sweep()[:8], *(r | {"finish": "device", "median_us": 1.5} for r in sweep()[:3])],
+    "of nothing to compare": lambda: [r | {"family": str(n)} for n, r in enumerate(sweep()[:3])],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", [*SWEEPS, "measured"])
+def test_list_and_report_name_the_same_case(which, tmp_path):
+    """The fastest case of the list is the one that the report's first sentence names; where it names none, there is none."""
+    if which == "measured":
+        (tmp_path / "run").mkdir()
+        shutil.copy(ROOT / "docs/h200/sweep.csv", tmp_path / "run" / "results.csv")
+        shutil.copy(ROOT / "docs/h200/sweep.json", tmp_path / "run" / "environment.json")
+    else:
+        make(tmp_path / "run", SWEEPS[which]())
+    best = overview.read(tmp_path / "run").best
+    headline = judge(load(tmp_path / "run")).headline
+    if not best:
+        assert "µs" not in headline
+        return
+    names, time = best.removesuffix(" (emulated)").split(": ")
+    assert re.search(rf"(with|takes) {time}\b", headline)
+    kernel, *values = names.partition(" at ")[0].split(", ")
+    assert re.search(rf"\b{kernel}\b", headline)
+    assert all(value in headline for value in values)
+    assert names.partition(" at ")[2] in headline
+    assert best.endswith("(emulated)") == ("CPU device" in headline)
+
+
+def test_failures_and_what_was_not_reached_are_told(tmp_path):
+    """Failed cases, those that were not reached, and whether the run goes on or was interrupted; skipped ones are neither."""
+    planned = [
+        {"case": f"{n:08x}", "kernel": "reduceShfl", "parameters": {}, "job": n, "device": "cuda"} for n in range(5)
+    ]
+    right = row(0) | timing(9, 2**24)
+    make(tmp_path / "failed", [right, failed(1, "mismatch", "wrong"), failed(2, "hazard", "racy")], minute=3)
+    make(tmp_path / "skipped", [right, failed(1, "skipped", "too wide")], minute=2)
+    for name, minute in (("interrupted", 1), ("running", 0)):
+        make(tmp_path / name, [right, failed(1, "crashed", "gone")], minute=minute)
+        (tmp_path / name / "plan.json").write_text(json.dumps({"jobs": 5, "cases": planned}))
+    with (tmp_path / "running" / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = {line["folder"]: (line["cases"], line["failures"]) for line in listed(tmp_path, ".")}
+    assert found == {
+        "failed": ("3", "2 failed"),
+        "skipped": ("2", "none"),
+        "interrupted": ("5", "interrupted, 1 failed, 3 not run"),
+        "running": ("5", "running, 1 failed, 3 not run"),
+    }
+
+
+def test_torn_and_foreign_folders_do_not_break_the_list(tmp_path):
+    """What cannot be read of a run is left out; the others are told as ever, and a folder that is no run is not there."""
+    make(tmp_path / "whole", [row() | timing(9, 2**24)])
+    for name, files in {
+        "empty table": {"results.csv": b""},
+        "no table at all": {"results.csv": b'\xff\x00\xfe,,\n"', "environment.json": b"[1, 2]"},
+        "other columns": {"results.csv": b"a,b\n1,2\n", "environment.json": b'{"started_utc": 7, "command": "a \' b"}'},
+        "other values": {"results.csv": b"kernel,status,median_us,size\nk,ok,fast,big\n",
+                         "plan.json": b'{"cases": [{"case": "x", "job": 1, "parameters": [1]}]}',
+                         "environment.json": b'{"devices": {"cuda": 3}, "started_utc": "0001-01-01T00:00:00+23:00"}'},
+        "begun": {"plan.json": b'{"cases": [{"kernel": "reduceShfl"}, {"kernel": "reduceShfl"}]}',
+                  "environment.json": b'{"started_utc": "2026-01-02T0'},
+        "deep": {"plan.json": b"[" * 100_000, "environment.json": b'{"a":' * 100_000},
+        "no run": {"notes.txt": b"mine"},
+    }.items():  # fmt: skip
+        (tmp_path / name).mkdir()
+        for file, content in files.items():
+            (tmp_path / name / file).write_bytes(content)
+    out = told(tmp_path, ".")
+    lines = {shlex.split(line)[0]: line for line in out.splitlines()[1:]}
+    names = {"whole", "empty table", "no table at all", "other columns", "other values", "begun", "deep"}
+    assert set(lines) == names
+    assert "reduceShfl at 2^24: 9.00 µs" in lines["whole"]
+    for name in ("empty table", "no table at all", "other columns", "other values"):
+        assert "results.csv cannot be read" in lines[name]
+    assert re.search(r"reduceShfl +2  no results.csv, 2 not run", lines["begun"])
+
+
+def test_folders_can_be_pasted(tmp_path):
+    """Whatever a folder is called, the list has its name as a shell takes it, relative to where the command is given."""
+    names = ["plain", "a b", "it's", 'say "so"', "$HOME", "a,b=c", "[1]", "é漢字", "x" * 120]
+    for name in names:
+        make(tmp_path / "lab" / name, [row() | timing(9, 2**24)])
+    (tmp_path / "here").mkdir()
+    for directory, prefix in ((tmp_path, "lab"), (tmp_path / "here", str(tmp_path / "lab"))):
+        lines = told(directory, tmp_path / "lab").splitlines()[1:]
+        assert {shlex.split(line)[0] for line in lines} == {f"{prefix}/{name}" for name in names}
+
+
+def test_so_many_are_shown_as_asked_for(tmp_path):
+    """Of more runs than 20, or than -n says, the newest are shown, and how all are."""
+    for minute in range(23):
+        make(tmp_path / "outputs" / f"r{minute}", [row() | timing(9, 2**24)], minute=minute)
+    lines = told(tmp_path).splitlines()
+    assert lines[0].split()[0] == "folder"
+    assert [line.split()[0] for line in lines[1:-1]] == [f"outputs/r{n}" for n in range(22, 2, -1)]
+    assert lines[-1] == "3 more; `python -m runner.list -n 23` shows all."
+    few = told(tmp_path, "outputs", "-n", "2").splitlines()
+    assert [line.split()[0] for line in few[1:]] == ["outputs/r22", "outputs/r21", "21"]
+    assert len(told(tmp_path, "-n", "23").splitlines()) == 24
+    for wrong in ("0", "-1", "few"):
+        assert run(tmp_path, f"-n={wrong}", module="runner.list").code == 2
+
+
+def test_without_runs_it_says_how_to_make_one(tmp_path):
+    """Where there are no runs yet, one sentence says how to make one; a folder that is not there is a mistake."""
+    assert told(tmp_path) == "No runs below outputs yet; `python -m runner device=cpu` makes one.\n"
+    (tmp_path / "lab").mkdir()
+    assert told(tmp_path, "lab") == "No runs below lab yet; `python -m runner device=cpu` makes one.\n"
+    done = run(tmp_path, "nowhere", module="runner.list")
+    assert (done.code, done.err) == (2, "runner: nowhere: there is no such folder\n")
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_terminal_shows_folders_whole(width, tmp_path):
+    """In a terminal of any width no folder is cut, and what does not fit beside it stands below, in lines that fit."""
+    name = "14-51-17-reduceGmem+reduceSmem+reduceShfl+reduceShflUnroll"
+    make(tmp_path / name, sweep())
+    make(tmp_path / "other", failures())
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=True, color_system=None)
+    found = [overview.read(tmp_path / n) for n in (name, "other")]
+    _show(found, console)
+    lines = out.getvalue().splitlines()
+    assert sum(str(tmp_path / name) in line for line in lines) == 1
+    assert "…" not in out.getvalue()
+    beside = [line for line in lines if line.startswith("    ")]
+    assert all(len(line) <= width for line in beside)
+    assert " ".join(out.getvalue().split()).count("reduceShflUnroll, block 256 at 2^24: 27.6 µs") >= 1
+    if width == 80:
+        assert any("72 cases" in line for line in beside)
+        assert any("failed" in line for line in beside)
+
+
+def test_ctrl_c_is_quiet(tmp_path):
+    """While runs are read, Ctrl-C ends it with 130 and without a word."""
+    make(tmp_path / "outputs" / "a", sweep())
+    stuck = tmp_path / "outputs" / "a" / "environment.json"
+    stuck.unlink()
+    os.mkfifo(stuck)
+
+    def is_read():
+        try:
+            os.close(os.open(stuck, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            return False
+        return True
+
+    process = start(tmp_path, module="runner.list")
+    wait_until(is_read, process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path):
+    """Where nobody reads on, as behind `head`, it ends without a word."""
+    make(tmp_path / "outputs" / "a", sweep())
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "runner.list"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writing)
+    assert done.stderr == ""
