@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def work() -> RunFolder | None:
         nonlocal original
-        original = _one(given.folder)  # `latest` is another one afterwards
+        original = runs.one(given.folder)  # `latest` is another one afterwards
         return repeat(original, given.overrides)
 
     status = carry_out(work)
@@ -85,15 +85,6 @@ def again(found: Record, further: Sequence[str]) -> list[str]:
     mode = [] if found.launcher == "none" or "hydra.mode" in map(_key, overrides) else ["-m"]
     conf = str((found.folder.sources / "conf").resolve())
     return [*mode, "--config-path", conf, *record.named(found.config_name), *overrides]
-
-
-def _one(text: str) -> Path:
-    from runner.errors import Mistake  # noqa: PLC0415
-
-    found = runs.named(text)
-    if len(found) > 1:
-        raise Mistake(f"{text}: {len(found)} runs match, and one is expected")
-    return found[0]
 
 
 def _key(override: str) -> str:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runner import runs
 from runner.__main__ import carry_out
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ SCRATCH = ".resuming"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Go on with a sweep; the exit status is that of its rows, 2 if it cannot be gone on with."""
     parser = ArgumentParser(prog="python -m runner.resume", description="Do what is missing in an interrupted sweep.")
-    parser.add_argument("folder", type=Path, help="a sweep's folder, such as outputs/DATE/TIME-WHAT")
+    parser.add_argument("folder", help="a sweep's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     given = parser.parse_args(arguments)
-    return carry_out(lambda: _resumed(given.folder))
+    return carry_out(lambda: _resumed(runs.one(given.folder)))
 
 
 def _resumed(path: Path) -> RunFolder:

@@ -46,6 +46,20 @@ def named(text: str, root: Path = OUTPUTS) -> list[Path]:
     return [path]
 
 
+def one(text: str) -> Path:
+    """The only run that a user means; a folder that is there is taken as it is, whatever lies in it.
+
+    Raises:
+        Mistake: if there is none, or several.
+    """
+    if Path(text).is_dir():
+        return Path(text)
+    found = named(text)
+    if len(found) > 1:
+        raise Mistake(f"{text}: {len(found)} runs match, and one is expected")
+    return found[0]
+
+
 def is_run(path: Path) -> bool:
     """Whether a folder is that of a run that has at least begun."""
     return path.is_dir() and (RunFolder(path).results.is_file() or RunFolder(path).plan.is_file())

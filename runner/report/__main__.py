@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from pathlib import Path
 
 from rich.console import Console
 
+from runner import runs
 from runner.errors import Mistake
 from runner.folder import RunFolder
 from runner.report import build, print_summary
@@ -18,12 +18,13 @@ from runner.sweep import results
 def main(arguments: list[str] | None = None) -> int:
     """Rebuild the report of a run folder; 2 where the folder is none."""
     parser = argparse.ArgumentParser(prog="python -m runner.report", description="Rebuild the report of a run folder.")
-    parser.add_argument("folder", type=Path, help="a run's folder, such as outputs/DATE/TIME-WHAT")
+    parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     given = parser.parse_args(arguments)
     try:
-        _bring_up_to_date(RunFolder(given.folder))
-        build(given.folder)
-        print_summary(given.folder, Console())
+        folder = runs.one(given.folder)
+        _bring_up_to_date(RunFolder(folder))
+        build(folder)
+        print_summary(folder, Console())
     except Mistake as mistake:
         sys.stderr.write(f"{mistake}\n")
         return 2
