@@ -97,7 +97,7 @@ def _compare(target: Path, base: Path, other: Path) -> int:
     """Compare two runs, and keep what the terminal says, the page and the table."""
     further = ("--html", f"{target}.html", "--csv", f"{target}.csv")
     done = _call("runner.compare", str(base), str(other), *further, status={0, 1})
-    said = [line for line in done.stdout.splitlines() if not line.startswith(("Page:", "Table:"))]
+    said = [line for line in done.stdout.splitlines() if not line.startswith("Written:")]
     target.with_suffix(".txt").write_text("\n".join(said).rstrip() + "\n", encoding="utf-8")
     print(done.stdout, end="")
     return done.returncode
@@ -121,8 +121,8 @@ def _by_times(base: Path, other: Path) -> list[str]:
     common = join(first, second).common
     pairs = [
         (
-            sides.side(first, pair.base, sides.rounds(first, pair.base)),
-            sides.side(second, pair.other, sides.rounds(second, pair.other)),
+            sides.side(first, pair.base, sides.rounds(pair.base)),
+            sides.side(second, pair.other, sides.rounds(pair.other)),
         )
         for pair in common
     ]

@@ -29,7 +29,7 @@ report() { # NAME: keep the report and the environment, too
 
 figures() { # NAME: keep the figures
   for figure in "$work/$1"/figures/*.svg; do
-    case $figure in */dtypes/*lanes* | */width_ladder/*lanes*) continue ;; esac # large, and not these experiments' point
+    case $figure in */dtypes/*lanes* | */width_ladder/*lanes* | */samples-*) continue ;; esac # not these experiments' point
     cp "$figure" "$target/experiments/$1-$(basename "$figure")"
   done
 }

@@ -104,9 +104,8 @@ def _resume(folder: RunFolder) -> str:
 
 def finish(folder: RunFolder) -> int:
     """Table, figures, report and summary from what the folder holds."""
-    from rich.console import Console  # noqa: PLC0415
-
     from runner import report  # noqa: PLC0415
+    from runner.console import Console  # noqa: PLC0415
     from runner.sweep import plan, results  # noqa: PLC0415
 
     rows = results.collect(folder)

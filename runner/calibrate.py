@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from runner import noise
 from runner.__main__ import MISTAKE
 from runner.__main__ import main as sweep
 from runner.command import app
+from runner.console import Console
 from runner.device.opening import kind_of
 from runner.errors import Mistake
 from runner.folder import RunFolder, read_json

@@ -39,8 +39,7 @@ def _number(text: str) -> int:
 
 
 def _list(root: Path, most: int) -> None:
-    from rich.console import Console  # noqa: PLC0415  (see `carry_out`)
-
+    from runner.console import Console  # noqa: PLC0415  (see `carry_out`)
     from runner.errors import Mistake  # noqa: PLC0415
 
     if root != runs.OUTPUTS and not root.is_dir():
@@ -48,7 +47,8 @@ def _list(root: Path, most: int) -> None:
     known = runs.below(root)
     console = Console()
     if not known:
-        _say(console, f"No runs below {_pasted(root)} yet; `python -m runner device=cpu` makes one.")
+        hint = " yet; `python -m runner device=cpu` makes one" if root == runs.OUTPUTS else ""
+        _say(console, f"No runs below {_pasted(root)}{hint}.")
         return
     _show(_read(known[:most]), console)
     if len(known) > most:

@@ -28,9 +28,6 @@ NEEDED = (
 )
 """Beside the parameters, what the fastest cases are told by; with all columns it takes twice as long."""
 
-FOREIGN = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
-"""What a table with other content than ours may raise."""
-
 
 @dataclass(frozen=True)
 class Overview:
@@ -44,7 +41,7 @@ class Overview:
         cases: How many there are to be.
         failed: How many failed.
         not_run: How many have no row yet, or were not reached.
-        state: `running`, `interrupted`, or what its table suffers from.
+        state: `running`, `interrupted`, `all skipped`, or what its table suffers from.
         best: The fastest case with its time, as the report tells it.
     """
 
@@ -74,7 +71,7 @@ def read(path: Path) -> Overview:
         cases=len(planned) if frame is None else len(frame),
         failed=0 if frame is None else int((~frame["status"].isin(["ok", *IDLE])).sum()),
         not_run=not_run,
-        state=_state(path, frame is not None, not_run),
+        state=_state(path, frame, not_run),
         best="" if frame is None else _best(frame),
     )
 
@@ -82,7 +79,7 @@ def read(path: Path) -> Overview:
 def _table(path: Path) -> pd.DataFrame | None:
     try:
         frame = load(path)
-    except (Mistake, *FOREIGN):
+    except (Mistake, *runs.FOREIGN):
         return None
     frame.attrs["devices"] = {}  # pandas copies it with each column, and it tells only which cases are level
     return frame
@@ -92,7 +89,7 @@ def _planned(path: Path) -> list[str]:
     """The kernels of the planned cases, one a case."""
     try:
         return [str(case["kernel"]) for case in read_json(RunFolder(path).plan)["cases"]]
-    except FOREIGN:
+    except runs.FOREIGN:
         return []
 
 
@@ -124,11 +121,13 @@ def _device(known: dict[str, Any], kinds: Sequence[str]) -> str:
     return ", ".join(one_line(name, 40) for name in dict.fromkeys(found))
 
 
-def _state(path: Path, readable: bool, not_run: int) -> str:  # noqa: FBT001  (named where it is called)
+def _state(path: Path, frame: pd.DataFrame | None, not_run: int) -> str:
     if lock.held(path):
         return "running"
-    if not readable:
+    if frame is None:
         return "results.csv cannot be read" if RunFolder(path).results.exists() else "no results.csv"
+    if len(frame) and (frame["status"] == "skipped").all():
+        return "all skipped"
     return "interrupted" if not_run else ""
 
 
@@ -139,7 +138,7 @@ def _best(frame: pd.DataFrame) -> str:
         right.attrs = frame.attrs
         best = worth_telling(fastest(right))
         return _told(best[0].row, right) if best else ""
-    except FOREIGN:
+    except runs.FOREIGN:
         return ""
 
 

@@ -4,7 +4,7 @@ The sweep's command is given again, with the configuration and the kernels that 
 the folder lies by now, and whatever became of the files of then. The new sweep gets a folder of its own.
 
 Exit status: 2 or 130 if the new sweep ended so; else that of the comparison, since a case that fails as it did then is
-no news.
+no news; 1 also if a case fails that was not run then. Without a common case, that of the sweep.
 """
 
 from __future__ import annotations
@@ -125,14 +125,23 @@ def _refuse_missing_files(path: Path, found: Record) -> None:
 def _compared(original: Path, status: int) -> int:
     """Compare the new sweep with that of then; the status is of the new one where it left no table."""
     from runner.command import app  # noqa: PLC0415
+    from runner.folder import RunFolder  # noqa: PLC0415
 
     new = app.folder()
     if new is None or not new.results.exists():
         return status
     from runner.compare.__main__ import main as compare  # noqa: PLC0415
+    from runner.sweep import results  # noqa: PLC0415
 
+    then = {row["case"] for row in results.collect(RunFolder(original))}
+    now = results.collect(new)
+    if then.isdisjoint(row["case"] for row in now):
+        sys.stderr.write(f"runner: with what was changed, no case is one of {original}: there is nothing to compare\n")
+        return status
     try:
-        return compare([str(original), str(new.path), "--html", str(new.path / "compare.html")])
+        compared = compare([str(original), str(new.path), "--html", str(new.path / "compare.html")])
+        failed = any(row["status"] not in results.FINE for row in now if row["case"] not in then)
+        return compared or int(failed)
     except KeyboardInterrupt:
         return INTERRUPTED
 

@@ -33,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(prog="python -m runner.resume", description="Do what is missing in an interrupted sweep.")
     parser.add_argument("folder", help="a sweep's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     given = parser.parse_args(arguments)
-    return carry_out(lambda: _resumed(runs.one(given.folder)))
+    folder = Path(given.folder)  # `record` says what one lacks
+    return carry_out(lambda: _resumed(folder if folder.is_dir() else runs.one(given.folder)))
 
 
 def _resumed(path: Path) -> RunFolder:

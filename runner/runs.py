@@ -12,6 +12,9 @@ from runner.folder import RunFolder, read_json
 
 OUTPUTS = Path("outputs")
 LATEST = "latest"
+FOREIGN = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""What reading a folder may raise that somebody else wrote, or edited."""
+
 _DEEPEST = 4  # levels below the root at which a run's folder is looked for: outputs/<date>/<time>-<what>, and some more
 
 
@@ -31,6 +34,8 @@ def named(text: str, root: Path = OUTPUTS) -> list[Path]:
     Raises:
         Mistake: if there is none.
     """
+    if not text.strip():
+        raise Mistake("an empty name is no run: give a folder, a pattern or `latest`")
     if text.partition("~")[0] == LATEST and not Path(text).exists():
         return [_latest(text, root)]
     if any(letter in text for letter in "*?[") and not Path(text).exists():
@@ -47,13 +52,11 @@ def named(text: str, root: Path = OUTPUTS) -> list[Path]:
 
 
 def one(text: str) -> Path:
-    """The only run that a user means; a folder that is there is taken as it is, whatever lies in it.
+    """The only run that a user means.
 
     Raises:
         Mistake: if there is none, or several.
     """
-    if Path(text).is_dir():
-        return Path(text)
     found = named(text)
     if len(found) > 1:
         raise Mistake(f"{text}: {len(found)} runs match, and one is expected")

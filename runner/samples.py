@@ -5,14 +5,26 @@ from __future__ import annotations
 import io
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner import atomic
-from runner.summary import Samples, Times
+from runner.summary import SAMPLE, Samples, Times
 
 HOT = np.dtype([("round", np.int32), ("us", np.float64)])
+
+
+def read(path: Path) -> Samples | None:
+    """A case's samples; `None` where there are none, or the file is none that the runner writes."""
+    try:
+        found: Any = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError, BadZipFile):
+        return None
+    if not isinstance(found, np.ndarray) or found.dtype != SAMPLE or found.ndim != 1 or not len(found):
+        return None
+    return found if (np.isfinite(found["us"]) & (found["us"] > 0)).all() else None
 
 
 def append_round(path: Path, taken: Samples, number: int) -> Samples:

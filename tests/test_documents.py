@@ -96,3 +96,21 @@ def test_every_module_has_its_place():
     assert (sorted(plain), outer) == (sorted(there), packages)
     assert sorted(inner) == sorted(name for name in modules if not name.endswith("__init__"))
     assert {"kernel", "sweep", "command"} <= told_in_full
+
+
+LAYERS = ("device", "kernel", "sweep", "command")
+
+
+def test_packages_depend_on_each_other_in_one_direction():
+    """No module imports from a package further down the line; a report needs no Hydra, a comparison no report's reader."""
+    wrong = []
+    for path in sorted((ROOT / "runner").rglob("*.py")):
+        package = path.relative_to(ROOT / "runner").parts[0]
+        later = {
+            **{name: (*LAYERS[n + 1 :], "report", "compare") for n, name in enumerate(LAYERS)},
+            "report": ("command", "compare"),
+            "compare": ("command", "sweep"),
+        }.get(package, ())
+        for found in re.findall(r"^\s*(?:from|import) runner\.(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            wrong += [f"{path.relative_to(ROOT)} imports runner.{found}"] if found in later else []
+    assert wrong == []

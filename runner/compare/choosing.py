@@ -8,11 +8,11 @@ from pathlib import Path
 from runner import runs
 from runner.errors import Mistake
 
-Side = tuple[Path, ...]
-"""A run, or several that are one measured several times."""
+Folders = tuple[Path, ...]
+"""One side: a run, or several that are one measured several times."""
 
 
-def chosen(texts: Sequence[str], baseline: str | None) -> list[Side]:
+def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
     """The sides that a user means, the baseline first.
 
     Args:
@@ -43,7 +43,7 @@ def chosen(texts: Sequence[str], baseline: str | None) -> list[Side]:
     return list(found.values())
 
 
-def _sides(text: str) -> list[Side]:
+def _sides(text: str) -> list[Folders]:
     if "," not in text or Path(text).exists():
         return [(path,) for path in runs.named(text)]
     parts = [path for part in text.split(",") for path in runs.named(part)]
@@ -52,11 +52,11 @@ def _sides(text: str) -> list[Side]:
     return [tuple(parts)]
 
 
-def _resolved(side: Iterable[Path]) -> Side:
+def _resolved(side: Iterable[Path]) -> Folders:
     return tuple(path.resolve() for path in side)
 
 
-def _refuse_shared(told: str, sides: Iterable[Side]) -> None:
+def _refuse_shared(told: str, sides: Iterable[Folders]) -> None:
     """Refuse a run that is part of two sides."""
     seen: set[Path] = set()
     for side in sides:

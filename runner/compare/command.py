@@ -6,18 +6,18 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from runner import atomic
 from runner.compare.causes import causes
 from runner.compare.changes import Comparison, compare
-from runner.compare.choosing import Side, chosen
+from runner.compare.choosing import Folders, chosen
 from runner.compare.entries import entries, written
 from runner.compare.loading import Run, read, united
 from runner.compare.pooling import pooled
 from runner.compare.terminal import show
 from runner.compare.verdict import exit_status
+from runner.console import Console
 from runner.errors import Mistake
+from runner.folder import RunFolder
 from runner.progress import SweepProgress
 
 
@@ -40,7 +40,9 @@ def carry_out(
         Mistake: if a run cannot be compared, or a file not be written.
     """
     with SweepProgress() as progress:
-        base, *others = united(_read(chosen(texts, baseline), progress))
+        sides = chosen(texts, baseline)
+        _refuse_to_replace([path for path in (html, table) if path], [path for side in sides for path in side])
+        base, *others = united(_read(sides, progress))
         comparisons = [_compared(base, other, progress) for other in others]
         found, told = entries(comparisons), causes(base, comparisons)
         if table:
@@ -55,7 +57,7 @@ def carry_out(
     return exit_status(comparisons, strict=strict)
 
 
-def _read(sides: Sequence[Side], progress: SweepProgress) -> list[Run]:
+def _read(sides: Sequence[Folders], progress: SweepProgress) -> list[Run]:
     paths = [path for side in sides for path in side]
     progress.stage("reading", len(paths))
     found = []
@@ -74,6 +76,17 @@ def _compared(base: Run, other: Run, progress: SweepProgress) -> Comparison:
 
     progress.stage("comparing", len(base.rows))
     return compare(base, other, step)
+
+
+def _refuse_to_replace(targets: Sequence[Path], folders: Sequence[Path]) -> None:
+    """Refuse to write over what a run's folder holds, or both files at one place."""
+    if len({target.resolve() for target in targets}) < len(targets):
+        raise Mistake(f"{targets[0]}: page and table cannot be one file")
+    for target in targets:
+        own = RunFolder(target.resolve().parent)
+        files = (own.results, own.plan, own.environment, own.multirun, own.path / "report.html")
+        if target.resolve() in files and own.path in {folder.resolve() for folder in folders}:
+            raise Mistake(f"{target}: this is a file of the run itself, which is not written over; give another name")
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -19,11 +19,12 @@ from runner.compare.verdict import short
 from runner.report.figures.axes import positions, set_x
 from runner.report.figures.saving import saved
 from runner.report.figures.style import PALE, Stroke, strokes
-from runner.report.text import EMULATED, count, one_line, value_of
+from runner.report.text import EMULATED, count, listed, one_line, value_of
 
 MOST_PANELS = 12
 MOST_POINTS = 1500  # of a vector picture: of more, the pixels are smaller
 LEFT, RIGHT, TOP, BOTTOM, WIDE, HIGH, BETWEEN = 0.85, 0.2, 1.1, 0.62, 3.7, 2.1, 0.45
+LEAST_WIDE = 8.0  # for title, notes and legend
 """Lengths in inches."""
 
 STEPS = (1.001, 1.002, 1.005, 1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
@@ -73,7 +74,9 @@ def draw(comparisons: Sequence[Comparison]) -> Picture | None:
     base = comparisons[0].base
     svg, png = saved(lambda: _figure(shown, short(base), base.parameters, runs), png=pixels)
     left_out = len(all_panels) - len(shown)
+    further = _names([change.row for panel in shown for _, change in panel.points], base.parameters)[1:]
     notes = [
+        f"Side by side: cases that differ in {listed(further)}." if further else "",
         "Filled: faster or slower. Hollow: the same, or inconclusive.",
         "Bars: 95 % intervals. Grey: changes that are too small to count.",
         f"{count(left_out, 'further kernel')} only in the table." if left_out else "",
@@ -91,7 +94,7 @@ def draw(comparisons: Sequence[Comparison]) -> Picture | None:
 def _figure(shown: Sequence[Panel], base: str, parameters: Sequence[str], runs: Sequence[str]) -> Figure:
     columns = min(2, len(shown))
     lines = math.ceil(len(shown) / columns)
-    wide = columns * (LEFT + WIDE + RIGHT)
+    wide = max(LEAST_WIDE, columns * (LEFT + WIDE + RIGHT))
     tall = TOP + lines * (HIGH + BOTTOM) + (lines - 1) * BETWEEN
     figure = Figure(figsize=(wide, tall))
     figure.text(0.12 / wide, 1 - 0.14 / tall, f"Speed against {base}", va="top", fontsize=12, fontweight="bold")
@@ -144,8 +147,7 @@ def _panel(axes: Axes, panel: Panel, parameters: Sequence[str], looks: Sequence[
 
 def _set_x(axes: Axes, rows: list[Row], parameters: Sequence[str]) -> list[float]:
     """The place of each point: by its size, or by what else varies; points of one value stand side by side."""
-    names = [name for name in varying(rows, parameters) if name not in ("kernel", *LAST)]
-    x = names[0] if names else "block"
+    x = next(iter(_names(rows, parameters)), "block")
     values = positions(rows, x)
     set_x(axes, values, x)
     step = min((b - a for a, b in zip(sorted(values.values()), sorted(values.values())[1:], strict=False)), default=1.0)
@@ -159,6 +161,11 @@ def _set_x(axes: Axes, rows: list[Row], parameters: Sequence[str]) -> list[float
     low, high = min(places), max(places)
     axes.set_xlim(low - 0.06 * (high - low) - 0.25 * step, high + 0.06 * (high - low) + 0.25 * step)
     return places
+
+
+def _names(rows: Sequence[Row], parameters: Sequence[str]) -> list[str]:
+    """The parameters that vary: the first is the x axis."""
+    return [name for name in varying(rows, parameters) if name not in ("kernel", *LAST)]
 
 
 def _ends(change: Change) -> tuple[float, float, float]:

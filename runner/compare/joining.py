@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,9 +22,17 @@ class Pair:
 
 @dataclass(frozen=True)
 class Joined:
-    """The cases of two runs, each in the order of its table."""
+    """The cases of two runs, each in the order of its table.
+
+    Attributes:
+        common: Those that both have.
+        doubtful: Likewise, but a run has several rows of the case: measured in several ways, or on several GPUs.
+        only_base: Those that only the base has.
+        only_other: Those that only the other run has.
+    """
 
     common: list[Pair]
+    doubtful: list[Pair]
     only_base: list[Row]
     only_other: list[Row]
 
@@ -40,21 +47,23 @@ def join(base: Run, other: Run) -> Joined:
     """
     by_kind = bool(base.kinds & other.kinds) or not (base.kinds and other.kinds)
     left, right = _keyed(base, by_kind=by_kind), _keyed(other, by_kind=by_kind)
-    common = [Pair(row, right[key]) for key, row in left.items() if key in right]
+    common = [key for key in left if key in right]
     if not common:
         raise Mistake(_nothing_in_common(base, other))
-    only_base = [row for key, row in left.items() if key not in right]
-    return Joined(common, only_base, [row for key, row in right.items() if key not in left])
+    clear = {key for key in common if len(left[key]) == len(right[key]) == 1}
+    return Joined(
+        common=[Pair(left[key][0], right[key][0]) for key in common if key in clear],
+        doubtful=[Pair(left[key][0], right[key][0]) for key in common if key not in clear],
+        only_base=[row for key, rows in left.items() if key not in right for row in rows],
+        only_other=[row for key, rows in right.items() if key not in left for row in rows],
+    )
 
 
-def _keyed(run: Run, *, by_kind: bool) -> dict[tuple[str, str, int], Row]:
-    """The rows by case and kind of device; of a case on two devices of one kind, the first and the second differ."""
-    seen: Counter[tuple[str, str]] = Counter()
-    found = {}
+def _keyed(run: Run, *, by_kind: bool) -> dict[tuple[str, str], list[Row]]:
+    """The rows by case and kind of device."""
+    found: dict[tuple[str, str], list[Row]] = {}
     for row in run.rows:
-        key = str(row["case"]), str(row["device"]) if by_kind else ""
-        found[(*key, seen[key])] = row
-        seen[key] += 1
+        found.setdefault((str(row["case"]), str(row["device"]) if by_kind else ""), []).append(row)
     return found
 
 

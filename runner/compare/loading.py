@@ -11,7 +11,7 @@ from runner import runs
 from runner.folder import RunFolder
 from runner.report.folder import section
 from runner.report.table import load, parameters, records
-from runner.report.text import value_of
+from runner.report.text import slug, value_of
 
 Row = dict[str, Any]
 
@@ -75,8 +75,8 @@ def read(paths: Sequence[Path]) -> Iterator[Run]:
 
 
 def _samples(folder: RunFolder, row: Row) -> tuple[Path, ...]:
-    job = str(row["job"])
-    return (folder.samples(str(row["case"]), int(job)),) if job.isdecimal() else ()
+    case, job = str(row["case"]), str(row["job"])
+    return (folder.samples(case, int(job)),) if job.isdecimal() and slug(case) == case else ()
 
 
 def united(compared: Sequence[Run]) -> list[Run]:

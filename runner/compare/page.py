@@ -6,16 +6,15 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
-
 from runner.compare import cells, sources, verdict
 from runner.compare.causes import Causes
 from runner.compare.changes import Comparison, Word
+from runner.compare.decision import ENOUGH_ROUNDS, LEAST, MANY_ROUNDS, SAME_WITHIN
 from runner.compare.entries import Entry
 from runner.compare.figure import Picture
 from runner.compare.verdict import short
-from runner.report.text import EMULATED, count, described, listed, one_line, plain
+from runner.report.html import template
+from runner.report.text import EMULATED, count, described, listed, one_line
 
 MOST_PROBLEMS, MOST_LONE = 100, 500
 OPEN_LINES = 60  # of a diff: a longer one is folded
@@ -25,25 +24,8 @@ def render(
     comparisons: Sequence[Comparison], entries: Sequence[Entry], causes: Causes, picture: Picture | None
 ) -> bytes:
     """The page, as bytes that are the same whenever the comparison is."""
-    return _template().render(_context(comparisons, entries, causes, picture)).encode()
-
-
-def _template() -> jinja2.Template:
-    own, shared = (jinja2.PackageLoader(f"runner.{package}", "template") for package in ("compare", "report"))
-    environment = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([own, shared]),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalize,
-    )
-    return environment.get_template("compare.html")
-
-
-def _finalize(value: Any) -> Any:
-    """Every text that enters the page, made harmless to read; what a macro returns has been through here already."""
-    return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    page = template("compare.html", "runner.compare", "runner.report")
+    return page.render(_context(comparisons, entries, causes, picture)).encode()
 
 
 def _context(
@@ -70,9 +52,17 @@ def _context(
         "changes": cells.changes(rest, comparisons, names),
         "same": cells.changes(same, comparisons, names),
         "lone": [part for comparison in comparisons for part in _lone(comparison)],
-        "checks": [text for comparison in comparisons if (text := verdict.of_the_same_code(comparison))],
+        "most_problems": MOST_PROBLEMS,
+        "rule": {**_rule("cuda"), "emulated": _rule("cpu"), "many": MANY_ROUNDS, "enough": ENOUGH_ROUNDS},
         "styled": {name: _styles(name) for name in (*cells.LEFT, *cells.MINOR, "kind", "what", *map(short, compared))},
     }
+
+
+def _rule(kind: str) -> dict[str, str]:
+    """The differences that matter on a kind of device, as the page tells them."""
+    least = LEAST[kind]
+    told = {"known": least.known, "unsure": least.unsure, "same": SAME_WITHIN * least.known}
+    return {name: f"{100 * value:g} %" for name, value in told.items()}
 
 
 def _verdict(comparison: Comparison) -> dict[str, Any]:
@@ -80,8 +70,12 @@ def _verdict(comparison: Comparison) -> dict[str, Any]:
         "level": verdict.level(comparison),
         "headline": verdict.headline(comparison),
         "kernels": [verdict.sentence(kernel) for kernel in verdict.kernels(comparison)],
-        "cautions": [*verdict.advice(comparison), *verdict.cautions(comparison)],
+        "cautions": [*verdict.advice(comparison), *verdict.cautions(comparison), *_noise(comparison)],
     }
+
+
+def _noise(comparison: Comparison) -> list[str]:
+    return [text] if (text := verdict.of_the_same_code(comparison)) else []
 
 
 def _banner(causes: Causes) -> str:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from runner import samples
 from runner.compare.decision import Noise, Side
 from runner.compare.joining import Pair
+from runner.compare.kinds import surroundings
 from runner.compare.loading import Row, Run
 from runner.compare.pooling import LAUNCH
 from runner.report import ties
 from runner.report.folder import section
 from runner.report.text import absent
-from runner.summary import SAMPLE, kept
-
-SURROUNDINGS = ("name", "arch", "cpu", "versions", "timing")
-"""What is equal in the environment of alike cases."""
+from runner.summary import kept
 
 
 def rounds(row: Row) -> tuple[tuple[float, ...], ...]:
@@ -26,15 +24,11 @@ def rounds(row: Row) -> tuple[tuple[float, ...], ...]:
 
 
 def _rounds(path: Path) -> tuple[float, ...]:
-    try:
-        samples: Any = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+    known = samples.read(path)
+    if known is None:
         return ()
-    if samples.dtype != SAMPLE or samples.ndim != 1 or not len(samples):
-        return ()
-    counted = kept(samples)
-    medians = [float(np.median(counted["us"][counted["round"] == n])) for n in np.unique(counted["round"])]
-    return tuple(medians) if all(0 < m < np.inf for m in medians) else ()
+    counted = kept(known)
+    return tuple(float(np.median(counted["us"][counted["round"] == n])) for n in np.unique(counted["round"]))
 
 
 def side(run: Run, row: Row, medians: tuple[tuple[float, ...], ...]) -> Side:
@@ -63,6 +57,6 @@ def same_code(pair: Pair) -> bool:
 def alike(base: Run, other: Run, pair: Pair) -> bool:
     """Whether nothing at all is different, as far as the folders tell: what the times differ by is noise."""
     kind = str(pair.base["device"])
-    surroundings = [{name: run.device(kind).get(name) for name in SURROUNDINGS} for run in (base, other)]
+    around = [surroundings(run.environment, kind) for run in (base, other)]
     throttled = "True" in (pair.base["throttled"], pair.other["throttled"])
-    return same_code(pair) and not throttled and surroundings[0] == surroundings[1]
+    return same_code(pair) and not throttled and bool(around[0]) and around[0] == around[1]

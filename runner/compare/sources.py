@@ -30,11 +30,13 @@ class FileChange:
 
 
 def changed(base: Run, other: Run) -> list[FileChange]:
-    """The kernels' files that differ, or that only one of the runs has, kernels first."""
+    """The kernels' files that differ, kernels first, and those that one run lacks of kernels that both ran."""
     left, right = _files(base.folder.sources), _files(other.folder.sources)
     if not left or not right:
         return []
-    found = (_compared(name, left.get(name), right.get(name)) for name in dict.fromkeys((*left, *right)))
+    lone = {str(row["kernel"]) for row in base.rows} ^ {str(row["kernel"]) for row in other.rows}
+    names = [name for name in dict.fromkeys((*left, *right)) if Path(name).stem not in lone]
+    found = (_compared(name, left.get(name), right.get(name)) for name in names)
     return [change for change in found if change]
 
 
@@ -44,8 +46,10 @@ def missing(run: Run) -> bool:
 
 
 def _files(root: Path) -> dict[str, Path]:
+    """The files by their names; a link that leads out of the folder is none of the run's."""
+    inside = root.resolve()
     found = [path for place in PLACES for path in sorted((root / place).rglob("*")) if path.is_file()]
-    return {path.relative_to(root).as_posix(): path for path in found}
+    return {path.relative_to(root).as_posix(): path for path in found if path.resolve().is_relative_to(inside)}
 
 
 def _compared(name: str, base: Path | None, other: Path | None) -> FileChange | None:

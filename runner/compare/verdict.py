@@ -16,6 +16,7 @@ from runner.report.verdict import IDLE
 WORSE, UNDECIDED = 1, 3
 """Exit statuses, beside 0: nothing is worse; 2 is a mistake."""
 
+LONGEST = 40  # letters of a run's name
 DECIDED = frozenset((Word.SLOWER, Word.FASTER, Word.SAME))
 ALWAYS_TOLD = (Word.FASTER, Word.SLOWER, Word.SAME)
 TOLD_IF_ANY = (Word.INCONCLUSIVE, Word.FIXED, Word.FAILED, Word.NOT_COMPARED)
@@ -43,8 +44,9 @@ class KernelChange:
 
 
 def short(run: Run) -> str:
-    """A run's name, as long as a sentence can bear."""
-    return one_line(run.name, 40)
+    """A run's name, as long as a sentence can bear: cut in the middle, as names often differ at their ends."""
+    name = one_line(run.name, 1000)
+    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2 - 1]}…{name[-LONGEST // 2 :]}"
 
 
 def level(comparison: Comparison) -> str:

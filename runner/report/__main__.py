@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-
-from rich.console import Console
+from pathlib import Path
 
 from runner import runs
+from runner.console import Console
 from runner.errors import Mistake
 from runner.folder import RunFolder
 from runner.report import build, print_summary
@@ -21,18 +21,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     given = parser.parse_args(arguments)
     try:
-        folder = runs.one(given.folder)
+        folder = Path(given.folder) if Path(given.folder).is_dir() else runs.one(given.folder)
         _bring_up_to_date(RunFolder(folder))
         build(folder)
         print_summary(folder, Console())
     except Mistake as mistake:
-        sys.stderr.write(f"{mistake}\n")
+        sys.stderr.write(f"runner: {mistake}\n")
         return 2
     except OSError as error:
-        sys.stderr.write(f"{given.folder}: the report cannot be written ({error.strerror or error}).\n")
+        sys.stderr.write(f"runner: {given.folder}: the report cannot be written ({error.strerror or error}).\n")
         return 2
-    except (KeyError, TypeError, AttributeError) as error:
-        sys.stderr.write(f"{given.folder}: a file in it is none that the runner writes ({error!r}).\n")
+    except runs.FOREIGN as error:
+        sys.stderr.write(f"runner: {given.folder}: a file in it is none that the runner writes ({error!r}).\n")
         return 2
     except KeyboardInterrupt:
         return 130
@@ -54,8 +54,8 @@ def _bring_up_to_date(folder: RunFolder) -> None:
 def _jobs_of_table(folder: RunFolder) -> set[str]:
     try:
         with folder.results.open(encoding="utf-8", newline="") as table:
-            return {row["job"] for row in csv.DictReader(table)}
-    except (OSError, KeyError, csv.Error):
+            return {row["job"] for row in csv.DictReader(table) if row["job"]}  # a torn line has none
+    except (OSError, KeyError, ValueError, csv.Error):
         return set()
 
 

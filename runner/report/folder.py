@@ -12,15 +12,6 @@ from typing import Any
 from runner.folder import RunFolder
 
 
-def environment(folder: Path) -> dict[str, Any]:
-    """What is in environment.json; empty where it is missing or torn, which must not keep anyone from the results."""
-    try:
-        content = json.loads((folder / "environment.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
 def section(content: dict[str, Any], name: str) -> dict[str, Any]:
     """A part of the environment; empty where it is missing or no part."""
     part = content.get(name)

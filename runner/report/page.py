@@ -7,11 +7,9 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
-from markupsafe import Markup
 
-from runner import atomic
+from runner import atomic, runs
 from runner.report import cells, folder, table, verdict
 from runner.report.best import fastest
 from runner.report.details import command, details
@@ -19,9 +17,10 @@ from runner.report.figures.choose import choose
 from runner.report.figures.drawing import Picture, draw, write_pictures
 from runner.report.figures.raw import wide_cases
 from runner.report.figures.style import strokes
+from runner.report.html import template
 from runner.report.ratio import ratios
 from runner.report.ratio_table import baseline_ratios
-from runner.report.text import EMULATED, count, described, listed, one_line, plain
+from runner.report.text import EMULATED, count, described, listed, one_line
 from runner.report.traffic import IN_TABLES
 
 MOST_LINKS = 12
@@ -37,32 +36,15 @@ def build(path: Path) -> Path:
     looks = strokes([str(kernel) for kernel in frame["kernel"].unique()])
     pictures = [draw(plot, looks, found) for plot in [*choose(frame), *wide_cases(path, frame)]]
     write_pictures(path / "figures", pictures)
-    page = _template().render(_context(path, frame, pictures))
+    page = template("page.html", "runner.report").render(_context(path, frame, pictures))
     target = path / "report.html"
     atomic.write(target, page.encode())
     return target
 
 
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("runner.report", "template"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalize,
-    )
-    return environment.get_template("page.html")
-
-
-def _finalize(value: Any) -> Any:
-    """Every text that enters the page, made harmless to read; what a macro returns has been through here already."""
-    return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
 def _context(path: Path, frame: pd.DataFrame, pictures: list[Picture]) -> dict[str, Any]:
     environment, judged, found, best = (
-        folder.environment(path),
+        runs.environment(path),
         verdict.judge(frame),
         ratios(frame),
         fastest(frame),

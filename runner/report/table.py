@@ -6,15 +6,16 @@ empty; whole numbers are nullable integers; measurements are floats, NaN where e
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from runner import runs
 from runner.errors import Mistake
-from runner.report.folder import environment, section
+from runner.folder import read_json
+from runner.report.folder import section
 from runner.report.text import absent
 
 PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
@@ -54,7 +55,7 @@ def load(folder: Path) -> pd.DataFrame:
     frame = pd.DataFrame({name: _typed(name, raw[name], declared=name in further) for name in raw.columns})
     frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
-    frame.attrs["devices"] = section(environment(folder), "devices")
+    frame.attrs["devices"] = section(runs.environment(folder), "devices")
     frame.attrs["further"] = [name for name in further if name not in NEUTRAL or not _neutral(frame, name)]
     return frame
 
@@ -130,11 +131,11 @@ def _further(names: list[str]) -> list[str]:
 
 def _with_planned(raw: pd.DataFrame, path: Path) -> pd.DataFrame:
     try:
-        planned = json.loads(path.read_text("utf-8"))["cases"]
+        planned = read_json(path)["cases"]
         known = "job" if "job" in raw.columns else "case"  # a case may be run on several devices, by a job each
         seen = set(raw.get(known, pd.Series(dtype=str)))
         missing = [_planned(case) for case in planned if str(case[known]) not in seen]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return raw  # an old or torn plan must not keep anyone from reading the results
     extra = pd.DataFrame(missing, dtype=str)
     keep = [name for name in extra.columns if name in KNOWN or name in raw.columns]
@@ -145,15 +146,16 @@ def _planned(case: dict[str, Any]) -> dict[str, str]:
     given = {str(k): str(v) for k, v in case.get("parameters", {}).items() if isinstance(v, str | int | float)}
     if isinstance(mask := case.get("parameters", {}).get("mask"), int):
         given["mask"] = f"0x{mask:08x}"
-    own = {"case": str(case["case"]), "kernel": str(case.get("kernel", "")), "status": "not_run"}
-    return {**given, **own, "reason": NOT_REACHED}
+    own = {name: str(case.get(name, "")) for name in ("case", "kernel", "seed", "device")}
+    return {**given, **own, "status": "not_run", "reason": NOT_REACHED}
 
 
 def _typed(name: str, cells: pd.Series[str], *, declared: bool) -> pd.Series[Any]:
     if name in WHOLE or (declared and all(_is_whole(cell) for cell in cells if cell)):
         return pd.Series([int(cell) if _is_whole(cell) else pd.NA for cell in cells], dtype="Int64")
     if name in REAL:
-        return pd.Series([_number(cell) for cell in cells], dtype="float64")
+        least = 0.0 if name.endswith("_us") else -math.inf  # what took no time was not timed
+        return pd.Series([n if (n := _number(cell)) > least else math.nan for cell in cells], dtype="float64")
     return cells.astype("string")
 
 

@@ -2,6 +2,7 @@ import csv
 import dataclasses
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -45,7 +46,11 @@ def compare(tmp_path, capsys, monkeypatch):
         rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8"), newline=""))) if path.exists() else []
         return Told(code, out, err, rows)
 
-    call.told = told
+    def write(name, rows):
+        shutil.rmtree(tmp_path / name, ignore_errors=True)
+        compare_runs.write(tmp_path / name, rows)
+
+    call.told, call.write = told, write
     call.rewrite = lambda name, given: (tmp_path / name / "environment.json").write_text(json.dumps(given), "utf-8")
     return call
 

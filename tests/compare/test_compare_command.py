@@ -8,8 +8,10 @@ import subprocess
 import sys
 
 import pytest
-from compare_runs import ENVIRONMENT, failed, timed, write
+from compare_runs import ENVIRONMENT, WILD, failed, timed, write
 from support import ROOT
+
+from runner.compare.__main__ import main
 
 
 def test_no_common_case_shows_what_both_runs_have(compare):
@@ -190,3 +192,34 @@ def test_real_sweeps_before_and_after_an_edit(runner, tmp_path):
     page = (tmp_path / "after.html").read_text("utf-8")
     assert "+            tile[t] += tile[t];" in page
     assert str(tmp_path) not in page
+
+
+@pytest.mark.parametrize("target", [("--csv", "B/results.csv"), ("--html", "A/report.html")])
+def test_a_runs_own_files_are_not_written_over(compare, tmp_path, target):
+    """A page or table at the place of a run's own is refused, and nothing is written."""
+    compare([timed(0, 100)], [timed(0, 100)])
+    before = (tmp_path / "B" / "results.csv").read_bytes()
+    (tmp_path / "told.csv").unlink()
+    told = main(["A", "B", *target])
+    assert (told, (tmp_path / "B" / "results.csv").read_bytes()) == (2, before)
+    assert not (tmp_path / "A" / "report.html").exists()
+
+
+def test_a_reader_who_leaves_early_changes_no_status(compare, tmp_path):
+    """`... | head -1` leaves the status as it is: 0 where nothing is worse."""
+    compare([timed(n, 100) for n in range(200)], [timed(n, 100, WILD) for n in range(200)])
+    done = subprocess.run(
+        ["/bin/bash", "-c", f"{sys.executable} -m runner.compare A B | true; echo ${{PIPESTATUS[0]}}"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_sources_that_lead_out_of_a_folder_are_not_shown(compare, tmp_path):
+    """A link in sources/ to another file of this machine is none of the run's, and its text stays where it is."""
+    (tmp_path / "secret").write_text("a secret of mine", "utf-8")
+    compare([timed(0, 100)], [timed(0, 100)])
+    (tmp_path / "B" / "sources" / "kernels" / "reduceShfl.cu").unlink()
+    (tmp_path / "B" / "sources" / "kernels" / "reduceShfl.cu").symlink_to(tmp_path / "secret")
+    told = compare.told("A", "B", "--html", "told.html")
+    assert "a secret" not in told.out + (tmp_path / "told.html").read_text("utf-8")

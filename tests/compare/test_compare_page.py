@@ -166,3 +166,13 @@ def test_text_stands_out_in_light_and_dark(visit, scheme):
 def test_a_phone_needs_no_sideways_scrolling(visit, runs):
     """At 390 pixels the page is as wide as the screen; wide tables scroll by themselves."""
     assert visit(*runs, viewport={"width": 390, "height": 844}).evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_comparison_of_256_cases_is_below_a_megabyte(compare, tmp_path):
+    """The page can be sent by mail."""
+    rows = [
+        [timed(n, us, size=2 ** (14 + n % 16), kernel=f"k{n % 8}", block=64 << n % 4) for n in range(256)]
+        for us in (100, 105)
+    ]
+    compare(*rows, options=("--html", "told.html"))
+    assert (tmp_path / "told.html").stat().st_size < 1_000_000

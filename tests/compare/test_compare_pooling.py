@@ -58,6 +58,28 @@ def test_a_side_that_failed_once_is_broken(compare, abba, tmp_path):
     assert (told.code, "1 BROKEN" in told.out) == (1, True)
 
 
+STATES = {"ok": timed(0, 100, binary="b"), "failed": failed(0), "idle": failed(0, "not_run", "")}
+
+
+@pytest.mark.parametrize("first", STATES)
+@pytest.mark.parametrize("second", STATES)
+def test_what_failed_in_any_run_of_a_side_failed(compare, tmp_path, first, second):
+    """Of a side's two runs, in either order, a failure outweighs all, and what is right what was not run."""
+    write(tmp_path / "A", [timed(0, 100, binary="a")])
+    for name, state in (("B1", first), ("B2", second)):
+        write(tmp_path / name, [STATES[state]])
+    word = "BROKEN" if "failed" in (first, second) else "not compared" if first == second == "idle" else "same"
+    assert compare.told("A", "B1,B2").words() == {"0": word}
+
+
+def test_runs_of_another_device_are_no_one_side(compare, tmp_path):
+    """Two GPUs, or two ways of timing, are no one side, though the machine code is the same."""
+    for name, device in (("A1", {}), ("A2", {"name": "NVIDIA H100"}), ("B", {})):
+        write(tmp_path / name, [timed(0, 100, binary="a")], given=environment(**device))
+    told = compare.told("A1,A2", "B")
+    assert (told.code, "cuda.name is NVIDIA H200 and NVIDIA H100" in told.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("sides", "words"),
     [

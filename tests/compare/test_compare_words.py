@@ -1,3 +1,6 @@
+import json
+import shutil
+
 import numpy as np
 import pytest
 from compare_runs import EMULATED, ENVIRONMENT, WILD, environment, failed, timed
@@ -164,3 +167,58 @@ def test_rounds_of_one_process_are_known_as_such(compare):
     compare.rewrite("A", shared)
     compare.rewrite("B", shared)
     assert compare.told("A", "B").rows[0]["threshold_percent"] == "2"
+
+
+@pytest.mark.parametrize("given", [{}, environment(clock_mhz=1200)])
+def test_cases_are_only_alike_where_the_environment_is_known_to_be(compare, given):
+    """Without an environment, or on a GPU with another clock, slower cases of the same machine code are slower."""
+    rows = [[timed(n, us, binary="x") for n in range(4)] for us in (100, 130)]
+    other = given or {}
+    told = compare(*rows, given={"A": {} if not given else ENVIRONMENT, "B": other})
+    assert (told.code, set(told.words().values())) == (1, {"slower"})
+    assert "noise of this comparison" not in told.out
+
+
+def test_a_case_that_was_measured_in_several_ways_is_not_compared(compare):
+    """Two rows of one case, as of two presets of timing, are not joined by their order."""
+    told = compare([timed(0, 100), timed(0, 50)], [timed(0, 50), timed(0, 100)])
+    assert (told.code, told.words()) == (0, {"0": "not compared"})
+    assert "measured in several ways" in told.rows[0]["note"]
+
+
+def test_a_case_that_was_planned_but_never_reached_is_not_compared(compare, tmp_path):
+    """Of a sweep that was killed, a case without a row is in both runs, and not run in one of them."""
+    compare([timed(0, 100), timed(1, 100)], [timed(0, 100)])
+    planned = [
+        {"case": f"{n:08x}", "job": n, "kernel": "reduceShfl", "parameters": {}, "seed": 0, "device": "cuda"}
+        for n in (0, 1)
+    ]
+    (tmp_path / "B" / "plan.json").write_text(json.dumps({"cases": planned}), "utf-8")
+    told = compare.told("A", "B")
+    assert told.words() == {"0": "same", "1": "not compared"}
+
+
+def test_missing_samples_are_named_as_the_reason(compare, tmp_path):
+    """Where a folder came without its samples, the advice is not to measure more rounds."""
+    compare([timed(0, 100)], [timed(0, 101.5)])
+    shutil.rmtree(tmp_path / "B" / "samples")
+    told = compare.told("A", "B")
+    assert told.words() == {"0": "inconclusive"}
+    assert "its rounds are not known: compare folders that have their samples/" in told.rows[0]["note"]
+
+
+@pytest.mark.parametrize("odd", [{"min_us": 0}, {"q1_us": -1, "q3_us": 0}, {"rounds": 0}, {"size": 0}])
+def test_odd_numbers_in_a_table_are_no_traceback(compare, odd):
+    """A table that somebody edited is compared as far as it makes sense."""
+    once = {"spread": (0.0,)}
+    told = compare([timed(0, 100, **once) | odd], [timed(0, 103, **once) | odd], options=("--html", "told.html"))
+    assert told.code in (0, 1)
+    assert told.words()["0"] in ("inconclusive", "slower", "not compared")
+
+
+def test_strict_is_content_where_all_is_decided(compare):
+    """With --strict the status is 0 where all is the same, and still 1 where a case is broken."""
+    compare([timed(0, 100)], [timed(0, 100)])
+    assert compare.told("A", "B", "--strict").code == 0
+    compare.write("B", [failed(0)])
+    assert compare.told("A", "B", "--strict").code == 1

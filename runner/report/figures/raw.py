@@ -9,10 +9,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from runner import samples
 from runner.folder import RunFolder
 from runner.report.table import records, timed, varying
 from runner.report.text import EMULATED, absent, count, described, listed, rough, slug
-from runner.summary import SAMPLE, Samples
+from runner.summary import Samples
 
 IQR_PERCENT, ROUNDS_PERCENT = 5.0, 2.0
 """A spread is large from here on: the quartiles' distance in percent of the median, and that between the rounds."""
@@ -68,9 +69,9 @@ def wide_cases(path: Path, frame: pd.DataFrame) -> list[RawPlot]:
     wide = sorted((row for row in records(timed(frame)) if _width(row) > 1), key=_width, reverse=True)
     found: list[tuple[Row, Samples]] = []
     for row in wide:
-        if len(found) < MOST and (samples := _read(path, row)) is not None:
-            found.append((row, samples))
-    return [_plot(row, samples, names, place, len(wide)) for place, (row, samples) in enumerate(found, 1)]
+        if len(found) < MOST and (taken := _read(path, row)) is not None:
+            found.append((row, taken))
+    return [_plot(row, taken, names, place, len(wide)) for place, (row, taken) in enumerate(found, 1)]
 
 
 def _iqr_percent(row: Row) -> float:
@@ -93,18 +94,12 @@ def _read(path: Path, row: Row) -> Samples | None:
     job = str(row.get("job", ""))
     if not job.isdecimal() or slug(str(row["case"])) != row["case"]:
         return None
-    try:
-        samples = np.load(RunFolder(path).samples(row["case"], int(job)), allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    if not isinstance(samples, np.ndarray) or samples.dtype != SAMPLE or samples.ndim != 1:
-        return None
-    right = len(samples) >= FEWEST and np.isfinite(samples["us"]).all() and (samples["us"] > 0).all()
-    return samples if right else None
+    found = samples.read(RunFolder(path).samples(row["case"], int(job)))
+    return found if found is not None and len(found) >= FEWEST else None
 
 
-def _plot(row: Row, samples: Samples, names: list[str], place: int, wide: int) -> RawPlot:
-    emulated, throttled = row["device"] == "cpu", int(samples["throttled"].sum())
+def _plot(row: Row, taken: Samples, names: list[str], place: int, wide: int) -> RawPlot:
+    emulated, throttled = row["device"] == "cpu", int(taken["throttled"].sum())
     why = [
         f"quartiles {_iqr_percent(row):.1f} % of the median apart" if _iqr_percent(row) > IQR_PERCENT else "",
         f"rounds differ by {_rounds_percent(row):.1f} %" if _rounds_percent(row) > ROUNDS_PERCENT else "",
@@ -112,7 +107,7 @@ def _plot(row: Row, samples: Samples, names: list[str], place: int, wide: int) -
     notes = [
         f"{EMULATED[0].upper()}{EMULATED[1:]}." if emulated else "",
         f"Large spread: {listed([word for word in why if word])}.",
-        f"{count(len(samples), 'sample')}.",
+        f"{count(len(taken), 'sample')}.",
         f"Crosses: {count(throttled, 'sample')} of a throttled GPU." if throttled else "",
         f"Number {place} of {wide:,} such cases, the widest first{f'; {MOST} are drawn' if wide > MOST else ''}."
         if wide > 1
@@ -123,5 +118,5 @@ def _plot(row: Row, samples: Samples, names: list[str], place: int, wide: int) -
         title=f"{'Emulated samples' if emulated else 'Samples'} of {described(row, names)}",
         notes=" ".join(note for note in notes if note),
         row=row,
-        samples=samples,
+        samples=taken,
     )
