@@ -2,6 +2,7 @@
 # Makes the tables and reports that are kept in docs/: run it where the device is, then commit what it wrote.
 #
 #   sh docs/evidence.sh docs/h200 cuda        # the seeds' table, a sweep, all experiments, two comparisons with the GPU
+#   sh docs/evidence.sh docs/h200 cuda timed  # without the two comparisons, in which no time is measured
 #   sh docs/evidence.sh docs/h200 cuda seeds  # only the seeds' table
 #   sh docs/evidence.sh docs/cpu cpu          # the seeds' table on the CPU device
 set -eu
@@ -36,7 +37,7 @@ figures() { # NAME: keep the figures
 
 run seeds experiment=seed_reductions
 report seeds
-if [ "$device" = cuda ] && [ "$what" = all ]; then
+if [ "$device" = cuda ] && [ "$what" != seeds ]; then
   run sweep 'kernel=glob(reduce*)' block=64,128,256,512,1024 size=16Ki,64Ki,256Ki,1Mi,4Mi,16Mi,64Mi,256Mi unroll=8
   report sweep
   rm -rf "$target/experiments"
@@ -47,6 +48,8 @@ if [ "$device" = cuda ] && [ "$what" = all ]; then
     run "experiments/$experiment" "experiment=$experiment"
     figures "$experiment"
   done
+fi
+if [ "$device" = cuda ] && [ "$what" = all ]; then
   "$python" tools/agreement.py "$target/agreement.csv" >"$target/agreement.txt"
   "$python" tools/count_accesses.py "$target/accesses.csv" >"$target/accesses.txt"
 fi

@@ -54,7 +54,11 @@ def causes(base: Run, comparisons: Sequence[Comparison]) -> Causes:
     names = list(dict.fromkeys(name for environment in environments for name in environment))
     told = [(kind, name, tuple(e.get(name, "") for e in environments)) for name in names if (kind := kind_of(name))]
     known = [place for place, environment in enumerate(environments) if environment]
-    differing = [Cause(k, _plain(name), found) for k, name, found in told if _differ(k, [found[n] for n in known])]
+    differing = [
+        Cause(k, _plain(name), tuple(map(_readable, found)))
+        for k, name, found in told
+        if _differ(k, [found[n] for n in known])
+    ]
     if len(known) < len(compared):
         kept = tuple("" if environment else "not in the folder" for environment in environments)
         differing.append(Cause("runner", "environment.json", kept))
@@ -65,6 +69,11 @@ def causes(base: Run, comparisons: Sequence[Comparison]) -> Causes:
 
 def _plain(name: str) -> str:
     return name.removeprefix("devices.")
+
+
+def _readable(value: str) -> str:
+    """A measured number in four digits; anything else as it is."""
+    return f"{float(value):.4g}" if "." in value and len(value) > 7 and _number(value) else value
 
 
 def _differ(kind: str, found: Sequence[str]) -> bool:
