@@ -116,6 +116,10 @@ def test_the_report_of_a_killed_sweep_has_all_that_was_finished(tmp_path):
     assert statuses.count("ok") >= 2
     assert (folder / "report.html").is_file()
     before = (folder / "results.csv").read_bytes()
+    for torn in (before[: len(before) * 6 // 10], bytes(range(256)), b""):  # as a power cut may leave it
+        (folder / "results.csv").write_bytes(torn)
+        assert call(tmp_path, "sweep", module="runner.report").returncode == 0
+        assert (folder / "results.csv").read_bytes() == before
     for job in ("1", "2"):  # a folder that was passed on without the jobs' rows keeps its table
         shutil.rmtree(folder / job)
     assert call(tmp_path, "sweep", module="runner.report").returncode == 0

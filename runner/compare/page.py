@@ -9,7 +9,7 @@ from typing import Any
 from runner.compare import cells, sources, verdict
 from runner.compare.causes import Causes
 from runner.compare.changes import Comparison, Word
-from runner.compare.decision import ENOUGH_ROUNDS, LEAST, MANY_ROUNDS, SAME_WITHIN
+from runner.compare.difference import ENOUGH_ROUNDS, LEAST, MANY_ROUNDS, SAME_WITHIN
 from runner.compare.entries import Entry
 from runner.compare.figure import Picture
 from runner.compare.verdict import short

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from runner import samples
-from runner.compare.decision import Noise, Side
+from runner.compare.difference import Noise, Side
 from runner.compare.joining import Pair
 from runner.compare.kinds import surroundings
 from runner.compare.loading import Row, Run

@@ -9,7 +9,8 @@ import functools
 import numpy as np
 import pytest
 
-from runner.compare.decision import MANY_ROUNDS, Noise, Side, decide
+from runner.compare.decision import decide
+from runner.compare.difference import MANY_ROUNDS, Noise, Side
 
 WITHIN, TOGETHER, SAMPLES = 0.01, 0.6, 100
 CUDA, CPU = Noise("cuda"), Noise("cpu")
