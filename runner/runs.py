@@ -23,13 +23,12 @@ def below(root: Path) -> list[Path]:
     return sorted(_below(root, _DEEPEST), key=lambda path: (_started(path), str(path)), reverse=True)
 
 
-def named(text: str, root: Path = OUTPUTS) -> list[Path]:
+def named(text: str) -> list[Path]:
     """The run folders that a user means.
 
     Args:
         text: A folder; a pattern such as `outputs/2026-11-*/*`, of which what is no run's folder is left out; `latest`,
             or `latest~1` for the one before it, and so on.
-        root: Where `latest` is looked for.
 
     Raises:
         Mistake: if there is none.
@@ -37,15 +36,15 @@ def named(text: str, root: Path = OUTPUTS) -> list[Path]:
     if not text.strip():
         raise Mistake("an empty name is no run: give a folder, a pattern or `latest`")
     if text.partition("~")[0] == LATEST and not Path(text).exists():
-        return [_latest(text, root)]
+        return [_latest(text)]
     if any(letter in text for letter in "*?[") and not Path(text).exists():
         found = [path for path in map(Path, sorted(glob.glob(text, recursive=True))) if is_run(path)]  # noqa: PTH207
         if not found:
-            raise Mistake(f"{text}: no run's folder matches; `python -m runner.list` shows those below {root}")
+            raise Mistake(f"{text}: no run's folder matches; `python -m runner.list` shows those below {OUTPUTS}")
         return found
     path = Path(text)
     if not path.is_dir():
-        raise Mistake(f"{text}: there is no such folder; `python -m runner.list` shows those below {root}")
+        raise Mistake(f"{text}: there is no such folder; `python -m runner.list` shows those below {OUTPUTS}")
     if not is_run(path):
         raise Mistake(f"{text}: no results.csv in it, so it is not the folder of a run")
     return [path]
@@ -74,13 +73,13 @@ def environment(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _latest(text: str, root: Path) -> Path:
+def _latest(text: str) -> Path:
     back = text.removeprefix(LATEST).removeprefix("~") or "0"
     if not (back.isascii() and back.isdecimal()):
         raise Mistake(f"{text}: `latest`, or `latest~1` for the one before it, is expected")
-    known = below(root)
+    known = below(OUTPUTS)
     if int(back) >= len(known):
-        raise Mistake(f"{text}: there are {len(known)} runs below {root}")
+        raise Mistake(f"{text}: there are {len(known)} runs below {OUTPUTS}")
     return known[int(back)]
 
 

@@ -49,7 +49,9 @@ def test_pictures_are_small_and_stand_on_white(files):
     for path in PICTURES:
         content = path.read_bytes()
         assert len(content) < 85_000, path.name
-        assert re.search(rb'<path d="M0 [^"]*" style="fill: #ffffff"/>', content[:900]), path.name
+        paper = re.search(rb'<path d="M0 [^"]*" (?:style="fill:#ffffff"|class="(s\d+)")/>', content[:900])
+        assert paper, path.name
+        assert not paper[1] or b"." + paper[1] + b"{fill:#ffffff}" in content[:900], path.name
 
 
 @pytest.mark.parametrize("name", KERNELS)
