@@ -12,7 +12,17 @@ from processes import OWN, content, start, table, wait_until
 from told import run
 
 SMALL = ("device=cpu", "size=2000")
-MEASURED = ("reference_us", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us", "compile_s")
+MEASURED = (
+    "reference_us",
+    "median_us",
+    "ci_low_us",
+    "ci_high_us",
+    "min_us",
+    "q1_us",
+    "q3_us",
+    "compile_s",
+    "stop_reason",
+)
 
 
 def swept(directory, *arguments, to="first", status=0):
