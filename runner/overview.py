@@ -78,11 +78,9 @@ def read(path: Path) -> Overview:
 
 def _table(path: Path) -> pd.DataFrame | None:
     try:
-        frame = load(path)
+        return load(path)
     except (Mistake, *runs.FOREIGN):
         return None
-    frame.attrs["devices"] = {}  # pandas copies it with each column, and it tells only which cases are level
-    return frame
 
 
 def _planned(path: Path) -> list[str]:

@@ -45,6 +45,13 @@ NEUTRAL = {"cache": "none"}
 NOT_REACHED = "the run ended before this case was reached"
 
 
+class Shared(dict[str, Any]):
+    """A mapping that is not copied: pandas copies what a frame carries along with each column that is taken from it."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Shared:
+        return self
+
+
 def load(folder: Path) -> pd.DataFrame:
     """The results of a run folder, one row a case; planned cases without a row are `not_run`."""
     raw = _read(folder / "results.csv")
@@ -55,7 +62,7 @@ def load(folder: Path) -> pd.DataFrame:
     frame = pd.DataFrame({name: _typed(name, raw[name], declared=name in further) for name in raw.columns})
     frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
-    frame.attrs["devices"] = section(runs.environment(folder), "devices")
+    frame.attrs["devices"] = Shared(section(runs.environment(folder), "devices"))
     frame.attrs["further"] = [name for name in further if name not in NEUTRAL or not _neutral(frame, name)]
     return frame
 
@@ -72,7 +79,8 @@ def varying(frame: pd.DataFrame) -> list[str]:
 
 def constant(frame: pd.DataFrame) -> list[str]:
     """The parameters that have the same value in all cases."""
-    return [name for name in _single(frame) if name not in where_read(frame)]
+    apart = where_read(frame)
+    return [name for name in _single(frame) if name not in apart]
 
 
 def where_read(frame: pd.DataFrame) -> list[str]:
@@ -102,10 +110,11 @@ def _single(frame: pd.DataFrame) -> list[str]:
     return [name for name in parameters(frame) if len(_values(frame, name)) == 1]
 
 
-def _values(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """What a parameter is set to, each value once; a size of two dimensions is both."""
-    values = frame[["size", "rows", "cols"] if name == "size" else [name]].drop_duplicates()
-    return values[[not absent(value) for value in values[name]]]
+def _values(frame: pd.DataFrame, name: str) -> set[tuple[Any, ...]]:
+    """What a parameter is set to; a size of two dimensions is both."""
+    columns = ("size", "rows", "cols") if name == "size" else (name,)
+    found = zip(*(frame[column].tolist() for column in columns), strict=True)
+    return {values for values in found if not absent(values[0])}
 
 
 def _read(path: Path) -> pd.DataFrame:
