@@ -17,7 +17,6 @@ from runner.report.text import absent, exact, one_line, value_of
 INTERVAL = "low_percent to high_percent"
 NUMBERS = ("base_median_us", "median_us", "change_percent", INTERVAL, "threshold_percent")
 LEFT = frozenset(("kernel", "run", "word", "note", "device", "dtype"))
-MINOR: frozenset[str] = frozenset()
 KINDS = {
     Word.BROKEN: "bad", Word.SLOWER: "slow", Word.FIXED: "good", Word.FASTER: "good", Word.SAME: "level",
     Word.NOT_COMPARED: "idle",

@@ -54,7 +54,7 @@ def _context(
         "lone": [part for comparison in comparisons for part in _lone(comparison)],
         "most_problems": MOST_PROBLEMS,
         "rule": {**_rule("cuda"), "emulated": _rule("cpu"), "many": MANY_ROUNDS, "enough": ENOUGH_ROUNDS},
-        "styled": {name: _styles(name) for name in (*cells.LEFT, *cells.MINOR, "kind", "what", *map(short, compared))},
+        "styled": dict.fromkeys((*cells.LEFT, "kind", "what", *map(short, compared)), "left"),
     }
 
 
@@ -124,7 +124,3 @@ def _lone(comparison: Comparison) -> list[dict[str, Any]]:
         for rows, run, against in ((comparison.only_base, base, other), (comparison.only_other, other, base))
         if rows
     ]
-
-
-def _styles(name: str) -> str:
-    return " ".join(word for word, names in (("left", cells.LEFT), ("minor", cells.MINOR)) if name in names) or "left"
