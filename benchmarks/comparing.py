@@ -3,10 +3,10 @@
     python benchmarks/comparing.py [--out DIR] [--again 3] [--one-in 18]
 
 Sweeps of 20 cases, each a process of its own, thoroughly timed: several of the kernels as they are, and one in which
-every 18th block of the first half of reduceShflUnroll's grid loads as much again: of the first half only, as a slow block
-at the end of the grid delays the whole launch by its own time. The comparisons are made by `python -m runner.compare`, and
-kept in DIR. Beside them stands what the rule says of each pair of unchanged sweeps by the times alone, as it would
-where the machine code of every kernel had changed.
+every 18th block of the first half of reduceShflUnroll's grid loads as much again: of the first half only, as a slow
+block at the end of the grid delays the whole launch by its own time. The comparisons are made by
+`python -m runner.compare`, and kept in DIR. Beside them stands what the rule says of each pair of unchanged sweeps by
+the times alone, as it would where the machine code of every kernel had changed.
 
 Exit status: 0 if no unchanged case is called changed and the slower kernel is found, 1 if not.
 """

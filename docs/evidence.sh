@@ -44,7 +44,7 @@ if [ "$device" = cuda ] && [ "$what" != seeds ]; then
   mkdir -p "$target/experiments"
   for file in conf/experiment/*.yaml; do
     experiment=$(basename "$file" .yaml)
-    [ "$experiment" = seed_reductions ] && continue # kept as `seeds`
+    case $experiment in seed_reductions | ladder_*) continue ;; esac # kept as `seeds`, and by docs/ladder.sh
     run "experiments/$experiment" "experiment=$experiment"
     figures "$experiment"
   done

@@ -12,13 +12,14 @@ AFTER = (
     "hot_ci_high_us", "bytes_read", "bytes_written", "operations", "gbps", "percent_peak", "percent_copy", "enqueue_us",
     "host_bound", "timer_limited", "throttled", "remeasured", "clock_reasons", "sm_mhz", "temperature_c", "power_w",
     "shared_load_wavefronts", "shared_store_wavefronts", "global_load_sectors", "global_store_sectors", "registers",
-    "shared_bytes", "local_bytes", "blocks_per_sm", "occupancy_percent", "waves", "compile_s", "compiler", "finish",
-    "family", "baseline", "launcher", "binary", "job",
+    "shared_bytes", "local_bytes", "blocks_per_sm", "occupancy_percent", "waves", "bytes_in_flight", "compile_s",
+    "compiler", "finish", "family", "baseline", "launcher", "binary", "job",
 )  # fmt: skip
 INTEGERS = (
     "block_x", "block_y", "size", "rows", "cols", "width", "unroll", "seed", "shared_dynamic", "mismatches",
     "undefined_reads", "rounds", "samples", "hot_samples", "remeasured", "sm_mhz", "temperature_c", "bytes_read",
-    "bytes_written", "operations", "registers", "shared_bytes", "local_bytes", "blocks_per_sm", "job",
+    "bytes_written", "operations", "registers", "shared_bytes", "local_bytes", "blocks_per_sm", "bytes_in_flight",
+    "job",
 )  # fmt: skip
 
 # No parameter may have the name of a column, of a configuration key, or of what expressions see beside parameters.

@@ -19,6 +19,7 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.settings import Protocol, TimingConfig
+from runner.sweep.ahead import reason_to_skip
 from runner.sweep.attempt import Outcome, Task, attempt
 from runner.sweep.placing import launch_once
 
@@ -50,9 +51,9 @@ class Bench:
     compiler: Compiler
 
     def run(self, case: Case, samples: int = 3, time_limit: float = 20.0) -> Outcome:
-        """Compile and run one case; an excluded or uncompilable one is an outcome, too."""
-        if case.excluded:
-            return Outcome("skipped", case.excluded)
+        """Compile and run one case; one that cannot be run here or compiled is an outcome, too."""
+        if reason := reason_to_skip(case, self.device.info):
+            return Outcome("skipped", reason)
         source = case.source()
         try:
             binary = self.compiler.compile(source)
@@ -71,7 +72,7 @@ class Bench:
         return launch_once(self.device, case, self.compiler.compile(case.source()))
 
     def _compile(self, case: Case) -> None:
-        if not case.excluded:
+        if not reason_to_skip(case, self.device.info):
             self.compiler.compile(case.source())
 
 

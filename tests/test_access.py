@@ -1,6 +1,7 @@
 """The model of a warp's accesses: known truths, and a count of another kind for drawn patterns."""
 
 import csv
+import dataclasses
 import random
 
 import pytest
@@ -8,6 +9,7 @@ from support import KERNELS, case_of, read_kernel, shipped
 
 from runner.errors import Mistake
 from runner.kernel import access
+from runner.kernel.expression import Expression
 from runner.sweep import results
 
 LOADS, STORES = "shared_load_wavefronts", "shared_store_wavefronts"
@@ -33,6 +35,52 @@ def test_neighbours_cost_what_their_bytes_need(itemsize, passes, moved):
     """Elements side by side fill banks and sectors; two of 2 bytes share a word, 8 bytes need two passes."""
     assert access.wavefronts(lanes(lambda i: i), itemsize) == passes
     assert access.sectors(lanes(lambda i: i), itemsize) == moved
+
+
+def test_a_vector_is_served_by_quarters_of_the_warp():
+    """16 bytes a lane: 8 lanes fill the banks, so neighbours need 4 passes, and 16 sectors; idle quarters cost none."""
+    assert access.wavefronts(lanes(lambda i: i), 16) == 4
+    assert access.sectors(lanes(lambda i: i), 16) == 16
+    assert access.wavefronts(lanes(lambda i: i if i < 9 else None), 16) == 2
+    assert access.wavefronts(lanes(lambda i: i * 8), 16) == 32  # 8 lanes of a quarter, all on the same four banks
+    assert access.wavefronts(lanes(lambda i: i ^ 5), 16) == 4  # the order within a quarter does not matter
+    assert access.wavefronts(lanes(lambda i: i // 2), 16) == 4  # taken so: nobody counted whether quarters go together
+
+
+def test_a_declared_vector_costs_what_its_bytes_need(declared):
+    """The index is that of the first element; 4 of 4 bytes, or 2 of 8, are 16 bytes, and 2 of 4 are 8."""
+    for dtype, vector, moved, passes in (
+        ("int32", 4, 16, 4),
+        ("float64", 2, 16, 4),
+        ("int32", 2, 8, 2),
+        ("int32", 1, 4, 1),
+    ):
+        kernel = declared(
+            *((m, "load", f"(thread_y * block_x + thread_x) * {vector}", "1") for m in ("global", "shared"))
+        )
+        kernel = with_vector(kernel, vector)
+        costs = access.costs(case_of(kernel, block="64x2", dtype=dtype))
+        assert (costs[READ], costs[LOADS]) == (moved, passes)
+
+
+def with_vector(kernel, text):
+    """The kernel, with accesses of so many elements at once."""
+    accesses = tuple(
+        dataclasses.replace(a, vector=Expression(str(text), "mine.yaml: vector", number=True)) for a in kernel.accesses
+    )
+    return dataclasses.replace(kernel, accesses=accesses)
+
+
+def test_a_vector_that_is_no_instructions_is_a_mistake(declared):
+    """Told when the case is planned: 32 bytes at once, none at all, or a vector that does not begin at a multiple."""
+    for vector, index, told in (
+        (8, "0", "32 bytes at once"),
+        (0, "0", "0 bytes at once"),
+        (4, "twist", "begin at multiples of 4"),
+    ):
+        kernel = with_vector(declared(("global", "load", index, "1")), vector)
+        with pytest.raises(Mistake, match=told):
+            case_of(kernel)
 
 
 def test_lanes_that_take_no_part_cost_nothing():
@@ -74,7 +122,7 @@ def test_drawn_eight_byte_patterns_cost_what_an_h200_counted():
 
 
 PATTERNS = [(lambda i: i, 4), (lambda i: i * 32, 4), (lambda i: i * 0, 4), (lambda i: i // 2 * 3, 2), (lambda i: i * 5, 8),
-            (lambda i: i if i % 3 else None, 4), (lambda i: i * 16, 8), (lambda i: i // 4, 8)]  # fmt: skip
+            (lambda i: i if i % 3 else None, 4), (lambda i: i * 16, 8), (lambda i: i // 4, 8), (lambda i: i, 16), (lambda i: i * 5, 16)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("index", "itemsize"), PATTERNS)
@@ -156,6 +204,16 @@ TRANSPOSES = [
     ("transposeSmemPad", {"block": "32x8", "pad": 4}, 1, 1, 4, 4),
     ("transposeSmemPad", {"dtype": "float64"}, 2, 2, 8, 8),
     ("transposeGmem", {"dtype": "float64"}, None, None, 8, 32),
+    ("copyVector", {}, None, None, 16, 16),
+    ("copyVector", {"dtype": "float64"}, None, None, 16, 16),
+    ("transposeTile", {}, 1, 1, 4, 4),
+    ("transposeTile", {"pad": 0}, 32, 1, 4, 4),
+    ("transposeSwizzle", {}, 1, 1, 4, 4),
+    ("transposeSwizzle", {"dtype": "float64"}, 2, 2, 8, 8),
+    ("transposeVector", {}, 4, 4, 16, 16),
+    ("transposeVector", {"dtype": "float16", "block": 64}, 4, 4, 16, 16),
+    ("transposeVector", {"tile_rows": 128, "tile_cols": 32}, 4, 4, 16, 16),
+    ("transposeShifted", {}, 2, 2, 15, 16),
 ]
 
 

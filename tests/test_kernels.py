@@ -6,22 +6,42 @@ import subprocess
 import pytest
 from support import KERNELS, case_of, shipped
 
+from runner.sweep.ahead import reason_to_skip
+
 REDUCTIONS = [n for n in KERNELS if shipped(n).family == "reduction"]
 SIZES = [1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 511, 513, 1000, 1023, 1024, 1025, 4097, 65537]
+
+
+def needs(bench, name):
+    """Skip what this device cannot run, with the reason that a sweep gives."""
+    if reason := reason_to_skip(case_of(shipped(name)), bench.device.info):
+        pytest.skip(reason)
+
+
+@pytest.mark.parametrize("name", [n for n in KERNELS if shipped(n).gpu_only])
+def test_a_kernel_for_gpus_only_is_skipped_elsewhere(name, bench):
+    """On the CPU device it is not run, and the reason says why and what runs it; on a GPU it is right."""
+    outcome = bench.run(case_of(shipped(name)))
+    if bench.device.info.kind == "cuda":
+        assert (outcome.status, outcome.reason) == ("ok", "")
+    else:
+        told = f"{name} runs on a GPU only: {shipped(name).gpu_only}; device=cuda runs it"
+        assert (outcome.status, outcome.reason) == ("skipped", told)
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_every_size_is_summed_right(name, bench):
     """Whether or not the last block is full, every partial sum is right."""
+    needs(bench, name)
     for outcome in bench.run_all([case_of(shipped(name), size=n, block=128, fill="random") for n in SIZES]):
         assert (outcome.status, outcome.reason) == ("ok", "")
         assert outcome.value == outcome.reference
 
 
-@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "float32", "float64"])
-@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize(("name", "dtype"), [(n, d) for n in REDUCTIONS for d in shipped(n).parameter("dtype").allowed])
 def test_every_dtype_is_summed_right(name, dtype, bench):
     """Integers wrap and are exact; floats lie within their bound."""
+    needs(bench, name)
     outcome = bench.run(case_of(shipped(name), size=10_000, dtype=dtype, fill="random"))
     assert (outcome.status, outcome.reason) == ("ok", "")
 
@@ -72,9 +92,9 @@ def drawn(count):
         )
 
 
-def test_200_drawn_combinations_are_right_or_skipped(bench):
+def test_250_drawn_combinations_are_right_or_skipped(bench):
     """Whatever is asked for, the sum is right or the row says why there is none; nothing crashes."""
-    cases = list(drawn(200))
+    cases = list(drawn(250))
     outcomes = bench.run_all(cases)
     for case, outcome in zip(cases, outcomes, strict=True):
         assert outcome.status in ("ok", "skipped"), f"{case.label}: {outcome.status} {outcome.reason}"
@@ -109,6 +129,7 @@ def test_nvcc_compiles_every_kernel(name, arch, tmp_path):
         f"-arch=sm_{arch}",
         "-Werror",
         "all-warnings",
+        f"-I{kernel.source.parent}",
         "-o",
         str(tmp_path / "out.cubin"),
         str(path),

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from support import KERNELS, ROOT, shipped
+from support import KERNELS, ROOT, read_kernel, shipped
 
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -118,6 +118,21 @@ def test_a_new_kernel_gets_a_section_without_being_told_of(tmp_path):
     assert "| `size` | `2**10` | size | elements of `out` |" in section
     assert "picture" not in section
     assert text.count("\n### ") == len(KERNELS) + 1
+
+
+def test_a_kernel_for_gpus_only_says_so_and_is_not_run(tmp_path):
+    """Its section tells why; a picture that would have to be measured on the CPU device is not made."""
+    shutil.copy(shipped("shflUp").source, tmp_path / "shflUp.cu")
+    text = shipped("shflUp").yaml.read_text().replace("../../kernels/", "")
+    (tmp_path / "shflUp.yaml").write_text(f"{text}gpu_only: it is inline PTX\n")
+    kernel, studio = read_kernel(tmp_path / "shflUp.yaml"), Studio({})
+    assert studio.picture(kernel) is None
+    assert studio.picture(shipped("shflUp")) is not None
+    told = sections.Section(kernel, header.read(kernel.source), [], finish=False, refusal="", picture="")
+    assert "**Runs on a GPU only:** it is inline PTX. The CPU device skips it." in sections.section(told, {}, PAGE)
+    kernel = shipped("shflUp")
+    told = sections.Section(kernel, header.read(kernel.source), [], finish=False, refusal="", picture="")
+    assert "GPU only" not in sections.section(told, {}, PAGE)
 
 
 def test_the_check_names_what_is_not_current(tmp_path):

@@ -20,9 +20,29 @@ def test_every_size_is_right_at_both_ends(name, dtype, bench):
 @pytest.mark.parametrize("block", [4, 5, 96, 1000, 1024])
 @pytest.mark.parametrize("name", STENCILS)
 def test_every_block_is_right(name, block, bench):
-    """A block needs no more than the four threads that load the halo, and need not be a power of two."""
+    """A block needs no more than the four threads that load the halo, and need not be a power of two; or whole warps."""
     outcome = bench.run(case_of(shipped(name), size=5000, block=block, blocks=2))
-    assert (outcome.status, outcome.reason) == ("ok", "")
+    if name == "stencil1dShfl" and block % 32:
+        assert outcome.status == "skipped"
+        assert "whole warps" in outcome.reason
+    else:
+        assert (outcome.status, outcome.reason) == ("ok", "")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["stencil1dVector", "stencil1dShfl"])
+def test_vectors_are_right_where_warps_and_blocks_end(name, dtype, bench):
+    """The array ends before, with and behind a vector, a warp and a block, and in the first vectors of the next one."""
+    sizes = [n + more for n in (64, 128, 256, 512) for more in range(-9, 10)]
+    for outcome in bench.run_all([case_of(shipped(name), size=n, block=64, dtype=dtype) for n in sizes]):
+        assert (outcome.status, outcome.reason) == ("ok", "")
+
+
+@pytest.mark.parametrize("name", ["stencil1dVector", "stencil1dShfl"])
+def test_a_block_takes_one_tile_of_vectors(name):
+    """16 bytes a thread: 4 or 2 elements, and as many blocks as that takes."""
+    grids = [case_of(shipped(name), size=1025, block=64, dtype=d).grid for d in ("float32", "float64")]
+    assert grids == [(5, 1, 1), (9, 1, 1)]
 
 
 @pytest.mark.parametrize("name", STENCILS)

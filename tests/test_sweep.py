@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from support import KERNELS, ROOT
+from support import KERNELS, ROOT, shipped
 
 OWN = Path(__file__).parent / "kernels"
 SMALL = ("device=cpu", "size=1000")
@@ -94,8 +94,8 @@ def test_a_glob_sweeps_all_kernels(runner):
     done = runner("kernel=glob(reduce*)", "width=8", "mask=0x00ff00ff", *SMALL)
     rows = table(done.folder).set_index("kernel")
     assert set(rows.index) == {n for n in KERNELS if n.startswith("reduce")}
-    assert (rows["status"] == "ok").all()
-    assert rows["width"].count() == 2
+    assert rows["status"].to_dict() == {n: "skipped" if shipped(n).gpu_only else "ok" for n in rows.index}
+    assert rows["width"].count() == len([n for n in rows.index if shipped(n).parameter("width")]) >= 2
     assert rows.loc["reduceShfl", "mask"] == "0x00ff00ff"
     assert int(rows.loc["reduceShfl", "value"]) < int(rows.loc["reduceSmem", "value"])
 
@@ -120,6 +120,27 @@ def test_a_failed_case_is_a_row_and_the_rest_goes_on(runner):
     assert "broken.cu" in (done.folder / "2" / "compile.log").read_text()
     assert "thread 7 says hello" in done.err
     assert rows.loc["writesPart", "samples"] != rows.loc["writesPart", "samples"]  # no speed for a wrong kernel
+
+
+def test_a_kernel_for_gpus_only_is_skipped_before_it_is_compiled(runner):
+    """The CPU device, which could not compile it, says why it is not run and where it would be; the rest goes on."""
+    done = runner("--config-dir", str(OWN), "kernel=speaksPtx,saxpy", "device=cpu")
+    assert done.code == 0, done.err
+    rows = table(done.folder).set_index("kernel")
+    assert rows["status"].to_dict() == {"speaksPtx": "skipped", "saxpy": "ok"}
+    told = "speaksPtx runs on a GPU only: its lane is read by inline PTX; device=cuda runs it"
+    assert rows.loc["speaksPtx", "reason"] == told
+    assert not (done.folder / "0" / "compile.log").exists()
+    assert rows["bytes_in_flight"].isna().all()  # nobody knows how many blocks would fit
+
+
+@pytest.mark.gpu
+def test_a_kernel_for_gpus_only_is_right_on_one(runner):
+    """On a GPU it is a kernel like any other, and its row says how much it has under way."""
+    done = runner("--config-dir", str(OWN), "kernel=speaksPtx", "device=cuda")
+    rows = table(done.folder)
+    assert list(rows["status"]) == ["ok"]
+    assert list(rows["bytes_in_flight"]) == [4 * 64 * n for n in rows["blocks_per_sm"]]
 
 
 def test_an_endless_kernel_costs_its_own_row(runner):
@@ -150,9 +171,12 @@ def test_both_devices_give_the_same_sums(runner):
     done = runner("kernel=glob(reduce*)", "device=cpu,cuda", "size=100000", "fill=random")
     assert done.code == 0, done.err
     rows = table(done.folder)
-    values = {kind: of_kind.set_index("case")["value"].to_dict() for kind, of_kind in rows.groupby("device")}
-    assert len(values["cpu"]) == len([n for n in KERNELS if n.startswith("reduce")])
-    assert values["cpu"] == values["cuda"]
+    right = rows[rows["status"] == "ok"]
+    values = {kind: of_kind.set_index("case")["value"].to_dict() for kind, of_kind in right.groupby("device")}
+    names = [n for n in KERNELS if n.startswith("reduce")]
+    assert len(values["cuda"]) == len(names)
+    assert len(values["cpu"]) == len([n for n in names if not shipped(n).gpu_only])
+    assert values["cpu"].items() <= values["cuda"].items()
 
 
 def test_every_device_of_a_sweep_has_its_rows(runner):

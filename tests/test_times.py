@@ -84,8 +84,16 @@ def test_occupancy_is_what_fits_on_the_gpu_at_once():
     """Six blocks of 256 threads are 48 of 64 warps; 4,096 blocks are 5.2 times what 132 multiprocessors hold."""
     assert occupancy(CASE, GPU, 6) == {
         "blocks_per_sm": 6, "occupancy_percent": 75.0, "waves": pytest.approx(4096 / (6 * 132)),
+        "bytes_in_flight": 4 * 256 * 6,
     }  # fmt: skip
     assert occupancy(CASE, GPU, None) == {}
+
+
+def test_what_is_under_way_is_that_of_all_threads_that_fit():
+    """Eight loads of 8 bytes a thread, 128 threads a block, five blocks; a kernel that does not declare it has none."""
+    case = case_of(shipped("reduceShflUnroll"), unroll=8, block=128, dtype="float64")
+    assert occupancy(case, GPU, 5)["bytes_in_flight"] == 8 * 8 * 128 * 5
+    assert occupancy(case_of(shipped("bankAccess")), GPU, 5)["bytes_in_flight"] is None
 
 
 @pytest.mark.gpu

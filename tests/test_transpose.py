@@ -17,7 +17,10 @@ TRANSPOSES = [
     "transposeSmemUnrollPad",
 ]
 FAMILY = ["copyGmem", *TRANSPOSES]
+TILED = ["transposeTile", "transposeSwizzle", "transposeVector", "transposeShifted"]
+IN_X_ALONE = ["copyVector", *TILED]  # how they number their threads
 SIZES = ["1x1", "1x100", "100x1", "37x101", "64x64", "33x31", "128x96", "2x1000", "1000", "3x4"]
+EVEN_SIZES = ["4x4", "4x100", "100x4", "36x100", "64x64", "128x96", "192x64", "8x1000", "60x68"]
 DTYPES = ["int32", "uint32", "int64", "uint64", "float32", "float64", "float16", "bfloat16"]
 
 
@@ -72,7 +75,51 @@ def test_the_seeds_worked_example(name, bench):
     all_right([bench.run(case)])
 
 
-@pytest.mark.parametrize("name", FAMILY)
+@pytest.mark.parametrize(("block", "rows", "cols"), [(256, 64, 64), (64, 32, 64), (64, 64, 32), (96, 96, 32)])
+@pytest.mark.parametrize("name", TILED)
+def test_every_size_is_right_by_tiles_of_any_shape(name, block, rows, cols, bench):
+    """Matrices that tiles fill, and that they do not; tiles that are no squares, and of which a thread has 12 to 32."""
+    sizes = EVEN_SIZES if name == "transposeVector" else [*SIZES, *EVEN_SIZES]
+    tile = {"block": block, "tile_rows": rows, "tile_cols": cols}
+    all_right(bench.run_all([case_of(shipped(name), size=s, dtype="int32", **tile) for s in sizes]))
+
+
+@pytest.mark.parametrize("block", [32, 100, 1])
+def test_a_copy_by_vectors_is_right_for_every_size(block, bench):
+    """Whatever is left of the last vector, and of the last block."""
+    sizes = [*SIZES, *EVEN_SIZES, *range(120, 137)]
+    all_right(bench.run_all([case_of(shipped("copyVector"), size=s, block=block, dtype="float16") for s in sizes]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", IN_X_ALONE)
+def test_every_dtype_is_moved_by_threads_in_x_alone(name, dtype, bench):
+    """A vector has 2, 4 or 8 elements; tiles that fit, and what sticks out on both sides."""
+    all_right(bench.run_all([case_of(shipped(name), size=s, block=64, dtype=dtype) for s in ("64x64", "72x136")]))
+
+
+@pytest.mark.parametrize(("dtype", "sector"), [("float64", 4), ("int32", 8), ("bfloat16", 16)])
+def test_rows_may_begin_anywhere_in_a_sector(dtype, sector, bench):
+    """Rows and columns of every number that may be left of whole sectors."""
+    tile = {"block": 64, "tile_rows": 32, "tile_cols": 32, "dtype": dtype}
+    sizes = [f"{57 + r}x{c}" for r in range(sector) for c in (30 + r, 64 - r, 33, 64)]
+    all_right(bench.run_all([case_of(shipped("transposeShifted"), size=s, **tile) for s in sizes]))
+
+
+@pytest.mark.parametrize("pad", [0, 2, 32])
+def test_a_tile_may_be_padded_by_any_number_of_columns(pad, bench):
+    """The padding changes the way, never the output."""
+    all_right([bench.run(case_of(shipped("transposeTile"), size="70x90", pad=pad, block=128, dtype="int32"))])
+
+
+@pytest.mark.parametrize("name", TILED)
+def test_blocks_go_down_the_rows_first(name):
+    """Tiles below each other are neighbours in x, where there may be 2^31 - 1 of them."""
+    case = case_of(shipped(name), size=f"{64 * 70_000}x128", dtype="int32")
+    assert (case.excluded, case.grid) == ("", (70_000 + (name == "transposeShifted"), 2, 1))
+
+
+@pytest.mark.parametrize("name", [*FAMILY, *IN_X_ALONE])
 def test_the_family_moves_the_same_bytes(name):
     """Every element is read once and written once, however the kernel does it: the copy is the upper bound."""
     case = case_of(shipped(name), size="100x200", dtype="float64")
@@ -94,6 +141,34 @@ def test_the_family_moves_the_same_bytes(name):
 def test_what_cannot_be_is_skipped_with_a_reason(changed, reason):
     """A combination that CUDA or the kernel does not allow is excluded, and says why."""
     assert reason in case_of(shipped("transposeSmemUnrollPad"), **changed).excluded
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "reason"),
+    [
+        ("transposeTile", {"size": f"1x{65535 * 64 + 1}"}, "a grid of 65536 blocks in y is not within CUDA's"),
+        ("transposeTile", {"tile_rows": 48}, "a warp takes elements of one row"),
+        ("transposeTile", {"tile_cols": 0}, "a warp takes elements of one row"),
+        ("transposeTile", {"block": 96}, "whole rows of the tile, and whole columns"),
+        ("transposeTile", {"block": 192}, "as many elements of the tile"),
+        ("transposeTile", {"pad": 33}, "once around the banks"),
+        ("transposeTile", {"block": 128, "tile_rows": 128, "tile_cols": 128}, "ends at 48 KiB"),
+        ("transposeSwizzle", {"tile_cols": 16}, "32 columns at a time"),
+        ("transposeSwizzle", {"tile_rows": 128, "dtype": "int64"}, "ends at 48 KiB"),
+        ("transposeVector", {"size": "4096x4095"}, "transposeShifted takes any shape"),
+        ("transposeVector", {"size": "4094x4096"}, "transposeShifted takes any shape"),
+        ("transposeVector", {"tile_rows": 32, "block": 32, "dtype": "float16"}, "in another order"),
+        ("transposeVector", {"dtype": "float16"}, "as many squares"),
+        ("transposeVector", {"block": 16, "dtype": "int64"}, "in registers"),
+        ("transposeShifted", {"tile_rows": 40}, "whole sectors of 32 bytes"),
+        ("transposeShifted", {"block": 1000}, "as many vectors"),
+        ("transposeShifted", {"block": 16}, "in registers"),
+        ("transposeShifted", {"tile_rows": 96, "dtype": "float64"}, "ends at 48 KiB"),
+    ],
+)
+def test_a_tile_that_cannot_be_is_skipped_with_a_reason(name, changed, reason):
+    """A tile that the block cannot share out, or that does not fit, is excluded, and says why."""
+    assert reason in case_of(shipped(name), **changed).excluded
 
 
 def drawn(count):
@@ -122,4 +197,33 @@ def test_drawn_combinations_are_right_or_skipped(bench):
         assert outcome.status in ("ok", "skipped"), f"{case.label}: {outcome.status} {outcome.reason}"
         assert outcome.status == "ok" or outcome.reason
     assert sum(o.status == "ok" for o in outcomes) >= 25
+    assert sum(o.status == "skipped" for o in outcomes) >= 25
+
+
+def drawn_tiles(count):
+    """Combinations over everything that kernels with threads in x alone read, sensible or not."""
+    draw = random.Random(6)
+    for _ in range(count):
+        rows, cols = (draw.choice([1, 32, 33, 64, draw.randrange(1, 200), 8 * draw.randrange(1, 25)]) for _ in range(2))
+        yield case_of(
+            shipped(draw.choice(IN_X_ALONE)),
+            size=draw.choice([f"{rows}x{cols}", f"{rows}x{cols}", rows * cols, 0]),
+            block=draw.choice([32, 64, 64, 128, 100, "32x2"]),
+            tile_rows=draw.choice([32, 64, 64, 128, 33]),
+            tile_cols=draw.choice([32, 64, 64, 96, 0]),
+            pad=draw.choice([0, 1, 50]),
+            dtype=draw.choice([*DTYPES, "float16x2"]),
+            fill=draw.choice(["random", "seed_rand", "index", "ones"]),
+            seed=draw.randrange(100),
+        )
+
+
+def test_drawn_tiles_are_right_or_skipped(bench):
+    """Whatever is asked for, the output is right or the row says why there is none; nothing crashes."""
+    cases = list(drawn_tiles(100))
+    outcomes = bench.run_all(cases)
+    for case, outcome in zip(cases, outcomes, strict=True):
+        assert outcome.status in ("ok", "skipped"), f"{case.label}: {outcome.status} {outcome.reason}"
+        assert outcome.status == "ok" or outcome.reason
+    assert sum(o.status == "ok" for o in outcomes) >= 12
     assert sum(o.status == "skipped" for o in outcomes) >= 25

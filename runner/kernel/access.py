@@ -5,7 +5,12 @@ to): 32 banks, to which successive 4-byte words belong by turns. Threads that wa
 served together; different words of one bank are served one after the other, each in a pass that Nsight Compute calls
 a wavefront. 32 elements of 8 bytes are twice what the banks can give, so each half of the warp is served by itself,
 unless every lane wants the same as the next one, or as the next but one: then the whole warp is served at once. (The
-guide does not say so; an H200 counted it, for the patterns that tests/test_access.py keeps.)
+guide does not say so; an H200 counted it, for the patterns that tests/test_access.py keeps.) 16 bytes a lane are four
+times what the banks can give: each quarter of the warp, 8 lanes, is taken to be served by itself. (The guide does not
+say so either; nobody has counted here whether quarters that want the same are served together.)
+
+A lane that accesses several elements by one instruction (`vector`) is one that accesses a single element of so many
+bytes: CUDA wants its address to be a multiple of them (the same guide, "Size and Alignment Requirement").
 
 Global memory (the same guide, "Device Memory Accesses"; Nsight Compute's "Memory Tables"): the threads' addresses are
 gathered into aligned sectors of 32 bytes, and the request moves every sector that has one of them, whole.
@@ -25,7 +30,9 @@ from runner.kernel.lanes import WARP
 BANKS = 32
 WORD = 4  # bytes of a bank
 SECTOR = 32  # bytes
+MOST = 16  # bytes that a lane accesses by one instruction
 
+# What a lane accesses at once is called its element here, be it one of the array's or a vector of them.
 # The element that each lane of a warp accesses, counted from an aligned beginning; None: the lane takes no part.
 Lanes = Sequence[int | None]
 
@@ -99,9 +106,9 @@ def costs(case: Case) -> dict[str, float | None]:
 
 
 def _counted_in(access: Access, case: Case) -> tuple[int, int]:
-    names = access.index.names | access.where.names
+    names = access.index.names | access.where.names | access.vector.names
     values = tuple((n, v) for n, v in case.variables.items() if n in names)
-    return _counted(access, case.dtype(access.dtype).itemsize, case.block[:2], values)
+    return _counted(access, bytes_of(access, case), case.block[:2], values)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -116,22 +123,40 @@ def _counted(
     return sum(made), sum(n > 0 for n in made)
 
 
+def bytes_of(access: Access, case: Case) -> int:
+    """Bytes that a thread accesses at once.
+
+    Raises:
+        Mistake: if no instruction accesses so many.
+    """
+    vector = access.vector(case.variables)
+    size = case.dtype(access.dtype).itemsize * int(vector)
+    if size not in (1, 2, 4, 8, MOST):
+        raise Mistake(
+            f"{access.vector.where}: '{access.vector.text}' is {vector}, and so {size} bytes at once; a GPU's "
+            f"instructions access 1, 2, 4, 8 or {MOST}"
+        )
+    return size
+
+
 def element(access: Access, known: Mapping[str, Value]) -> int | None:
-    """The element that one thread accesses; `None` if it takes no part.
+    """The element, or of a vector access the vector, that one thread accesses; `None` if it takes no part.
 
     Args:
         access: As declared.
         known: The case's values, and `thread_x` and `thread_y`.
 
     Raises:
-        Mistake: if an expression cannot be evaluated, or the index is no integer.
+        Mistake: if an expression cannot be evaluated, the index is no integer, or a vector would not be aligned.
     """
     if not access.where(known):
         return None
-    index = access.index(known)
+    index, vector = access.index(known), int(access.vector(known))
     if not isinstance(index, int):
         raise Mistake(f"{access.index.where}: '{access.index.text}' is {index!r}, which is no element's index")
-    return index
+    if index % vector:
+        raise Mistake(f"{access.index.where}: '{access.index.text}' is {index}; vectors begin at multiples of {vector}")
+    return index // vector
 
 
 def _warps(access: Access, block: tuple[int, int], values: dict[str, Value]) -> Iterator[Lanes]:
@@ -153,7 +178,7 @@ def _alike(lanes: Lanes, distance: int) -> bool:
 def _banks(lanes: Lanes, itemsize: int) -> Iterator[list[dict[int, list[int]]]]:
     """For each part of a warp that is served by itself: what each bank is asked for, its words and their lanes."""
     part = WARP * WORD // max(itemsize, WORD)  # lanes whose elements fill the banks once
-    if any(_alike(lanes, distance) for distance in (1, 2)):
+    if itemsize <= 2 * WORD and any(_alike(lanes, distance) for distance in (1, 2)):
         part = WARP
     for first in range(0, len(lanes), part):
         banks: list[dict[int, list[int]]] = [{} for _ in range(BANKS)]

@@ -122,7 +122,7 @@ class Case:
         return Source(path, _text(path, path.stat().st_mtime_ns), self.kernel.name, macros, (), constants, headers)
 
     def count(self, what: str) -> int | None:
-        """The declared `bytes_read`, `bytes_written`, `operations` or `depth`, in numbers; `None` if not declared."""
+        """The declared `bytes_read`, `operations`, `in_flight`, `depth` or the like; `None` if not declared."""
         expression = getattr(self.kernel, what)
         return None if expression is None else int(expression(self.variables))
 

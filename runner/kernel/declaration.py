@@ -105,6 +105,7 @@ class Access:
         index: The element that a thread accesses, over the parameters and `thread_x`, `thread_y`.
         where: Which threads make it, over the same.
         dtype: A dtype, or the name of the parameter that holds one.
+        vector: Elements that a thread accesses at once, beginning with that of `index`; over the parameters.
     """
 
     memory: str
@@ -112,6 +113,7 @@ class Access:
     index: Expression
     where: Expression
     dtype: str
+    vector: Expression
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ class Kernel:
     baseline: str
     finish: str
     min_arch: int
+    gpu_only: str
     parameters: tuple[Parameter, ...]
     macros: tuple[tuple[str, Expression], ...]
     arguments: tuple[ArrayArgument | ScalarArgument, ...]
@@ -136,6 +139,7 @@ class Kernel:
     bytes_read: Expression | None
     bytes_written: Expression | None
     operations: Expression | None
+    in_flight: Expression | None
     reference: str | tuple[tuple[str, ArrayExpression], ...]
     value: ArrayExpression | None
     depth: Expression | None

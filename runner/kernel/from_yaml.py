@@ -20,8 +20,8 @@ from runner.kernel.parts import access, argument, constraint, hazard, shuffle
 from runner.kernel.yaml_reader import Reader
 
 KEYS = frozenset(
-    "name source summary origin family baseline finish min_arch parameters macros arguments grid shared constraints "
-    "bytes operations reference value depth shuffle accesses hazard".split()
+    "name source summary origin family baseline finish min_arch gpu_only parameters macros arguments grid shared "
+    "constraints bytes operations in_flight reference value depth shuffle accesses hazard".split()
 )
 _REQUIRED = ("parameters", "arguments", "grid", "reference")
 _FINISHES = ("host", "device")
@@ -70,6 +70,7 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
         baseline=d.text("baseline", ""),
         finish=d.text("finish", "device"),
         min_arch=_min_arch(d),
+        gpu_only=_gpu_only(d),
         parameters=parameters,
         macros=tuple(
             (_macro(yaml.name, n), d.expression(f"macros.{n}", v, number=False)) for n, v in d.items("macros")
@@ -81,6 +82,7 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
         bytes_read=amount.optional_expression("read"),
         bytes_written=amount.optional_expression("written"),
         operations=d.optional_expression("operations"),
+        in_flight=d.optional_expression("in_flight"),
         reference=_reference(d, arguments),
         value=ArrayExpression(d.text("value"), f"{yaml.name}: value") if d.raw.get("value") is not None else None,
         depth=d.optional_expression("depth"),
@@ -155,6 +157,12 @@ def _min_arch(d: Reader) -> int:
     if value and not matched:
         raise Mistake(f"{d.where}: min_arch: an architecture such as sm_90 is expected, not '{value}'")
     return int(matched[1]) if matched else 0
+
+
+def _gpu_only(d: Reader) -> str:
+    if "gpu_only" in d.raw:
+        d.need("gpu_only")  # true would be no reason, and an empty one would be none
+    return d.text("gpu_only", "")
 
 
 def _macro(where: str, name: Any) -> str:

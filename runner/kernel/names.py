@@ -41,15 +41,20 @@ def _require_known_in_expressions(kernel: Kernel, known: frozenset[str]) -> None
         *(c.require for c in kernel.constraints),
         *(e for _, e in kernel.macros),
         *(e for a in kernel.arrays for e in (*a.shape, a.offset)),
-        *(e for e in (kernel.bytes_read, kernel.bytes_written, kernel.operations, kernel.depth) if e),
+        *(e for e in _counts(kernel) if e),
         *([kernel.shuffle.argument] if kernel.shuffle else []),
         *([kernel.hazard.when] if kernel.hazard else []),
         *(a.value for a in kernel.arguments if isinstance(a, ScalarArgument) and isinstance(a.value, Expression)),
+        *(a.vector for a in kernel.accesses),
     ]
     for e in expressions:
         _require_known(e, known)
     for e in (e for a in kernel.accesses for e in (a.index, a.where)):
         _require_known(e, known | {"thread_x", "thread_y"})
+
+
+def _counts(kernel: Kernel) -> tuple[Expression | None, ...]:
+    return (kernel.bytes_read, kernel.bytes_written, kernel.operations, kernel.in_flight, kernel.depth)
 
 
 def _require_known(e: Expression, known: frozenset[str]) -> None:

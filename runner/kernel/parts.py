@@ -95,7 +95,7 @@ def hazard(d: Reader) -> Hazard | None:
 
 def access(d: Reader) -> Access:
     """An entry of `accesses:`."""
-    d.only(frozenset(("memory", "kind", "index", "where", "dtype")))
+    d.only(frozenset(("memory", "kind", "index", "where", "dtype", "vector")))
     d.need("memory", "kind", "index")
     for key, allowed in (("memory", ("shared", "global")), ("kind", ("load", "store"))):
         if d.text(key) not in allowed:
@@ -106,4 +106,5 @@ def access(d: Reader) -> Access:
         index=d.expression("index", d.raw["index"]),
         where=d.expression("where", d.raw.get("where", 1)),
         dtype=d.text("dtype", "dtype"),
+        vector=d.expression("vector", d.raw.get("vector", 1)),
     )

@@ -11,7 +11,7 @@ import ml_dtypes
 
 from runner.device import Dim3
 from runner.errors import Mistake
-from runner.kernel.access import element
+from runner.kernel.access import bytes_of, element
 from runner.kernel.case import ArraySpec, Case, ScalarSpec, known_values
 from runner.kernel.declaration import Constraint, Kernel
 from runner.kernel.fill import COUNTING, FILLS
@@ -99,7 +99,7 @@ def _impossible(case: Case) -> str:
 
     Evaluates every expression of the kernel: one that cannot be is a mistake, told before anything is run.
     """
-    for what in ("bytes_read", "bytes_written", "operations", "depth"):
+    for what in ("bytes_read", "bytes_written", "operations", "in_flight", "depth"):
         if (case.count(what) or 0) < 0:
             return f"{what} would be {case.count(what)}"
     if case.shared < 0:
@@ -123,6 +123,7 @@ def _evaluate_the_rest(case: Case) -> None:
     if case.kernel.shuffle:
         case.kernel.shuffle.argument(case.variables)
     for access in case.kernel.accesses:
+        bytes_of(access, case)
         element(access, {**case.variables, "thread_x": 0, "thread_y": 0})
 
 

@@ -43,6 +43,33 @@ def chosen_block_sums(inputs: Inputs, parameters: Parameters, grid: Grid) -> Exp
     return _partial(inputs["in"], -(-len(inputs["in"]) // (grid[0] * block)) * block, grid[0])
 
 
+def vector_block_sums(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
+    """As `block_sums`, where a thread takes `unroll` vectors of 16 bytes: block b sums up tile b."""
+    return _partial(inputs["in"], _vector_tile(inputs["in"], parameters), grid[0])
+
+
+def strided_block_sums(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
+    """As `vector_block_sums`, where block b sums up the tiles b, b + grid, b + 2 * grid, ..."""
+    x, blocks = inputs["in"], grid[0]
+    tile = _vector_tile(x, parameters)
+    tiles = _partial(x, tile, -(-len(x) // tile))
+    out = tiles.outputs["out"]
+    magnitude = None if out.magnitude is None else _strided(out.magnitude, blocks)
+    expected = ExpectedArray(_strided(out.values, blocks), magnitude, depth=-(-len(x) // blocks) + tile)
+    return Expected({"out": expected}, tiles.value, tiles.seconds)
+
+
+def _vector_tile(x: Array, parameters: Parameters) -> int:
+    return int(parameters["block"]) * int(parameters.get("unroll", 1)) * (16 // x.itemsize)
+
+
+def _strided(sums: Array, blocks: int) -> Array:
+    """The sums of every `blocks`-th element, one for each of the first `blocks`."""
+    rows = np.zeros((-(-len(sums) // blocks), blocks), sums.dtype)
+    rows.reshape(-1)[: len(sums)] = sums
+    return np.asarray(rows.sum(axis=0, dtype=sums.dtype))
+
+
 def whole_sum(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
     """The sum of all elements: as `block_sums`, with `out` of shape (1,)."""
     _ = parameters, grid

@@ -22,8 +22,9 @@ RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_u
 TIMES = ("median_us", "ci_low_us to ci_high_us", "hot_median_us", "gbps", "percent_peak", "percent_copy", "speedup")
 DECIDING = (*TIMES, "round_spread_percent", "reason")
 FURTHER = (
-    *(*PAIRS, "value", "occupancy_percent", "waves", "grid", "shared_dynamic", "q1_us to q3_us", "min_us", "rounds"),
-    *("samples", "stop_reason", "registers", "shared_bytes", "local_bytes", "mismatches", "undefined_reads", "note"),
+    *(*PAIRS, "value", "occupancy_percent", "waves", "bytes_in_flight", "grid", "shared_dynamic", "q1_us to q3_us"),
+    *("min_us", "rounds", "samples", "stop_reason", "registers", "shared_bytes", "local_bytes", "mismatches"),
+    *("undefined_reads", "note"),
 )
 """Columns that stand behind the deciding ones, shown when they are asked for; paper has no room for them."""
 

@@ -27,7 +27,7 @@ TEXT = (
 WHOLE = (
     *("block_x", "block_y", "size", "rows", "cols", "width", "unroll", "seed", "shared_dynamic", "mismatches"),
     *("undefined_reads", "rounds", "samples", "hot_samples", "bytes_read", "bytes_written", "registers"),
-    *("shared_bytes", "local_bytes", "blocks_per_sm", "remeasured", "sm_mhz", "temperature_c"),
+    *("shared_bytes", "local_bytes", "blocks_per_sm", "bytes_in_flight", "remeasured", "sm_mhz", "temperature_c"),
 )
 REAL = (
     *("reference_us", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us"),

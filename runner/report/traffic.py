@@ -16,7 +16,7 @@ SHORT = {"wavefronts ld/st": "shared", "sectors ld/st": "global"}
 
 MEANING = {
     "wavefronts ld/st": "wavefronts of a warp's request to shared memory, load/store; 1 without bank conflicts (2 for "
-    "elements of 8 bytes)",
+    "8 bytes a thread, 4 for 16)",
     "sectors ld/st": "32-byte sectors of a warp's request to global memory, load/store",
 }
 IN_TABLES = {head: f"{head}: {meaning}; calculated from the declared addresses" for head, meaning in MEANING.items()}

@@ -6,6 +6,7 @@ from runner.config import Planned
 from runner.device import DeviceInfo
 from runner.device.opening import compiler_for
 from runner.errors import CompileError, DeviceUnavailable
+from runner.kernel.case import Case
 from runner.sweep.compilation import Compilation
 from runner.sweep.worker import Worker
 
@@ -45,7 +46,7 @@ class Ahead:
             return
         while self._waiting:
             case = self._waiting.pop()
-            if not reason_to_skip(case, info):
+            if not reason_to_skip(case.case, info):
                 self.compilation.begin(case.case.source())
 
     def close(self) -> None:
@@ -55,15 +56,17 @@ class Ahead:
         self.worker.kill()
 
 
-def reason_to_skip(planned: Planned, info: DeviceInfo) -> str:
+def reason_to_skip(case: Case, info: DeviceInfo) -> str:
     """Why the case cannot be run on this device; empty if it can."""
-    case, kernel = planned.case, planned.case.kernel
+    kernel = case.kernel
     if case.excluded:
         return case.excluded
     if info.kind == "cuda" and int(info.arch.removeprefix("sm_")) < kernel.min_arch:
         return f"{kernel.name} needs sm_{kernel.min_arch}, this GPU is {info.arch}"
     if info.kind == "cuda" and case.hazard:
         return f"a counterexample, undefined on a GPU: {case.hazard}; device=cpu shows it"
+    if info.kind == "cpu" and kernel.gpu_only:
+        return f"{kernel.name} runs on a GPU only: {kernel.gpu_only}; device=cuda runs it"
     if info.kind == "cpu" and case.variables["cache"] != "none":
         return f"cache={case.variables['cache']}: the CPU device has no on-chip memory to divide up"
     return ""

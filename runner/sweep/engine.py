@@ -91,7 +91,7 @@ def _run_group(
             stack.callback(compilation.close)
             opened.note(folder, opened.entry(info, group[0], compilation.compiler))
             for planned in group:
-                if reason := reason_to_skip(planned, info):
+                if reason := reason_to_skip(planned.case, info):
                     ledger.unfinished(planned, "skipped", reason)
             runnable = [p for p in group if not ledger.finished(p)]
             interruption.check()

@@ -61,19 +61,22 @@ def times(
 
 
 def occupancy(case: Case, info: DeviceInfo, active_blocks: int | None) -> Row:
-    """How full the GPU is: blocks and warps a multiprocessor, and how often all of it is filled.
+    """How full the GPU is: blocks, warps and loads a multiprocessor, and how often all of it is filled.
 
     CUDA C++ Best Practices Guide, "Occupancy".
     """
     if active_blocks is None:
         return {}
-    warps = math.ceil(math.prod(case.block) / 32)
+    threads = math.prod(case.block)
+    warps = math.ceil(threads / 32)
+    in_flight = case.count("in_flight")
     most = info.details["threads_per_multiprocessor"] / 32
     at_once = active_blocks * info.details["multiprocessors"]
     return {
         "blocks_per_sm": active_blocks,
         "occupancy_percent": 100.0 * active_blocks * warps / most,
         "waves": math.prod(case.grid) / at_once if at_once else None,
+        "bytes_in_flight": None if in_flight is None else in_flight * threads * active_blocks,
     }
 
 

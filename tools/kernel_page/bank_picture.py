@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,9 @@ LEFT, WIDE, HIGH, LOW = 0.98, 0.25, 0.25, 0.165
 
 DIGIT = 7.0
 """The size of numbers: one for all, as each size writes all its digits into the file."""
+
+LINE = 130
+"""Characters of an access's words that fit into a line."""
 
 FEW = 8
 """Up to so many rows are drawn high."""
@@ -73,8 +77,10 @@ def draw(requests: Sequence[Request], title: str, notes: str) -> Figure:
     right = 0.0
     for request in requests:
         sheet.words((EDGE, y), request.title, 9.5, fontweight="bold")
-        sheet.words((EDGE, y + 0.18), request.access, 8, color=PALE)
-        y += 0.36
+        lines = textwrap.wrap(request.access, LINE)
+        for number, line in enumerate(lines):
+            sheet.words((EDGE, y + 0.18 + 0.15 * number), line, 8, color=PALE)
+        y += 0.36 + 0.15 * (len(lines) - 1)
         if request.sectors is None:
             rows, apart = list(_of_banks(request.rows)), 0.0
             y = _bank_numbers(sheet, y) if request is requests[0] else y  # the others stand below

@@ -27,7 +27,7 @@ def banks(kernel: Kernel) -> Picture:
         for kinds, a in _merged([a for a in kernel.accesses if a.memory == "shared"]):
             if strided and not a.index.names & {"stride"}:
                 continue
-            rows = access.served(access.first_request(a, case), case.dtype(a.dtype).itemsize)
+            rows = access.served(access.first_request(a, case), access.bytes_of(a, case))
             name = f"{kinds} with stride {given['stride']}" if strided else kinds
             requests.append(bank_picture.Request(f"{name}: {count(len(rows), 'wavefront')}", _index(a), rows))
             told.append(f"{name}: {count(len(rows), 'wavefront')}, {words.served(rows)}")
@@ -44,7 +44,7 @@ def sectors(kernel: Kernel) -> Picture:
     case = make(kernel, {}, 0)
     requests, told = [], []
     for kinds, a in _merged(kernel.accesses):
-        size = case.dtype(a.dtype).itemsize
+        size = access.bytes_of(a, case)
         lanes = access.first_request(a, case)
         sectors = access.touched(lanes, size)
         asked = len({e for e in lanes if e is not None}) * size
@@ -61,14 +61,15 @@ def sectors(kernel: Kernel) -> Picture:
 
 def _merged(accesses: Sequence[Access]) -> list[tuple[str, Access]]:
     """Loads and stores, those of the same elements together: `Store and load`."""
-    kinds: dict[tuple[str, str], list[Access]] = {}
+    kinds: dict[tuple[str, str, str], list[Access]] = {}
     for a in accesses:
-        kinds.setdefault((a.index.text, a.dtype), []).append(a)
+        kinds.setdefault((a.index.text, a.dtype, a.vector.text), []).append(a)
     return [(" and ".join(dict.fromkeys(a.kind for a in those)).capitalize(), those[0]) for those in kinds.values()]
 
 
 def _index(a: Access) -> str:
-    return f"element {' '.join(a.index.text.split())}"
+    words = " ".join(a.index.text.split())
+    return f"element {words}" if a.vector.text == "1" else f"vector from element {words}"
 
 
 def _values(kernel: Kernel, memory: str, *, strided: bool) -> str:
@@ -81,6 +82,8 @@ def _values(kernel: Kernel, memory: str, *, strided: bool) -> str:
         value = dict(case.parameters)[p.name]
         if names & set(variables(p.name, p.kind, value)) and not (strided and p.name == "stride"):
             told.append(f"{p.name} {written(p.kind, value)}")
-    sizes = {case.dtype(a.dtype).itemsize for a in kernel.accesses}
-    text = f"{', '.join(told)}; elements of {listed([str(size) for size in sorted(sizes)])} bytes"
+    sizes = {access.bytes_of(a, case) for a in kernel.accesses}
+    several = any(a.vector(case.variables) != 1 for a in kernel.accesses)
+    what = "a lane accesses" if several else "elements of"
+    text = f"{', '.join(told)}; {what} {listed([str(size) for size in sorted(sizes)])} bytes{' at once' * several}"
     return text[0].upper() + text[1:]

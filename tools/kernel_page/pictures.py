@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernel_page import drawings, memory, words
+from kernel_page import drawings, memory, vectors, words
 from kernel_page.drawings import Who
 from kernel_page.file import Picture, picture
 from kernel_page.words import ALL, EVEN, LOWER, UPPER
@@ -76,6 +76,7 @@ SHOWN = {
     **dict.fromkeys(("reduceGmem", "reduceGmemUnroll", "reduceThreadFence"), "folding"),
     **dict.fromkeys(("reduceSmem", "reduceSmemDyn", "reduceSmemUnroll", "reduceSmemUnrollDyn"), "folding"),
     **dict.fromkeys(("stencil1dConstant", "stencil1dLdg", "stencil1dRestrict"), "halo"),
+    **dict.fromkeys(("stencil1dVector", "stencil1dShfl"), "vectors"),
 }
 
 
@@ -152,9 +153,11 @@ class Studio:
             return picture(shown, drawings.folding(), _FOLDING)
         if shown == "halo":
             return picture(shown, drawings.halo(), _HALO)
+        if shown == "vectors":
+            return picture(shown, vectors.vectors(), vectors.WORDS)
         if shown in WAITING:
             return picture(shown, drawings.waiting(*WAITING[shown]), words.who_does(*WAITING[shown]))
-        if kernel.shuffle:
+        if kernel.shuffle and not kernel.gpu_only:  # the CPU device runs it for its picture
             return self._lanes(kernel, EXAMPLES.get(kernel.name, [{}]), shown)
         if any(a.memory == "shared" for a in kernel.accesses):
             return memory.banks(kernel)

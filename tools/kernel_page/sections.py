@@ -60,6 +60,8 @@ def section(told: Section, kernels: Mapping[str, Kernel], page: Path) -> str:
     if kernel.constraints:
         lines += ["A case is skipped unless:", ""]
         lines += [*[f"- {_code(c.require.text)}: {prose(c.reason, kernel)}" for c in kernel.constraints], ""]
+    if kernel.gpu_only:
+        lines += [f"**Runs on a GPU only:** {prose(kernel.gpu_only, kernel)}. The CPU device skips it.", ""]
     if kernel.hazard:
         lines += [f"**Breaks a rule** if {_code(kernel.hazard.when.text)}: {prose(kernel.hazard.reason, kernel)}.", ""]
     if told.refusal:

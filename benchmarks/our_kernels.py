@@ -1,0 +1,199 @@
+"""Our kernels as contenders, on data that others hold, and which configuration of them is the quickest.
+
+There are two ways of choosing. `swept` has `python -m runner` make a sweep, and reads its results.csv. `quickest` times
+candidates in this process, each checked on the GPU: where the outputs are large, the runner's own check on the host
+takes seconds a case. Either way what was chosen is measured anew, beside the others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+from numpy.typing import NDArray
+from side_by_side import Contender, alternate, progress, stop, tried
+
+from runner.config import CONF
+from runner.device import Launch, Role
+from runner.errors import CompileError, Mistake
+from runner.kernel import from_yaml
+from runner.kernel.case import ArraySpec, Case, ScalarSpec
+from runner.kernel.fill import remembered
+from runner.kernel.resolve import make
+
+ROOT = Path(__file__).resolve().parents[1]
+SAMPLES = 15  # of a candidate
+
+
+@dataclass(frozen=True)
+class Held:
+    """A tensor as an argument of a launch."""
+
+    tensor: Any
+    role: Role
+
+    @property
+    def pointer(self) -> int:
+        """Where it lies on the GPU."""
+        return int(self.tensor.data_ptr())
+
+
+def case_of(kernel: str, requested: Mapping[str, object]) -> Case:
+    """A case of one of our kernels; parameters that it does not read are ignored.
+
+    Raises:
+        Mistake: if it cannot be.
+    """
+    path = CONF / "kernel" / f"{kernel}.yaml"
+    case = make(from_yaml.read(kernel, yaml.safe_load(path.read_text(encoding="utf-8")), path), requested, 0)
+    if case.excluded:
+        raise Mistake(f"{case.label}: {case.excluded}")
+    return case
+
+
+def prepared(device: Any, compiler: Any, case: Case, tensors: Mapping[str, Any]) -> tuple[Callable[[], None], Launch]:
+    """What queues one of our kernels, and what must live as long as that is used.
+
+    Args:
+        device: Ours.
+        compiler: Of our kernels.
+        case: What to launch.
+        tensors: By the names of the kernel's arguments; further arrays are made.
+    """
+    program = device.load(case.source(), compiler.compile(case.source()))
+    arguments: list[Any] = []
+    for spec in case.arrays():
+        if spec.constant:
+            device.set_constant(program, spec.name, _content(spec))
+    for spec in case.arguments():
+        if isinstance(spec, ScalarSpec):
+            arguments.append(spec.dtype.numpy.type(spec.value))
+        else:
+            arguments.append(Held(tensors[spec.name] if spec.name in tensors else _made(spec), spec.role))
+    launch = Launch(program, case.grid, case.block, case.shared, tuple(arguments), str(case.variables["cache"]))
+    return device.queued(launch), launch
+
+
+def _content(spec: ArraySpec) -> NDArray[Any]:
+    if spec.role is Role.IN:
+        return remembered(spec.fill, spec.shape, spec.dtype, 0, spec.name)
+    return np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
+
+
+def _made(spec: ArraySpec) -> Any:
+    import torch  # noqa: PLC0415
+
+    return torch.from_numpy(_content(spec).view(np.uint8).copy()).cuda()
+
+
+def ours(
+    device: Any, compiler: Any, case: Case, tensors: Mapping[str, Any], check: Callable[[], str], name: str = "ours"
+) -> Contender:
+    """One of our kernels, which writes to the tensor `out`."""
+    queue, launch = prepared(device, compiler, case, tensors)
+    words = [
+        w for w in case.label.split() if w.partition("=")[0] not in ("size", "dtype", "fill")
+    ]  # not ours to choose
+    return Contender(name, " ".join(words), queue, check, tensors["out"], launch)
+
+
+def candidates(kernels: Iterable[str], space: Mapping[str, Sequence[object]], **fixed: object) -> list[Case]:
+    """The cases of a space that can be, each once: not every kernel reads every parameter."""
+    found: dict[str, Case] = {}
+    for kernel, values in itertools.product(kernels, itertools.product(*space.values())):
+        try:
+            case = case_of(kernel, {**fixed, **dict(zip(space, values, strict=True))})
+        except Mistake:
+            continue
+        found.setdefault(case.id, case)
+    return list(found.values())
+
+
+def quickest(
+    device: Any, compiler: Any, cases: Sequence[Case], tensors: Mapping[str, Any], check: Callable[[], str]
+) -> tuple[Case, float]:
+    """The case with the least median among those that are right, and its microseconds."""
+
+    def compiled(case: Case) -> None:
+        try:
+            compiler.compile(case.source())
+        except CompileError as e:
+            progress(f"{case.label}: {e}")
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(compiled, cases))
+    best: tuple[Case, float] | None = None
+    for case in cases:
+        contender = tried(case.label, lambda case=case: ours(device, compiler, case, tensors, check))
+        (taken,) = alternate([contender], device, 1, SAMPLES)
+        if taken.error:
+            progress(f"{case.label}: {taken.error}")
+        elif best is None or np.median(taken.us) < best[1]:
+            best = case, float(np.median(taken.us))
+    if best is None:
+        stop(f"none of {len(cases)} candidates is right")
+    return best
+
+
+def told(case: Case, names: Iterable[str], median_us: float, **keys: object) -> dict[str, object]:
+    """A choice, as a line of the file."""
+    read = dict(case.parameters)
+    return {**keys, "kernel": case.kernel.name, **{n: read.get(n, "") for n in names}, "median_us": f"{median_us:.3f}"}
+
+
+def swept(*overrides: str) -> pd.DataFrame:
+    """The results of a sweep of our program on the GPU, in a process of its own; everything as text."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        command = [sys.executable, "-m", "runner", *overrides, "device=cuda", "timing=quick", f"hydra.sweep.dir={run}"]
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+        if not (run / "results.csv").is_file():
+            stop(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")
+        return pd.read_csv(run / "results.csv", dtype=str, keep_default_na=False)
+
+
+def winners(results: pd.DataFrame, by: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
+    """Of each group the case with the least median, among those that are right and leave the whole result.
+
+    Args:
+        results: Of a sweep, everything as text.
+        by: The columns that tell groups.
+        names: The parameters to be told.
+    """
+    right = results[(results["status"] == "ok") & (results["finish"] == "device")]
+    order = right.assign(us=right["median_us"].astype(float)).sort_values("us", kind="stable")
+    return order.drop_duplicates(list(by))[[*by, "kernel", *names, "median_us"]].reset_index(drop=True)
+
+
+def read_choices(path: Path) -> pd.DataFrame:
+    """What was chosen before."""
+    if not path.is_file():
+        stop(f"--chosen {path}: there is no such file; --choose finds the configurations, and --out keeps them")
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def choice(choices: pd.DataFrame, names: Iterable[str], fixed: Mapping[str, object], **keys: str) -> Case:
+    """The case that was chosen for something."""
+    fitting = choices
+    for name, value in keys.items():
+        fitting = fitting[fitting[name].astype(str) == value]
+    if len(fitting) != 1:
+        stop(f"{len(fitting)} configurations are chosen for {keys}, not one: --choose finds them")
+    line = fitting.iloc[0].to_dict()
+    try:
+        return case_of(str(line["kernel"]), {**fixed, **{n: line[n] for n in names}})
+    except Mistake as e:
+        stop(f"what was chosen for {keys} cannot be: {e}")

@@ -1,0 +1,159 @@
+"""Our quickest sums of an array against CUB, CuPy and PyTorch, in one run on a GPU.
+
+    python benchmarks/reduction.py --choose --out DIR
+    python benchmarks/reduction.py [--chosen FILE] [--sizes 16,20,24] [--dtypes int32] [--rounds 5] [--samples 30]
+
+Everybody leaves the complete sum on the GPU, of the same data, behind the same flush of L2, between the same events, in
+turn. Each is checked first against the sum on the host: integers exactly, modulo 2^32; floats, of numbers from 0 to 1,
+to one in a million. Ours is one configuration a size, chosen by a sweep of `python -m runner` (--choose) and told in
+DIR/reduction-chosen.csv, and measured anew here. CUB is DeviceReduce::Sum, built by nvcc, its temporary storage made
+ahead. CuPy is `cupy.sum(x, dtype=x.dtype)` with its accelerators as they are unless CUPY_ACCELERATORS says otherwise,
+which in CuPy 14 is its CUB backend (the page's head tells them); without `out`, which would cost it a copy. PyTorch is
+`torch.sum(x, dim=0, dtype=x.dtype, out=y)`.
+
+`read only` reads everything and adds nothing up: the floor of any sum. `limit` is the time that could be, in percent of
+ours: an empty kernel's, and the bytes at the bandwidth of `read only` at the largest size (its time less an empty
+kernel's). Needs a GPU, PyCUDA, PyTorch, CuPy and nvcc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from our_kernels import choice, ours, read_choices, swept, winners
+from side_by_side import alternate, gpu, native, progress, stop, tried
+from sums import EMPTY, READ, accelerators, cub, cub_version, empty_kernel, numbers, of_cupy, of_torch, read_only, right
+from tables import head, keep, medians, options, row, same_task, say, text
+
+from runner.device.opening import compiler_for
+from runner.kernel.case import Case
+from runner.settings import DeviceConfig
+
+NAME = "reduction"
+KERNELS = {"int32": "reducePacked", "float32": "reduceFlagged"}
+NAMES = ("block", "unroll", "stream", "blocks")  # the parameters that are chosen
+SPACE = ("block=256,512,1024", "unroll=2,4,8", "stream=0,1", "blocks=2048,2**24", "fill=random")
+BY = ("dtype", "size")
+ALONE = 30  # such a size has a sweep of its own: its input leaves the host no room to remember another
+OURS = "ours"
+PEERS = ("CUB", "CuPy", "torch")
+
+
+def choose(dtypes: Sequence[str], exponents: Sequence[int]) -> pd.DataFrame:
+    """The quickest configuration of each size, by sweeps of our program."""
+    found = []
+    for dtype in dtypes:
+        groups = [[e for e in exponents if e < ALONE], *([e] for e in exponents if e >= ALONE)]
+        for group in filter(None, groups):
+            sizes = ",".join(f"2**{e}" for e in group)
+            progress(f"sweep: {KERNELS[dtype]} dtype={dtype} size={sizes}")
+            results = swept(f"kernel={KERNELS[dtype]}", f"dtype={dtype}", f"size={sizes}", *SPACE)
+            found.append(winners(results, BY, NAMES))
+    return pd.concat(found, ignore_index=True)
+
+
+def measure(
+    device: Any, build: Callable[[], ctypes.CDLL], choices: pd.DataFrame, given: argparse.Namespace, dtype: str
+) -> Iterator[dict[str, object]]:
+    """All sizes of a dtype: the smaller ones are the beginning of the largest."""
+    import torch  # noqa: PLC0415
+
+    host = numbers(dtype, 2 ** max(given.sizes))
+    everything = torch.from_numpy(host).cuda()
+    compiler = compiler_for(DeviceConfig(kind="cuda"), device.info)
+    for exponent in given.sizes:
+        size = 2**exponent
+        progress(f"measuring: {dtype}, 2^{exponent}")
+        x, wrong, case = everything[:size], right(host[:size]), of_choice(choices, dtype, size)
+        y = torch.zeros(1, dtype=x.dtype, device="cuda")
+        contenders = [
+            tried(OURS, partial(ours, device, compiler, case, {"in": x, "out": y}, partial(_result, wrong, y))),
+            tried("CUB", partial(cub, build, device, x, wrong)),
+            tried("CuPy", partial(of_cupy, x, wrong)),
+            tried("torch", partial(of_torch, x, wrong)),
+            tried(READ, partial(read_only, device, compiler, x)),
+            tried(EMPTY, partial(empty_kernel, device)),
+        ]
+        for contender, taken in zip(
+            contenders, alternate(contenders, device, given.rounds, given.samples), strict=True
+        ):
+            read = 0 if contender.name == EMPTY else x.nbytes
+            yield {**row(contender, taken, dtype=dtype, size=size), "bytes": read}
+
+
+def _result(wrong: Callable[[Any], str], y: Any) -> str:
+    return wrong(y.item())
+
+
+def of_choice(choices: pd.DataFrame, dtype: str, size: int) -> Case:
+    """Our case for a size."""
+    return choice(choices, NAMES, {"dtype": dtype, "size": size}, dtype=dtype, size=str(size))
+
+
+def told(frame: pd.DataFrame, peak_gbps: float | None) -> pd.DataFrame:
+    """The rows, with what follows from the times of their task; `limit_percent` as the docstring above has it."""
+    time, empty = frame["median_us"], same_task(frame, BY, EMPTY)
+    gbps = frame["bytes"] / time / 1e3
+    percent = gbps / peak_gbps * 100 if peak_gbps else np.nan
+    told = frame.assign(ratio_to_ours=time / same_task(frame, BY, OURS), gbps=gbps, percent_peak=percent)
+    for _, mine in told.groupby("dtype"):
+        reading = mine[mine["contender"] == READ].nlargest(1, "bytes").iloc[0]
+        bytes_a_us = reading["bytes"] / (reading["median_us"] - empty[reading.name])
+        limit = (empty[mine.index] + mine["bytes"] / bytes_a_us) / mine["median_us"] * 100
+        told.loc[mine.index, ["read_gbps", "limit_percent"]] = np.column_stack([[bytes_a_us / 1e3] * len(mine), limit])
+    return told
+
+
+def page(frame: pd.DataFrame) -> str:
+    """The table for people: a line for each size."""
+    wide = medians(frame, BY)
+    of_ours = frame[frame["contender"] == OURS].set_index(list(BY))
+    table = pd.DataFrame({"ours us": wide[OURS]})
+    for peer in PEERS:
+        table[f"{peer} us"] = wide[peer]
+    for peer in PEERS:
+        table[f"{peer}/ours"] = wide[peer] / wide[OURS]
+    table["GB/s"], table["% peak"] = of_ours["gbps"], of_ours["percent_peak"]
+    table["read only us"], table["empty us"] = wide[READ], wide[EMPTY]
+    table["limit %"] = of_ours["limit_percent"]
+    table.index = pd.MultiIndex.from_tuples([(d, f"2^{int(s).bit_length() - 1}") for d, s in table.index], names=BY)
+    return text(table)
+
+
+def main() -> int:
+    """Choose if asked to, take turns, and show."""
+    parser = options(__doc__, NAME)
+    parser.add_argument("--sizes", default="16,18,20,22,24,26,28,30", help="exponents of 2")
+    parser.add_argument("--dtypes", default="int32,float32")
+    given = parser.parse_args()
+    given.sizes, dtypes = [int(s) for s in given.sizes.split(",")], given.dtypes.split(",")
+    if min(given.sizes) < 14 or max(given.sizes) > 30 or not set(dtypes) <= set(KERNELS):
+        stop("--sizes from 14 to 30 and --dtypes int32,float32 are expected")
+    choices = choose(dtypes, given.sizes) if given.choose else read_choices(given.chosen)
+    if given.choose:
+        keep(choices, given.out, f"{NAME}-chosen")
+    with gpu() as device, tempfile.TemporaryDirectory() as folder:
+        build = partial(native, "cub_sum", device.info.arch, Path(folder))
+        rows = [r for dtype in dtypes for r in measure(device, build, choices, given, dtype)]
+        frame = told(pd.DataFrame(rows), device.info.peak_gbps)
+        keep(frame, given.out, NAME)
+        print(head(device, given.rounds, given.samples, cub_version(build), accelerators()))
+        flush_us = device.info.details["flush_us"]
+    for dtype, mine in frame.groupby("dtype", sort=False):
+        print(f"bandwidth of {READ}, {dtype}: {mine['read_gbps'].iloc[0]:.0f} GB/s")
+    print("", page(frame), "", sep="\n")
+    say(frame, BY, (OURS,), flush_us)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

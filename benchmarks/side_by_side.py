@@ -1,0 +1,210 @@
+"""Contenders that take turns on one GPU: what the benchmarks against libraries share.
+
+Everybody is in this process and queues on one stream, that of our device. PyTorch holds the data, and everybody gets
+it by its address. A sample is taken as `CudaDevice.sample` takes it: the flush of L2, an event, the launch, an event,
+and the end is waited for. In each round everybody takes its samples, in an order of the round's own. Nobody is timed
+who was not right first; who fails has the reason in its row, and the others go on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+import importlib.util
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.device.opening import open_device
+from runner.errors import DeviceUnavailable
+from runner.settings import DeviceConfig
+
+NATIVE = Path(__file__).resolve().parent / "native"
+PACKAGES = {"pycuda": "PyCUDA", "torch": "PyTorch", "cupy": "CuPy"}
+WARM_UP = 2  # launches before the samples of a round, as another contender's code was there before
+LIMIT_S = 60.0  # for a launch
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Somebody who does the task.
+
+    Attributes:
+        name: In the table.
+        configuration: What was chosen for it, in words.
+        queue: Queues the work on the device's stream.
+        check: What is wrong with what the work left; empty if nothing.
+        output: A tensor to be spoilt before the work that is checked; `None` if each call makes its own.
+        holds: What must live as long as this does.
+        error: Why it cannot take part; empty if it can.
+    """
+
+    name: str
+    configuration: str = ""
+    queue: Callable[[], object] = lambda: None
+    check: Callable[[], str] = lambda: ""
+    output: Any = None
+    holds: Any = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A contender's samples.
+
+    Attributes:
+        us: Microseconds of the work.
+        enqueue_us: Those that the host took to queue it.
+        error: Why there are no more of them; empty if nothing went wrong.
+    """
+
+    us: NDArray[np.float64]
+    enqueue_us: NDArray[np.float64]
+    error: str = ""
+
+
+def stop(message: str) -> NoReturn:
+    """End with one sentence."""
+    print(message, file=sys.stderr)
+    raise SystemExit(2)
+
+
+def progress(message: str) -> None:
+    """Say what is being done."""
+    print(message, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def gpu() -> Iterator[Any]:
+    """Our device, on whose stream PyTorch and CuPy queue, too."""
+    if missing := [name for package, name in PACKAGES.items() if importlib.util.find_spec(package) is None]:
+        stop(f"{' and '.join(missing)} not installed: this benchmark needs {', '.join(PACKAGES.values())} and nvcc")
+    try:
+        device: Any = open_device(DeviceConfig(kind="cuda"))
+    except DeviceUnavailable as e:
+        stop(str(e))
+    from runner.device.cuda.nvcc import find_nvcc  # noqa: PLC0415  (only where there is PyCUDA)
+
+    if find_nvcc() is None:
+        device.close()
+        stop("nvcc is not on the PATH: this benchmark builds kernels and CUB's sum with it")
+    import cupy  # noqa: PLC0415  (only where there is a GPU; and after our device, whose context it is to use)
+    import torch  # noqa: PLC0415
+
+    try:
+        torch.cuda.set_stream(torch.cuda.ExternalStream(device.stream.handle))
+        cupy.cuda.ExternalStream(device.stream.handle).use()
+        yield device
+        device.stream.synchronize()
+        torch.cuda.set_stream(torch.cuda.default_stream())
+        cupy.cuda.Stream.null.use()
+    finally:
+        device.close()
+
+
+def tried(name: str, made: Callable[[], Contender]) -> Contender:
+    """A contender, or one with the reason why it cannot take part."""
+    try:
+        return made()
+    except Exception as e:  # noqa: BLE001  (whatever it is: the others are to go on)
+        return Contender(name, error=_said(e))
+
+
+@functools.cache
+def native(name: str, arch: str, folder: Path) -> ctypes.CDLL:
+    """A C++ source, built by nvcc and loaded.
+
+    Args:
+        name: Of a file in benchmarks/native, which has `extern "C"` functions.
+        arch: What for, such as `sm_90`.
+        folder: Where to put the shared object.
+    """
+    from runner.device.cuda.nvcc import find_nvcc  # noqa: PLC0415  (only where there is PyCUDA)
+
+    source, library = NATIVE / f"{name}.cu", folder / f"{name}.so"
+    command = [
+        str(find_nvcc()),
+        "-shared",
+        "-Xcompiler",
+        "-fPIC",
+        "-O3",
+        "-std=c++17",
+        f"-arch={arch}",
+        "-o",
+        str(library),
+    ]
+    done = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"nvcc cannot build {source.name}: {done.stderr[-500:]}")
+    return ctypes.CDLL(str(library))
+
+
+def alternate(contenders: Sequence[Contender], device: Any, rounds: int, samples: int) -> list[Taken]:
+    """Check each once, then let those who are right take turns; the samples of each, in the order given."""
+    errors = [_wrong(c, device) for c in contenders]
+    taken: list[list[tuple[NDArray[np.float64], NDArray[np.float64]]]] = [[] for _ in contenders]
+    for number in range(rounds):
+        order = [i for i, error in enumerate(errors) if not error]
+        random.Random(number).shuffle(order)  # noqa: S311  (an order is no secret)
+        for i in order:
+            try:
+                taken[i].append(sampled(device, contenders[i].queue, samples))
+            except Exception as e:  # noqa: BLE001  (as in `tried`)
+                errors[i] = _said(e)
+    nothing = (np.empty(0), np.empty(0))
+    joined = [tuple(np.concatenate(parts) for parts in zip(*(t or [nothing]), strict=True)) for t in taken]
+    return [Taken(us, enqueue, error) for (us, enqueue), error in zip(joined, errors, strict=True)]
+
+
+def _wrong(contender: Contender, device: Any) -> str:
+    """Why it cannot be timed: what it said itself, or what is wrong with its work; empty if nothing."""
+    if contender.error:
+        return contender.error
+    try:
+        if contender.output is not None:
+            import torch  # noqa: PLC0415
+
+            contender.output.view(torch.uint8).fill_(0xFF)
+        contender.queue()
+        device.stream.synchronize()
+        return contender.check()
+    except Exception as e:  # noqa: BLE001  (as in `tried`)
+        return _said(e)
+
+
+def sampled(device: Any, queue: Callable[[], object], count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Microseconds of some work, and those that the host took to queue it: as `CudaDevice.sample` does it."""
+    from pycuda import driver  # noqa: PLC0415  (only where there is a GPU)
+
+    before, after, stream = driver.Event(), driver.Event(), device.stream
+    us, enqueue = np.empty(WARM_UP + count), np.empty(WARM_UP + count)
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        for i in range(WARM_UP + count):
+            device._flush()  # noqa: SLF001  (the very flush of our own samples)
+            started = time.perf_counter_ns()
+            before.record(stream)
+            queue()
+            enqueue[i] = (time.perf_counter_ns() - started) / 1000.0
+            after.record(stream)
+            device._wait(LIMIT_S)  # noqa: SLF001  (and their way of waiting)
+            us[i] = before.time_till(after) * 1000.0
+    finally:
+        if collected:
+            gc.enable()
+    return us[WARM_UP:], enqueue[WARM_UP:]
+
+
+def _said(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

@@ -1,0 +1,122 @@
+"""Our stencils, each at its quickest, against copies of the same bytes, in one run on a GPU.
+
+    python benchmarks/stencil.py --choose --out DIR
+    python benchmarks/stencil.py [--chosen FILE] [--sizes 20,24,26,28] [--dtypes float32] [--rounds 5] [--samples 30]
+
+All from and to the same memory, behind the same flush of L2, between the same events, in turn. The outputs are checked
+first, on the GPU, against the same sum in double precision by PyTorch; the inputs are within -1 and 1, and an output
+may differ by 16 times its dtype's epsilon: the six roundings behind each other may make 6 times that, and the sum in
+double precision, where float64 is checked, as much again. Each kernel has one configuration a size; --choose times all
+candidates in this process, tells the quickest in DIR/stencil-chosen.csv, and measures it anew.
+
+`the copy` is the quicker one of ours, copyVector, and the driver's, from the GPU to itself; `%` is its time in percent
+of a stencil's. Needs a GPU, PyCUDA, PyTorch, CuPy and nvcc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from copies import against_copy, copies
+from our_kernels import candidates, choice, ours, quickest, read_choices, told
+from side_by_side import alternate, gpu, progress, stop, tried
+from tables import head, keep, medians, options, row, say, text
+
+from runner.device.opening import compiler_for
+from runner.settings import DeviceConfig
+
+NAME = "stencil"
+KERNELS = ("stencil1dVector", "stencil1dShfl", "stencil1dConstant", "stencil1dRestrict")
+SPACE = {"block": (128, 256, 512), "blocks": (1056, 2112, 4224, 2**24)}
+BY = ("dtype", "size")
+COEFFICIENTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # of the distances 1 to 4
+EPSILONS = 16
+
+
+def derivative(x: Any) -> Any:
+    """The sum of coefficient[k] * (x[i + k] - x[i - k]) in double precision; there are zeros around x."""
+    import torch  # noqa: PLC0415  (only where there is a GPU)
+
+    kind = np.float32 if x.dtype == torch.float32 else np.float64
+    reach, n = len(COEFFICIENTS), len(x)
+    padded = torch.nn.functional.pad(x.double(), (reach, reach))
+    total = torch.zeros(n, dtype=torch.float64, device=x.device)
+    for k, coefficient in enumerate(COEFFICIENTS, 1):
+        total += float(kind(coefficient)) * (padded[reach + k :][:n] - padded[reach - k :][:n])
+    return total
+
+
+def measure(
+    device: Any, choices: pd.DataFrame | None, given: argparse.Namespace, dtype: str, exponent: int
+) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    """One size: the rows, and what was chosen if that was asked for."""
+    import torch  # noqa: PLC0415
+
+    size = 2**exponent
+    compiler = compiler_for(DeviceConfig(kind="cuda"), device.info)
+    torch.manual_seed(0)
+    x = torch.rand(size, dtype=getattr(torch, dtype), device="cuda") * 2 - 1
+    out, expected = torch.empty_like(x), derivative(x)
+    bound = EPSILONS * torch.finfo(x.dtype).eps
+
+    def wrong() -> str:
+        most = float((out.double() - expected).abs().max())
+        return "" if most <= bound else f"an output differs by {most:g}, more than {bound:g}"  # NaN does, too
+
+    fixed, keys = {"dtype": dtype, "size": size}, {"dtype": dtype, "size": str(size)}
+    chosen, contenders = [], []
+    for kernel in KERNELS:
+        if choices is None:
+            cases = candidates((kernel,), SPACE, **fixed)
+            progress(f"choosing: {kernel}, {dtype}, 2^{exponent}, of {len(cases)}")
+            case, median_us = quickest(device, compiler, cases, {"in": x, "out": out}, wrong)
+            chosen.append(told(case, SPACE, median_us, **keys))
+        else:
+            case = choice(choices, SPACE, fixed, **keys, kernel=kernel)
+        contenders.append(tried(kernel, partial(ours, device, compiler, case, {"in": x, "out": out}, wrong, kernel)))
+    progress(f"measuring: {dtype}, 2^{exponent}")
+    contenders += copies(device, compiler, x, out)
+    taken = alternate(contenders, device, given.rounds, given.samples)
+    rows = [row(c, t, **fixed, bytes=2 * x.nbytes) for c, t in zip(contenders, taken, strict=True)]
+    return rows, chosen
+
+
+def page(frame: pd.DataFrame) -> str:
+    """The table for people: a line for each size."""
+    wide, percent = medians(frame, BY), medians(frame, BY, "percent_copy")
+    table = pd.DataFrame({f"{name} us": wide[name] for name in wide})
+    for kernel in KERNELS:
+        table[f"{kernel} %"] = percent[kernel]
+    return text(table)
+
+
+def main() -> int:
+    """Take turns, and show."""
+    parser = options(__doc__, NAME)
+    parser.add_argument("--sizes", default="20,24,26,28", help="exponents of 2")
+    parser.add_argument("--dtypes", default="float32,float64")
+    given = parser.parse_args()
+    sizes, dtypes = [int(s) for s in given.sizes.split(",")], given.dtypes.split(",")
+    if not set(dtypes) <= {"float32", "float64"}:
+        stop(f"--dtypes {given.dtypes}: float32 and float64 are expected")
+    choices = None if given.choose else read_choices(given.chosen)
+    with gpu() as device:
+        results = [measure(device, choices, given, dtype, size) for dtype in dtypes for size in sizes]
+        print(head(device, given.rounds, given.samples))
+        info = device.info
+    frame = against_copy(pd.DataFrame([line for rows, _ in results for line in rows]), BY, info.peak_gbps)
+    keep(frame, given.out, NAME)
+    if given.choose:
+        keep(pd.DataFrame([line for _, chosen in results for line in chosen]), given.out, f"{NAME}-chosen")
+    print("", page(frame), "", sep="\n")
+    say(frame, BY, KERNELS, info.details["flush_us"])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+#!/bin/sh
+# Measures the ladders on a GPU, and keeps what tools/ladder_page.py writes docs/ladder.md from: of each sweep the table,
+# the report, the environment, and what the terminal said.
+#
+#   sh docs/ladder.sh docs/h200/ladder                  # all of them
+#   sh docs/ladder.sh docs/h200/ladder transpose stencil  # only these
+#
+# Which kernels and configurations are swept stands in conf/experiment/ladder_*.yaml.
+set -eu
+target=$1
+shift
+wanted=" $* "
+python=${PYTHON:-python3}
+work=outputs/ladder
+export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" # the checkout's own runner
+rm -rf "$work"
+mkdir -p "$target" "$work"
+
+run() { # NAME ARGUMENT...: sweep, if it is wanted, and keep what came of it
+  name=$1
+  shift
+  case $wanted in "  " | *" $name "*) ;; *) return 0 ;; esac
+  COLUMNS=160 "$python" -m runner "$@" device=cuda timing=thorough "hydra.sweep.dir=$work/$name" >"$work/said.txt"
+  grep -v '^Report:' "$work/said.txt" >"$target/$name.txt"
+  cp "$work/$name/results.csv" "$target/$name.csv"
+  cp "$work/$name/report.html" "$target/$name.html"
+  cp "$work/$name/environment.json" "$target/$name.json"
+}
+
+sums=2**20,2**24,2**28,2**30
+run reduction-int32 experiment=ladder_reduction dtype=int32 "size=$sums"
+run reduction-float32 experiment=ladder_reduction dtype=float32 "size=$sums"
+run transpose experiment=ladder_transpose size=4096x4096,16384x16384,4097x4095
+run stencil experiment=ladder_stencil "size=2**24,2**28"
+rm -rf "$work"

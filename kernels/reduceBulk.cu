@@ -1,0 +1,77 @@
+// reduceBulk: out[0] = sum of in[i] for i < n, in one launch.
+//
+// New against reducePacked: the hardware copies tiles into shared memory by itself (bulk copies, the one-dimensional
+//      form of the Tensor Memory Accelerator). One thread asks for STAGES tiles ahead; no register is held meanwhile.
+// Macros: BLOCK threads per block, UNROLL vectors of a thread in a tile, STAGES tiles under way at once, SCALAR element
+//         type.
+// Constraints: 32-bit integers; sm_90; whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of
+//      16 bytes is loaded element by element.
+// From: CUDA C++ Programming Guide, "Asynchronous Data Copies using the Tensor Memory Accelerator"; PTX ISA,
+//      cp.async.bulk.
+
+#if !defined(BLOCK) || !defined(UNROLL) || !defined(STAGES) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, UNROLL, STAGES, SCALAR"
+#endif
+#include "bulk_copies.cuh"
+#include "strided_sum.cuh"
+
+extern __shared__ __align__(128) Vector tiles[];  // STAGES of them
+
+__device__ SCALAR redux(SCALAR sum)
+{
+    return __reduce_add_sync(0xffffffffu, sum);
+}
+
+extern "C" __global__ void reduceBulk(const SCALAR* in, SCALAR* out, unsigned long long* accumulated, long long n)
+{
+    __shared__ Barrier there[STAGES];
+    const int t = threadIdx.x;
+    const long long whole = aligned(in) ? n / TILE * TILE : 0;  // only whole tiles are copied
+    const long long start = (long long)blockIdx.x * TILE, step = (long long)gridDim.x * TILE;
+    const auto ask = [&](long long first, int stage) {
+        if (first < whole) {
+            ask_for(tiles + stage * BLOCK * UNROLL, in + first, TILE * sizeof(SCALAR), &there[stage]);
+        }
+    };
+
+    if (t == 0) {
+        for (int stage = 0; stage < STAGES; ++stage) {
+            prepare(&there[stage]);
+        }
+        prepared();
+        for (int stage = 0; stage < STAGES; ++stage) {
+            ask(start + stage * step, stage);
+        }
+    }
+    __syncthreads();
+
+    Vector sum = {};
+    int stage = 0, phase = 0;
+    for (long long first = start; first < whole; first += step) {
+        wait_for(&there[stage], phase);
+#pragma unroll
+        for (int k = 0; k < UNROLL; ++k) {
+            add(sum, tiles[(stage * UNROLL + k) * BLOCK + t]);
+        }
+        __syncthreads();  // all have read the tile before another takes its place
+        if (t == 0) {
+            ask(first + STAGES * step, stage);
+        }
+        stage = (stage + 1) % STAGES;
+        phase ^= stage == 0;
+    }
+    for (long long i = whole + (long long)blockIdx.x * BLOCK + t; i < n; i += (long long)gridDim.x * BLOCK) {
+        sum.element[0] += in[i];
+    }
+
+    const SCALAR mine = block_sum<redux>(total(sum));
+    if (t == 0) {
+        // The sum in the upper half wraps over the top; the lower half counts, and never reaches the upper one.
+        const unsigned long long packed = (unsigned long long)(unsigned int)mine << 32 | 1u;
+        const unsigned long long others = atomicAdd(accumulated, packed);
+        if ((unsigned int)others == gridDim.x - 1) {
+            out[0] = (SCALAR)((others + packed) >> 32);
+            *accumulated = 0;  // for the next launch
+        }
+    }
+}

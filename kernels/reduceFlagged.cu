@@ -1,0 +1,54 @@
+// reduceFlagged: out[0] = sum of in[i] for i < n, in one launch; of floats always the same, bit for bit.
+//
+// New against reduceStream: a partial sum and the word that it is there are stored at once, so that no fence is needed
+//      between the sum and the counter: a block waits for one answer of memory less.
+// Macros: BLOCK threads per block, UNROLL vectors under way at once, STREAM 1 for streaming loads, SCALAR element type.
+// Constraints: elements of 4 bytes; whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of 16
+//      bytes is loaded element by element.
+// From: D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back" (the flagged words).
+
+#if !defined(BLOCK) || !defined(UNROLL) || !defined(STREAM) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, UNROLL, STREAM, SCALAR"
+#endif
+#include "strided_sum.cuh"
+
+// A partial sum and the word that it is there: one store of 8 bytes, which nobody sees half of.
+union Flagged {
+    unsigned long long both;
+    struct {
+        SCALAR sum;
+        unsigned int there;
+    };
+};
+
+extern "C" __global__ void reduceFlagged(const SCALAR* in, SCALAR* out, volatile unsigned long long* partial,
+                                         unsigned int* finished, long long n)
+{
+    __shared__ bool last;
+    const int t = threadIdx.x;
+    Flagged mine = {};
+    mine.sum = block_sum(strided_sum<STREAM>(in, n));  // the loop of reduceGridStride
+    mine.there = 1;
+    if (t == 0) {
+        partial[blockIdx.x] = mine.both;
+        last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // goes back to 0 behind the last block
+    }
+    __syncthreads();
+
+    if (last) {
+        SCALAR sum = 0;
+#pragma unroll 1  // short code: what runs once is fetched from memory, too
+        for (unsigned int b = t; b < gridDim.x; b += BLOCK) {  // always in this order: a float sum comes out the same
+            Flagged other;
+            do {
+                other.both = partial[b];
+            } while (!other.there);  // under way already: its block has counted itself
+            sum += other.sum;
+            partial[b] = 0;  // for the next launch
+        }
+        sum = block_sum(sum);
+        if (t == 0) {
+            out[0] = sum;
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// reduceLastBlock: out[0] = sum of in[i] for i < n, in one launch; of floats always the same, bit for bit.
+//
+// New against reduceGridStride: no host adds up the partial sums; the block that finishes last does, as in
+//      reduceThreadFence. Its counter is ready for the next launch, so that nothing has to be set to zero.
+// Macros: BLOCK threads per block, UNROLL vectors under way at once, SCALAR element type.
+// Constraints: whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of 16 bytes is loaded
+//      element by element.
+// From: CUDA C++ Programming Guide, "Memory Fence Functions".
+
+#if !defined(BLOCK) || !defined(UNROLL) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, UNROLL, SCALAR"
+#endif
+#include "strided_sum.cuh"
+
+extern "C" __global__ void reduceLastBlock(const SCALAR* in, SCALAR* out, volatile SCALAR* partial,
+                                           unsigned int* finished, long long n)
+{
+    __shared__ bool last;
+    const int t = threadIdx.x;
+    const SCALAR mine = block_sum(strided_sum<false>(in, n));  // the loop of reduceGridStride
+    if (t == 0) {
+        partial[blockIdx.x] = mine;
+        __threadfence();  // whoever sees the counter below sees the partial sum, too
+        last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // goes back to 0 behind the last block
+    }
+    __syncthreads();
+
+    if (last) {
+        SCALAR sum = 0;
+#pragma unroll 8
+        for (unsigned int b = t; b < gridDim.x; b += BLOCK) {  // always in this order: a float sum comes out the same
+            sum += partial[b];
+        }
+        sum = block_sum(sum);
+        if (t == 0) {
+            out[0] = sum;
+        }
+    }
+}

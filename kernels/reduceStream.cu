@@ -1,0 +1,39 @@
+// reduceStream: out[0] = sum of in[i] for i < n, in one launch; of floats always the same, bit for bit.
+//
+// New against reduceLastBlock: with STREAM the loads are streaming ones, evicted first, so that what others left in L2
+//      stays there.
+// Macros: BLOCK threads per block, UNROLL vectors under way at once, STREAM 1 for streaming loads, SCALAR element type.
+// Constraints: whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of 16 bytes is loaded
+//      element by element.
+// From: CUDA C++ Programming Guide, "Load Functions Using Cache Hints".
+
+#if !defined(BLOCK) || !defined(UNROLL) || !defined(STREAM) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, UNROLL, STREAM, SCALAR"
+#endif
+#include "strided_sum.cuh"
+
+extern "C" __global__ void reduceStream(const SCALAR* in, SCALAR* out, volatile SCALAR* partial,
+                                        unsigned int* finished, long long n)
+{
+    __shared__ bool last;
+    const int t = threadIdx.x;
+    const SCALAR mine = block_sum(strided_sum<STREAM>(in, n));  // the loop of reduceGridStride
+    if (t == 0) {
+        partial[blockIdx.x] = mine;
+        __threadfence();  // whoever sees the counter below sees the partial sum, too
+        last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // goes back to 0 behind the last block
+    }
+    __syncthreads();
+
+    if (last) {
+        SCALAR sum = 0;
+#pragma unroll 8
+        for (unsigned int b = t; b < gridDim.x; b += BLOCK) {  // always in this order: a float sum comes out the same
+            sum += partial[b];
+        }
+        sum = block_sum(sum);
+        if (t == 0) {
+            out[0] = sum;
+        }
+    }
+}

@@ -1,0 +1,29 @@
+// stencil1dVector: out[i] = sum over k = 1 ... 4 of coefficient[k] * (in[i + k] - in[i - k]).
+// Elements outside the array count as 0.
+//
+// New against stencil1dConstant: no shared memory, no barrier. A thread computes a vector of 16 bytes from the vectors
+//      that hold its neighbours, and loads each from global memory: the threads beside it load them too, so the L1
+//      cache has them. A block takes one tile and ends.
+// Macros: BLOCK threads per block, SCALAR element type.
+// Constraints: none. What is left of the last vector is loaded and stored element by element;
+//      the arrays begin at multiples of 16 bytes, as allocated ones do.
+// From: this project.
+
+#if !defined(BLOCK) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, SCALAR"
+#endif
+
+#include "stencil_vectors.cuh"
+
+extern "C" __global__ void stencil1dVector(const SCALAR* in, SCALAR* out, long long n)
+{
+    const long long first = ((long long)blockIdx.x * BLOCK + threadIdx.x) * PER_VECTOR;
+
+    Vector near[2 * BESIDE + 1];
+#pragma unroll
+    for (int v = 0; v < 2 * BESIDE + 1; ++v) {
+        near[v] = vector_at(in, first + (v - BESIDE) * PER_VECTOR, n);
+    }
+
+    store(out, first, n, derivative(near));
+}

@@ -1,0 +1,47 @@
+// transposeSwizzle: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
+//
+// New against transposeTile: no padding. Row y of the tile holds column x at x ^ (y % 32), an exclusive or: rows have
+//      their columns in 32 orders, and the words of a column lie in 32 banks. The tile is no larger than its elements,
+//      and its rows may be taken apart into vectors.
+// Macros: BLOCK threads per block, TILE_ROWS rows of a tile, TILE_COLS columns of a tile, SCALAR element type.
+// Constraints: TILE_COLS a multiple of 32; TILE_ROWS and TILE_COLS divide BLOCK, which divides their product; the tile
+//      fits into 48 KiB.
+// From: CUDA C++ Programming Guide, "Shared Memory Bank Swizzling" (there it is done by bulk copies).
+
+#if !defined(BLOCK) || !defined(TILE_ROWS) || !defined(TILE_COLS) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, TILE_ROWS, TILE_COLS, SCALAR"
+#endif
+
+constexpr int EACH = TILE_ROWS * TILE_COLS / BLOCK;  // elements that a thread takes
+
+extern "C" __global__ void transposeSwizzle(const SCALAR* in, SCALAR* out, long long rows, long long cols)
+{
+    __shared__ SCALAR tile[TILE_ROWS][TILE_COLS];
+    const int t = threadIdx.x;
+    const long long top = (long long)blockIdx.x * TILE_ROWS, left = (long long)blockIdx.y * TILE_COLS;
+    const bool full = top + TILE_ROWS <= rows && left + TILE_COLS <= cols;  // then no element needs a bound
+
+    SCALAR held[EACH] = {};
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int x = t % TILE_COLS, y = t / TILE_COLS + k * (BLOCK / TILE_COLS);
+        if (full || (top + y < rows && left + x < cols)) {
+            held[k] = in[(top + y) * cols + left + x];
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int x = t % TILE_COLS, y = t / TILE_COLS + k * (BLOCK / TILE_COLS);
+        tile[y][x ^ (y % 32)] = held[k];
+    }
+    __syncthreads();
+
+    // The tile leaves column by column, so that a warp writes elements side by side.
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int x = t / TILE_ROWS + k * (BLOCK / TILE_ROWS), y = t % TILE_ROWS;
+        if (full || (left + x < cols && top + y < rows)) {
+            out[(left + x) * rows + top + y] = tile[y][x ^ (y % 32)];
+        }
+    }
+}

@@ -1,0 +1,49 @@
+// transposeTile: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
+//
+// New against transposeSmemUnrollPad: the tile has a shape of its own, and a thread takes several of its elements. It
+//      loads all of them into registers before it stores the first into the tile, so many loads are under way at once.
+//      Blocks go down the rows first: those that run at the same time complete each other's rows of the output.
+// Macros: BLOCK threads per block, TILE_ROWS rows of a tile, TILE_COLS columns of a tile, PADDING further columns,
+//      SCALAR element type.
+// Constraints: TILE_ROWS and TILE_COLS divide BLOCK, which divides their product; PADDING from 0 to 32; the tile fits
+//      into 48 KiB.
+// From: Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA", 2009 (fewer threads than elements, and the
+//      order of blocks).
+
+#if !defined(BLOCK) || !defined(TILE_ROWS) || !defined(TILE_COLS) || !defined(PADDING) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, TILE_ROWS, TILE_COLS, PADDING, SCALAR"
+#endif
+
+constexpr int EACH = TILE_ROWS * TILE_COLS / BLOCK;  // elements that a thread takes
+
+extern "C" __global__ void transposeTile(const SCALAR* in, SCALAR* out, long long rows, long long cols)
+{
+    __shared__ SCALAR tile[TILE_ROWS][TILE_COLS + PADDING];
+    const int t = threadIdx.x;
+    const long long top = (long long)blockIdx.x * TILE_ROWS, left = (long long)blockIdx.y * TILE_COLS;
+    const bool full = top + TILE_ROWS <= rows && left + TILE_COLS <= cols;  // then no element needs a bound
+
+    SCALAR held[EACH] = {};
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int x = t % TILE_COLS, y = t / TILE_COLS + k * (BLOCK / TILE_COLS);
+        if (full || (top + y < rows && left + x < cols)) {
+            held[k] = in[(top + y) * cols + left + x];
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int x = t % TILE_COLS, y = t / TILE_COLS + k * (BLOCK / TILE_COLS);
+        tile[y][x] = held[k];
+    }
+    __syncthreads();
+
+    // The tile leaves column by column, so that a warp writes elements side by side.
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int x = t / TILE_ROWS + k * (BLOCK / TILE_ROWS), y = t % TILE_ROWS;
+        if (full || (left + x < cols && top + y < rows)) {
+            out[(left + x) * rows + top + y] = tile[y][x];
+        }
+    }
+}

@@ -1,0 +1,84 @@
+"""The sweeps of docs/ladder.sh as they would lie in its folder, with numbers that nobody measured."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+from ladder.steps import LADDERS, defined
+from support import ROOT, case_of, shipped
+
+SIZES = {
+    "reduction-int32": ("2**20", "2**30"),
+    "reduction-float32": ("2**20", "2**30"),
+    "transpose": ("4096x4096", "4097x4095"),
+    "stencil": ("2**24", "2**28"),
+}
+EMPTY_US, COPY_GBPS, PEAK_GBPS = 3.0, 4000.0, 5000.0
+SLOWER = 1.5  # of each case's second configuration
+
+
+def write(folder: Path, gains: dict[str, float]) -> None:
+    """Write the CSV and the JSON of each sweep.
+
+    Args:
+        folder: Where.
+        gains: By kernel, how many times as fast it is as the kernel before it in its ladder; 1.1 if not said.
+    """
+    for ladder in LADDERS:
+        names, _ = defined(ladder, ROOT / "conf")
+        for sweep in ladder.sweeps:
+            rows = []
+            for size in SIZES[sweep]:
+                speed = 0.1
+                for name in names:
+                    speed *= gains.get(name, 1.1)
+                    rows += _rows(name, size, "int32" if sweep.endswith("int32") else "float32", speed)
+            with (folder / f"{sweep}.csv").open("w", encoding="utf-8", newline="") as file:
+                table = csv.DictWriter(file, dict.fromkeys(key for row in rows for key in row))
+                table.writeheader()
+                table.writerows(rows)
+            (folder / f"{sweep}.json").write_text(json.dumps(environment(sweep)), encoding="utf-8")
+
+
+def environment(sweep: str) -> dict[str, object]:
+    """What the sweep ran on."""
+    versions = {"nvidia_driver": "580.0", "cuda_driver": "13.0"}
+    floor = {"empty_kernel_us": EMPTY_US, "copy_gbps": COPY_GBPS, "peak_gbps": PEAK_GBPS}
+    device = {"name": "NVIDIA H200", "versions": versions, **floor}
+    command = f"python -m runner of {sweep}"
+    return {"command": command, "started_utc": "2026-11-21T16:20:37+00:00", "devices": {"cuda": device}}
+
+
+def _rows(name: str, size: str, dtype: str, speed: float) -> list[dict[str, object]]:
+    """Two configurations of a case, the slower one first, or one skipped row."""
+    kernel = shipped(name)
+    case = case_of(kernel, size=size, dtype=dtype)
+    told = {
+        n: v for n, v in case.variables.items() if n in ("size", "rows", "cols", "block", "unroll", "blocks", "stream")
+    }
+    if "x" not in size:
+        told |= {"rows": "", "cols": ""}
+    row = {
+        "kernel": name,
+        "dtype": dtype,
+        "finish": kernel.finish,
+        "status": "skipped",
+        "reason": case.excluded,
+        **told,
+    }
+    if case.excluded:
+        return [row]
+    moved = (case.count("bytes_read") or 0) + (case.count("bytes_written") or 0)
+    us = EMPTY_US + moved / (PEAK_GBPS * speed) / 1e3
+    rows = []
+    for block, factor in ((128, SLOWER), (256, 1.0)):
+        timed = {
+            "status": "ok", "block": block, "median_us": us * factor, "bytes_read": case.count("bytes_read"),
+            "bytes_written": case.count("bytes_written"), "gbps": moved / us / factor / 1e3,
+            "percent_peak": 100 * moved / us / factor / 1e3 / PEAK_GBPS, "registers": 32, "occupancy_percent": 75.0,
+            "bytes_in_flight": 65536, "global_load_sectors": 16.0, "shared_load_wavefronts": "",
+        }  # fmt: skip
+        rows.append({**row, **timed})
+    return rows

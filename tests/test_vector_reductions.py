@@ -1,0 +1,122 @@
+"""The reductions by vector loads: any size, any alignment, ready for the next launch, floats always the same."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from support import case_of, few, shipped
+
+from runner.kernel.expression import Expression
+from runner.references.sums import strided_block_sums
+from runner.sweep.attempt import Task, attempt
+
+HOST = ["reduceVector", "reduceInFlight", "reduceGridStride", "reduceRedux"]
+DEVICE = ["reduceLastBlock", "reduceStream", "reduceFlagged", "reducePacked"]
+VECTORS = [*HOST, *DEVICE]
+STRIDING = [n for n in VECTORS if shipped(n).parameter("blocks")]
+STREAMING = [n for n in VECTORS if shipped(n).parameter("stream")]
+
+
+def all_right(outcomes):
+    """Every one is ok; says what the others are."""
+    assert [(o.status, o.reason) for o in outcomes] == [("ok", "")] * len(outcomes)
+
+
+def moved(kernel, offset):
+    """The kernel with an input that begins so many elements behind an aligned address."""
+    where = Expression(str(offset), "a test")
+    arguments = tuple(dataclasses.replace(a, offset=where) if a.name == "in" else a for a in kernel.arguments)
+    return dataclasses.replace(kernel, arguments=arguments)
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_a_tile_may_end_anywhere(name, bench):
+    """One element more or less than whole vectors, whole warps of them, whole tiles, several tiles: nothing is lost."""
+    tile = 64 * 2 * 4
+    sizes = [1, 2, 3, 4, 5, tile - 1, tile, tile + 1, 3 * tile - 3, 3 * tile, 7 * tile + 2]
+    all_right(bench.run_all([case_of(shipped(name), size=n, block=64, unroll=2, fill="random") for n in sizes]))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("name", VECTORS)
+def test_an_array_may_begin_anywhere(name, dtype, bench):
+    """Not only at a multiple of 16 bytes, which vector loads need."""
+    kernel = shipped(name)
+    if dtype not in kernel.parameter("dtype").allowed:
+        pytest.skip(f"{name} has no {dtype}")
+    shifted = [moved(kernel, offset) for offset in (0, 1, 2, 3)]
+    cases = [case_of(k, size=n, block=64, dtype=dtype, fill="random") for k in shifted for n in (700, 4096)]
+    assert {case.arrays()[0].offset for case in cases} == {0, 1, 2, 3}
+    all_right(bench.run_all(cases))
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 7, 1000])
+@pytest.mark.parametrize("name", STRIDING)
+def test_any_number_of_blocks_takes_all_tiles(name, blocks, bench):
+    """One block takes them all; of more blocks than tiles only as many are launched as there are tiles."""
+    cases = [case_of(shipped(name), size=n, block=32, unroll=1, blocks=blocks, fill="random") for n in (1, 1000, 2048)]
+    assert [c.grid[0] for c in cases] == [min(blocks, -(-n // 128)) for n in (1, 1000, 2048)]
+    all_right(bench.run_all(cases))
+
+
+def test_a_strided_block_sums_up_every_gridth_tile():
+    """With tiles of 128 elements and two blocks, the first takes tiles 0 and 2, the second tile 1."""
+    x = np.arange(300, dtype=np.int32)
+    told = strided_block_sums({"in": x}, {"block": 32, "unroll": 1}, (2, 1, 1))
+    assert told.outputs["out"].values.tolist() == [x[:128].sum() + x[256:].sum(), x[128:256].sum()]
+    assert told.value == x.sum()
+
+
+@pytest.mark.parametrize("name", DEVICE)
+def test_a_launch_leaves_all_ready_for_the_next_one(name, bench):
+    """Nothing is set to zero between launches, and each of twenty gives the whole sum."""
+    case = case_of(shipped(name), size=20_000, block=64, unroll=2, fill="random")
+    assert case.grid[0] > 10
+    binary = bench.compiler.compile(case.source())
+    told = attempt(bench.device, Task(case, case.source(), binary, few(20), 20.0), lambda _: None)
+    assert (told.status, told.value) == ("ok", told.reference)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["reduceLastBlock", "reduceStream", "reduceFlagged"])
+def test_a_float_sum_is_the_same_in_every_launch(name, dtype, bench):
+    """Bit for bit, in whatever order the blocks finish: the partial sums are added up in the order of the blocks."""
+    if dtype not in shipped(name).parameter("dtype").allowed:
+        pytest.skip(f"{name} has no {dtype}")
+    case = case_of(shipped(name), size=100_003, block=64, unroll=1, dtype=dtype, fill="random")
+    sums = {bench.outputs(case)[0]["out"].tobytes() for _ in range(30)}
+    assert len(sums) == 1
+
+
+@pytest.mark.parametrize("name", STREAMING)
+def test_streaming_loads_change_no_sum(name, bench):
+    """They say what L2 should keep, nothing else."""
+    all_right(bench.run_all([case_of(shipped(name), size=5000, stream=s, fill="random") for s in (0, 1)]))
+
+
+def test_a_packed_sum_wraps_without_touching_the_count(bench):
+    """A sum of all ones bits overflows 32 bits in every block, in both directions."""
+    for dtype in ("int32", "uint32"):
+        kernel = shipped("reducePacked")
+        case = case_of(kernel, size=2**17, block=32, unroll=1, dtype=dtype, fill="random", seed=3)
+        outcome = bench.run(case)
+        assert (outcome.status, outcome.value) == ("ok", outcome.reference)
+
+
+def test_elements_of_8_bytes_have_no_room_for_a_flag(bench):
+    """The kernel keeps the flag in the same 8 bytes as the sum, so the sum has 4."""
+    outcome = bench.run(case_of(shipped("reduceFlagged"), dtype="float64"))
+    assert (outcome.status, "float64" in outcome.reason) == ("skipped", True)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("bench", ["cuda"], indirect=True)
+@pytest.mark.parametrize("stages", [1, 3, 8])
+def test_bulk_copies_sum_every_size_right(stages, bench):
+    """Fewer tiles than stages, more, whole and not, one block and many."""
+    cases = [
+        case_of(shipped("reduceBulk"), size=n, block=64, unroll=2, stages=stages, blocks=b, fill="random")
+        for n in (1, 511, 512, 513, 5000, 100_000)
+        for b in (1, 3, 1000)
+    ]
+    all_right(bench.run_all(cases))

@@ -1,0 +1,151 @@
+"""The ladders: which kernels are their steps, the sweeps that were measured, and each step's best case in them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Row = dict[str, Any]
+
+PAYS = 1.01
+"""A step pays at a size where it is at least so many times as fast as the one before: 1 % is what repeating a sweep may
+change."""
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A ladder.
+
+    Attributes:
+        title: Of its part of the page.
+        experiment: Whose kernels are the steps, in order, and whose other swept parameters their configurations.
+        sweeps: Of that experiment, by the names of their files.
+        copies: Those of the kernels that are no steps but the limit; none where reading alone is the limit.
+    """
+
+    title: str
+    experiment: str
+    sweeps: tuple[str, ...]
+    copies: tuple[str, ...] = ()
+
+
+LADDERS = (
+    Ladder("Reductions", "ladder_reduction", ("reduction-int32", "reduction-float32")),
+    Ladder("Transposes", "ladder_transpose", ("transpose",), ("copyGmem", "copyVector")),
+    Ladder("Stencils", "ladder_stencil", ("stencil",), ("copyVector",)),
+)
+
+NUMBERS = (
+    "size", "rows", "cols", "median_us", "bytes_read", "bytes_written", "gbps", "percent_peak", "registers",
+    "occupancy_percent", "bytes_in_flight", "shared_load_wavefronts", "shared_store_wavefronts", "global_load_sectors",
+    "global_store_sectors",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep: its rows, and its environment.json."""
+
+    name: str
+    rows: Sequence[Row]
+    environment: Mapping[str, Any]
+
+    @property
+    def device(self) -> Mapping[str, Any]:
+        """The GPU, as the sweep found it."""
+        return self.environment["devices"]["cuda"]  # type: ignore[no-any-return]
+
+    @property
+    def sizes(self) -> list[str]:
+        """As they are written, in the order of the sweep."""
+        return list(dict.fromkeys(size_of(row) for row in self.rows))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step at one size: its best case, the step that it is measured against, and how many times as fast it is."""
+
+    kernel: str
+    row: Row
+    against: Row | None
+
+    @property
+    def gain(self) -> float | None:
+        """The time of the step before over this one's."""
+        return None if self.against is None else self.against["median_us"] / self.row["median_us"]
+
+
+def defined(ladder: Ladder, conf: Path) -> tuple[list[str], list[str]]:
+    """The kernels of a ladder, in order, and the parameters of a configuration: those that its experiment sets."""
+    path = conf / "experiment" / f"{ladder.experiment}.yaml"
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    swept = dict(content["hydra"]["sweeper"]["params"])
+    names = [name.strip() for name in swept.pop("kernel").split(",")]
+    told_above = ("defaults", "hydra", "on_cpu", "size", "dtype")
+    return names, [name for name in (*content, *swept) if name not in told_above]
+
+
+def read(folder: Path, name: str) -> Sweep:
+    """The sweep NAME.csv of a folder, with NAME.json.
+
+    Raises:
+        OSError: if one of them is not there.
+    """
+    with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        rows = [_typed(row) for row in csv.DictReader(file)]
+    return Sweep(name, rows, json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
+
+
+def _typed(row: Mapping[str, str]) -> Row:
+    """Numbers as such; `None` where a cell is empty, or an older table has no such column."""
+    return {**row, **{name: float(row[name]) if row.get(name) else None for name in NUMBERS}}
+
+
+def size_of(row: Row) -> str:
+    """A row's size: `4096x4096`, `2^24`."""
+    return f"{row['rows']:.0f}x{row['cols']:.0f}" if row["rows"] else power(int(row["size"]))
+
+
+def power(number: int) -> str:
+    """A power of two from 1024 on as such; any other number with commas."""
+    return f"2^{number.bit_length() - 1}" if number >= 1024 and number & (number - 1) == 0 else f"{number:,}"
+
+
+def best(sweep: Sweep, kernel: str, size: str) -> Row | None:
+    """The fastest right case of a kernel; `None` if there is none."""
+    there = [r for r in sweep.rows if r["kernel"] == kernel and size_of(r) == size and r["status"] == "ok"]
+    return min((r for r in there if r["median_us"]), key=lambda r: r["median_us"], default=None)
+
+
+def climbed(sweep: Sweep, size: str, names: Sequence[str], previous: Mapping[str, str]) -> list[Step]:
+    """The steps that were measured at a size.
+
+    Args:
+        sweep: Where.
+        size: As `size_of` writes it.
+        names: The ladder's kernels, in order, without copies.
+        previous: By kernel, the one that its header calls it new against.
+    """
+    measured = {name: row for name in names if (row := best(sweep, name, size))}
+    steps: list[Step] = []
+    for name, row in measured.items():
+        before = _before(name, names, measured, previous)
+        above = steps[-1].row if steps else None
+        steps.append(Step(name, row, measured[before] if before else above))
+    return steps
+
+
+def _before(name: str, names: Iterable[str], measured: Mapping[str, Row], previous: Mapping[str, str]) -> str:
+    """The nearest measured step that a step is new against; empty where that leaves the ladder."""
+    seen = {name}
+    before = previous.get(name, "")
+    while before in names and before not in measured and before not in seen:
+        seen.add(before)
+        before = previous.get(before, "")
+    return before if before in measured and before not in seen else ""

@@ -1,0 +1,112 @@
+"""The words of docs/ladder.md: what it is, how it was made, and of each step what is new, what it gained, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from kernel_page import header
+from kernel_page.sections import prose, relative
+
+from ladder.steps import PAYS, Step, Sweep
+from runner.kernel.declaration import Kernel
+
+INTRODUCTION = """\
+# The ladders
+
+<!-- Written by `{command}`; what is changed here by hand is lost. -->
+
+Each ladder begins with a simple kernel and ends at the limit of the hardware; a step adds one idea to the one before.
+For each step: what is new, what it gained on this GPU and why, and how far from the limit it is. Steps that did not pay
+are here, too. [The kernels](kernels.md) are explained one by one elsewhere.
+
+How to read it:
+
+- A step stands here with its own fastest case among the swept configurations, at each size anew; the sweep's table has
+  the others.
+- *Against the step before* is the time of the step that a kernel's header calls it new against, over its own: above 1
+  it is faster. That step is the row above, where no name says otherwise.
+- A step **pays** at a size where it is at least {percent:.0f} % faster. One that pays at no size **did not pay**.
+- *KiB in flight* is what loads may have under way on a multiprocessor at once; *sectors* are those of 32 bytes that a
+  warp's request to global memory moves, *wavefronts* the passes that one to shared memory needs, loads before stores.
+  [results.md](results.md) explains every column. An empty cell: the kernel's YAML does not declare it.
+- The limit of a sum is an empty kernel's time, and the time to read the array at the best bandwidth that any case of
+  the sweep had at its largest size (there, the best is at 100 % by definition). The limit of a transpose or a stencil
+  is a copy: the faster of the best `copyVector` of the sweep and a device-to-device copy.
+- Times are medians of single launches with a cold L2, as [results.md](results.md#how-it-is-measured) says.
+"""
+
+
+def made_by(sweeps: Sequence[Sweep], folder: Path, page: Path) -> Iterator[str]:
+    """How the sweeps were made: a list, and the table of what ran where."""
+    yield "\n## How it was measured\n"
+    yield f"`sh docs/ladder.sh {folder.as_posix()}` ran these sweeps, each with all its cases side by side:\n"
+    yield "| sweep | date (UTC) | GPU | driver | CUDA | command |\n|---|---|---|---|---|---|"
+    for sweep in sweeps:
+        files = [(kind, page.parent / _below(folder) / f"{sweep.name}.{kind}") for kind in ("csv", "html", "json")]
+        links = ", ".join(f"[{kind}]({relative(path, page)})" for kind, path in files)
+        versions = sweep.device.get("versions", {})
+        told = (
+            f"{sweep.name} ({links})",
+            str(sweep.environment.get("started_utc", ""))[:10],
+            str(sweep.device["name"]),
+            str(versions.get("nvidia_driver", "")),
+            str(versions.get("cuda_driver", "")),
+            f"`{sweep.environment.get('command', '')}`",
+        )
+        yield f"| {' | '.join(told)} |"
+
+
+def _below(folder: Path) -> Path:
+    """The folder from docs/ on: where the page lies."""
+    return Path(*folder.parts[folder.parts.index("docs") + 1 :]) if "docs" in folder.parts else folder
+
+
+def section(kernel: Kernel, found: Mapping[tuple[str, str], Step], why: str) -> Iterator[str]:
+    """What is told of one step.
+
+    Args:
+        kernel: The step.
+        found: By dtype and size, the step as measured.
+        why: In a sentence or three.
+    """
+    head = header.read(kernel.source)
+    against = f" against [{head.previous}](kernels.md#{head.previous.lower()})" if head.previous else ""
+    yield f"\n### {kernel.name}\n"
+    yield f"**New{against}:** {prose(head.new, kernel)} ([more](kernels.md#{kernel.name.lower()}))\n"
+    yield f"**What it gained:** {gained(found)}\n"
+    yield f"**Why:** {' '.join(why.split())}"
+
+
+def gained(found: Mapping[tuple[str, str], Step]) -> str:
+    """The ratios of a step at each size, in words."""
+    if not found:
+        return "it has no time in these sweeps."
+    measured = {place: step.gain for place, step in found.items() if step.gain is not None}
+    if not measured:
+        return "nothing, it is the first step."
+    verdict = "" if any(gain >= PAYS for gain in measured.values()) else "**It did not pay.** "
+    return f"{verdict}{_at_each(measured)}.{_more(found)}"
+
+
+def _at_each(measured: Mapping[tuple[str, str], float]) -> str:
+    """`int32: 1.204 times as fast at 2^20, level at 2^24 (0.998), slower at 2^28 (0.962)`."""
+    parts = []
+    for dtype in dict.fromkeys(dtype for dtype, _ in measured):
+        words = [_word(gain, size) for (of, size), gain in measured.items() if of == dtype]
+        parts.append(f"{dtype}: {', '.join(words)}")
+    return "; ".join(parts)
+
+
+def _word(gain: float, size: str) -> str:
+    if gain >= PAYS:
+        return f"{gain:.3f} times as fast at {size}"
+    return f"level at {size} ({gain:.3f})" if gain > 1 / PAYS else f"slower at {size} ({gain:.3f})"
+
+
+def _more(found: Mapping[tuple[str, str], Step]) -> str:
+    """A step that leaves nothing to the host does more than one that does."""
+    for step in found.values():
+        if step.against and step.against["finish"] == "host" and step.row["finish"] == "device":
+            return f" It does more than {step.against['kernel']}, which leaves partial sums to the host."
+    return ""
