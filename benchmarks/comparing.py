@@ -40,7 +40,8 @@ SWEEP = (
 )
 BEFORE = "    SCALAR sum = 0;\n    if (MASK >> (t % 32) & 1u) {"
 LOADS = """    SCALAR sum = 0;
-    if (blockIdx.x < gridDim.x / 2 && blockIdx.x % {one_in} == 0) {{  // slowed on purpose: loads that nobody needs, half the array away
+    if (blockIdx.x < gridDim.x / 2 && blockIdx.x % {one_in} == 0) {{
+        // Slowed on purpose: loads that nobody needs, half the array away.
         for (int k = 0; k < UNROLL; ++k) {{
             (void)((const volatile SCALAR*)in)[(first + t + (long long)k * BLOCK + n / 2) % n];
         }}

@@ -13,14 +13,11 @@
 #error "this kernel needs the macros BLOCK, UNROLL, STAGES, SCALAR"
 #endif
 #include "bulk_copies.cuh"
+#include "packed.cuh"
+#include "redux.cuh"
 #include "strided_sum.cuh"
 
 extern __shared__ __align__(128) Vector tiles[];  // STAGES of them
-
-__device__ SCALAR redux(SCALAR sum)
-{
-    return __reduce_add_sync(0xffffffffu, sum);
-}
 
 extern "C" __global__ void reduceBulk(const SCALAR* in, SCALAR* out, unsigned long long* accumulated, long long n)
 {
@@ -66,12 +63,6 @@ extern "C" __global__ void reduceBulk(const SCALAR* in, SCALAR* out, unsigned lo
 
     const SCALAR mine = block_sum<redux>(total(sum));
     if (t == 0) {
-        // The sum in the upper half wraps over the top; the lower half counts, and never reaches the upper one.
-        const unsigned long long packed = (unsigned long long)(unsigned int)mine << 32 | 1u;
-        const unsigned long long others = atomicAdd(accumulated, packed);
-        if ((unsigned int)others == gridDim.x - 1) {
-            out[0] = (SCALAR)((others + packed) >> 32);
-            *accumulated = 0;  // for the next launch
-        }
+        add_packed(mine, accumulated, out);
     }
 }

@@ -1,8 +1,8 @@
 // reducePacked: out[0] = sum of in[i] for i < n, in one launch.
 //
 // New against reduceFlagged: integers may be added in any order, so one atomic addition of 64 bits takes both the sum
-//      and the count of the blocks, and whoever completes the count knows the sum: no partial sums. Warps add up by one
-//      instruction, as in reduceRedux.
+//      and the count of the blocks, and whoever completes the count knows the sum: no partial sums (packed.cuh). Warps
+//      add up by one instruction, as in reduceRedux.
 // Macros: BLOCK threads per block, UNROLL vectors under way at once, STREAM 1 for streaming loads, SCALAR element type.
 // Constraints: 32-bit integers; sm_80; whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of
 //      16 bytes is loaded element by element.
@@ -11,23 +11,14 @@
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(STREAM) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, STREAM, SCALAR"
 #endif
+#include "packed.cuh"
+#include "redux.cuh"
 #include "strided_sum.cuh"
-
-__device__ SCALAR redux(SCALAR sum)
-{
-    return __reduce_add_sync(0xffffffffu, sum);
-}
 
 extern "C" __global__ void reducePacked(const SCALAR* in, SCALAR* out, unsigned long long* accumulated, long long n)
 {
     const SCALAR mine = block_sum<redux>(strided_sum<STREAM>(in, n));  // the loop of reduceGridStride
     if (threadIdx.x == 0) {
-        // The sum in the upper half wraps over the top; the lower half counts, and never reaches the upper one.
-        const unsigned long long packed = (unsigned long long)(unsigned int)mine << 32 | 1u;
-        const unsigned long long others = atomicAdd(accumulated, packed);
-        if ((unsigned int)others == gridDim.x - 1) {
-            out[0] = (SCALAR)((others + packed) >> 32);
-            *accumulated = 0;  // for the next launch
-        }
+        add_packed(mine, accumulated, out);
     }
 }

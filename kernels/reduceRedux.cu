@@ -10,12 +10,8 @@
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, SCALAR"
 #endif
+#include "redux.cuh"
 #include "strided_sum.cuh"
-
-__device__ SCALAR redux(SCALAR sum)
-{
-    return __reduce_add_sync(0xffffffffu, sum);
-}
 
 extern "C" __global__ void reduceRedux(const SCALAR* in, SCALAR* out, long long n)
 {

@@ -2,7 +2,7 @@
 //      16 bytes.
 //
 // New against reduceShflUnroll: a thread's elements lie side by side, and one instruction loads them: 16 bytes, the
-//      most that there is. (All lanes take part: WIDTH and MASK are gone.)
+//      most that it loads before sm_100. (All lanes take part: WIDTH and MASK are gone.)
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: whole warps. An array that does not begin at a multiple of 16 bytes is loaded element by element.
 // From: CUDA C++ Programming Guide, "Device Memory Accesses" (size and alignment).

@@ -5,8 +5,8 @@
 //      sector before the tile, so it reads SECTOR rows more. Nothing but a row's ends is written by the element.
 // Macros: BLOCK threads per block, TILE_ROWS rows of a tile, TILE_COLS columns of a tile, SCALAR element type.
 // Constraints: TILE_ROWS and TILE_COLS multiples of 32; BLOCK divides the number of the tile's vectors; the tile, with
-//      SECTOR rows and one column more, fits into 48 KiB; the arrays begin at multiples of 32 bytes, as allocated
-//      ones do.
+//      SECTOR rows and one column more, fits into 48 KiB, and a thread's part of it into 512 bytes of registers; the
+//      arrays begin at multiples of 32 bytes, as allocated ones do.
 // From: this project.
 
 #if !defined(BLOCK) || !defined(TILE_ROWS) || !defined(TILE_COLS) || !defined(SCALAR)

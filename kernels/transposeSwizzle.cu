@@ -4,7 +4,7 @@
 //      their columns in 32 orders, and the words of a column lie in 32 banks. The tile is no larger than its elements,
 //      and its rows may be taken apart into vectors.
 // Macros: BLOCK threads per block, TILE_ROWS rows of a tile, TILE_COLS columns of a tile, SCALAR element type.
-// Constraints: TILE_COLS a multiple of 32; TILE_ROWS and TILE_COLS divide BLOCK, which divides their product; the tile
+// Constraints: TILE_ROWS and TILE_COLS are multiples of 32 that divide BLOCK, which divides their product; the tile
 //      fits into 48 KiB.
 // From: CUDA C++ Programming Guide, "Shared Memory Bank Swizzling" (there it is done by bulk copies).
 

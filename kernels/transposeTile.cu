@@ -5,8 +5,8 @@
 //      Blocks go down the rows first: those that run at the same time complete each other's rows of the output.
 // Macros: BLOCK threads per block, TILE_ROWS rows of a tile, TILE_COLS columns of a tile, PADDING further columns,
 //      SCALAR element type.
-// Constraints: TILE_ROWS and TILE_COLS divide BLOCK, which divides their product; PADDING from 0 to 32; the tile fits
-//      into 48 KiB.
+// Constraints: TILE_ROWS and TILE_COLS are multiples of 32 that divide BLOCK, which divides their product; PADDING from
+//      0 to 32; the tile fits into 48 KiB.
 // From: Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA", 2009 (fewer threads than elements, and the
 //      order of blocks).
 

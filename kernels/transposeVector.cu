@@ -6,7 +6,8 @@
 // Macros: BLOCK threads per block, TILE_ROWS rows of a tile, TILE_COLS columns of a tile, SCALAR element type.
 // Constraints: rows and cols are multiples of SIDE (4 if elements have 4 bytes), as each row must begin with a vector;
 //      TILE_ROWS a multiple of 8 vectors, TILE_COLS of one; BLOCK divides the number of squares; the tile fits into 48
-//      KiB; the arrays begin at multiples of 16 bytes, as allocated ones do.
+//      KiB, and a thread's part of it into 512 bytes of registers; the arrays begin at multiples of 16 bytes, as
+//      allocated ones do.
 // From: this project.
 
 #if !defined(BLOCK) || !defined(TILE_ROWS) || !defined(TILE_COLS) || !defined(SCALAR)

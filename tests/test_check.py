@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -158,3 +160,38 @@ def test_nothing_else_is_an_array_expression(text):
     """Attributes, other calls and other syntax are refused when the YAML is read."""
     with pytest.raises(Mistake):
         ArrayExpression(text, "here")({"x": np.arange(3)})
+
+
+def test_what_is_only_moved_is_worked_out_once_for_the_cases_of_a_sweep():
+    """Cases of one input and one shape share what is expected; of another shape, or of an input in use, they do not."""
+    x = np.arange(12, dtype=np.float32)
+    x.setflags(write=False)
+    turned = (("out", ArrayExpression("reshape(transpose(reshape(in, rows, cols)), size)", "a test")),)
+
+    def expected(array, rows, cols):
+        told = expect(turned, Path(), {"in": array}, {"rows": rows, "cols": cols, "size": 12, "block": rows}, (1, 1, 1))
+        return told.outputs["out"].values
+
+    assert expected(x, 3, 4) is expected(x, 3, 4)
+    assert expected(x, 3, 4).dtype == np.float32
+    assert expected(x, 3, 4).tolist() == x.reshape(3, 4).T.ravel().tolist()
+    assert expected(x, 4, 3).tolist() == x.reshape(4, 3).T.ravel().tolist()
+    written = x.copy()
+    before = expected(written, 3, 4).tolist()
+    written += 1
+    assert expected(written, 3, 4).tolist() == [n + 1 for n in before]
+
+
+def test_what_is_calculated_is_no_move():
+    """Only moving, reshaping and repeating leaves each element as it was."""
+    texts = (
+        "transpose(reshape(in, 3, 4))",
+        "flip(roll(in, 2))",
+        "in",
+        "in + 1",
+        "sum(in)",
+        "-in",
+        "sqrt(in)",
+        "in[1:]",
+    )
+    assert [ArrayExpression(t, "a test").only_moves for t in texts] == [True] * 3 + [False] * 5

@@ -305,3 +305,12 @@ def test_hydras_own_files_are_those_of_hydra(runner):
     basic = runner(*SMALL, "block=64,128", "hydra/launcher=basic", "hydra.sweep.dir=basic").directory / "basic"
     theirs = [yaml.safe_load((basic / "1" / ".hydra" / n).read_text()) for n in ("config.yaml", "overrides.yaml")]
     assert files == theirs
+
+
+def test_a_size_of_nothing_is_a_row_beside_the_others(runner):
+    """It is skipped, and the report with its figures, whose axes are logarithmic, is made all the same."""
+    done = runner("-m", "kernel=reduceShfl,reduceVector", "size=0,1,15", "block=64", "device=cpu")
+    assert done.code == 0, done.err
+    rows = pd.read_csv(done.folder / "results.csv")
+    assert sorted(rows.loc[rows["status"] == "skipped", "size"]) == [0, 0]
+    assert (done.folder / "report.html").is_file()

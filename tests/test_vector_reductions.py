@@ -1,14 +1,17 @@
 """The reductions by vector loads: any size, any alignment, ready for the next launch, floats always the same."""
 
 import dataclasses
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
 from support import case_of, few, shipped
 
+from runner.device import Role
 from runner.kernel.expression import Expression
 from runner.references.sums import strided_block_sums
 from runner.sweep.attempt import Task, attempt
+from runner.sweep.placing import contents, place
 
 HOST = ["reduceVector", "reduceInFlight", "reduceGridStride", "reduceRedux"]
 DEVICE = ["reduceLastBlock", "reduceStream", "reduceFlagged", "reducePacked"]
@@ -75,6 +78,19 @@ def test_a_launch_leaves_all_ready_for_the_next_one(name, bench):
     binary = bench.compiler.compile(case.source())
     told = attempt(bench.device, Task(case, case.source(), binary, few(20), 20.0), lambda _: None)
     assert (told.status, told.value) == ("ok", told.reference)
+
+
+@pytest.mark.parametrize("name", DEVICE)
+def test_a_launch_leaves_its_state_as_it_found_it(name, bench):
+    """Counters, flags and accumulated sums are zero again, so that nothing old is taken for a later launch's."""
+    case = case_of(shipped(name), size=20_000, block=64, unroll=2, fill="random")
+    program = bench.device.load(case.source(), bench.compiler.compile(case.source()))
+    with ExitStack() as placed:
+        launch, arrays = place(bench.device, program, case, contents(case), placed)
+        bench.device.launch(launch, 20.0)
+        states = {n: a.read().tolist() for n, a in arrays.items() if a.role is Role.STATE}
+    assert states
+    assert {n: set(values) for n, values in states.items()} == {n: {0} for n in states}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

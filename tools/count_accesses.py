@@ -38,6 +38,7 @@ TILES = "setRowReadRow setColReadCol setRowReadCol setColReadRow setRowReadColDy
 TRANSPOSES = (
     "copyGmem transposeGmem transposeSmem transposeSmemPad transposeSmemDyn transposeSmemUnroll transposeSmemUnrollPad"
 )
+VECTORS = "copyVector transposeTile transposeSwizzle transposeVector"  # not transposeShifted: its first block is unlike
 
 # By column: what is counted, and in how many requests.
 # The wavefronts are those that the addresses ask for (`sass`); the counter of the data pipe itself also has passes that
@@ -66,6 +67,9 @@ def cases() -> Iterator[Case]:
             yield _case(name, block=block, size="1024x2048")
         for dtype in ("float64", "float16"):
             yield _case(name, block="32x32", size="1024x2048", dtype=dtype)
+    for name in VECTORS.split():
+        for dtype in ("float32", "float64"):
+            yield _case(name, block=256, size="1024x2048", dtype=dtype)
 
 
 def _case(name: str, **requested: object) -> Case:

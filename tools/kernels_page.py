@@ -35,7 +35,8 @@ COMMAND = "python tools/kernels_page.py"
 # In this order, then those that are not here. What a family has in common.
 FAMILIES = {
     "reduction": "The sum of an array, block by block: first folded in memory, then by shuffles, then by fewer blocks "
-    "that do more each. A kernel adds one idea to the one that it is new against.",
+    "that do more each, then by vectors, of which many are under way at once. A kernel adds one idea to the one that it "
+    "is new against; [the ladder](ladder.md) tells what each gains on an H200.",
     "shuffle": "One exchange of registers within a warp, and nothing else. They show what each of CUDA's shuffles does "
     "with its argument, its `width` and its `mask`.",
     "broadcast": "The smallest use of a shuffle: one lane tells all others.",
@@ -44,8 +45,9 @@ FAMILIES = {
     "of their accesses, and so in how often lanes of a warp want different words of one bank.",
     "bank_access": "The banks of shared memory by themselves: a warp loads with a stride.",
     "transpose": "A matrix, transposed. Reading and writing both want to go along rows; a tile of shared memory makes "
-    "that possible, and brings conflicts of its own.",
-    "stencil": "A derivative from eight neighbours. The kernels differ in where the coefficients lie.",
+    "that possible, and brings conflicts of its own. [The ladder](ladder.md) tells what each gains on an H200.",
+    "stencil": "A derivative from eight neighbours. The first three kernels differ in where the coefficients "
+    "lie, the others in how the neighbours are had: [the ladder](ladder.md).",
     "counterexample": "Kernels that break a rule of CUDA on purpose, each with its repaired form in the same source. "
     "The CPU device names the rule; a GPU may do anything, so there the broken form is skipped.",
 }

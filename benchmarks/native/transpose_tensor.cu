@@ -31,7 +31,8 @@ __global__ void __launch_bounds__(BLOCK) transpose_tensor(const __grid_constant_
 {
     __shared__ alignas(1024) char tile[TILE / BOX][TILE * ROW_BYTES];  // the swizzle counts from a multiple of 1024
     __shared__ unsigned long long arrived;
-    const int t = threadIdx.x, top = blockIdx.y * TILE, left = blockIdx.x * TILE;
+    // Blocks go down the rows first, as those of our kernels do.
+    const int t = threadIdx.x, top = blockIdx.x * TILE, left = blockIdx.y * TILE;
 
     if (t == 0) {
         asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(&arrived)) : "memory");
@@ -112,7 +113,7 @@ extern "C" int prepare(float* in, float* out, int rows, int cols)
 // Queues what was prepared last.
 extern "C" int launch(cudaStream_t stream)
 {
-    const dim3 grid((task.cols + TILE - 1) / TILE, (task.rows + TILE - 1) / TILE);
+    const dim3 grid((task.rows + TILE - 1) / TILE, (task.cols + TILE - 1) / TILE);
     transpose_tensor<<<grid, BLOCK, 0, stream>>>(task.map, task.out, task.rows, task.cols);
     return cudaGetLastError();
 }

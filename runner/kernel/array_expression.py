@@ -63,6 +63,13 @@ class ArrayExpression:
         nodes = ast.walk(self._parsed())
         return frozenset(n.id for n in nodes if isinstance(n, ast.Name)) - _MOVES.keys() - _FUNCTIONS.keys()
 
+    @property
+    def only_moves(self) -> bool:
+        """Whether each element of the result is one of an array's: nothing is calculated, and so nothing rounded."""
+        calls = (n.func for n in ast.walk(self._parsed()) if isinstance(n, ast.Call))
+        plain = all(isinstance(n, _OF_MOVES) for n in ast.walk(self._parsed()))
+        return plain and all(isinstance(f, ast.Name) and f.id in _PERMUTING for f in calls)
+
     def __call__(self, names: Mapping[str, Any]) -> Sized:
         """Evaluate over arrays and numbers.
 
@@ -135,6 +142,8 @@ _MOVES: dict[str, Callable[..., Any]] = {
     "repeat": np.repeat,
     "where": np.where,
 }
+_PERMUTING = frozenset(("transpose", "reshape", "roll", "flip", "repeat"))
+_OF_MOVES = (ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant)
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
     "sqrt": np.sqrt,

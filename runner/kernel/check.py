@@ -84,11 +84,15 @@ def _differs(got: Array, values: Array, magnitude: Array | None, depth: int) -> 
         # A wider integer result wraps to the array's own type, as it does on the GPU.
         return np.asarray(got != values.astype(got.dtype))
     wide = np.promote_types(values.dtype, np.float64) if values.dtype.kind == "f" else np.dtype(np.float64)
+    limits = ml_dtypes.finfo(got.dtype)  # type: ignore[no-untyped-call]  # NumPy's own does not know bfloat16
+    error = _error(got.dtype, float(limits.eps) / 2, depth)
+    with np.errstate(over="ignore"):
+        if np.array_equal(got, values.astype(got.dtype, copy=False)):
+            return np.zeros(got.shape, np.bool_)  # as of whatever only moves elements: no bound is needed
     exact, found = values.astype(wide), got.astype(wide)
     magnitude = np.abs(exact) if magnitude is None else magnitude.astype(wide)
-    limits = ml_dtypes.finfo(got.dtype)  # type: ignore[no-untyped-call]  # NumPy's own does not know bfloat16
     with np.errstate(invalid="ignore", over="ignore"):
-        bound = _error(got.dtype, float(limits.eps) / 2, depth) * magnitude
+        bound = error * magnitude
         bound += np.where(magnitude > 0, float(limits.smallest_subnormal), 0)
         # Infinity is near nothing but itself: neither an infinite value nor an infinite bound lets a number pass.
         close = (np.abs(found - exact) <= bound) & np.isfinite(exact) & np.isfinite(bound)

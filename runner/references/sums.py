@@ -11,7 +11,7 @@ import numpy as np
 from runner.kernel.dtypes import is_float
 from runner.kernel.lanes import WARP, taking_part
 from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, wider
-from runner.references.remembered import once
+from runner.kernel.remembered import once
 
 Grid = tuple[int, int, int]
 

@@ -72,11 +72,12 @@ def occupancy(case: Case, info: DeviceInfo, active_blocks: int | None) -> Row:
     in_flight = case.count("in_flight")
     most = info.details["threads_per_multiprocessor"] / 32
     at_once = active_blocks * info.details["multiprocessors"]
+    there = min(active_blocks, math.ceil(math.prod(case.grid) / info.details["multiprocessors"]))  # of a small grid
     return {
         "blocks_per_sm": active_blocks,
         "occupancy_percent": 100.0 * active_blocks * warps / most,
         "waves": math.prod(case.grid) / at_once if at_once else None,
-        "bytes_in_flight": None if in_flight is None else in_flight * threads * active_blocks,
+        "bytes_in_flight": None if in_flight is None else in_flight * threads * there,
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernel_page import drawings, memory, vectors, words
+from kernel_page import drawings, memory, tiles, vectors, words
 from kernel_page.drawings import Who
 from kernel_page.file import Picture, picture
 from kernel_page.words import ALL, EVEN, LOWER, UPPER
@@ -77,6 +77,8 @@ SHOWN = {
     **dict.fromkeys(("reduceSmem", "reduceSmemDyn", "reduceSmemUnroll", "reduceSmemUnrollDyn"), "folding"),
     **dict.fromkeys(("stencil1dConstant", "stencil1dLdg", "stencil1dRestrict"), "halo"),
     **dict.fromkeys(("stencil1dVector", "stencil1dShfl"), "vectors"),
+    **dict.fromkeys(("reduceVector", "reduceInFlight", "reduceGridStride", "reduceRedux", "reduceLastBlock"), "tiles"),
+    **dict.fromkeys(("reduceStream", "reduceFlagged", "reducePacked", "reduceBulk"), "tiles"),
 }
 
 
@@ -155,6 +157,8 @@ class Studio:
             return picture(shown, drawings.halo(), _HALO)
         if shown == "vectors":
             return picture(shown, vectors.vectors(), vectors.WORDS)
+        if shown == "tiles":
+            return picture(shown, tiles.tiles(), tiles.WORDS)
         if shown in WAITING:
             return picture(shown, drawings.waiting(*WAITING[shown]), words.who_does(*WAITING[shown]))
         if kernel.shuffle and not kernel.gpu_only:  # the CPU device runs it for its picture

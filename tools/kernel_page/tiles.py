@@ -25,7 +25,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     },
 }
 
-ALT = (
+WORDS = (
     f"Above, one tile of a block of {THREADS} threads: element 0 to 3 are one vector, loaded by thread 0 at once, the "
     f"next four by thread 1, and so on; elements {THREADS * PER_VECTOR} to {2 * THREADS * PER_VECTOR - 1} are each "
     f"thread's second vector, asked for before the first is there. Below, {TILES} tiles: with one tile a block, block "

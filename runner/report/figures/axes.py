@@ -11,11 +11,14 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from runner.report.text import one_line, power, value_of
 
 
+NOTHING = -1.0  # where an array of no elements stands, whose size has no logarithm: left of one element
+
+
 def positions(rows: list[dict[str, Any]], x: str) -> dict[str, float]:
     """Where each value of the column stands on the x axis: by its logarithm if it is a size, else one after another."""
     values = {value_of(x, row): row for row in rows}
     if x == "size" and len({row["size"] for row in values.values()}) == len(values):
-        return {value: math.log2(row["size"]) for value, row in values.items()}
+        return {value: math.log2(row["size"]) if row["size"] else NOTHING for value, row in values.items()}
     ordered = sorted(values, key=lambda value: _order(x, values[value]))
     return {value: float(place) for place, value in enumerate(ordered)}
 
@@ -28,7 +31,7 @@ def set_x(axes: Axes, places: dict[str, float], x: str) -> None:
     ticks = {place: one_line(value, 14) for value, place in places.items()}
     if x == "size" and not all("x" in value for value in places):
         whole = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
-        ticks = {float(k): power(2**k) for k in whole[:: 1 + len(whole) // 10]} if len(whole) > 1 else ticks
+        ticks = {float(k): power(2**k) if k >= 0 else "0" for k in whole[:: 1 + len(whole) // 10]} if len(whole) > 1 else ticks
     axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
     steep = sum(len(label) for label in ticks.values()) > 52
     axes.set_xticklabels(ticks.values(), rotation=35 if steep else 0, ha="right" if steep else "center")

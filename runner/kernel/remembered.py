@@ -6,8 +6,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from runner.kernel.reference import Array
+from numpy.typing import NDArray
 
+Array = NDArray[Any]
 T = TypeVar("T")
 _known: dict[int, dict[str, Any]] = {}  # by the id of the array, which goes with it
 
