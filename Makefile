@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help sweep test gpu-test lint format kernels-page lock clean
+.PHONY: help sweep test gpu-test lint format kernels-page ladder-page lock clean
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ format: $(VENV)/.installed-dev ## bring the code into its style
 
 kernels-page: $(VENV)/.installed-dev ## write docs/kernels.md anew
 	$(BIN)/python tools/kernels_page.py
+
+ladder-page: $(VENV)/.installed-dev ## write docs/ladder.md anew
+	$(BIN)/python tools/ladder_page.py
 
 lock: ## write constraints.txt anew: the newest versions that pyproject.toml allows
 	$(PYTHON) tools/lock.py

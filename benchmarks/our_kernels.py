@@ -38,15 +38,22 @@ SAMPLES = 15  # of a candidate
 
 @dataclass(frozen=True)
 class Held:
-    """A tensor as an argument of a launch."""
+    """Memory as an argument of a launch.
 
-    tensor: Any
+    Attributes:
+        pointer: Where it lies on the GPU.
+        role: As in a kernel's declaration.
+        tensor: What must live as long as this does.
+    """
+
+    pointer: int
     role: Role
+    tensor: Any = None
 
-    @property
-    def pointer(self) -> int:
-        """Where it lies on the GPU."""
-        return int(self.tensor.data_ptr())
+
+def held(tensor: Any, role: Role) -> Held:
+    """A tensor as an argument of a launch."""
+    return Held(tensor.data_ptr(), role, tensor)
 
 
 def case_of(kernel: str, requested: Mapping[str, object]) -> Case:
@@ -80,7 +87,7 @@ def prepared(device: Any, compiler: Any, case: Case, tensors: Mapping[str, Any])
         if isinstance(spec, ScalarSpec):
             arguments.append(spec.dtype.numpy.type(spec.value))
         else:
-            arguments.append(Held(tensors[spec.name] if spec.name in tensors else _made(spec), spec.role))
+            arguments.append(held(tensors[spec.name] if spec.name in tensors else _made(spec), spec.role))
     launch = Launch(program, case.grid, case.block, case.shared, tuple(arguments), str(case.variables["cache"]))
     return device.queued(launch), launch
 
@@ -161,8 +168,13 @@ def swept(*overrides: str) -> pd.DataFrame:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
         if not (run / "results.csv").is_file():
-            stop(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")
+            stop(f"the sweep of {overrides[0]} that is to choose ended with {done.returncode}: {_reason(done.stderr)}")
         return pd.read_csv(run / "results.csv", dtype=str, keep_default_na=False)
+
+
+def _reason(stderr: str) -> str:
+    lines = [line.strip() for line in stderr.splitlines()]
+    return next((line for line in reversed(lines) if line and "HYDRA_FULL_ERROR" not in line), "it did not say why")
 
 
 def winners(results: pd.DataFrame, by: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
@@ -178,11 +190,26 @@ def winners(results: pd.DataFrame, by: Sequence[str], names: Sequence[str]) -> p
     return order.drop_duplicates(list(by))[[*by, "kernel", *names, "median_us"]].reset_index(drop=True)
 
 
-def read_choices(path: Path) -> pd.DataFrame:
-    """What was chosen before."""
-    if not path.is_file():
-        stop(f"--chosen {path}: there is no such file; --choose finds the configurations, and --out keeps them")
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+def read_choices(path: Path, columns: Iterable[str], kernels: Iterable[str]) -> pd.DataFrame:
+    """What was chosen before.
+
+    Args:
+        path: A file that --choose made.
+        columns: That it must have beside the kernel.
+        kernels: That can be chosen.
+    """
+    remedy = "--choose finds the configurations, and --out keeps them"
+    if not path.exists():
+        stop(f"--chosen {path}: there is no such file; {remedy}")
+    try:
+        chosen = pd.read_csv(path, dtype=str, keep_default_na=False, compression=None)
+    except (OSError, ValueError) as e:  # the latter of pandas: nothing in it, no table, no text
+        stop(f"--chosen {path}: it cannot be read as a table ({' '.join(str(e).split())}); {remedy}")
+    if missing := [c for c in ("kernel", *columns) if c not in chosen]:
+        stop(f"--chosen {path}: it has no column {', '.join(missing)}; {remedy}")
+    if strange := sorted(set(chosen["kernel"]) - set(kernels)):
+        stop(f"--chosen {path}: kernel {strange[0]!r} is none of {', '.join(kernels)}; {remedy}")
+    return chosen
 
 
 def choice(choices: pd.DataFrame, names: Iterable[str], fixed: Mapping[str, object], **keys: str) -> Case:
@@ -190,10 +217,11 @@ def choice(choices: pd.DataFrame, names: Iterable[str], fixed: Mapping[str, obje
     fitting = choices
     for name, value in keys.items():
         fitting = fitting[fitting[name].astype(str) == value]
+    what = ", ".join(f"{name}={value}" for name, value in keys.items())
     if len(fitting) != 1:
-        stop(f"{len(fitting)} configurations are chosen for {keys}, not one: --choose finds them")
+        stop(f"{len(fitting)} configurations are chosen for {what}, not one: --choose finds them")
     line = fitting.iloc[0].to_dict()
     try:
         return case_of(str(line["kernel"]), {**fixed, **{n: line[n] for n in names}})
     except Mistake as e:
-        stop(f"what was chosen for {keys} cannot be: {e}")
+        stop(f"what was chosen for {what} cannot be: {e}")

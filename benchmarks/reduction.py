@@ -1,25 +1,35 @@
-"""Our quickest sums of an array against CUB, CuPy and PyTorch, in one run on a GPU.
+"""Whole sums of an array by our reducePacked and reduceFlagged, CUB, CuPy and PyTorch, in one run on a GPU.
 
     python benchmarks/reduction.py --choose --out DIR
     python benchmarks/reduction.py [--chosen FILE] [--sizes 16,20,24] [--dtypes int32] [--rounds 5] [--samples 30]
+        [--clean]
 
 Everybody leaves the complete sum on the GPU, of the same data, behind the same flush of L2, between the same events, in
-turn. Each is checked first against the sum on the host: integers exactly, modulo 2^32; floats, of numbers from 0 to 1,
-to one in a million. Ours is one configuration a size, chosen by a sweep of `python -m runner` (--choose) and told in
-DIR/reduction-chosen.csv, and measured anew here. CUB is DeviceReduce::Sum, built by nvcc, its temporary storage made
-ahead. CuPy is `cupy.sum(x, dtype=x.dtype)` with its accelerators as they are unless CUPY_ACCELERATORS says otherwise,
-which in CuPy 14 is its CUB backend (the page's head tells them); without `out`, which would cost it a copy. PyTorch is
-`torch.sum(x, dim=0, dtype=x.dtype, out=y)`.
+turn. Each is checked, before and after, against the sum on the host: integers exactly, modulo 2^32; floats, of numbers
+from 0 to 1, to one in a million. Sizes are powers of two and arrays are aligned, which suits vector loads. Ours is one
+configuration a size, the quickest of the candidates in KERNELS and SPACE below in a sweep of `python -m runner`
+(--choose), told in DIR/reduction-chosen.csv and measured anew here; the peers have their defaults. CUB is
+DeviceReduce::Sum, built by nvcc, its temporary storage made ahead. CuPy is `cupy.sum(x, dtype=x.dtype)` with its
+accelerators as they are unless CUPY_ACCELERATORS says otherwise, which in CuPy 14 is its CUB backend (the page's head
+tells them); without `out`, which would cost it a copy. PyTorch is `torch.sum(x, dim=0, dtype=x.dtype, out=y)`.
 
-`read only` reads everything and adds nothing up: the floor of any sum. `limit` is the time that could be, in percent of
-ours: an empty kernel's, and the bytes at the bandwidth of `read only` at the largest size (its time less an empty
-kernel's). Needs a GPU, PyCUDA, PyTorch, CuPy and nvcc.
+The flush is a memset, which leaves L2 full of changed lines. They must be written back while a kernel reads, unless it
+leaves them where they are: that is part of what streaming loads (our stream=1) gain. With --clean the flush's memory is
+read once behind the memset, by plain loads, so that L2 holds unchanged lines; for everybody, and reduction-clean.csv
+has the result. The sweeps that choose have the plain flush all the same.
+
+`read only` reads everything and adds nothing up, by plain loads and by streaming ones; the page shows the quicker one.
+It is a floor at large sizes only: its tiles are 64 KiB, so that a small array keeps few blocks busy. `limit` is the
+time that could be, in percent of ours: an empty kernel's, and the bytes at the best bandwidth of `read only` at the
+largest size, of both kinds and all dtypes (by its time less an empty kernel's). Needs a GPU, PyCUDA, PyTorch, CuPy and
+nvcc.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import itertools
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -30,9 +40,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from our_kernels import choice, ours, read_choices, swept, winners
-from side_by_side import alternate, gpu, native, progress, stop, tried
-from sums import EMPTY, READ, accelerators, cub, cub_version, empty_kernel, numbers, of_cupy, of_torch, read_only, right
-from tables import head, keep, medians, options, row, same_task, say, text
+from side_by_side import alternate, gpu, native, progress, ready, tried
+from sums import (
+    EMPTY,
+    READS,
+    accelerators,
+    clean_flush,
+    cub,
+    cub_version,
+    empty_kernel,
+    numbers,
+    of_cupy,
+    of_torch,
+    read_only,
+    right,
+)
+from tables import EXPONENTS, head, keep, medians, number, one_of, options, row, same_task, say, several, text
 
 from runner.device.opening import compiler_for
 from runner.kernel.case import Case
@@ -62,7 +85,11 @@ def choose(dtypes: Sequence[str], exponents: Sequence[int]) -> pd.DataFrame:
 
 
 def measure(
-    device: Any, build: Callable[[], ctypes.CDLL], choices: pd.DataFrame, given: argparse.Namespace, dtype: str
+    device: Any,
+    build: Callable[[], ctypes.CDLL],
+    cases: dict[tuple[str, int], Case],
+    given: argparse.Namespace,
+    dtype: str,
 ) -> Iterator[dict[str, object]]:
     """All sizes of a dtype: the smaller ones are the beginning of the largest."""
     import torch  # noqa: PLC0415
@@ -70,22 +97,22 @@ def measure(
     host = numbers(dtype, 2 ** max(given.sizes))
     everything = torch.from_numpy(host).cuda()
     compiler = compiler_for(DeviceConfig(kind="cuda"), device.info)
+    flush = clean_flush(device, compiler) if given.clean else None
     for exponent in given.sizes:
         size = 2**exponent
         progress(f"measuring: {dtype}, 2^{exponent}")
-        x, wrong, case = everything[:size], right(host[:size]), of_choice(choices, dtype, size)
+        x, wrong, case = everything[:size], right(host[:size]), cases[dtype, exponent]
         y = torch.zeros(1, dtype=x.dtype, device="cuda")
         contenders = [
             tried(OURS, partial(ours, device, compiler, case, {"in": x, "out": y}, partial(_result, wrong, y))),
             tried("CUB", partial(cub, build, device, x, wrong)),
             tried("CuPy", partial(of_cupy, x, wrong)),
             tried("torch", partial(of_torch, x, wrong)),
-            tried(READ, partial(read_only, device, compiler, x)),
+            *(tried(name, partial(read_only, device, compiler, name, x)) for name in READS),
             tried(EMPTY, partial(empty_kernel, device)),
         ]
-        for contender, taken in zip(
-            contenders, alternate(contenders, device, given.rounds, given.samples), strict=True
-        ):
+        everybodys = alternate(contenders, device, given.rounds, given.samples, flush)
+        for contender, taken in zip(contenders, everybodys, strict=True):
             read = 0 if contender.name == EMPTY else x.nbytes
             yield {**row(contender, taken, dtype=dtype, size=size), "bytes": read}
 
@@ -94,8 +121,9 @@ def _result(wrong: Callable[[Any], str], y: Any) -> str:
     return wrong(y.item())
 
 
-def of_choice(choices: pd.DataFrame, dtype: str, size: int) -> Case:
+def of_choice(choices: pd.DataFrame, dtype: str, exponent: int) -> Case:
     """Our case for a size."""
+    size = 2**exponent
     return choice(choices, NAMES, {"dtype": dtype, "size": size}, dtype=dtype, size=str(size))
 
 
@@ -105,12 +133,11 @@ def told(frame: pd.DataFrame, peak_gbps: float | None) -> pd.DataFrame:
     gbps = frame["bytes"] / time / 1e3
     percent = gbps / peak_gbps * 100 if peak_gbps else np.nan
     told = frame.assign(ratio_to_ours=time / same_task(frame, BY, OURS), gbps=gbps, percent_peak=percent)
-    for _, mine in told.groupby("dtype"):
-        reading = mine[mine["contender"] == READ].nlargest(1, "bytes").iloc[0]
-        bytes_a_us = reading["bytes"] / (reading["median_us"] - empty[reading.name])
-        limit = (empty[mine.index] + mine["bytes"] / bytes_a_us) / mine["median_us"] * 100
-        told.loc[mine.index, ["read_gbps", "limit_percent"]] = np.column_stack([[bytes_a_us / 1e3] * len(mine), limit])
-    return told
+    reading = frame[frame["contender"].isin(READS)]
+    largest = reading[reading["bytes"] == reading["bytes"].max()]
+    bytes_a_us = (largest["bytes"] / (largest["median_us"] - empty[largest.index])).max()
+    limit = (empty + frame["bytes"] / bytes_a_us) / time * 100
+    return told.assign(read_gbps=bytes_a_us / 1e3, limit_percent=limit)
 
 
 def page(frame: pd.DataFrame) -> str:
@@ -123,7 +150,7 @@ def page(frame: pd.DataFrame) -> str:
     for peer in PEERS:
         table[f"{peer}/ours"] = wide[peer] / wide[OURS]
     table["GB/s"], table["% peak"] = of_ours["gbps"], of_ours["percent_peak"]
-    table["read only us"], table["empty us"] = wide[READ], wide[EMPTY]
+    table["read only us"], table["empty us"] = wide[list(READS)].min(axis=1), wide[EMPTY]
     table["limit %"] = of_ours["limit_percent"]
     table.index = pd.MultiIndex.from_tuples([(d, f"2^{int(s).bit_length() - 1}") for d, s in table.index], names=BY)
     return text(table)
@@ -132,24 +159,27 @@ def page(frame: pd.DataFrame) -> str:
 def main() -> int:
     """Choose if asked to, take turns, and show."""
     parser = options(__doc__, NAME)
-    parser.add_argument("--sizes", default="16,18,20,22,24,26,28,30", help="exponents of 2")
-    parser.add_argument("--dtypes", default="int32,float32")
+    sizes = several(number(EXPONENTS))
+    parser.add_argument("--sizes", type=sizes, default="16,18,20,22,24,26,28,30", help="exponents of 2")
+    parser.add_argument("--dtypes", type=several(one_of(list(KERNELS))), default=",".join(KERNELS))
+    parser.add_argument("--clean", action="store_true", help="let L2 hold unchanged lines, in reduction-clean.csv")
     given = parser.parse_args()
-    given.sizes, dtypes = [int(s) for s in given.sizes.split(",")], given.dtypes.split(",")
-    if min(given.sizes) < 14 or max(given.sizes) > 30 or not set(dtypes) <= set(KERNELS):
-        stop("--sizes from 14 to 30 and --dtypes int32,float32 are expected")
-    choices = choose(dtypes, given.sizes) if given.choose else read_choices(given.chosen)
     if given.choose:
+        ready()
+        choices = choose(given.dtypes, given.sizes)
         keep(choices, given.out, f"{NAME}-chosen")
+    else:
+        choices = read_choices(given.chosen, (*BY, *NAMES), KERNELS.values())
+    cases = {task: of_choice(choices, *task) for task in itertools.product(given.dtypes, given.sizes)}
     with gpu() as device, tempfile.TemporaryDirectory() as folder:
         build = partial(native, "cub_sum", device.info.arch, Path(folder))
-        rows = [r for dtype in dtypes for r in measure(device, build, choices, given, dtype)]
+        rows = [r for dtype in given.dtypes for r in measure(device, build, cases, given, dtype)]
         frame = told(pd.DataFrame(rows), device.info.peak_gbps)
-        keep(frame, given.out, NAME)
-        print(head(device, given.rounds, given.samples, cub_version(build), accelerators()))
+        keep(frame, given.out, f"{NAME}-clean" if given.clean else NAME)
+        further = (cub_version(build), accelerators())
+        print(head(device, given.rounds, given.samples, *further, clean=given.clean))
         flush_us = device.info.details["flush_us"]
-    for dtype, mine in frame.groupby("dtype", sort=False):
-        print(f"bandwidth of {READ}, {dtype}: {mine['read_gbps'].iloc[0]:.0f} GB/s")
+    print(f"best bandwidth of read only, at the largest size: {frame['read_gbps'].iloc[0]:.0f} GB/s")
     print("", page(frame), "", sep="\n")
     say(frame, BY, (OURS,), flush_us)
     return 0

@@ -3,7 +3,8 @@
 Everybody is in this process and queues on one stream, that of our device. PyTorch holds the data, and everybody gets
 it by its address. A sample is taken as `CudaDevice.sample` takes it: the flush of L2, an event, the launch, an event,
 and the end is waited for. In each round everybody takes its samples, in an order of the round's own. Nobody is timed
-who was not right first; who fails has the reason in its row, and the others go on.
+who was not right first, and nobody keeps its times who is not right after the last round, too; who fails has the
+reason in its row, and the others go on.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device.opening import open_device
+from runner.device.opening import kind_of, open_device
 from runner.errors import DeviceUnavailable
 from runner.settings import DeviceConfig
 
@@ -65,7 +66,7 @@ class Taken:
     Attributes:
         us: Microseconds of the work.
         enqueue_us: Those that the host took to queue it.
-        error: Why there are no more of them; empty if nothing went wrong.
+        error: Why there are none; empty if nothing went wrong.
     """
 
     us: NDArray[np.float64]
@@ -84,20 +85,26 @@ def progress(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
+def ready() -> None:
+    """End if something that is needed is not there; the GPU is not opened."""
+    if missing := [name for package, name in PACKAGES.items() if importlib.util.find_spec(package) is None]:
+        stop(f"{' and '.join(missing)} not installed: this benchmark needs {', '.join(PACKAGES.values())} and nvcc")
+    if kind_of(DeviceConfig(kind="auto")) != "cuda":
+        stop("there is no GPU that CUDA's driver can open: this benchmark needs one")
+    from runner.device.cuda.nvcc import find_nvcc  # noqa: PLC0415  (only where there is PyCUDA)
+
+    if find_nvcc() is None:
+        stop("nvcc is not on the PATH: this benchmark builds kernels with it")
+
+
 @contextmanager
 def gpu() -> Iterator[Any]:
     """Our device, on whose stream PyTorch and CuPy queue, too."""
-    if missing := [name for package, name in PACKAGES.items() if importlib.util.find_spec(package) is None]:
-        stop(f"{' and '.join(missing)} not installed: this benchmark needs {', '.join(PACKAGES.values())} and nvcc")
+    ready()
     try:
         device: Any = open_device(DeviceConfig(kind="cuda"))
     except DeviceUnavailable as e:
         stop(str(e))
-    from runner.device.cuda.nvcc import find_nvcc  # noqa: PLC0415  (only where there is PyCUDA)
-
-    if find_nvcc() is None:
-        device.close()
-        stop("nvcc is not on the PATH: this benchmark builds kernels and CUB's sum with it")
     import cupy  # noqa: PLC0415  (only where there is a GPU; and after our device, whose context it is to use)
     import torch  # noqa: PLC0415
 
@@ -132,25 +139,26 @@ def native(name: str, arch: str, folder: Path) -> ctypes.CDLL:
     from runner.device.cuda.nvcc import find_nvcc  # noqa: PLC0415  (only where there is PyCUDA)
 
     source, library = NATIVE / f"{name}.cu", folder / f"{name}.so"
-    command = [
-        str(find_nvcc()),
-        "-shared",
-        "-Xcompiler",
-        "-fPIC",
-        "-O3",
-        "-std=c++17",
-        f"-arch={arch}",
-        "-o",
-        str(library),
-    ]
+    options = ["-shared", "-Xcompiler", "-fPIC", "-O3", "-std=c++17", f"-arch={arch}"]
+    command = [str(find_nvcc()), *options, "-o", str(library)]
     done = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"nvcc cannot build {source.name}: {done.stderr[-500:]}")
     return ctypes.CDLL(str(library))
 
 
-def alternate(contenders: Sequence[Contender], device: Any, rounds: int, samples: int) -> list[Taken]:
-    """Check each once, then let those who are right take turns; the samples of each, in the order given."""
+def alternate(
+    contenders: Sequence[Contender], device: Any, rounds: int, samples: int, flush: Callable[[], object] | None = None
+) -> list[Taken]:
+    """Check each, let those who are right take turns, and check them again; the samples of each, in the order given.
+
+    Args:
+        contenders: Who takes part.
+        device: Ours.
+        rounds: How often each has its turn.
+        samples: Of each in a round.
+        flush: What to queue before each sample; the device's own by default.
+    """
     errors = [_wrong(c, device) for c in contenders]
     taken: list[list[tuple[NDArray[np.float64], NDArray[np.float64]]]] = [[] for _ in contenders]
     for number in range(rounds):
@@ -158,16 +166,22 @@ def alternate(contenders: Sequence[Contender], device: Any, rounds: int, samples
         random.Random(number).shuffle(order)  # noqa: S311  (an order is no secret)
         for i in order:
             try:
-                taken[i].append(sampled(device, contenders[i].queue, samples))
+                taken[i].append(sampled(device, contenders[i].queue, samples, flush))
             except Exception as e:  # noqa: BLE001  (as in `tried`)
                 errors[i] = _said(e)
-    nothing = (np.empty(0), np.empty(0))
-    joined = [tuple(np.concatenate(parts) for parts in zip(*(t or [nothing]), strict=True)) for t in taken]
-    return [Taken(us, enqueue, error) for (us, enqueue), error in zip(joined, errors, strict=True)]
+    for i, contender in enumerate(contenders):
+        if not errors[i] and (wrong := _wrong(contender, device)):
+            errors[i] = f"after the last round: {wrong}"
+    return [_joined([] if error else parts, error) for parts, error in zip(taken, errors, strict=True)]
+
+
+def _joined(parts: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]], error: str) -> Taken:
+    us, enqueue = zip((np.empty(0), np.empty(0)), *parts, strict=True)
+    return Taken(np.concatenate(us), np.concatenate(enqueue), error)
 
 
 def _wrong(contender: Contender, device: Any) -> str:
-    """Why it cannot be timed: what it said itself, or what is wrong with its work; empty if nothing."""
+    """Why its times count nothing: what it said itself, or what is wrong with its work; empty if nothing."""
     if contender.error:
         return contender.error
     try:
@@ -182,17 +196,20 @@ def _wrong(contender: Contender, device: Any) -> str:
         return _said(e)
 
 
-def sampled(device: Any, queue: Callable[[], object], count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def sampled(
+    device: Any, queue: Callable[[], object], count: int, flush: Callable[[], object] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Microseconds of some work, and those that the host took to queue it: as `CudaDevice.sample` does it."""
     from pycuda import driver  # noqa: PLC0415  (only where there is a GPU)
 
     before, after, stream = driver.Event(), driver.Event(), device.stream
+    flush = flush or device._flush  # noqa: SLF001  (the very flush of our own samples)
     us, enqueue = np.empty(WARM_UP + count), np.empty(WARM_UP + count)
     collected = gc.isenabled()
     gc.disable()
     try:
         for i in range(WARM_UP + count):
-            device._flush()  # noqa: SLF001  (the very flush of our own samples)
+            flush()
             started = time.perf_counter_ns()
             before.record(stream)
             queue()

@@ -3,11 +3,11 @@
     python benchmarks/stencil.py --choose --out DIR
     python benchmarks/stencil.py [--chosen FILE] [--sizes 20,24,26,28] [--dtypes float32] [--rounds 5] [--samples 30]
 
-All from and to the same memory, behind the same flush of L2, between the same events, in turn. The outputs are checked
-first, on the GPU, against the same sum in double precision by PyTorch; the inputs are within -1 and 1, and an output
-may differ by 16 times its dtype's epsilon: the six roundings behind each other may make 6 times that, and the sum in
-double precision, where float64 is checked, as much again. Each kernel has one configuration a size; --choose times all
-candidates in this process, tells the quickest in DIR/stencil-chosen.csv, and measures it anew.
+All from and to the same memory, behind the same flush of L2, between the same events, in turn. The outputs are checked,
+before and after, on the GPU, against the same sum in double precision by PyTorch; the inputs are within -1 and 1, and
+an output may differ by 16 times its dtype's epsilon: the six roundings behind each other may make 6 times that, and the
+sum in double precision, where float64 is checked, as much again. Each kernel has one configuration a size; --choose
+times all candidates in this process, tells the quickest in DIR/stencil-chosen.csv, and measures it anew.
 
 `the copy` is the quicker one of ours, copyVector, and the driver's, from the GPU to itself; `%` is its time in percent
 of a stencil's. Needs a GPU, PyCUDA, PyTorch, CuPy and nvcc.
@@ -16,6 +16,7 @@ of a stencil's. Needs a GPU, PyCUDA, PyTorch, CuPy and nvcc.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from functools import partial
 from typing import Any
@@ -24,15 +25,17 @@ import numpy as np
 import pandas as pd
 from copies import against_copy, copies
 from our_kernels import candidates, choice, ours, quickest, read_choices, told
-from side_by_side import alternate, gpu, progress, stop, tried
-from tables import head, keep, medians, options, row, say, text
+from side_by_side import alternate, gpu, progress, tried
+from tables import EXPONENTS, head, keep, medians, number, one_of, options, row, say, several, text
 
 from runner.device.opening import compiler_for
+from runner.kernel.case import Case
 from runner.settings import DeviceConfig
 
 NAME = "stencil"
 KERNELS = ("stencil1dVector", "stencil1dShfl", "stencil1dConstant", "stencil1dRestrict")
 SPACE = {"block": (128, 256, 512), "blocks": (1056, 2112, 4224, 2**24)}
+DTYPES = ("float32", "float64")
 BY = ("dtype", "size")
 COEFFICIENTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # of the distances 1 to 4
 EPSILONS = 16
@@ -52,9 +55,9 @@ def derivative(x: Any) -> Any:
 
 
 def measure(
-    device: Any, choices: pd.DataFrame | None, given: argparse.Namespace, dtype: str, exponent: int
+    device: Any, cases: dict[str, Case], given: argparse.Namespace, dtype: str, exponent: int
 ) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-    """One size: the rows, and what was chosen if that was asked for."""
+    """One size: the rows, and what was chosen of the kernels that have no case yet."""
     import torch  # noqa: PLC0415
 
     size = 2**exponent
@@ -68,22 +71,25 @@ def measure(
         most = float((out.double() - expected).abs().max())
         return "" if most <= bound else f"an output differs by {most:g}, more than {bound:g}"  # NaN does, too
 
-    fixed, keys = {"dtype": dtype, "size": size}, {"dtype": dtype, "size": str(size)}
-    chosen, contenders = [], []
+    fixed, chosen, contenders = {"dtype": dtype, "size": size}, [], []
     for kernel in KERNELS:
-        if choices is None:
-            cases = candidates((kernel,), SPACE, **fixed)
-            progress(f"choosing: {kernel}, {dtype}, 2^{exponent}, of {len(cases)}")
-            case, median_us = quickest(device, compiler, cases, {"in": x, "out": out}, wrong)
-            chosen.append(told(case, SPACE, median_us, **keys))
-        else:
-            case = choice(choices, SPACE, fixed, **keys, kernel=kernel)
+        if (case := cases.get(kernel)) is None:
+            tries = candidates((kernel,), SPACE, **fixed)
+            progress(f"choosing: {kernel}, {dtype}, 2^{exponent}, of {len(tries)}")
+            case, median_us = quickest(device, compiler, tries, {"in": x, "out": out}, wrong)
+            chosen.append(told(case, SPACE, median_us, **fixed))
         contenders.append(tried(kernel, partial(ours, device, compiler, case, {"in": x, "out": out}, wrong, kernel)))
     progress(f"measuring: {dtype}, 2^{exponent}")
     contenders += copies(device, compiler, x, out)
     taken = alternate(contenders, device, given.rounds, given.samples)
     rows = [row(c, t, **fixed, bytes=2 * x.nbytes) for c, t in zip(contenders, taken, strict=True)]
     return rows, chosen
+
+
+def of_choices(choices: pd.DataFrame, dtype: str, exponent: int) -> dict[str, Case]:
+    """The case of each kernel for a size."""
+    fixed, size = {"dtype": dtype, "size": 2**exponent}, str(2**exponent)
+    return {k: choice(choices, SPACE, fixed, dtype=dtype, size=size, kernel=k) for k in KERNELS}
 
 
 def page(frame: pd.DataFrame) -> str:
@@ -98,15 +104,15 @@ def page(frame: pd.DataFrame) -> str:
 def main() -> int:
     """Take turns, and show."""
     parser = options(__doc__, NAME)
-    parser.add_argument("--sizes", default="20,24,26,28", help="exponents of 2")
-    parser.add_argument("--dtypes", default="float32,float64")
+    parser.add_argument("--sizes", type=several(number(EXPONENTS)), default="20,24,26,28", help="exponents of 2")
+    parser.add_argument("--dtypes", type=several(one_of(DTYPES)), default=",".join(DTYPES))
     given = parser.parse_args()
-    sizes, dtypes = [int(s) for s in given.sizes.split(",")], given.dtypes.split(",")
-    if not set(dtypes) <= {"float32", "float64"}:
-        stop(f"--dtypes {given.dtypes}: float32 and float64 are expected")
-    choices = None if given.choose else read_choices(given.chosen)
+    tasks, cases = list(itertools.product(given.dtypes, given.sizes)), {}
+    if not given.choose:
+        choices = read_choices(given.chosen, (*BY, *SPACE), KERNELS)
+        cases = {task: of_choices(choices, *task) for task in tasks}
     with gpu() as device:
-        results = [measure(device, choices, given, dtype, size) for dtype in dtypes for size in sizes]
+        results = [measure(device, cases.get(task, {}), given, *task) for task in tasks]
         print(head(device, given.rounds, given.samples))
         info = device.info
     frame = against_copy(pd.DataFrame([line for rows, _ in results for line in rows]), BY, info.peak_gbps)

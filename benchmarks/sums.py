@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from our_kernels import Held
+from our_kernels import Held, held
 from side_by_side import Contender
 
 from runner.device import Launch, Role, Source
 
 FLOATS_WITHIN = 1e-6  # of the sum
 READ_BLOCK, READ_VECTORS = 512, 8
-EMPTY, READ = "empty kernel", "read only"
+READ_TILE = 16 * READ_BLOCK * READ_VECTORS  # bytes that a block of it reads
+EMPTY = "empty kernel"
+READS = {"read only": False, "read only, streaming": True}  # whether its loads are streaming ones
 
 
 def numbers(dtype: str, count: int) -> NDArray[Any]:
@@ -50,20 +53,52 @@ def empty_kernel(device: Any) -> Contender:
     return Contender(EMPTY, queue=queue, holds=module)
 
 
-def read_only(device: Any, compiler: Any, x: Any) -> Contender:
+def read_only(device: Any, compiler: Any, name: str, x: Any) -> Contender:
     """What reads all vectors; sizes are multiples of its tile."""
+    if x.nbytes % READ_TILE:
+        raise ValueError(f"{x.numel()} elements are no whole tiles")
+    launch = _reading(device, compiler, held(x, Role.IN), x.nbytes // READ_TILE, streaming=READS[name])
+    words = f"block={READ_BLOCK} vectors={READ_VECTORS} stream={READS[name]:d}"
+    return Contender(name, words, device.queued(launch), holds=launch)
+
+
+def _reading(device: Any, compiler: Any, memory: Held, tiles: int, *, streaming: bool) -> Launch:
     import torch  # noqa: PLC0415
 
     path = Path(__file__).resolve().parent / "kernels" / "readOnly.cu"
-    macros = (("BLOCK", str(READ_BLOCK)), ("VECTORS", str(READ_VECTORS)))
+    macros = (("BLOCK", str(READ_BLOCK)), ("VECTORS", str(READ_VECTORS)), ("STREAM", f"{streaming:d}"))
     source = Source(path, path.read_text(encoding="utf-8"), "readOnly", macros)
-    tiles, rest = divmod(x.nbytes, 16 * READ_BLOCK * READ_VECTORS)
-    if rest:
-        raise ValueError(f"{x.numel()} elements are no whole tiles")
     program = device.load(source, compiler.compile(source))
-    held = (Held(x, Role.IN), Held(torch.zeros(16, dtype=torch.uint8, device="cuda"), Role.OUT))
-    launch = Launch(program, (tiles, 1, 1), (READ_BLOCK, 1, 1), 0, held)
-    return Contender(READ, f"block={READ_BLOCK} vectors={READ_VECTORS}", device.queued(launch), holds=launch)
+    out = held(torch.zeros(16, dtype=torch.uint8, device="cuda"), Role.OUT)
+    return Launch(program, (tiles, 1, 1), (READ_BLOCK, 1, 1), 0, (memory, out))
+
+
+@dataclass(frozen=True)
+class CleanFlush:
+    """The device's flush, whose memory is then read once: L2 holds it unchanged, and nothing is to be written back.
+
+    Attributes:
+        device: Ours.
+        read: Queues the reading.
+        launch: What must live as long as that is used.
+    """
+
+    device: Any
+    read: Callable[[], object]
+    launch: Launch
+
+    def __call__(self) -> None:
+        """Queue both."""
+        self.device._flush()  # noqa: SLF001  (the very flush of our own samples)
+        self.read()
+
+
+def clean_flush(device: Any, compiler: Any) -> CleanFlush:
+    """Read by plain loads, which stay in L2; what is behind the last whole tile is not read."""
+    memory = Held(int(device._flush_memory), Role.IN)  # noqa: SLF001  (there is no other way to it)
+    tiles = device._flush_words * 4 // READ_TILE  # noqa: SLF001
+    launch = _reading(device, compiler, memory, tiles, streaming=False)
+    return CleanFlush(device, device.queued(launch), launch)
 
 
 def cub(build: Callable[[], ctypes.CDLL], device: Any, x: Any, wrong: Callable[[Any], str]) -> Contender:

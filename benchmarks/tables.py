@@ -4,16 +4,79 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-from collections.abc import Sequence
+import os
+import re
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
-from side_by_side import Contender, Taken
+from side_by_side import Contender, Taken, stop
 
 DISTRIBUTIONS = ("torch", "cupy", "pycuda", "numpy")
-KEPT = Path(__file__).resolve().parents[1] / "docs" / "h200"
+KEPT = Path(__file__).resolve().parents[1] / "docs" / "h200" / "limits"
+
+
+MOST = 10_000  # rounds, and samples
+EXPONENTS = range(14, 31)
+MOST_ELEMENTS = 2 ** EXPONENTS[-1]
+
+
+class Options(argparse.ArgumentParser):
+    """A parser that complains in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with the option, what was given, and what is allowed."""
+        of_option = message.removeprefix("argument ")
+        stop(message if of_option == message else of_option.replace(": ", " ", 1))
+
+
+def number(allowed: range) -> Callable[[str], int]:
+    """What understands a whole number."""
+
+    def read(text: str) -> int:
+        if re.fullmatch("[0-9]{1,9}", text) and int(text) in allowed:
+            return int(text)
+        expected = f"a whole number from {allowed[0]} to {allowed[-1]} is expected"
+        raise argparse.ArgumentTypeError(f"{text!r}: {expected}")
+
+    return read
+
+
+def one_of(names: Sequence[str]) -> Callable[[str], str]:
+    """What understands a name."""
+
+    def read(text: str) -> str:
+        if text in names:
+            return text
+        raise argparse.ArgumentTypeError(f"{text!r}: {' or '.join(names)} is expected")
+
+    return read
+
+
+def shape(text: str) -> str:
+    """A matrix' shape, without leading zeros."""
+    if found := re.fullmatch("0*([1-9][0-9]{0,9})x0*([1-9][0-9]{0,9})", text):
+        rows, cols = map(int, found.groups())
+        if rows * cols <= MOST_ELEMENTS:
+            return f"{rows}x{cols}"
+    expected = f"ROWSxCOLUMNS is expected, such as 4096x4095, of 1 to {MOST_ELEMENTS} elements"
+    raise argparse.ArgumentTypeError(f"{text!r}: {expected}")
+
+
+def several(one: Callable[[str], Hashable]) -> Callable[[str], list[Hashable]]:
+    """What understands a list with commas, in which nothing counts twice."""
+    return lambda text: list(dict.fromkeys(one(part.strip()) for part in text.split(",")))
+
+
+def folder(text: str) -> Path:
+    """A folder that is there, or can be made: not to be found out when all has been measured."""
+    path = Path(text)
+    there = next(p for p in (path, *path.absolute().parents) if p.exists())
+    if there.is_dir() and os.access(there, os.W_OK):
+        return path
+    raise argparse.ArgumentTypeError(f"{text!r}: a folder that can be written to is expected")
 
 
 def options(page: str | None, name: str) -> argparse.ArgumentParser:
@@ -23,10 +86,11 @@ def options(page: str | None, name: str) -> argparse.ArgumentParser:
         page: The script's docstring.
         name: Of its files.
     """
-    parser = argparse.ArgumentParser(description=page, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--samples", type=int, default=30, help="of each contender in each round")
-    parser.add_argument("--out", type=Path, help=f"a folder for {name}.csv, and with --choose for {name}-chosen.csv")
+    parser = Options(description=page, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=number(range(1, MOST + 1)), default=5)
+    samples = number(range(1, MOST + 1))
+    parser.add_argument("--samples", type=samples, default=30, help="of each contender in each round")
+    parser.add_argument("--out", type=folder, help=f"a folder for {name}.csv, and with --choose for {name}-chosen.csv")
     parser.add_argument("--choose", action="store_true", help="find our quickest configurations first")
     parser.add_argument("--chosen", type=Path, default=KEPT / f"{name}-chosen.csv", help="those found before")
     return parser
@@ -65,19 +129,22 @@ def same_task(frame: pd.DataFrame, by: Sequence[str], contender: str) -> pd.Seri
     return pd.Series(frame.set_index(list(by)).index.map(of_one).to_numpy(float), frame.index)
 
 
-def head(device: Any, rounds: int, samples: int, *further: str) -> str:
-    """What was measured on, with what and how."""
+def head(device: Any, rounds: int, samples: int, *further: str, clean: bool = False) -> str:
+    """What was measured on, with what and how; `clean` is whether the flush's memory was read afterwards."""
     info = device.info
     details = info.details
     versions = [*(f"{n} {v}" for n, v in info.versions.items()), *further]
     packages = [f"{n} {v}" for n in DISTRIBUTIONS if (v := _version(n))]
     floor = f"an empty kernel {details['empty_kernel_us']:.2f} us, two events alone {details['event_pair_us']:.2f} us"
+    unchanged = ", whose memory is then read once: L2 holds unchanged lines"
+    flushed = unchanged if clean else ": it leaves L2 full of changed lines"
     return "\n".join(
         (
             f"{info.name}, theoretical peak {info.peak_gbps or float('nan'):.0f} GB/s; {', '.join(versions)}",
             ", ".join(packages),
             f"{rounds} rounds of {samples} samples each, in turn; medians in us. Floor of the method: {floor};",
-            f"the flush before each sample takes {details['flush_us']:.1f} us, within which the work is queued",
+            f"the flush before each sample takes {details['flush_us']:.1f} us, within which the work is queued.",
+            f"The flush is a memset{flushed}",
         )
     )
 

@@ -4,9 +4,9 @@
     python benchmarks/transpose.py [--chosen FILE] [--shapes 4096x4096,4097x4095] [--rounds 5] [--samples 30]
 
 All in one run, from and to the same memory, behind the same flush of L2, between the same events, in turn. Each
-transpose is checked first, on the GPU, against PyTorch's. Ours is one configuration a shape; --choose times all
-candidates in this process, tells the quickest in DIR/transpose-chosen.csv, and measures it anew. cuBLAS is `sgeam` with
-CuPy's handle, PyTorch `out.copy_(x.t())`, CuPy `copyto(out, x.T)`.
+transpose is checked, before and after, on the GPU, against PyTorch's. Ours is one configuration a shape; --choose times
+all candidates in this process, tells the quickest in DIR/transpose-chosen.csv, and measures it anew. cuBLAS is `sgeam`
+with CuPy's handle, PyTorch `out.copy_(x.t())`, CuPy `copyto(out, x.T)`.
 
 `the copy` is the quicker one of ours, copyVector, and the driver's, from the GPU to itself; `%` is its time in percent
 of a transpose's. `tensor copies (tried)` is benchmarks/native/transpose_tensor.cu, by the bulk tensor copies of sm_90,
@@ -29,9 +29,11 @@ import pandas as pd
 from copies import against_copy, copies
 from our_kernels import candidates, choice, ours, quickest, read_choices, told
 from side_by_side import Contender, alternate, gpu, native, progress, tried
-from tables import head, keep, medians, options, row, same_task, say, text
+from tables import head, keep, medians, options, row, same_task, say, several, text
+from tables import shape as one_shape
 
 from runner.device.opening import compiler_for
+from runner.kernel.case import Case
 from runner.settings import DeviceConfig
 
 NAME = "transpose"
@@ -86,10 +88,15 @@ def by_tensor_copies(
     return Contender(TENSOR, "tile of 64x64, 256 threads", queue, wrong, out, x)
 
 
+def fixed(shape: str) -> dict[str, object]:
+    """What is not chosen."""
+    return {"size": shape, "dtype": "float32"}
+
+
 def measure(
-    device: Any, build: Callable[[], ctypes.CDLL], choices: pd.DataFrame | None, given: argparse.Namespace, shape: str
+    device: Any, build: Callable[[], ctypes.CDLL], case: Case | None, given: argparse.Namespace, shape: str
 ) -> tuple[list[dict[str, object]], dict[str, object] | None]:
-    """One shape: the rows, and what was chosen if that was asked for."""
+    """One shape: the rows, and what was chosen if there was no case yet."""
     import torch  # noqa: PLC0415  (only where there is a GPU)
 
     rows, cols = map(int, shape.split("x"))
@@ -97,18 +104,16 @@ def measure(
     torch.manual_seed(0)
     x = torch.rand((rows, cols), dtype=torch.float32, device="cuda")
     out = torch.empty((cols, rows), dtype=torch.float32, device="cuda")
-    fixed, tensors, chosen = {"size": shape, "dtype": "float32"}, {"in": x, "out": out}, None
+    tensors, chosen = {"in": x, "out": out}, None
 
     def wrong() -> str:
         return "" if torch.equal(out, x.t()) else "it is not the transpose"
 
-    if choices is None:
-        cases = candidates(KERNELS, SPACE, **fixed)
+    if case is None:
+        cases = candidates(KERNELS, SPACE, **fixed(shape))
         progress(f"choosing: {shape}, of {len(cases)}")
         case, median_us = quickest(device, compiler, cases, tensors, wrong)
         chosen = told(case, SPACE, median_us, shape=shape)
-    else:
-        case = choice(choices, SPACE, fixed, shape=shape)
     progress(f"measuring: {shape}")
     contenders = [
         tried(OURS, partial(ours, device, compiler, case, tensors, wrong)),
@@ -136,12 +141,15 @@ def page(frame: pd.DataFrame) -> str:
 def main() -> int:
     """Take turns, and show."""
     parser = options(__doc__, NAME)
-    parser.add_argument("--shapes", default=SHAPES)
+    parser.add_argument("--shapes", type=several(one_shape), default=SHAPES)
     given = parser.parse_args()
-    choices = None if given.choose else read_choices(given.chosen)
+    cases: dict[str, Case] = {}
+    if not given.choose:
+        choices = read_choices(given.chosen, (*BY, *SPACE), KERNELS)
+        cases = {shape: choice(choices, SPACE, fixed(shape), shape=shape) for shape in given.shapes}
     with gpu() as device, tempfile.TemporaryDirectory() as folder:
         build = partial(native, "transpose_tensor", device.info.arch, Path(folder))
-        results = [measure(device, build, choices, given, shape) for shape in given.shapes.split(",")]
+        results = [measure(device, build, cases.get(shape), given, shape) for shape in given.shapes]
         print(head(device, given.rounds, given.samples))
         info = device.info
     frame = against_copy(pd.DataFrame([line for rows, _ in results for line in rows]), BY, info.peak_gbps)

@@ -7,9 +7,24 @@
 #
 # Which kernels and configurations are swept stands in conf/experiment/ladder_*.yaml.
 set -eu
+sweeps="reduction-int32 reduction-float32 transpose stencil"
+
+among() { # WORD LIST: whether it is one of them
+  case $1 in "" | *" "*) return 1 ;; esac
+  case " $2 " in *" $1 "*) ;; *) return 1 ;; esac
+}
+
+refuse() { # GIVEN
+  echo "docs/ladder.sh: a folder, then none or some of $sweeps are expected, not '$1'." >&2
+  exit 2
+}
+
+case ${1-} in "" | -*) refuse "${1-}" ;; esac
+if among "$1" "$sweeps"; then refuse "$1"; fi # a sweep, but no folder
 target=$1
 shift
-wanted=" $* "
+for name in "$@"; do among "$name" "$sweeps" || refuse "$name"; done
+wanted=${*:-$sweeps}
 python=${PYTHON:-python3}
 work=outputs/ladder
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" # the checkout's own runner
@@ -19,7 +34,7 @@ mkdir -p "$target" "$work"
 run() { # NAME ARGUMENT...: sweep, if it is wanted, and keep what came of it
   name=$1
   shift
-  case $wanted in "  " | *" $name "*) ;; *) return 0 ;; esac
+  among "$name" "$wanted" || return 0
   COLUMNS=160 "$python" -m runner "$@" device=cuda "hydra.sweep.dir=$work/$name" >"$work/said.txt"
   grep -v '^Report:' "$work/said.txt" >"$target/$name.txt"
   cp "$work/$name/results.csv" "$target/$name.csv"
@@ -27,8 +42,8 @@ run() { # NAME ARGUMENT...: sweep, if it is wanted, and keep what came of it
   cp "$work/$name/environment.json" "$target/$name.json"
 }
 
-run reduction-int32 experiment=ladder_reduction dtype=int32 'size=2**20,2**24,2**28'
+run reduction-int32 experiment=ladder_reduction dtype=int32 'size=2**20,2**24,2**28,2**30'
 run reduction-float32 experiment=ladder_reduction dtype=float32 'size=2**20,2**24,2**28'
-run transpose experiment=ladder_transpose size=4096x4096,4097x4095
+run transpose experiment=ladder_transpose size=4096x4096,8192x8192,4097x4095
 run stencil experiment=ladder_stencil 'size=2**24,2**26'
 rm -rf "$work"

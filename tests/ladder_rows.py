@@ -15,17 +15,20 @@ SIZES = {
     "transpose": ("4096x4096", "4097x4095"),
     "stencil": ("2**24", "2**28"),
 }
-EMPTY_US, COPY_GBPS, PEAK_GBPS = 3.0, 4000.0, 5000.0
+EMPTY_US, COPY_GBPS, PEAK_GBPS, READ_GBPS = 3.0, 4000.0, 5000.0, 4400.0
+READING = "reduction.csv"
 SLOWER = 1.5  # of each case's second configuration
 
 
 def write(folder: Path, gains: dict[str, float]) -> None:
-    """Write the CSV and the JSON of each sweep.
+    """Write the CSV and the JSON of each sweep, and the table with the bandwidth of reading.
 
     Args:
         folder: Where.
         gains: By kernel, how many times as fast it is as the kernel before it in its ladder; 1.1 if not said.
     """
+    lines = ["contender,dtype,size,read_gbps", *(f"{n},int32,65536,{READ_GBPS}" for n in ("CUB", "empty kernel"))]
+    (folder / READING).write_text("\n".join([*lines, ""]), encoding="utf-8")
     for ladder in LADDERS:
         names, _ = defined(ladder, ROOT / "conf")
         for sweep in ladder.sweeps:

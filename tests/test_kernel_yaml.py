@@ -46,7 +46,9 @@ def test_what_a_kernel_may_leave_out_is_nothing(yaml_path):
     assert full.gpu_only == "it is PTX"
     assert case_of(full, twist=2).count("in_flight") == 32
     less = from_yaml.read("mine", {**SOUND, "in_flight": "2 - twist"}, yaml_path)
-    assert case_of(less).excluded == "in_flight would be -1"
+    assert case_of(less).excluded == "in_flight would be -1; it is 0 or more"
+    constant = from_yaml.read("mine", {**SOUND, "in_flight": -16}, yaml_path)
+    assert case_of(constant).excluded == "in_flight would be -16; it is 0 or more"
 
 
 def test_every_kernel_has_a_cache_preference(yaml_path):
@@ -93,7 +95,8 @@ CHANGES = {
     ),
     "a hazard without a rule": (["hazard"], {"when": "twist == 3"}, "the key 'reason' is missing"),
     "a hazard of nothing known": (["hazard"], {"when": "fixed == 1", "reason": "x"}, "names 'fixed'"),
-    "a gpu_only without a reason": (["gpu_only"], "", "the key 'gpu_only' is missing"),
+    "a gpu_only without a reason": (["gpu_only"], "", "gpu_only: a reason is expected, not ''"),
+    "a gpu_only of nothing but space": (["gpu_only"], "  ", "gpu_only: a reason is expected, not '  '"),
     "a gpu_only that is no text": (["gpu_only"], True, "gpu_only: text is expected, not 'true'"),
     "loads of nothing known": (["in_flight"], "vectors * 16", "in_flight: 'vectors * 16' names 'vectors'"),
     "a vector by threads": (

@@ -25,7 +25,7 @@ def test_a_kernel_for_gpus_only_is_skipped_elsewhere(name, bench):
     if bench.device.info.kind == "cuda":
         assert (outcome.status, outcome.reason) == ("ok", "")
     else:
-        told = f"{name} runs on a GPU only: {shipped(name).gpu_only}; device=cuda runs it"
+        told = f"it runs on a GPU only: {shipped(name).gpu_only}; device=cuda runs it"
         assert (outcome.status, outcome.reason) == ("skipped", told)
 
 

@@ -162,6 +162,8 @@ KEYS = {
     "a shuffle without lanes": ({"shuffle": "{operation: up, argument: 1}"}, "no parameter 'width'"),
     "a hazard without a rule": ({"hazard": "{when: size > 0}"}, "mine.yaml: hazard: the key 'reason' is missing"),
     "a GPU for no reason": ({"gpu_only": "true"}, "mine.yaml: gpu_only: text is expected, not 'true'"),
+    "a GPU without a word": ({"gpu_only": ""}, "mine.yaml: gpu_only: a reason is expected, not 'null'"),
+    "a GPU for an empty reason": ({"gpu_only": "'  '"}, "mine.yaml: gpu_only: a reason is expected, not '  '"),
     "loads that are a list": ({"in_flight": "[16]"}, "mine.yaml: in_flight: an expression is expected, not '[16]'"),
     "a vector of three": ({"accesses": "[{memory: global, kind: load, index: 0, dtype: int32, vector: 3}]"}, "'3' is 3, and so 12 bytes at once"),
     "an access to nothing": ({"accesses": "[{memory: l1, kind: load, index: 1}]"}, "memory: 'l1' is none of shared, global"),

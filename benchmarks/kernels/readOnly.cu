@@ -1,12 +1,13 @@
-// readOnly: reads every vector of 16 bytes, and does as little as can be with it: the floor of whatever must read all.
+// readOnly: reads every vector of 16 bytes, and does as little as can be with it: the floor of whatever must read all,
+//      where that is large. A block's tile is 64 KiB as it is used, so that few blocks share a small array.
 //
 // The values are folded into one vector, which is stored if it is one that it practically never is (2^-128 of all);
 // without a store the compiler would leave the loads out.
-// Macros: BLOCK threads per block, VECTORS loads under way at once in a thread.
+// Macros: BLOCK threads per block, VECTORS loads under way at once in a thread, STREAM 1 for streaming loads.
 // Constraints: a block reads a tile of BLOCK * VECTORS vectors; vectors behind the last whole tile are not read.
 
-#if !defined(BLOCK) || !defined(VECTORS)
-#error "this kernel needs the macros BLOCK, VECTORS"
+#if !defined(BLOCK) || !defined(VECTORS) || !defined(STREAM)
+#error "this kernel needs the macros BLOCK, VECTORS, STREAM"
 #endif
 
 extern "C" __global__ void readOnly(const int4* in, int4* out)
@@ -15,7 +16,7 @@ extern "C" __global__ void readOnly(const int4* in, int4* out)
     int4 loaded[VECTORS];
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
-        loaded[k] = __ldcs(mine + k * BLOCK);
+        loaded[k] = STREAM ? __ldcs(mine + k * BLOCK) : mine[k * BLOCK];
     }
     int4 folded = {};
 #pragma unroll

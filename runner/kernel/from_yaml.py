@@ -17,7 +17,7 @@ from runner.kernel.expression import FUNCTIONS
 from runner.kernel.names import require_sound
 from runner.kernel.parameters import VOCABULARY, Kind, canonical
 from runner.kernel.parts import access, argument, constraint, hazard, shuffle
-from runner.kernel.yaml_reader import Reader
+from runner.kernel.yaml_reader import Reader, shown
 
 KEYS = frozenset(
     "name source summary origin family baseline finish min_arch gpu_only parameters macros arguments grid shared "
@@ -160,9 +160,10 @@ def _min_arch(d: Reader) -> int:
 
 
 def _gpu_only(d: Reader) -> str:
-    if "gpu_only" in d.raw:
-        d.need("gpu_only")  # true would be no reason, and an empty one would be none
-    return d.text("gpu_only", "")
+    value = d.raw.get("gpu_only", "")
+    if "gpu_only" in d.raw and (value is None or not str(value).strip()):
+        raise Mistake(f"{d.where}: gpu_only: a reason is expected, not {shown(value)}")
+    return d.text("gpu_only", "")  # true would be no reason
 
 
 def _macro(where: str, name: Any) -> str:

@@ -101,7 +101,7 @@ def _impossible(case: Case) -> str:
     """
     for what in ("bytes_read", "bytes_written", "operations", "in_flight", "depth"):
         if (case.count(what) or 0) < 0:
-            return f"{what} would be {case.count(what)}"
+            return f"{what} would be {case.count(what)}; it is 0 or more"
     if case.shared < 0:
         return f"the dynamic shared memory would be {case.shared} bytes"
     for a in case.arrays():

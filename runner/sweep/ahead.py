@@ -66,7 +66,7 @@ def reason_to_skip(case: Case, info: DeviceInfo) -> str:
     if info.kind == "cuda" and case.hazard:
         return f"a counterexample, undefined on a GPU: {case.hazard}; device=cpu shows it"
     if info.kind == "cpu" and kernel.gpu_only:
-        return f"{kernel.name} runs on a GPU only: {kernel.gpu_only}; device=cuda runs it"
+        return f"it runs on a GPU only: {kernel.gpu_only}; device=cuda runs it"
     if info.kind == "cpu" and case.variables["cache"] != "none":
         return f"cache={case.variables['cache']}: the CPU device has no on-chip memory to divide up"
     return ""

@@ -1,10 +1,14 @@
-"""How fast a case can be at most, by what the same sweep measured: an empty kernel and the best reading, or a copy."""
+"""How fast a case can be at most: an empty kernel and the best reading, or a copy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from ladder.files import rows
 from ladder.steps import Ladder, Row, Sweep, best, size_of
+
+EMPTY = "empty kernel"  # as benchmarks/sums.py calls it; that module needs packages that this page does not
 
 
 @dataclass(frozen=True)
@@ -15,35 +19,35 @@ class Limit:
     words: str
 
 
-def limit(ladder: Ladder, sweep: Sweep, size: str) -> Limit:
+def limit(ladder: Ladder, sweep: Sweep, size: str, read_gbps: float) -> Limit:
     """The limit of all kernels of a ladder at one size.
 
-    Raises:
-        ValueError: if no case of the sweep was right.
+    Args:
+        ladder: With copies, these are the limit; without, it is reading alone.
+        sweep: Where the kernels were measured.
+        size: As `size_of` writes it.
+        read_gbps: The best bandwidth of merely reading.
     """
-    moved = next((m for r in sweep.rows if size_of(r) == size and (m := _moved(r))), 0.0)
+    of_size = [row for row in sweep.rows if size_of(row) == size]
     if ladder.copies:
-        return _copied(sweep, size, moved, ladder.copies[-1])
-    empty = float(sweep.device["empty_kernel_us"])
-    gbps = reading(sweep)
+        return _copied(sweep, size, max(map(_moved, of_size)), ladder.copies[-1])
+    empty, read = float(sweep.device["empty_kernel_us"]), max(float(row["bytes_read"] or 0) for row in of_size)
     return Limit(
-        empty + moved / gbps / 1e3,
-        f"{empty:.2f} us, which an empty kernel takes, and {moved:,.0f} bytes at {gbps:,.0f} GB/s",
+        empty + read / read_gbps / 1e3,
+        f"{empty:.2f} us, which an empty kernel takes, and {read:,.0f} bytes read at {read_gbps:,.0f} GB/s",
     )
 
 
-def reading(sweep: Sweep) -> float:
-    """The best bandwidth at the largest size, without the time of an empty kernel: GB/s.
+def reading(path: Path) -> float:
+    """The best bandwidth of merely reading, as benchmarks/reduction.py measured it: GB/s.
 
     Raises:
-        ValueError: if no case of the sweep was right.
+        ValueError: if the file is missing or torn, or does not say; one sentence.
     """
-    right = [r for r in sweep.rows if r["status"] == "ok" and r["median_us"]]
-    if not right:
-        raise ValueError(f"{sweep.name}.csv: no case is right")
-    largest = max(r["size"] for r in right)
-    empty = float(sweep.device["empty_kernel_us"])
-    return max(_moved(r) / (r["median_us"] - empty) / 1e3 for r in right if r["size"] == largest)
+    told = [r["read_gbps"] for r in rows(path, ("contender", "read_gbps"), ("read_gbps",)) if r["contender"] == EMPTY]
+    if not any(told):
+        raise ValueError(f"{path.name}: no line of the contender '{EMPTY}' has a read_gbps above 0")
+    return max(filter(None, told))
 
 
 def _copied(sweep: Sweep, size: str, moved: float, name: str) -> Limit:

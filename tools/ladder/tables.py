@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ladder.limits import Limit, limit
+from ladder.limits import Limit
 from ladder.steps import Ladder, Row, Step, Sweep, best, climbed, power, size_of
 from runner.report.traffic import pair
 
@@ -17,10 +17,15 @@ TO_THE_HOST = "leaves partial sums to the host, whose work is not in the time"
 
 
 def table(
-    ladder: Ladder, sweep: Sweep, size: str, names: Sequence[str], axes: Sequence[str], previous: Mapping[str, str]
+    ladder: Ladder,
+    sweep: Sweep,
+    size: str,
+    names: Sequence[str],
+    axes: Sequence[str],
+    previous: Mapping[str, str],
+    most: Limit,
 ) -> Iterator[str]:
     """The lines of one size's table, and what must be said below it."""
-    most = limit(ladder, sweep, size)
     steps = climbed(sweep, size, [n for n in names if n not in ladder.copies], previous)
     copies = [(name, row) for name in ladder.copies if name in names and (row := best(sweep, name, size))]
     yield f"The limit is {most.us:,.2f} us: {most.words}.\n"

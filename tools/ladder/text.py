@@ -8,6 +8,7 @@ from pathlib import Path
 from kernel_page import header
 from kernel_page.sections import prose, relative
 
+from ladder.reasons import Reason
 from ladder.steps import PAYS, Step, Sweep
 from runner.kernel.declaration import Kernel
 
@@ -23,16 +24,22 @@ are here, too. [The kernels](kernels.md) are explained one by one elsewhere.
 How to read it:
 
 - A step stands here with its own fastest case among the swept configurations, at each size anew; the sweep's table has
-  the others.
+  the others. So a step with more configurations draws more often, which favours it a little.
 - *Against the step before* is the time of the step that a kernel's header calls it new against, over its own: above 1
   it is faster. That step is the row above, where no name says otherwise.
-- A step **pays** at a size where it is at least {percent:.0f} % faster. One that pays at no size **did not pay**.
+- A step **pays** at a size where it is at least {percent:.0f} % faster: the rounds of these sweeps share a process, and
+  then a change must be so large to count ([comparing runs](compare.md#how-it-is-decided)). One that pays at no size
+  **did not pay**.
 - *KiB in flight* is what loads may have under way on a multiprocessor at once; *sectors* are those of 32 bytes that a
   warp's request to global memory moves, *wavefronts* the passes that one to shared memory needs, loads before stores.
   [results.md](results.md) explains every column. An empty cell: the kernel's YAML does not declare it.
-- The limit of a sum is an empty kernel's time, and the time to read the array at the best bandwidth that any case of
-  the sweep had at its largest size (there, the best is at 100 % by definition). The limit of a transpose or a stencil
-  is a copy: the faster of the best `copyVector` of the sweep and a device-to-device copy.
+- The limit of a sum is an empty kernel's time in the same sweep, and the time to read the array at the best bandwidth
+  of merely reading, which `benchmarks/reduction.py` measured ([table]({reading})). The limit of a transpose or a
+  stencil is a copy: the faster of the best `copyVector` of the sweep and a device-to-device copy.
+- The flush before each launch leaves L2 full of changed lines, which must be written back before they make room.
+  Streaming loads are meant to leave them alone: part of what they gain here should be that, and be missing where L2 is
+  clean.
+- A reason tells a mechanism. Where it says *meant* or *should*, nobody has measured that it is so.
 - Times are medians of single launches with a cold L2, as [results.md](results.md#how-it-is-measured) says.
 """
 
@@ -43,7 +50,7 @@ def made_by(sweeps: Sequence[Sweep], folder: Path, page: Path) -> Iterator[str]:
     yield f"`sh docs/ladder.sh {folder.as_posix()}` ran these sweeps, each with all its cases side by side:\n"
     yield "| sweep | date (UTC) | GPU | driver | CUDA | command |\n|---|---|---|---|---|---|"
     for sweep in sweeps:
-        files = [(kind, page.parent / _below(folder) / f"{sweep.name}.{kind}") for kind in ("csv", "html", "json")]
+        files = [(kind, page.parent / below(folder) / f"{sweep.name}.{kind}") for kind in ("csv", "html", "json")]
         links = ", ".join(f"[{kind}]({relative(path, page)})" for kind, path in files)
         versions = sweep.device.get("versions", {})
         told = (
@@ -57,36 +64,49 @@ def made_by(sweeps: Sequence[Sweep], folder: Path, page: Path) -> Iterator[str]:
         yield f"| {' | '.join(told)} |"
 
 
-def _below(folder: Path) -> Path:
+def below(folder: Path) -> Path:
     """The folder from docs/ on: where the page lies."""
     return Path(*folder.parts[folder.parts.index("docs") + 1 :]) if "docs" in folder.parts else folder
 
 
-def section(kernel: Kernel, found: Mapping[tuple[str, str], Step], why: str) -> Iterator[str]:
+def section(kernel: Kernel, found: Mapping[tuple[str, str], Step], reason: Reason) -> Iterator[str]:
     """What is told of one step.
 
     Args:
         kernel: The step.
         found: By dtype and size, the step as measured.
-        why: In a sentence or three.
+        reason: Why it pays where it does, and why it may not.
     """
     head = header.read(kernel.source)
     against = f" against [{head.previous}](kernels.md#{head.previous.lower()})" if head.previous else ""
     yield f"\n### {kernel.name}\n"
     yield f"**New{against}:** {prose(head.new, kernel)} ([more](kernels.md#{kernel.name.lower()}))\n"
     yield f"**What it gained:** {gained(found)}\n"
-    yield f"**Why:** {' '.join(why.split())}"
+    if paid(found):
+        yield f"**Why:** {reason.why}"
+    elif reason.why_not:
+        yield f"**Why not:** {reason.why_not}"
 
 
 def gained(found: Mapping[tuple[str, str], Step]) -> str:
     """The ratios of a step at each size, in words."""
     if not found:
         return "it has no time in these sweeps."
-    measured = {place: step.gain for place, step in found.items() if step.gain is not None}
+    measured = _measured(found)
     if not measured:
         return "nothing, it is the first step."
-    verdict = "" if any(gain >= PAYS for gain in measured.values()) else "**It did not pay.** "
+    verdict = "" if paid(found) else "**It did not pay.** "
     return f"{verdict}{_at_each(measured)}.{_more(found)}"
+
+
+def paid(found: Mapping[tuple[str, str], Step]) -> bool:
+    """Whether a step paid at some size; the first one, with nothing before it, did."""
+    gains = _measured(found).values()
+    return any(gain >= PAYS for gain in gains) if gains else bool(found)
+
+
+def _measured(found: Mapping[tuple[str, str], Step]) -> dict[tuple[str, str], float]:
+    return {place: step.gain for place, step in found.items() if step.gain is not None}
 
 
 def _at_each(measured: Mapping[tuple[str, str], float]) -> str:

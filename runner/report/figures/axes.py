@@ -31,7 +31,11 @@ def set_x(axes: Axes, places: dict[str, float], x: str) -> None:
     ticks = {place: one_line(value, 14) for value, place in places.items()}
     if x == "size" and not all("x" in value for value in places):
         whole = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
-        ticks = {float(k): power(2**k) if k >= 0 else "0" for k in whole[:: 1 + len(whole) // 10]} if len(whole) > 1 else ticks
+        ticks = (
+            {float(k): power(2**k) if k >= 0 else "0" for k in whole[:: 1 + len(whole) // 10]}
+            if len(whole) > 1
+            else ticks
+        )
     axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
     steep = sum(len(label) for label in ticks.values()) > 52
     axes.set_xticklabels(ticks.values(), rotation=35 if steep else 0, ha="right" if steep else "center")
