@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, wider
@@ -23,18 +25,18 @@ def derivative(inputs: Inputs, parameters: Parameters, grid: tuple[int, int, int
     _ = parameters, grid
     wide = wider(inputs["in"].dtype)
     x, coefficient = inputs["in"].astype(wide), inputs["coefficient"].astype(wide)
-    values = np.zeros_like(x)
-    magnitudes = np.zeros_like(x)
-    for k in range(1, len(coefficient)):
-        values += coefficient[k] * (_shifted(x, k) - _shifted(x, -k))
-        magnitudes += abs(coefficient[k]) * (np.abs(_shifted(x, k)) + np.abs(_shifted(x, -k)))
+    values = _weighed(x, coefficient, np.subtract)
+    magnitudes = _weighed(np.abs(x), np.abs(coefficient), np.add)
     return Expected({"out": ExpectedArray(values, magnitudes, depth=_DEPTH)})
 
 
-def _shifted(x: Array, by: int) -> Array:
-    """Element i is x[i + by], or 0 where there is none."""
-    moved = np.zeros_like(x)
-    if abs(by) < len(x):
-        kept = x[max(by, 0) : len(x) + min(by, 0)]
-        moved[max(-by, 0) : max(-by, 0) + len(kept)] = kept
-    return moved
+def _weighed(x: Array, coefficient: Array, join: Callable[[Array, Array], Array]) -> Array:
+    """The sum of coefficient[k] times what joins the neighbours at the distance k."""
+    radius, n = len(coefficient) - 1, len(x)
+    around = np.pad(x, radius)
+    total = np.zeros_like(x)
+    for k in range(1, radius + 1):
+        pair = join(around[radius + k : radius + k + n], around[radius - k : radius - k + n])
+        pair *= coefficient[k]
+        total += pair
+    return total
