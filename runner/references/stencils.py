@@ -8,6 +8,7 @@ import numpy as np
 
 from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, wider
 
+_PIECE = 1 << 16  # elements at a time
 _DEPTH = 2 + 4  # the first pair's subtraction and product, then four additions
 
 
@@ -31,12 +32,14 @@ def derivative(inputs: Inputs, parameters: Parameters, grid: tuple[int, int, int
 
 
 def _weighed(x: Array, coefficient: Array, join: Callable[[Array, Array], Array]) -> Array:
-    """The sum of coefficient[k] times what joins the neighbours at the distance k."""
-    radius, n = len(coefficient) - 1, len(x)
+    """The sum of coefficient[k] times what joins the neighbours at the distance k; piece by piece, within a cache."""
+    radius = len(coefficient) - 1
     around = np.pad(x, radius)
     total = np.zeros_like(x)
-    for k in range(1, radius + 1):
-        pair = join(around[radius + k : radius + k + n], around[radius - k : radius - k + n])
-        pair *= coefficient[k]
-        total += pair
+    for first in range(0, len(x), _PIECE):
+        piece = total[first : first + _PIECE]
+        middle = first + radius
+        for k in range(1, radius + 1):
+            before, behind = around[middle - k :], around[middle + k :]
+            piece += coefficient[k] * join(behind[: len(piece)], before[: len(piece)])
     return total
