@@ -38,7 +38,8 @@ figures() { # NAME: keep the figures
 run seeds experiment=seed_reductions
 report seeds
 if [ "$device" = cuda ] && [ "$what" != seeds ]; then
-  run sweep 'kernel=glob(reduce*)' block=64,128,256,512,1024 size=16Ki,64Ki,256Ki,1Mi,4Mi,16Mi,64Mi,256Mi unroll=8
+  reductions=reduceGmem,reduceGmemUnroll,reduceShfl,reduceShflUnroll,reduceSmem,reduceSmemDyn,reduceSmemUnroll,reduceSmemUnrollDyn,reduceThreadFence # those of the seeds
+  run sweep kernel=$reductions block=64,128,256,512,1024 size=16Ki,64Ki,256Ki,1Mi,4Mi,16Mi,64Mi,256Mi unroll=8
   report sweep
   rm -rf "$target/experiments"
   mkdir -p "$target/experiments"

@@ -35,8 +35,8 @@ COMMAND = "python tools/kernels_page.py"
 # In this order, then those that are not here. What a family has in common.
 FAMILIES = {
     "reduction": "The sum of an array, block by block: first folded in memory, then by shuffles, then by fewer blocks "
-    "that do more each, then by vectors, of which many are under way at once. A kernel adds one idea to the one that it "
-    "is new against; [the ladder](ladder.md) tells what each gains on an H200.",
+    "that do more each, then by vectors, of which many are under way at once. A kernel adds one idea to the one that "
+    "it is new against; [the ladder](ladder.md) tells what each gains on an H200.",
     "shuffle": "One exchange of registers within a warp, and nothing else. They show what each of CUDA's shuffles does "
     "with its argument, its `width` and its `mask`.",
     "broadcast": "The smallest use of a shuffle: one lane tells all others.",

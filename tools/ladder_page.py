@@ -80,18 +80,23 @@ def made(root: Path = ROOT, folder: Path = FOLDER, page: Path = PAGE, why: Path 
     steps = [name for ladder in LADDERS for name in defined(ladder, root / "conf")[0] if name not in ladder.copies]
     with _beside(why.parent, root):
         told = reasons.read(why, steps)
+    missing = {n for ladder in LADDERS for n in ladder.sweeps if not (root / folder / f"{n}.csv").is_file()}
     sweeps = {}
-    for name in (name for ladder in LADDERS for name in ladder.sweeps):
+    for name in (name for ladder in LADDERS for name in ladder.sweeps if name not in missing):
         with _beside(root / folder, root, f"; on a GPU 'sh docs/ladder.sh {folder} {name}' makes it."):
             sweeps[name] = read(root / folder, name)
     mend = f"; on a GPU 'sh docs/limits.sh {reading.parent}' makes it."
     with _beside(root / reading.parent, root, mend):
         gbps = limits.reading(root / reading)
     link = relative(page.parent / text.below(reading), page)
-    lines = [text.INTRODUCTION.format(command=COMMAND, percent=100 * (PAYS - 1), reading=link)]
+    tables_of = relative(page.parent / text.below(reading.parent / "README.md"), page)
+    lines = [text.INTRODUCTION.format(command=COMMAND, percent=100 * (PAYS - 1), reading=link, limits=tables_of)]
     lines += text.made_by(list(sweeps.values()), folder, page)
     for ladder in LADDERS:
-        lines += _part(ladder, [sweeps[name] for name in ladder.sweeps], root / "conf", told, gbps)
+        if lacking := [name for name in ladder.sweeps if name in missing]:
+            lines += text.unmeasured(ladder.title, lacking, folder)
+        else:
+            lines += _part(ladder, [sweeps[name] for name in ladder.sweeps], root / "conf", told, gbps)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
 
 

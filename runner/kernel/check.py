@@ -20,7 +20,7 @@ Array = NDArray[Any]
 POISON = 0xA5
 POISON_FLOAT = 0xFF
 SHOWN = 5  # mismatches told one by one
-PIECE = 1 << 16  # elements compared at a time
+PIECE = 1 << 14  # elements compared at a time: 128 KiB in double precision
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder.files import rows
-from ladder.steps import Ladder, Row, Sweep, best, size_of
+from ladder.steps import Ladder, Sweep, best, size_of
 
 EMPTY = "empty kernel"  # as benchmarks/sums.py calls it; that module needs packages that this page does not
 
@@ -30,7 +30,7 @@ def limit(ladder: Ladder, sweep: Sweep, size: str, read_gbps: float) -> Limit:
     """
     of_size = [row for row in sweep.rows if size_of(row) == size]
     if ladder.copies:
-        return _copied(sweep, size, max(map(_moved, of_size)), ladder.copies[-1])
+        return _copied(ladder, sweep, size)
     empty, read = float(sweep.device["empty_kernel_us"]), max(float(row["bytes_read"] or 0) for row in of_size)
     return Limit(
         empty + read / read_gbps / 1e3,
@@ -50,13 +50,9 @@ def reading(path: Path) -> float:
     return max(filter(None, told))
 
 
-def _copied(sweep: Sweep, size: str, moved: float, name: str) -> Limit:
-    gbps = float(sweep.device["copy_gbps"])
-    copies = [Limit(moved / gbps / 1e3, f"{moved:,.0f} bytes at the {gbps:,.0f} GB/s of a device-to-device copy")]
-    if row := best(sweep, name, size):
-        copies.append(Limit(row["median_us"], f"what `{name}` takes at its best"))
-    return min(copies, key=lambda copy: copy.us)
-
-
-def _moved(row: Row) -> float:
-    return float(row["bytes_read"] or 0) + float(row["bytes_written"] or 0)
+def _copied(ladder: Ladder, sweep: Sweep, size: str) -> Limit:
+    copies = [(row["median_us"], name) for name in ladder.copies if (row := best(sweep, name, size))]
+    if not copies:
+        raise ValueError(f"{sweep.name}.csv: no copy of {size} is ok, and a copy is the limit")
+    us, name = min(copies)
+    return Limit(us, f"what `{name}` takes at its best")

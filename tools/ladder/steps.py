@@ -43,7 +43,7 @@ NUMBERS = (
     "global_store_sectors",
 )  # fmt: skip
 NEEDED = ("kernel", "dtype", "status", "reason", "finish", "size", "rows", "cols", "median_us")
-OF_THE_GPU = ("empty_kernel_us", "copy_gbps")
+OF_THE_GPU = ("empty_kernel_us",)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ladder.limits import Limit
@@ -13,6 +14,7 @@ HEADS = (
     *("sectors ld/st", "wavefronts ld/st", "GB/s", "% of peak", "% of the limit"),
 )
 
+LARGEST_BLOCK = 1024  # up to which numbers are written as such
 TO_THE_HOST = "leaves partial sums to the host, whose work is not in the time"
 
 
@@ -78,7 +80,7 @@ def configuration(row: Row, axes: Sequence[str]) -> str:
 
 
 def _written(text: str) -> str:
-    return power(int(text)) if text.isdecimal() else text
+    return power(int(text)) if text.isdecimal() and int(text) > LARGEST_BLOCK else text
 
 
 def _whole(number: float | None) -> str:
@@ -86,6 +88,13 @@ def _whole(number: float | None) -> str:
 
 
 def _why_not(sweep: Sweep, name: str, size: str) -> str:
-    """The reason of the first case that has one."""
-    of_size = [r for r in sweep.rows if r["kernel"] == name and size_of(r) == size]
-    return next((f"{r['status']}: {r['reason']}" for r in of_size if r["reason"]), "no case of it in the sweep")
+    """The reason that is most its own: one that other kernels of the sweep share tells less."""
+    of_size = [r for r in sweep.rows if r["kernel"] == name and size_of(r) == size and r["reason"]]
+    heard = Counter(_beginning(r["reason"]) for r in sweep.rows if r["reason"])
+    row = min(of_size, key=lambda r: heard[_beginning(r["reason"])], default=None)
+    return f"{row['status']}: {row['reason']}" if row else "no case of it in the sweep"
+
+
+def _beginning(reason: str) -> str:
+    """A reason without the values behind it."""
+    return reason.partition(" (")[0]

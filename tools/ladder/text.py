@@ -19,7 +19,8 @@ INTRODUCTION = """\
 
 Each ladder begins with a simple kernel and ends at the limit of the hardware; a step adds one idea to the one before.
 For each step: what is new, what it gained on this GPU and why, and how far from the limit it is. Steps that did not pay
-are here, too. [The kernels](kernels.md) are explained one by one elsewhere.
+are here, too. [The kernels](kernels.md) are explained one by one elsewhere; how the last steps compare with CUB,
+cuBLAS, CuPy and PyTorch is told [beside their tables]({limits}).
 
 How to read it:
 
@@ -34,8 +35,9 @@ How to read it:
   warp's request to global memory moves, *wavefronts* the passes that one to shared memory needs, loads before stores.
   [results.md](results.md) explains every column. An empty cell: the kernel's YAML does not declare it.
 - The limit of a sum is an empty kernel's time in the same sweep, and the time to read the array at the best bandwidth
-  of merely reading, which `benchmarks/reduction.py` measured ([table]({reading})). The limit of a transpose or a
-  stencil is a copy: the faster of the best `copyVector` of the sweep and a device-to-device copy.
+  of merely reading, which `benchmarks/reduction.py` measured ([table]({reading})). The limit of a
+  transpose or a stencil is the fastest copy of the same size in the same sweep; the driver's own was never faster
+  ([tables]({limits})).
 - The flush before each launch leaves L2 full of changed lines, which must be written back before they make room.
   Streaming loads are meant to leave them alone: part of what they gain here should be that, and be missing where L2 is
   clean.
@@ -62,6 +64,12 @@ def made_by(sweeps: Sequence[Sweep], folder: Path, page: Path) -> Iterator[str]:
             f"`{sweep.environment.get('command', '')}`",
         )
         yield f"| {' | '.join(told)} |"
+
+
+def unmeasured(title: str, lacking: Sequence[str], folder: Path) -> Iterator[str]:
+    """The part of a ladder of which there is no sweep yet."""
+    yield f"\n## {title}\n"
+    yield f"Not measured yet: on a GPU `sh docs/ladder.sh {folder.as_posix()} {' '.join(lacking)}` does it."
 
 
 def below(folder: Path) -> Path:

@@ -10,7 +10,6 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 
 from runner.report.text import one_line, power, value_of
 
-
 NOTHING = -1.0  # where an array of no elements stands, whose size has no logarithm: left of one element
 
 
