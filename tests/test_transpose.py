@@ -158,7 +158,7 @@ def test_what_cannot_be_is_skipped_with_a_reason(changed, reason):
         ("transposeVector", {"size": "4096x4095"}, "transposeShifted takes any shape"),
         ("transposeVector", {"size": "4094x4096"}, "transposeShifted takes any shape"),
         ("transposeVector", {"tile_rows": 32, "block": 32, "dtype": "float16"}, "in another order"),
-        ("transposeVector", {"dtype": "float16"}, "as many squares"),
+        ("transposeVector", {"dtype": "float16"}, "as many whole squares"),
         ("transposeVector", {"block": 16, "dtype": "int64"}, "in registers"),
         ("transposeShifted", {"tile_rows": 40}, "whole sectors of 32 bytes"),
         ("transposeShifted", {"block": 1000}, "as many vectors"),
