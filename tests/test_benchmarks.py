@@ -399,3 +399,22 @@ def test_a_kernel_that_is_none_of_the_benchmarks_is_one_sentence(name, columns, 
     header = f"{columns},kernel,{','.join(more)}"
     chosen.write_text(f"{header}\n{','.join('reduceSmem' for _ in header.split(','))}\n")
     assert "kernel 'reduceSmem' is none of" in _complaint(name, "--chosen", str(chosen))
+
+
+def test_a_sample_is_one_launch_behind_a_flush(monkeypatch):
+    """Flush, event, launch, event, wait, in this order each time; the first ones do not count."""
+    done = []
+
+    class Event:
+        def record(self, stream):
+            done.append(f"event on {stream}")
+
+        def time_till(self, other):
+            return 0.005 if other is not self else 0
+
+    monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace(driver=SimpleNamespace(Event=Event)))
+    device = SimpleNamespace(stream="ours", _flush=lambda: done.append("flush"), _wait=lambda _: done.append("wait"))
+    us, enqueue = side_by_side.sampled(device, lambda: done.append("launch"), 3)
+    assert done == ["flush", "event on ours", "launch", "event on ours", "wait"] * (side_by_side.WARM_UP + 3)
+    assert us.tolist() == [5.0] * 3
+    assert len(enqueue) == 3
