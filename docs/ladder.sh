@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures the ladders on a GPU, and keeps what tools/ladder_page.py writes docs/ladder.md from: of each sweep the table,
-# the report, the environment, and what the terminal said.
+# the report, the environment, and what the terminal said; and what Nsight Compute counts of each kernel's fastest case.
 #
 #   sh docs/ladder.sh docs/h200/ladder                  # all of them
 #   sh docs/ladder.sh docs/h200/ladder transpose stencil  # only these
@@ -47,3 +47,4 @@ run reduction-float32 experiment=ladder_reduction dtype=float32 'size=2**20,2**2
 run transpose experiment=ladder_transpose size=4096x4096,4097x4095
 run stencil experiment=ladder_stencil size=2**24
 rm -rf "$work"
+"$python" tools/count_ladder.py "$target" # of all sweeps that lie there

@@ -6,7 +6,9 @@ import csv
 import json
 from pathlib import Path
 
+from ladder.counters import FILE, HIT, IN_ALL, INSTRUCTIONS, LOADED, METRICS, STALLED
 from ladder.steps import LADDERS, defined
+from ncu import REQUESTS
 from support import ROOT, case_of, shipped
 
 SIZES = {
@@ -17,11 +19,12 @@ SIZES = {
 }
 EMPTY_US, PEAK_GBPS, READ_GBPS = 3.0, 5000.0, 4400.0
 READING = "reduction.csv"
+HITS = 0.25  # of what is loaded, in L1
 SLOWER = 1.5  # of each case's second configuration
 
 
 def write(folder: Path, gains: dict[str, float]) -> None:
-    """Write the CSV and the JSON of each sweep, and the table with the bandwidth of reading.
+    """Write the CSV and the JSON of each sweep, the bandwidth of reading, and what was counted.
 
     Args:
         folder: Where.
@@ -29,6 +32,7 @@ def write(folder: Path, gains: dict[str, float]) -> None:
     """
     lines = ["contender,dtype,size,read_gbps", *(f"{n},int32,65536,{READ_GBPS}" for n in ("CUB", "empty kernel"))]
     (folder / READING).write_text("\n".join([*lines, ""]), encoding="utf-8")
+    counted = [",".join(("case", "kernel", *METRICS))]
     for ladder in LADDERS:
         names, _ = defined(ladder, ROOT / "conf")
         for sweep in ladder.sweeps:
@@ -43,6 +47,8 @@ def write(folder: Path, gains: dict[str, float]) -> None:
                 table.writeheader()
                 table.writerows(rows)
             (folder / f"{sweep}.json").write_text(json.dumps(environment(sweep)), encoding="utf-8")
+            counted += [_counted(row) for row in rows if row["status"] == "ok"]
+    (folder / FILE).write_text("\n".join([*counted, ""]), encoding="utf-8")
 
 
 def environment(sweep: str) -> dict[str, object]:
@@ -52,6 +58,16 @@ def environment(sweep: str) -> dict[str, object]:
     device = {"name": "NVIDIA H200", "versions": versions, **floor}
     command = f"python -m runner of {sweep}"
     return {"command": command, "started_utc": "2026-11-21T16:20:37+00:00", "devices": {"cuda": device}}
+
+
+def _counted(row: dict[str, object]) -> str:
+    """A line of counters.csv: two instructions an element, 16 sectors a load, no stores, 60 % of the time for memory."""
+    sectors, loads = REQUESTS["global_load_sectors"]
+    numbers = dict.fromkeys(METRICS, 0.0)
+    numbers |= {INSTRUCTIONS: int(str(row["size"])) * 2 / 32, IN_ALL: 10.0, sectors: 1600.0, loads: 100.0}
+    numbers |= {HIT: numbers[LOADED] * HITS, STALLED.format("long_scoreboard"): 5.0, STALLED.format("lg_throttle"): 1.0}
+    numbers |= {STALLED.format("barrier"): 0.49, STALLED.format("membar"): 2.0}
+    return ",".join(str(value) for value in (row["case"], row["kernel"], *numbers.values()))
 
 
 def _rows(name: str, size: str, dtype: str, speed: float) -> list[dict[str, object]]:
@@ -64,6 +80,7 @@ def _rows(name: str, size: str, dtype: str, speed: float) -> list[dict[str, obje
     if "x" not in size:
         told |= {"rows": "", "cols": ""}
     row = {
+        "case": case.id,
         "kernel": name,
         "dtype": dtype,
         "finish": kernel.finish,
@@ -81,7 +98,7 @@ def _rows(name: str, size: str, dtype: str, speed: float) -> list[dict[str, obje
             "status": "ok", "block": block, "median_us": us * factor, "bytes_read": case.count("bytes_read"),
             "bytes_written": case.count("bytes_written"), "gbps": moved / us / factor / 1e3,
             "percent_peak": 100 * moved / us / factor / 1e3 / PEAK_GBPS, "registers": 32, "occupancy_percent": 75.0,
-            "bytes_in_flight": 65536, "global_load_sectors": 16.0, "shared_load_wavefronts": "",
+            "bytes_in_flight": 65536, "case": f"{case.id}-{block}",
         }  # fmt: skip
         rows.append({**row, **timed})
     return rows

@@ -14,6 +14,7 @@ import ladder_page
 from kernel_page import header
 from kernel_page.sections import prose
 from ladder import limits, text
+from ladder.counters import FILE, IN_ALL
 from ladder.steps import LADDERS, Step, Sweep, best, climbed, defined, read
 from ladder_rows import EMPTY_US, READ_GBPS, READING, SIZES, SLOWER, write
 
@@ -162,7 +163,7 @@ def test_a_transpose_is_limited_by_the_fastest_copy(folder, tmp_path):
 
 
 def test_a_table_has_a_row_a_step(page):
-    """Each size of each sweep has a table: its steps, then the copies; those that leave work to the host are marked."""
+    """Each size of each sweep has tables: its steps, then the copies; those that leave work to the host are marked."""
     tables = re.findall(
         r"^### (\w+: \w+, \S+)\n\nThe limit is (.*?)\n\n(.*?)(?=^###? |\Z)", page, re.MULTILINE | re.DOTALL
     )
@@ -173,9 +174,21 @@ def test_a_table_has_a_row_a_step(page):
     rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| [")]
     assert [re.search(r"\w+", row[0])[0] for row in rows] == STEPS[LADDERS[0]]
     assert [(r"\*" in row[0]) for row in rows] == [shipped(n).finish == "host" for n in STEPS[LADDERS[0]]]
-    assert rows[0][4:8] == ["32", "75", "64", "16/–"]  # noqa: RUF001 - no stores are declared
     assert "leaves partial sums to the host" in table
     assert "copyVector (a copy)" in page
+
+
+def test_what_was_counted_stands_below_each_table(page):
+    """The same kernels; requests and shares as ratios; columns without anything are left out."""
+    tables = re.findall(
+        r"^What the GPU counted in one launch of each:\n\n(.*?)(?=^#|\Z)", page, re.MULTILINE | re.DOTALL
+    )
+    assert len(tables) == sum(len(sizes) for sizes in SIZES.values())
+    head, _, *rows = [line.strip("| ").split(" | ") for line in tables[0].strip().splitlines()]
+    assert head[4:] == ["instructions an element", "sectors ld/st", "L1 hits %", "a warp waits for, %"]  # no wavefronts
+    assert [row[0] for row in rows] == STEPS[LADDERS[0]]
+    told = ["32", "75", "64", "2.0", "16/–", "25", "memory 60, fence 20"]  # noqa: RUF001 - the barrier's 4.9 % are too few
+    assert rows[0][1:] == told
 
 
 def test_how_it_was_measured_is_told(page):
@@ -238,8 +251,8 @@ UNFIT = {
     "a torn line": ("stencil.csv", _line(12, lambda line: line[: line.index(",", 20)]), "stencil.csv: line 12 has "),
     "a line too long": ("stencil.csv", _line(3, lambda line: line + ",1"), "stencil.csv: line 3 has "),
     "a torn end": ("stencil.csv", lambda t: t[:-1], "is cut off"),
-    "another table": ("stencil.csv", lambda _: "a,b\n1,2\n", "stencil.csv: there is no column 'kernel'"),
-    "no number": ("stencil.csv", lambda t: t.replace(",65536,", ",many,"), "bytes_in_flight: a number from 0 on is expected, not 'many'"),
+    "another table": ("stencil.csv", lambda _: "a,b\n1,2\n", "stencil.csv: there is no column 'case'"),
+    "no number": ("stencil.csv", lambda t: t.replace(",65536", ",many"), "bytes_in_flight: a number from 0 on is expected, not 'many'"),
     "no case that is ok": ("stencil.csv", lambda t: t.replace(",ok,", ",mismatch,"), "stencil.csv: no case is ok"),
     "no size": ("stencil.csv", lambda t: t.replace("size", "size_", 1).replace("\n", ",size\n", 1).replace("\n", ",\n").replace(",size,\n", ",size\n"), "has no size"),
     "no environment": ("stencil.json", None, "stencil.json: No such file or directory"),
@@ -250,6 +263,10 @@ UNFIT = {
     "no bandwidth of reading": (READING, None, "reduction.csv: No such file or directory"),
     "half a bandwidth of reading": (READING, lambda t: t.replace(",4400.0\n", "\n"), "reduction.csv: line 2 has 3 of 4 columns"),
     "a benchmark without reading": (READING, lambda t: t.replace("empty", "full"), "reduction.csv: no line of the contender 'empty kernel'"),
+    "no counters": (FILE, None, "counters.csv: No such file or directory"),
+    "a case that nobody counted": (FILE, _line(3, lambda line: "0" + line), "counters.csv: there is no case "),
+    "a count that is empty": (FILE, _line(2, lambda line: line[: line.rindex(",") + 1]), "has no smsp__average_warps_issue_stalled_drain"),
+    "a warp that never worked": (FILE, _line(2, lambda line: line.replace(",10.0,", ",0,")), f"{IN_ALL} is 0"),
     "no reasons": ("why.yaml", None, "why.yaml: No such file or directory"),
     "empty reasons": ("why.yaml", lambda _: "\n", "why.yaml: the file is empty"),
     "nothing but a remark": ("why.yaml", lambda _: "# later\n", "why.yaml: keys with values are expected, not 'null'"),
@@ -264,6 +281,7 @@ UNFIT = {
 MENDED = {
     "stencil": "; on a GPU 'sh docs/ladder.sh {} stencil' makes it.",
     "reduction": "; on a GPU 'sh docs/limits.sh {}' makes it.",
+    "counters": "; on a GPU 'python tools/count_ladder.py {}' counts anew.",
     "why": "",
 }
 

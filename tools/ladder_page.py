@@ -3,8 +3,9 @@
     python tools/ladder_page.py            # write it anew
     python tools/ladder_page.py --check    # write nothing; exit status 1 if it is not what would be written
 
-From sweeps that `sh docs/ladder.sh docs/h200/ladder` made on a GPU, the bandwidth of reading that
-benchmarks/reduction.py measured there, the headers of the kernels, and tools/ladder/why.yaml. Which kernels are the
+From sweeps that `sh docs/ladder.sh docs/h200/ladder` made on a GPU, what tools/count_ladder.py counted of their cases
+there, the bandwidth of reading that benchmarks/reduction.py measured, the headers of the kernels, and
+tools/ladder/why.yaml. Which kernels are the
 steps of a ladder, and in which configurations they were measured, stands in conf/experiment/ladder_*.yaml and nowhere
 else.
 """
@@ -23,10 +24,11 @@ sys.path.insert(0, str(ROOT))
 
 from kernel_page import header  # noqa: E402  (the path must be there first)
 from kernel_page.sections import relative  # noqa: E402
-from ladder import limits, reasons, tables, text  # noqa: E402
+from ladder import counters, limits, reasons, tables, text  # noqa: E402
+from ladder.counters import Counted  # noqa: E402
 from ladder.files import of_yaml  # noqa: E402
 from ladder.reasons import Reason  # noqa: E402
-from ladder.steps import LADDERS, PAYS, Ladder, Step, Sweep, climbed, defined, read  # noqa: E402
+from ladder.steps import LADDERS, PAYS, Ladder, Step, Sweep, climbed, defined, fastest, read  # noqa: E402
 
 from runner import atomic  # noqa: E402
 from runner.errors import Mistake  # noqa: E402
@@ -85,18 +87,31 @@ def made(root: Path = ROOT, folder: Path = FOLDER, page: Path = PAGE, why: Path 
     for name in (name for ladder in LADDERS for name in ladder.sweeps if name not in missing):
         with _beside(root / folder, root, f"; on a GPU 'sh docs/ladder.sh {folder} {name}' makes it."):
             sweeps[name] = read(root / folder, name)
+    shown = [
+        row
+        for ladder in LADDERS
+        for name in ladder.sweeps
+        if name in sweeps
+        for row in fastest(sweeps[name], defined(ladder, root / "conf")[0])
+    ]
+    with _beside(root / folder, root, f"; on a GPU 'python tools/count_ladder.py {folder}' counts anew."):
+        counted = counters.read(root / folder / counters.FILE, shown)
     mend = f"; on a GPU 'sh docs/limits.sh {reading.parent}' makes it."
     with _beside(root / reading.parent, root, mend):
         gbps = limits.reading(root / reading)
     link = relative(page.parent / text.below(reading), page)
     tables_of = relative(page.parent / text.below(reading.parent / "README.md"), page)
-    lines = [text.INTRODUCTION.format(command=COMMAND, percent=100 * (PAYS - 1), reading=link, limits=tables_of)]
+    lines = [
+        text.INTRODUCTION.format(
+            command=COMMAND, percent=100 * (PAYS - 1), noticed=100 * counters.NOTICED, reading=link, limits=tables_of
+        )
+    ]
     lines += text.made_by(list(sweeps.values()), folder, page)
     for ladder in LADDERS:
         if lacking := [name for name in ladder.sweeps if name in missing]:
             lines += text.unmeasured(ladder.title, lacking, folder)
         else:
-            lines += _part(ladder, [sweeps[name] for name in ladder.sweeps], root / "conf", told, gbps)
+            lines += _part(ladder, [sweeps[name] for name in ladder.sweeps], root / "conf", told, gbps, counted)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
 
 
@@ -110,7 +125,14 @@ def _beside(folder: Path, root: Path, mend: str = "") -> Iterator[None]:
         raise ValueError(f"{where.as_posix()}/{e}{mend}") from None
 
 
-def _part(ladder: Ladder, sweeps: list[Sweep], conf: Path, told: Mapping[str, Reason], gbps: float) -> Iterator[str]:
+def _part(
+    ladder: Ladder,
+    sweeps: list[Sweep],
+    conf: Path,
+    told: Mapping[str, Reason],
+    gbps: float,
+    counted: Mapping[str, Counted],
+) -> Iterator[str]:
     """The part of one ladder: its tables, then its steps."""
     names, axes = defined(ladder, conf)
     steps = [name for name in names if name not in ladder.copies]
@@ -123,7 +145,8 @@ def _part(ladder: Ladder, sweeps: list[Sweep], conf: Path, told: Mapping[str, Re
         for size in sweep.sizes:
             dtype = next((str(row["dtype"]) for row in sweep.rows if row["dtype"]), "")
             yield f"\n### {ladder.title}: {dtype}, {size}\n"
-            yield from tables.table(ladder, sweep, size, names, axes, previous, limits.limit(ladder, sweep, size, gbps))
+            most = limits.limit(ladder, sweep, size, gbps)
+            yield from tables.table(ladder, sweep, size, names, axes, previous, most, counted)
             for step in climbed(sweep, size, steps, previous):
                 found[step.kernel][dtype, size] = step
     for name in steps:

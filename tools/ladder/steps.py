@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,9 @@ LADDERS = (
 
 NUMBERS = (
     "size", "rows", "cols", "median_us", "bytes_read", "bytes_written", "gbps", "percent_peak", "registers",
-    "occupancy_percent", "bytes_in_flight", "shared_load_wavefronts", "shared_store_wavefronts", "global_load_sectors",
-    "global_store_sectors",
+    "occupancy_percent", "bytes_in_flight",
 )  # fmt: skip
-NEEDED = ("kernel", "dtype", "status", "reason", "finish", "size", "rows", "cols", "median_us")
+NEEDED = ("case", "kernel", "dtype", "status", "reason", "finish", "size", "rows", "cols", "median_us")
 OF_THE_GPU = ("empty_kernel_us",)
 
 
@@ -117,6 +116,11 @@ def best(sweep: Sweep, kernel: str, size: str) -> Row | None:
     """The fastest right case of a kernel; `None` if there is none."""
     there = [r for r in sweep.rows if r["kernel"] == kernel and size_of(r) == size and r["status"] == "ok"]
     return min((r for r in there if r["median_us"]), key=lambda r: r["median_us"], default=None)
+
+
+def fastest(sweep: Sweep, names: Sequence[str]) -> Iterator[Row]:
+    """What is shown of a sweep: by size, the fastest right case of each kernel that has one."""
+    yield from (row for size in sweep.sizes for name in names if (row := best(sweep, name, size)))
 
 
 def climbed(sweep: Sweep, size: str, names: Sequence[str], previous: Mapping[str, str]) -> list[Step]:

@@ -1,17 +1,19 @@
-"""The tables of docs/ladder.md: one a size of a sweep, a row a step."""
+"""The tables of docs/ladder.md: at each size of a sweep one of what came out, and one of what was counted."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ladder.counters import NOTICED, WAITS, Counted
 from ladder.limits import Limit
 from ladder.steps import Ladder, Row, Step, Sweep, best, climbed, power, size_of
-from runner.report.traffic import pair
+from runner.report.traffic import PAIRS
 
-HEADS = (
-    *("step", "configuration", "us", "against the step before", "registers", "occupancy %", "KiB in flight"),
-    *("sectors ld/st", "wavefronts ld/st", "GB/s", "% of peak", "% of the limit"),
+TIMES = ("step", "configuration", "us", "against the step before", "GB/s", "% of peak", "% of the limit")
+CAUSES = (
+    *("step", "registers", "occupancy %", "KiB in flight", "instructions an element"),
+    *("sectors ld/st", "wavefronts ld/st", "L1 hits %", "a warp waits for, %"),
 )
 
 LARGEST_BLOCK = 1024  # up to which numbers are written as such
@@ -26,44 +28,72 @@ def table(
     axes: Sequence[str],
     previous: Mapping[str, str],
     most: Limit,
+    counted: Mapping[str, Counted],
 ) -> Iterator[str]:
-    """The lines of one size's table, and what must be said below it."""
+    """The lines of one size's tables, and what must be said between them."""
     steps = climbed(sweep, size, [n for n in names if n not in ladder.copies], previous)
     copies = [(name, row) for name in ladder.copies if name in names and (row := best(sweep, name, size))]
     yield f"The limit is {most.us:,.2f} us: {most.words}.\n"
-    yield f"| {' | '.join(HEADS)} |"
-    yield f"|{'---|' * len(HEADS)}"
-    above = ""
-    for step in steps:
-        star = r" \*" if step.row["finish"] == "host" else ""
-        yield _line(f"[{step.kernel}](#{step.kernel.lower()}){star}", step.row, axes, _gain(step, above), most)
-        above = step.kernel
-    for name, row in copies:
-        yield _line(f"{name} (a copy)", row, axes, "", most)
+    yield from _lines(TIMES, _times(steps, copies, axes, most))
     if any(step.row["finish"] == "host" for step in steps):
         yield f"\n\\* {TO_THE_HOST}."
     there = {step.kernel for step in steps} | {name for name, _ in copies}
     if missing := [f"{name} ({_why_not(sweep, name, size)})" for name in names if name not in there]:
         yield f"\nWithout a time at this size: {'; '.join(missing)}."
+    yield "\nWhat the GPU counted in one launch of each:\n"
+    rows = [*((step.kernel, step.row) for step in steps), *copies]
+    yield from _lines(CAUSES, [_causes(name, row, counted[row["case"]]) for name, row in rows])
 
 
-def _line(name: str, row: Row, axes: Sequence[str], gain: str, most: Limit) -> str:
+def _lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table, without the columns in which no row has anything."""
+    kept = [at for at, _ in enumerate(heads) if any(row[at] for row in rows)]
+    yield f"| {' | '.join(heads[at] for at in kept)} |"
+    yield f"|{'---|' * len(kept)}"
+    yield from (f"| {' | '.join(row[at] for at in kept)} |" for row in rows)
+
+
+def _times(
+    steps: Sequence[Step], copies: Sequence[tuple[str, Row]], axes: Sequence[str], most: Limit
+) -> list[tuple[str, ...]]:
+    rows, above = [], ""
+    for step in steps:
+        star = r" \*" if step.row["finish"] == "host" else ""
+        rows.append((f"[{step.kernel}](#{step.kernel.lower()}){star}", step.row, _gain(step, above)))
+        above = step.kernel
+    rows += [(f"{name} (a copy)", row, "") for name, row in copies]
+    return [
+        (
+            name,
+            configuration(row, axes),
+            f"{row['median_us']:,.2f}",
+            gain,
+            _whole(row["gbps"]),
+            "" if row["percent_peak"] is None else f"{row['percent_peak']:.1f}",
+            f"{100 * most.us / row['median_us']:.1f}",
+        )
+        for name, row, gain in rows
+    ]
+
+
+def _causes(name: str, row: Row, counted: Counted) -> tuple[str, ...]:
     flight = row["bytes_in_flight"]
-    cells = (
+    return (
         name,
-        configuration(row, axes),
-        f"{row['median_us']:,.2f}",
-        gain,
         _whole(row["registers"]),
         _whole(row["occupancy_percent"]),
         _whole(flight / 1024 if flight else None),
-        pair(row, "sectors ld/st"),
-        pair(row, "wavefronts ld/st"),
-        _whole(row["gbps"]),
-        "" if row["percent_peak"] is None else f"{row['percent_peak']:.1f}",
-        f"{100 * most.us / row['median_us']:.1f}",
+        f"{counted.instructions / row['size']:.1f}",
+        *(_loads_and_stores(counted, PAIRS[head]) for head in ("sectors ld/st", "wavefronts ld/st")),
+        _whole(100 * counted.l1_hits if counted.l1_hits and counted.l1_hits >= NOTICED else None),
+        ", ".join(f"{what} {100 * counted.waits[what]:.0f}" for what in WAITS if counted.waits[what] >= NOTICED),
     )
-    return f"| {' | '.join(cells)} |"
+
+
+def _loads_and_stores(counted: Counted, columns: Iterable[str]) -> str:
+    """`4/1`; a dash for what the kernel does not do, empty where it does neither."""
+    values = [counted.requests[column] for column in columns]
+    return "" if values == [None, None] else "/".join("–" if v is None else f"{v:.3g}" for v in values)  # noqa: RUF001
 
 
 def _gain(step: Step, above: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from kernel_page import header
 from kernel_page.sections import prose, relative
 
+from ladder.counters import FILE
 from ladder.reasons import Reason
 from ladder.steps import PAYS, Step, Sweep
 from runner.kernel.declaration import Kernel
@@ -31,16 +32,23 @@ How to read it:
 - A step **pays** at a size where it is at least {percent:.0f} % faster: the rounds of these sweeps share a process, and
   then a change must be so large to count ([comparing runs](compare.md#how-it-is-decided)). One that pays at no size
   **did not pay**.
-- *KiB in flight* is what loads may have under way on a multiprocessor at once; *sectors* are those of 32 bytes that a
-  warp's request to global memory moves, *wavefronts* the passes that one to shared memory needs, loads before stores.
-  [results.md](results.md) explains every column. An empty cell: the kernel's YAML does not declare it.
+- The second table of a size says what the GPU did, where it is known. *KiB in flight* is what loads may have under way
+  on a multiprocessor at once. What follows it was counted by Nsight Compute, in a launch of that very case: the
+  *instructions* of warps, times 32, over the elements; *sectors*, those of 32 bytes that a warp's request to global
+  memory moves; *wavefronts*, the passes that one to shared memory needs (below 1 where no lane of some warps takes
+  part); *L1 hits*, the share of the loaded sectors that the L1 cache had. Loads stand before stores.
+  [results.md](results.md) explains these words.
+- *A warp waits for* tells its stall reasons from {noticed:.0f} % on: memory (Nsight's long scoreboard and LG throttle),
+  shared memory (short scoreboard and MIO throttle; shuffles and special registers wait there, too), a barrier, a fence
+  (membar), or at its end for its stores (drain). The rest is work, and waiting for a turn. Each was counted in a replay
+  of its own, so a line may add up to a little over 100.
+- While counting, caches are empty before a launch. So what is due to the lines that a flush left there is not to be
+  seen in the counters.
 - The limit of a sum is an empty kernel's time in the same sweep, and the time to read the array at the best bandwidth
   of merely reading, which `benchmarks/reduction.py` measured ([table]({reading})). The limit of a
   transpose or a stencil is the fastest copy of the same size in the same sweep; the driver's own was never faster
   ([tables]({limits})).
-- The flush before each launch leaves L2 full of changed lines, which must be written back before they make room.
-  Streaming loads are meant to leave them alone: part of what they gain here should be that, and be missing where L2 is
-  clean.
+- The flush before each timed launch leaves L2 full of changed lines, which must be written back before they make room.
 - A reason tells a mechanism. Where it says *meant* or *should*, nobody has measured that it is so.
 - Times are medians of single launches with a cold L2, as [results.md](results.md#how-it-is-measured) says.
 """
@@ -49,7 +57,9 @@ How to read it:
 def made_by(sweeps: Sequence[Sweep], folder: Path, page: Path) -> Iterator[str]:
     """How the sweeps were made: a list, and the table of what ran where."""
     yield "\n## How it was measured\n"
-    yield f"`sh docs/ladder.sh {folder.as_posix()}` ran these sweeps, each with all its cases side by side:\n"
+    counters = relative(page.parent / below(folder) / FILE, page)
+    yield f"`sh docs/ladder.sh {folder.as_posix()}` ran these sweeps, each with all its cases side by side, and then"
+    yield f"`tools/count_ladder.py` counted ([csv]({counters})):\n"
     yield "| sweep | date (UTC) | GPU | driver | CUDA | command |\n|---|---|---|---|---|---|"
     for sweep in sweeps:
         files = [(kind, page.parent / below(folder) / f"{sweep.name}.{kind}") for kind in ("csv", "html", "json")]
