@@ -10,6 +10,7 @@ from support import KERNELS, ROOT, read_kernel, shipped
 
 sys.path.insert(0, str(ROOT / "tools"))
 
+import generated
 import kernels_page
 from kernel_page import drawings, header, sections, words
 from kernel_page.pictures import STEPS, WAITING, Studio
@@ -18,7 +19,7 @@ PAGE = ROOT / "docs" / "kernels.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^###? |\Z)", TEXT, re.MULTILINE | re.DOTALL))
 PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
-exactly = pytest.mark.skipif(not kernels_page.same_matplotlib(), reason="another matplotlib may draw otherwise")
+exactly = pytest.mark.skipif(not generated.same_matplotlib(), reason="another matplotlib may draw otherwise")
 
 
 @pytest.fixture(scope="module")

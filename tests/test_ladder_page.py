@@ -1,5 +1,6 @@
 """docs/ladder.md: current, and what it says follows from the sweeps."""
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -10,11 +11,13 @@ from support import ROOT, shipped
 
 sys.path.insert(0, str(ROOT / "tools"))
 
+import generated
 import ladder_page
 from kernel_page import header
 from kernel_page.sections import prose
-from ladder import limits, text
+from ladder import limits, picture, text
 from ladder.counters import FILE, IN_ALL
+from ladder.picture import Reached
 from ladder.steps import LADDERS, Step, Sweep, best, climbed, defined, read
 from ladder_rows import EMPTY_US, READ_GBPS, READING, SIZES, SLOWER, write
 
@@ -38,13 +41,14 @@ def page(folder):
 
 def made(folder, **other):
     """The page of a folder's sweeps, which lie beside the bandwidth of reading."""
-    return ladder_page.made(folder=folder, reading=folder / READING, **other)
+    return ladder_page.made(folder=folder, reading=folder / READING, **other)[ladder_page.PAGE].decode()
 
 
 @pytest.mark.skipif(not (ROOT / ladder_page.FOLDER).is_dir(), reason="the ladders were not measured yet")
 def test_the_page_is_what_the_command_would_write():
     """Nobody has changed a sweep, a kernel's header or the page without the others."""
-    assert ladder_page.PAGE.read_text(encoding="utf-8") == ladder_page.made(), "run 'python tools/ladder_page.py'"
+    page = ladder_page.made()[ladder_page.PAGE].decode()
+    assert ladder_page.PAGE.read_text(encoding="utf-8") == page, "run 'python tools/ladder_page.py'"
 
 
 def test_every_step_is_told(page):
@@ -191,6 +195,44 @@ def test_what_was_counted_stands_below_each_table(page):
     assert rows[0][1:] == told
 
 
+@pytest.mark.skipif(not generated.same_matplotlib(), reason="another matplotlib may draw otherwise")
+def test_the_pictures_are_those_of_the_page():
+    """Each that the page shows lies there as the command draws it, and no other; in words it says where a ladder ends."""
+    files = ladder_page.made()
+    page = files.pop(ladder_page.PAGE).decode()
+    there = sorted((ROOT / "docs" / "pictures" / "ladders").iterdir())
+    assert there == sorted(files)
+    for path, content in files.items():
+        assert path.read_bytes() == content, f"{path.name}: run 'python tools/ladder_page.py'"
+        assert re.search(
+            rf"^!\[How near .*: at .+ from \w+ with \d+ % to \w+ with \d+ %.*\]\(pictures/ladders/{path.name}\)$",
+            page,
+            re.MULTILINE,
+        )
+
+
+def test_a_picture_follows_from_the_numbers():
+    """The same numbers give the same picture; another time, a step that does not pay, or that leaves work, does not."""
+    first, second = Reached(40.0, gain=None, whole=True), Reached(80.0, gain=2.0, whole=True)
+    same = picture.drawn("A ladder", ["a", "b"], {"2^20": {"a": first, "b": second}})
+    assert picture.drawn("A ladder", ["a", "b"], {"2^20": {"a": first, "b": second}}) == same
+    for change in ({"percent": 81.0}, {"gain": 1.01}, {"whole": False}):
+        other = {"2^20": {"a": first, "b": dataclasses.replace(second, **change)}}
+        assert picture.drawn("A ladder", ["a", "b"], other) != same
+    told = "How near each step comes to the limit: at 2^20 from a with 40 % to b with 80 %"
+    assert picture.in_words(["a", "b"], {"2^20": {"a": first, "b": second}}) == told
+
+
+def test_a_page_that_is_not_current_is_named(monkeypatch, capsys):
+    """The check names the page and its pictures, writes nothing, and ends with 1."""
+    page = ROOT / "docs" / "no-ladder.md"
+    monkeypatch.setattr(ladder_page, "PAGE", page)
+    monkeypatch.setattr(sys, "argv", ["ladder_page.py", "--check"])
+    assert ladder_page.main() == 1
+    assert capsys.readouterr().err == "Not current: docs/no-ladder.md; mend it with 'python tools/ladder_page.py'.\n"
+    assert not page.exists()
+
+
 def test_how_it_was_measured_is_told(page):
     """Command, GPU, driver and date of each sweep, from its environment.json."""
     for name in SIZES:
@@ -207,7 +249,9 @@ def test_links_are_relative_to_the_page(folder, tmp_path):
     (tmp_path / "docs" / "h200" / "ladder").symlink_to(folder)
     (tmp_path / "conf").symlink_to(ROOT / "conf")
     reading = ladder_page.FOLDER / READING
-    page = ladder_page.made(tmp_path, page=tmp_path / "docs" / "ladder.md", reading=reading)
+    files = ladder_page.made(tmp_path, page=tmp_path / "docs" / "ladder.md", reading=reading)
+    page = files[tmp_path / "docs" / "ladder.md"].decode()
+    assert "](pictures/ladders/ladder_stencil.svg)" in page
     assert "[csv](h200/ladder/stencil.csv), [html](h200/ladder/stencil.html)" in page
     assert "([table](h200/ladder/reduction.csv))" in page
     assert str(tmp_path) not in page

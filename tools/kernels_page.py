@@ -1,9 +1,7 @@
 """Writes docs/kernels.md and its pictures, from the kernels' YAMLs, the headers of their sources, and pictures.
 
-    python tools/kernels_page.py            # write them anew
-    python tools/kernels_page.py --check    # write nothing; exit status 1 if they are not what would be written
-
-Pictures are compared byte by byte only where matplotlib is the one of constraints.txt: another may draw otherwise.
+python tools/kernels_page.py            # write them anew
+python tools/kernels_page.py --check    # write nothing; exit status 1 if they are not what would be written
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import matplotlib as mpl
+import generated
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,16 +87,10 @@ def main() -> int:
     arguments = parser.parse_args()
     files = made()
     if arguments.check:
-        stale = outdated(files)
-        if stale:
-            several = f"{', '.join(stale[:3])}{f' and {len(stale) - 3} more' if len(stale) > 3 else ''}"
-            print(f"Not current: {several}; mend it with '{COMMAND}'.", file=sys.stderr)
+        if stale := generated.outdated(files):
+            print(generated.told(stale, COMMAND), file=sys.stderr)
         return bool(stale)
-    for path, content in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    for path in left_over(files):
-        path.unlink()
+    generated.write(files)
     print(f"{PAGE.relative_to(ROOT)} and {len(files) - 1} pictures")
     return 0
 
@@ -182,28 +174,6 @@ def _grown(own: Sequence[Kernel]) -> list[Kernel]:
     for name in [*sorted(children.get("", [])), *sorted(known)]:
         visit(name)
     return [known[name] for name in order]
-
-
-def outdated(files: Mapping[Path, bytes]) -> list[str]:
-    """Which of the files are not current, those that nobody needs any more included."""
-    stale = []
-    for path, content in files.items():
-        exact = path.suffix == ".md" or same_matplotlib()
-        if not path.is_file() or (exact and path.read_bytes() != content):
-            stale.append(path)
-    return [str(path.relative_to(ROOT)) for path in (*stale, *left_over(files))]
-
-
-def left_over(files: Mapping[Path, bytes]) -> list[Path]:
-    """Pictures of the page's folder that are not on the page."""
-    folders = {path.parent for path in files if path.suffix == ".svg"}
-    return [path for folder in sorted(folders) for path in sorted(folder.glob("*.svg")) if path not in files]
-
-
-def same_matplotlib() -> bool:
-    """Whether the pictures were drawn by the matplotlib that is here."""
-    pinned = re.search(r"^matplotlib==(\S+)", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
-    return pinned is not None and pinned[1] == mpl.__version__
 
 
 def _table(kernels: Mapping[str, Kernel]) -> Iterator[str]:

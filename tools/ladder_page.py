@@ -1,4 +1,4 @@
-"""Writes docs/ladder.md: of each step of the ladders what is new, what it gained, why, how far from the limit it is.
+"""Writes docs/ladder.md and its pictures: of each step what is new, what it gained, why, how far from the limit it is.
 
     python tools/ladder_page.py            # write it anew
     python tools/ladder_page.py --check    # write nothing; exit status 1 if it is not what would be written
@@ -17,20 +17,22 @@ import contextlib
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from kernel_page import header  # noqa: E402  (the path must be there first)
+import generated  # noqa: E402  (the path must be there first)
+from kernel_page import header  # noqa: E402
 from kernel_page.sections import relative  # noqa: E402
-from ladder import counters, limits, reasons, tables, text  # noqa: E402
+from ladder import counters, limits, picture, reasons, tables, text  # noqa: E402
 from ladder.counters import Counted  # noqa: E402
 from ladder.files import of_yaml  # noqa: E402
+from ladder.picture import Reached  # noqa: E402
 from ladder.reasons import Reason  # noqa: E402
 from ladder.steps import LADDERS, PAYS, Ladder, Step, Sweep, climbed, defined, fastest, read  # noqa: E402
 
-from runner import atomic  # noqa: E402
 from runner.errors import Mistake  # noqa: E402
 from runner.kernel import from_yaml  # noqa: E402
 from runner.kernel.declaration import Kernel  # noqa: E402
@@ -39,36 +41,57 @@ PAGE = ROOT / "docs" / "ladder.md"
 FOLDER = Path("docs/h200/ladder")
 READING = Path("docs/h200/limits/reduction.csv")
 WHY = ROOT / "tools" / "ladder" / "why.yaml"
+PICTURES = "pictures/ladders"
 COMMAND = "python tools/ladder_page.py"
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What the page is made of.
+
+    Attributes:
+        conf: The configuration, whose experiments say what the steps are.
+        sweeps: By name; those that there are.
+        counted: By case.
+        gbps: The best bandwidth of reading.
+        told: By step, why it pays, and why it may not.
+    """
+
+    conf: Path
+    sweeps: Mapping[str, Sweep]
+    counted: Mapping[str, Counted]
+    gbps: float
+    told: Mapping[str, Reason]
+
+
 def main() -> int:
-    """Write the page, or say what is not current."""
+    """Write the page and its pictures, or say what is not current."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="compare, and write nothing")
     arguments = parser.parse_args()
     try:
-        content = made(folder=FOLDER, page=PAGE, why=WHY, reading=READING)
+        files = made(folder=FOLDER, page=PAGE, why=WHY, reading=READING)
         if not arguments.check:
-            atomic.write_text(PAGE, content)
-            print(PAGE.relative_to(ROOT))
+            generated.write(files)
+            print(f"{PAGE.relative_to(ROOT)} and {len(files) - 1} pictures")
             return 0
     except (OSError, ValueError, Mistake) as e:
         print(e, file=sys.stderr)
         return 2
-    current = PAGE.is_file() and PAGE.read_text(encoding="utf-8") == content
-    if not current:
-        print(f"Not current: {PAGE.relative_to(ROOT)}; mend it with '{COMMAND}'.", file=sys.stderr)
-    return not current
+    if stale := generated.outdated(files):
+        print(generated.told(stale, COMMAND), file=sys.stderr)
+    return bool(stale)
 
 
-def made(root: Path = ROOT, folder: Path = FOLDER, page: Path = PAGE, why: Path = WHY, reading: Path = READING) -> str:
-    """What the page should hold.
+def made(
+    root: Path = ROOT, folder: Path = FOLDER, page: Path = PAGE, why: Path = WHY, reading: Path = READING
+) -> dict[Path, bytes]:
+    """What the page and its pictures should hold, by path.
 
     Args:
         root: Of the project, or of something like it: `conf/` below it is read.
         folder: With the sweeps, relative to the root.
-        page: Where it will lie; links go by that.
+        page: Where it will lie; links and pictures go by that.
         why: The YAML with the reasons for each step.
         reading: The table with the bandwidth of reading, relative to the root.
 
@@ -77,28 +100,7 @@ def made(root: Path = ROOT, folder: Path = FOLDER, page: Path = PAGE, why: Path 
         ValueError: if a file is missing or something in one is wrong; one sentence.
         Mistake: likewise.
     """
-    if not (root / folder).is_dir():
-        raise FileNotFoundError(f"{folder}: there are no sweeps yet; on a GPU 'sh docs/ladder.sh {folder}' makes them.")
-    steps = [name for ladder in LADDERS for name in defined(ladder, root / "conf")[0] if name not in ladder.copies]
-    with _beside(why.parent, root):
-        told = reasons.read(why, steps)
-    missing = {n for ladder in LADDERS for n in ladder.sweeps if not (root / folder / f"{n}.csv").is_file()}
-    sweeps = {}
-    for name in (name for ladder in LADDERS for name in ladder.sweeps if name not in missing):
-        with _beside(root / folder, root, f"; on a GPU 'sh docs/ladder.sh {folder} {name}' makes it."):
-            sweeps[name] = read(root / folder, name)
-    shown = [
-        row
-        for ladder in LADDERS
-        for name in ladder.sweeps
-        if name in sweeps
-        for row in fastest(sweeps[name], defined(ladder, root / "conf")[0])
-    ]
-    with _beside(root / folder, root, f"; on a GPU 'python tools/count_ladder.py {folder}' counts anew."):
-        counted = counters.read(root / folder / counters.FILE, shown)
-    mend = f"; on a GPU 'sh docs/limits.sh {reading.parent}' makes it."
-    with _beside(root / reading.parent, root, mend):
-        gbps = limits.reading(root / reading)
+    measured = _read(root, folder, why, reading)
     link = relative(page.parent / text.below(reading), page)
     tables_of = relative(page.parent / text.below(reading.parent / "README.md"), page)
     lines = [
@@ -106,13 +108,35 @@ def made(root: Path = ROOT, folder: Path = FOLDER, page: Path = PAGE, why: Path 
             command=COMMAND, percent=100 * (PAYS - 1), noticed=100 * counters.NOTICED, reading=link, limits=tables_of
         )
     ]
-    lines += text.made_by(list(sweeps.values()), folder, page)
+    lines += text.made_by(list(measured.sweeps.values()), folder, page)
+    files: dict[Path, bytes] = {}
     for ladder in LADDERS:
-        if lacking := [name for name in ladder.sweeps if name in missing]:
-            lines += text.unmeasured(ladder.title, lacking, folder)
+        lines.append(f"\n## {ladder.title}\n")
+        if lacking := [name for name in ladder.sweeps if name not in measured.sweeps]:
+            lines += text.unmeasured(lacking, folder)
         else:
-            lines += _part(ladder, [sweeps[name] for name in ladder.sweeps], root / "conf", told, gbps, counted)
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+            lines += _part(ladder, measured, page, files)
+    return {page: (re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n").encode(), **files}
+
+
+def _read(root: Path, folder: Path, why: Path, reading: Path) -> Measured:
+    if not (root / folder).is_dir():
+        raise FileNotFoundError(f"{folder}: there are no sweeps yet; on a GPU 'sh docs/ladder.sh {folder}' makes them.")
+    conf = root / "conf"
+    names = {ladder: defined(ladder, conf)[0] for ladder in LADDERS}
+    with _beside(why.parent, root):
+        told = reasons.read(why, [name for ladder in LADDERS for name in names[ladder] if name not in ladder.copies])
+    sweeps, shown = {}, []
+    for ladder in LADDERS:
+        for name in (name for name in ladder.sweeps if (root / folder / f"{name}.csv").is_file()):
+            with _beside(root / folder, root, f"; on a GPU 'sh docs/ladder.sh {folder} {name}' makes it."):
+                sweeps[name] = read(root / folder, name)
+            shown += fastest(sweeps[name], names[ladder])
+    with _beside(root / folder, root, f"; on a GPU 'python tools/count_ladder.py {folder}' counts anew."):
+        counted = counters.read(root / folder / counters.FILE, shown)
+    with _beside(root / reading.parent, root, f"; on a GPU 'sh docs/limits.sh {reading.parent}' makes it."):
+        gbps = limits.reading(root / reading)
+    return Measured(conf, sweeps, counted, gbps, told)
 
 
 @contextlib.contextmanager
@@ -125,32 +149,35 @@ def _beside(folder: Path, root: Path, mend: str = "") -> Iterator[None]:
         raise ValueError(f"{where.as_posix()}/{e}{mend}") from None
 
 
-def _part(
-    ladder: Ladder,
-    sweeps: list[Sweep],
-    conf: Path,
-    told: Mapping[str, Reason],
-    gbps: float,
-    counted: Mapping[str, Counted],
-) -> Iterator[str]:
-    """The part of one ladder: its tables, then its steps."""
-    names, axes = defined(ladder, conf)
+def _part(ladder: Ladder, measured: Measured, page: Path, files: dict[Path, bytes]) -> Iterator[str]:
+    """The part of one ladder: its picture, which is put to the files, its tables, then its steps."""
+    names, axes = defined(ladder, measured.conf)
     steps = [name for name in names if name not in ladder.copies]
-    kernels = {name: _kernel(conf, name) for name in steps}
+    kernels = {name: _kernel(measured.conf, name) for name in steps}
     previous = {name: header.read(kernel.source).previous for name, kernel in kernels.items()}
-    yield f"\n## {ladder.title}\n"
-    yield f"The steps: {' > '.join(f'[{name}](#{name.lower()})' for name in steps)}."
     found: dict[str, dict[tuple[str, str], Step]] = {name: {} for name in steps}
-    for sweep in sweeps:
+    reached: dict[str, dict[str, Reached]] = {}
+    lines: list[str] = []
+    for sweep in (measured.sweeps[name] for name in ladder.sweeps):
+        dtype = next((str(row["dtype"]) for row in sweep.rows if row["dtype"]), "")
         for size in sweep.sizes:
-            dtype = next((str(row["dtype"]) for row in sweep.rows if row["dtype"]), "")
-            yield f"\n### {ladder.title}: {dtype}, {size}\n"
-            most = limits.limit(ladder, sweep, size, gbps)
-            yield from tables.table(ladder, sweep, size, names, axes, previous, most, counted)
+            most = limits.limit(ladder, sweep, size, measured.gbps)
+            lines.append(f"\n### {ladder.title}: {dtype}, {size}\n")
+            lines += tables.table(ladder, sweep, size, names, axes, previous, most, measured.counted)
             for step in climbed(sweep, size, steps, previous):
                 found[step.kernel][dtype, size] = step
+                if sweep.name == ladder.sweeps[0]:  # the others look alike
+                    percent = 100 * most.us / step.row["median_us"]
+                    whole = step.row["finish"] == "device"
+                    reached.setdefault(f"{dtype}, {size}", {})[step.kernel] = Reached(percent, step.gain, whole)
+    path = page.parent / PICTURES / f"{ladder.experiment}.svg"
+    gpu = measured.sweeps[ladder.sweeps[0]].device["name"]
+    files[path] = picture.drawn(f"{ladder.title} on an {gpu}", steps, reached)
+    yield f"![{picture.in_words(steps, reached)}]({relative(path, page)})\n"
+    yield f"The steps: {' > '.join(f'[{name}](#{name.lower()})' for name in steps)}."
+    yield from lines
     for name in steps:
-        yield from text.section(kernels[name], found[name], told[name])
+        yield from text.section(kernels[name], found[name], measured.told[name])
 
 
 def _kernel(conf: Path, name: str) -> Kernel:

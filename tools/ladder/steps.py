@@ -37,6 +37,9 @@ LADDERS = (
     Ladder("Stencils", "ladder_stencil", ("stencil",), ("copyVector",)),
 )
 
+TO_THE_HOST = "leaves partial sums to the host, whose work is not in the time"
+"""What the star beside a step says."""
+
 NUMBERS = (
     "size", "rows", "cols", "median_us", "bytes_read", "bytes_written", "gbps", "percent_peak", "registers",
     "occupancy_percent", "bytes_in_flight",

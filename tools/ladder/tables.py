@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ladder.counters import NOTICED, WAITS, Counted
 from ladder.limits import Limit
-from ladder.steps import Ladder, Row, Step, Sweep, best, climbed, power, size_of
+from ladder.steps import TO_THE_HOST, Ladder, Row, Step, Sweep, best, climbed, power, size_of
 from runner.report.traffic import PAIRS
 
 TIMES = ("step", "configuration", "us", "against the step before", "GB/s", "% of peak", "% of the limit")
@@ -17,7 +17,6 @@ CAUSES = (
 )
 
 LARGEST_BLOCK = 1024  # up to which numbers are written as such
-TO_THE_HOST = "leaves partial sums to the host, whose work is not in the time"
 
 
 def table(

@@ -76,9 +76,8 @@ def made_by(sweeps: Sequence[Sweep], folder: Path, page: Path) -> Iterator[str]:
         yield f"| {' | '.join(told)} |"
 
 
-def unmeasured(title: str, lacking: Sequence[str], folder: Path) -> Iterator[str]:
+def unmeasured(lacking: Sequence[str], folder: Path) -> Iterator[str]:
     """The part of a ladder of which there is no sweep yet."""
-    yield f"\n## {title}\n"
     yield f"Not measured yet: on a GPU `sh docs/ladder.sh {folder.as_posix()} {' '.join(lacking)}` does it."
 
 
