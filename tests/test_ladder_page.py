@@ -16,9 +16,9 @@ import ladder_page
 from kernel_page import header
 from kernel_page.sections import prose
 from ladder import limits, picture, text
-from ladder.counters import FILE, IN_ALL
-from ladder.picture import Reached
+from ladder.counters import FILE, IN_ALL, METRICS
 from ladder.steps import LADDERS, Step, Sweep, best, climbed, defined, read
+from ladder.tables import Climb
 from ladder_rows import EMPTY_US, READ_GBPS, READING, SIZES, SLOWER, write
 
 STEPS = {ladder: [n for n in defined(ladder, ROOT / "conf")[0] if n not in ladder.copies] for ladder in LADDERS}
@@ -184,15 +184,30 @@ def test_a_table_has_a_row_a_step(page):
 
 def test_what_was_counted_stands_below_each_table(page):
     """The same kernels; requests and shares as ratios; columns without anything are left out."""
-    tables = re.findall(
-        r"^What the GPU counted in one launch of each:\n\n(.*?)(?=^#|\Z)", page, re.MULTILINE | re.DOTALL
-    )
+    tables = re.findall(r"^What each did in one launch:\n\n(.*?)(?=^#|\Z)", page, re.MULTILINE | re.DOTALL)
     assert len(tables) == sum(len(sizes) for sizes in SIZES.values())
     head, _, *rows = [line.strip("| ").split(" | ") for line in tables[0].strip().splitlines()]
     assert head[4:] == ["instructions an element", "sectors ld/st", "L1 hits %", "a warp waits for, %"]  # no wavefronts
     assert [row[0] for row in rows] == STEPS[LADDERS[0]]
     told = ["32", "75", "64", "2.0", "16/–", "25", "memory 60, fence 20"]  # noqa: RUF001 - the barrier's 4.9 % are too few
     assert rows[0][1:] == told
+
+
+def test_a_step_tells_what_changed_against_the_one_before(folder, tmp_path):
+    """At the size where its time changed most: numbers that are others, and shares of a warp's time."""
+    write(tmp_path, GAINS)
+    (tmp_path / FILE).write_text("")
+    lines = (folder / FILE).read_text().splitlines()
+    case = best(read(folder, "reduction-int32"), "reduceVector", "2^30")["case"]
+    at, line = next((i, line) for i, line in enumerate(lines) if line.startswith(f"{case},"))
+    lines[at] = line.replace(",5.0,", ",3.0,").replace(",1600.0,", ",400.0,")
+    (tmp_path / FILE).write_text("\n".join([*lines, ""]))
+    told = dict(re.findall(r"^### (\w+)\n.*?^\*\*Counted\*\* at (.*?)\n", made(tmp_path), re.MULTILINE | re.DOTALL))
+    assert told["reduceVector"] == (
+        "int32, 2^30, from reduceShflUnroll to reduceVector: sectors ld/st 16/– → 4/–; L1 hits % 25 → 100; "  # noqa: RUF001
+        "a warp waits for memory 60 → 40 % of its time."
+    )
+    assert told["stencil1dShfl"].endswith("from stencil1dVector to stencil1dShfl: no difference.")
 
 
 @pytest.mark.skipif(not generated.same_matplotlib(), reason="another matplotlib may draw otherwise")
@@ -211,16 +226,22 @@ def test_the_pictures_are_those_of_the_page():
         )
 
 
-def test_a_picture_follows_from_the_numbers():
-    """The same numbers give the same picture; another time, a step that does not pay, or that leaves work, does not."""
-    first, second = Reached(40.0, gain=None, whole=True), Reached(80.0, gain=2.0, whole=True)
-    same = picture.drawn("A ladder", ["a", "b"], {"2^20": {"a": first, "b": second}})
-    assert picture.drawn("A ladder", ["a", "b"], {"2^20": {"a": first, "b": second}}) == same
-    for change in ({"percent": 81.0}, {"gain": 1.01}, {"whole": False}):
-        other = {"2^20": {"a": first, "b": dataclasses.replace(second, **change)}}
-        assert picture.drawn("A ladder", ["a", "b"], other) != same
-    told = "How near each step comes to the limit: at 2^20 from a with 40 % to b with 80 %"
-    assert picture.in_words(["a", "b"], {"2^20": {"a": first, "b": second}}) == told
+def test_a_picture_follows_from_the_numbers(folder):
+    """The same numbers give the same picture; another time, a step that no longer pays, or that leaves work, does not."""
+    rows = [{"median_us": us, "finish": "device", "case": name} for us, name in ((10.0, "a"), (5.0, "b"))]
+    first, second = Step("a", rows[0], None), Step("b", rows[1], rows[0])
+    climb = Climb(read(folder, "stencil"), "int32", "2^20", [first, second], [], limits.Limit(4.0, "any"))
+    same = picture.drawn("A ladder", ["a", "b"], [climb])
+    assert picture.drawn("A ladder", ["a", "b"], [climb]) == same
+    slower = {**rows[0], "median_us": 5.05}
+    for other in (
+        Step("b", {**rows[1], "median_us": 5.1}, rows[0]),
+        Step("b", rows[1], slower),
+        Step("b", {**rows[1], "finish": "host"}, rows[0]),
+    ):
+        assert picture.drawn("A ladder", ["a", "b"], [dataclasses.replace(climb, steps=[first, other])]) != same
+    told = "How near each step comes to the limit: at int32, 2^20 from a with 40 % to b with 80 %"
+    assert picture.in_words([climb]) == told
 
 
 def test_a_page_that_is_not_current_is_named(monkeypatch, capsys):
@@ -255,6 +276,18 @@ def test_links_are_relative_to_the_page(folder, tmp_path):
     assert "[csv](h200/ladder/stencil.csv), [html](h200/ladder/stencil.html)" in page
     assert "([table](h200/ladder/reduction.csv))" in page
     assert str(tmp_path) not in page
+
+
+def test_a_folder_without_any_sweep_is_told(tmp_path):
+    """Nothing has to be counted then; each ladder has the command that measures it in its place."""
+    write(tmp_path, {})
+    for path in (
+        *tmp_path.glob("*-*.csv"),
+        *(tmp_path / f"{name}.csv" for name in ("transpose", "stencil", "counters")),
+    ):
+        path.unlink()
+    told = made(tmp_path)
+    assert told.count("Not measured yet: on a GPU `sh docs/ladder.sh") == len(LADDERS)
 
 
 def test_an_older_table_without_a_column_is_read(folder, tmp_path):
@@ -299,6 +332,8 @@ UNFIT = {
     "no number": ("stencil.csv", lambda t: t.replace(",65536", ",many"), "bytes_in_flight: a number from 0 on is expected, not 'many'"),
     "no case that is ok": ("stencil.csv", lambda t: t.replace(",ok,", ",mismatch,"), "stencil.csv: no case is ok"),
     "no size": ("stencil.csv", lambda t: t.replace("size", "size_", 1).replace("\n", ",size\n", 1).replace("\n", ",\n").replace(",size,\n", ",size\n"), "has no size"),
+    "a size of 0": ("stencil.csv", lambda t: t.replace(",16777216,", ",0,"), "a case of stencil1dConstant has no size"),
+    "no seed": ("stencil.csv", lambda t: t.replace(",0123abcd,0,", ",0123abcd,,"), "a case of stencil1dConstant has no seed"),
     "no environment": ("stencil.json", None, "stencil.json: No such file or directory"),
     "half an environment": ("stencil.json", lambda t: t[:-9], "stencil.json: no JSON: "),
     "a list": ("stencil.json", lambda _: "[1]", "stencil.json: there is no devices.cuda: this is no sweep on a GPU"),
@@ -309,7 +344,8 @@ UNFIT = {
     "a benchmark without reading": (READING, lambda t: t.replace("empty", "full"), "reduction.csv: no line of the contender 'empty kernel'"),
     "no counters": (FILE, None, "counters.csv: No such file or directory"),
     "a case that nobody counted": (FILE, _line(3, lambda line: "0" + line), "counters.csv: there is no case "),
-    "a count that is empty": (FILE, _line(2, lambda line: line[: line.rindex(",") + 1]), "has no smsp__average_warps_issue_stalled_drain"),
+    "machine code of another day": (FILE, lambda t: t.replace("0123abcd", "4567"), "the machine code that was counted is 4567, and 0123abcd was measured"),
+    "a count that is empty": (FILE, _line(2, lambda line: line[: line.rindex(",") + 1]), f"has no {METRICS[-1]}"),
     "a warp that never worked": (FILE, _line(2, lambda line: line.replace(",10.0,", ",0,")), f"{IN_ALL} is 0"),
     "no reasons": ("why.yaml", None, "why.yaml: No such file or directory"),
     "empty reasons": ("why.yaml", lambda _: "\n", "why.yaml: the file is empty"),

@@ -20,15 +20,14 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+import generated
 import numpy as np
 import pandas as pd
-import yaml
+import shipped
 
-from runner.config import CONF
 from runner.device import Compiler, Device
 from runner.device.opening import compiler_for, open_device
 from runner.errors import CompileError, RunnerError
-from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.check import check
 from runner.kernel.declaration import Kernel
@@ -75,16 +74,18 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    if arguments.cases < 1:
+        parser.error(f"--cases: a number from 1 on is expected, not {arguments.cases}")
     cases = list(drawn(arguments.cases, random.Random(arguments.seed)))  # noqa: S311  (nothing is secret here)
     try:
+        generated.ready(arguments.table)
         first, other = (open_device(DeviceConfig(kind=kind)) for kind in ("cpu", "cuda"))
-    except RunnerError as e:
+    except (RunnerError, OSError) as e:
         print(f"agreement: {e}", file=sys.stderr)
         return 2
     results = [launched(device, cases) for device in (first, other)]
     rows = [compared(case, *pair) for case, *pair in zip(cases, *results, strict=True)]
     table = pd.DataFrame(rows)
-    arguments.table.parent.mkdir(parents=True, exist_ok=True)
     table.to_csv(arguments.table, index=False, lineterminator="\n")
     print(f"{other.info.name} against the CPU device, {len(table)} cases over {table.kernel.nunique()} kernels:")
     for kind, part in table.groupby("elements"):
@@ -97,8 +98,7 @@ def main() -> int:
 
 def drawn(count: int, draw: random.Random) -> Iterator[Case]:
     """Different cases that can be run, each kernel about equally often."""
-    kernels = [_read(path) for path in sorted((CONF / "kernel").glob("*.yaml"))]
-    shared = [kernel for kernel in kernels if not kernel.gpu_only]
+    shared = [kernel for kernel in shipped.kernels().values() if not kernel.gpu_only]
     seen: set[str] = set()
     for kernel in islice(cycle(shared), count):
         case = _another(kernel, seen, draw)
@@ -112,10 +112,6 @@ def _another(kernel: Kernel, seen: set[str], draw: random.Random) -> Case:
         if not case.excluded and case.id not in seen:
             return case
     raise SystemExit(f"{kernel.name}: none of {TRIES} drawn cases can be run and is new")
-
-
-def _read(path: Path) -> Kernel:
-    return from_yaml.read(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")), path)
 
 
 def _value(kernel: Kernel, name: str, draw: random.Random) -> Any:

@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import generated
 import ncu
-import yaml
+import shipped
 
-from runner.config import CONF
 from runner.errors import RunnerError
-from runner.kernel import access, from_yaml
+from runner.kernel import access
 from runner.kernel.case import Case
 from runner.kernel.resolve import make
 
@@ -55,9 +55,7 @@ def cases() -> Iterator[Case]:
 
 
 def _case(name: str, **requested: object) -> Case:
-    path = CONF / "kernel" / f"{name}.yaml"
-    kernel = from_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
-    case = make(kernel, requested, 0)
+    case = make(shipped.kernel(name), requested, 0)
     if case.excluded:
         raise SystemExit(f"{case.label}: {case.excluded}")
     return case
@@ -67,8 +65,7 @@ def measured(launch: ncu.Launched) -> dict[str, float | None]:
     """Wavefronts or sectors a request, by column; `None` where there was no request."""
     found: dict[str, float | None] = {}
     for column, metrics in ncu.REQUESTS.items():
-        units, requests = (ncu.number(launch, metric) for metric in metrics)
-        found[column] = units / requests if requests else None
+        found[column] = ncu.ratio(*(ncu.number(launch, metric) for metric in metrics))
     return found
 
 
@@ -105,6 +102,7 @@ def main() -> int:
             return 0
         if arguments.out is None:
             parser.error("a file to write the table to is expected")
+        generated.ready(arguments.out)
         ncu.prepare(list(cases()))
         metrics = [metric for pair in ncu.REQUESTS.values() for metric in pair]
         rows = table(ncu.count([sys.executable, __file__, "--launch"], list(cases()), metrics))

@@ -1,7 +1,8 @@
-"""Files that a command writes, from what stands elsewhere: writing them, and telling which are not current."""
+"""Files that a command writes: whether it can, and which of those that follow from others are not current."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,17 @@ import matplotlib as mpl
 from runner import atomic
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def ready(path: Path) -> None:
+    """Make the folder of a file that is to be written, so that hours of work do not end with nowhere to put them.
+
+    Raises:
+        OSError: if it cannot be written there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"{path}: it cannot be written")
 
 
 def write(files: Mapping[Path, bytes]) -> None:

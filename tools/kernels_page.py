@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import generated
+import shipped
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,7 +23,6 @@ from kernel_page import header, sections  # noqa: E402  (the path must be there 
 from kernel_page.pictures import Studio  # noqa: E402
 from kernel_page.sections import Section  # noqa: E402
 
-from runner.kernel import from_yaml  # noqa: E402
 from runner.kernel.declaration import Kernel  # noqa: E402
 from runner.kernel.from_yaml import CACHES  # noqa: E402
 
@@ -102,7 +102,7 @@ def made(conf: Path = ROOT / "conf", page: Path = PAGE) -> dict[Path, bytes]:
         conf: The configuration, with `kernel/` and `experiment/`.
         page: Where the page will lie; links and pictures go by that.
     """
-    kernels = read_kernels(conf)
+    kernels = shipped.kernels(conf)
     experiments = used_by(conf)
     studio = Studio(kernels)
     files: dict[Path, bytes] = {}
@@ -131,12 +131,6 @@ def made(conf: Path = ROOT / "conf", page: Path = PAGE) -> dict[Path, bytes]:
     studio.close()
     joined = re.sub(r"\n{3,}", "\n\n", "\n".join(text)).rstrip() + "\n"
     return {page: joined.encode(), **files}
-
-
-def read_kernels(conf: Path) -> dict[str, Kernel]:
-    """The kernels of a configuration by name."""
-    paths = sorted((conf / "kernel").glob("*.yaml"))
-    return {p.stem: from_yaml.read(p.stem, yaml.safe_load(p.read_text(encoding="utf-8")), p) for p in paths}
 
 
 def used_by(conf: Path) -> dict[str, list[Path]]:

@@ -24,18 +24,16 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import generated  # noqa: E402  (the path must be there first)
+import shipped  # noqa: E402
 from kernel_page import header  # noqa: E402
 from kernel_page.sections import relative  # noqa: E402
 from ladder import counters, limits, picture, reasons, tables, text  # noqa: E402
 from ladder.counters import Counted  # noqa: E402
-from ladder.files import of_yaml  # noqa: E402
-from ladder.picture import Reached  # noqa: E402
 from ladder.reasons import Reason  # noqa: E402
-from ladder.steps import LADDERS, PAYS, Ladder, Step, Sweep, climbed, defined, fastest, read  # noqa: E402
+from ladder.steps import LADDERS, PAYS, Ladder, Sweep, best, climbed, defined, read, shown  # noqa: E402
+from ladder.tables import Climb  # noqa: E402
 
 from runner.errors import Mistake  # noqa: E402
-from runner.kernel import from_yaml  # noqa: E402
-from runner.kernel.declaration import Kernel  # noqa: E402
 
 PAGE = ROOT / "docs" / "ladder.md"
 FOLDER = Path("docs/h200/ladder")
@@ -108,7 +106,6 @@ def made(
             command=COMMAND, percent=100 * (PAYS - 1), noticed=100 * counters.NOTICED, reading=link, limits=tables_of
         )
     ]
-    lines += text.made_by(list(measured.sweeps.values()), folder, page)
     files: dict[Path, bytes] = {}
     for ladder in LADDERS:
         lines.append(f"\n## {ladder.title}\n")
@@ -116,6 +113,7 @@ def made(
             lines += text.unmeasured(lacking, folder)
         else:
             lines += _part(ladder, measured, page, files)
+    lines += text.made_by(list(measured.sweeps.values()), folder, page)
     return {page: (re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n").encode(), **files}
 
 
@@ -123,17 +121,16 @@ def _read(root: Path, folder: Path, why: Path, reading: Path) -> Measured:
     if not (root / folder).is_dir():
         raise FileNotFoundError(f"{folder}: there are no sweeps yet; on a GPU 'sh docs/ladder.sh {folder}' makes them.")
     conf = root / "conf"
-    names = {ladder: defined(ladder, conf)[0] for ladder in LADDERS}
+    names = [name for ladder in LADDERS for name in defined(ladder, conf)[0] if name not in ladder.copies]
     with _beside(why.parent, root):
-        told = reasons.read(why, [name for ladder in LADDERS for name in names[ladder] if name not in ladder.copies])
-    sweeps, shown = {}, []
-    for ladder in LADDERS:
-        for name in (name for name in ladder.sweeps if (root / folder / f"{name}.csv").is_file()):
-            with _beside(root / folder, root, f"; on a GPU 'sh docs/ladder.sh {folder} {name}' makes it."):
-                sweeps[name] = read(root / folder, name)
-            shown += fastest(sweeps[name], names[ladder])
+        told = reasons.read(why, names)
+    sweeps = {}
+    for name in (name for ladder in LADDERS for name in ladder.sweeps if (root / folder / f"{name}.csv").is_file()):
+        with _beside(root / folder, root, f"; on a GPU 'sh docs/ladder.sh {folder} {name}' makes it."):
+            sweeps[name] = read(root / folder, name)
+    rows = [row for _, row in shown(sweeps, conf)]
     with _beside(root / folder, root, f"; on a GPU 'python tools/count_ladder.py {folder}' counts anew."):
-        counted = counters.read(root / folder / counters.FILE, shown)
+        counted = counters.read(root / folder / counters.FILE, rows) if rows else {}
     with _beside(root / reading.parent, root, f"; on a GPU 'sh docs/limits.sh {reading.parent}' makes it."):
         gbps = limits.reading(root / reading)
     return Measured(conf, sweeps, counted, gbps, told)
@@ -150,39 +147,41 @@ def _beside(folder: Path, root: Path, mend: str = "") -> Iterator[None]:
 
 
 def _part(ladder: Ladder, measured: Measured, page: Path, files: dict[Path, bytes]) -> Iterator[str]:
-    """The part of one ladder: its picture, which is put to the files, its tables, then its steps."""
+    """The part of one ladder: its picture, which is put to the files, its steps, then its tables."""
     names, axes = defined(ladder, measured.conf)
-    steps = [name for name in names if name not in ladder.copies]
-    kernels = {name: _kernel(measured.conf, name) for name in steps}
+    kernels = {name: shipped.kernel(name, measured.conf) for name in names if name not in ladder.copies}
     previous = {name: header.read(kernel.source).previous for name, kernel in kernels.items()}
-    found: dict[str, dict[tuple[str, str], Step]] = {name: {} for name in steps}
-    reached: dict[str, dict[str, Reached]] = {}
-    lines: list[str] = []
-    for sweep in (measured.sweeps[name] for name in ladder.sweeps):
-        dtype = next((str(row["dtype"]) for row in sweep.rows if row["dtype"]), "")
-        for size in sweep.sizes:
-            most = limits.limit(ladder, sweep, size, measured.gbps)
-            lines.append(f"\n### {ladder.title}: {dtype}, {size}\n")
-            lines += tables.table(ladder, sweep, size, names, axes, previous, most, measured.counted)
-            for step in climbed(sweep, size, steps, previous):
-                found[step.kernel][dtype, size] = step
-                if sweep.name == ladder.sweeps[0]:  # the others look alike
-                    percent = 100 * most.us / step.row["median_us"]
-                    whole = step.row["finish"] == "device"
-                    reached.setdefault(f"{dtype}, {size}", {})[step.kernel] = Reached(percent, step.gain, whole)
+    climbs = [
+        _climb(ladder, measured, measured.sweeps[name], size, previous)
+        for name in ladder.sweeps
+        for size in measured.sweeps[name].sizes
+    ]
+    drawn = [climb for climb in climbs if climb.sweep.name == ladder.sweeps[0]]  # those of the others look alike
     path = page.parent / PICTURES / f"{ladder.experiment}.svg"
-    gpu = measured.sweeps[ladder.sweeps[0]].device["name"]
-    files[path] = picture.drawn(f"{ladder.title} on an {gpu}", steps, reached)
-    yield f"![{picture.in_words(steps, reached)}]({relative(path, page)})\n"
-    yield f"The steps: {' > '.join(f'[{name}](#{name.lower()})' for name in steps)}."
-    yield from lines
-    for name in steps:
-        yield from text.section(kernels[name], found[name], measured.told[name])
+    files[path] = picture.drawn(f"{ladder.title} on an {drawn[0].sweep.device['name']}", list(kernels), drawn)
+    yield f"![{picture.in_words(drawn)}]({relative(path, page)})\n"
+    yield f"The steps: {' > '.join(f'[{name}](#{name.lower()})' for name in kernels)}."
+    for name, kernel in kernels.items():
+        found = {(c.dtype, c.size): step for c in climbs for step in c.steps if step.kernel == name}
+        yield from text.section(kernel, found, measured.told[name])
+        yield from text.changed(found, measured.counted)
+    for climb in climbs:
+        yield f"\n### {ladder.title}: {climb.dtype}, {climb.size}\n"
+        yield from tables.times(climb, axes)
+        yield from tables.missing(climb, names)
+        yield "\nWhat each did in one launch:\n"
+        yield from tables.causes(climb, measured.counted)
 
 
-def _kernel(conf: Path, name: str) -> Kernel:
-    path = conf / "kernel" / f"{name}.yaml"
-    return from_yaml.read(name, of_yaml(path), path)
+def _climb(ladder: Ladder, measured: Measured, sweep: Sweep, size: str, previous: Mapping[str, str]) -> Climb:
+    return Climb(
+        sweep=sweep,
+        dtype=next((str(row["dtype"]) for row in sweep.rows if row["dtype"]), ""),
+        size=size,
+        steps=climbed(sweep, size, list(previous), previous),
+        copies=[(name, row) for name in ladder.copies if (row := best(sweep, name, size))],
+        limit=limits.limit(ladder, sweep, size, measured.gbps),
+    )
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner.device import Device
@@ -47,15 +49,30 @@ def launch(cases: Sequence[Case]) -> None:
     device.close()
 
 
-def prepare(cases: Sequence[Case]) -> None:
-    """Fill the compiler's cache, so that nothing but launches is left for ncu to look into."""
+@dataclass(frozen=True)
+class Prepared:
+    """What is to be counted: the GPU's name, and of each case the name of its machine code, as in results.csv."""
+
+    gpu: str
+    binaries: Sequence[str]
+
+
+def prepare(cases: Sequence[Case]) -> Prepared:
+    """Fill the compiler's cache, so that nothing but launches is left for ncu to look into.
+
+    Raises:
+        RunnerError: without ncu, a GPU or a compiler.
+    """
+    if not shutil.which("ncu"):
+        raise RunnerError("ncu, of Nsight Compute, is not on the PATH; it comes with the CUDA toolkit")
     device: Device = open_device(GPU)
     compiler = compiler_for(GPU, device.info)
     device.close()
     sources = list(dict.fromkeys(case.source() for case in cases))
     say(f"compiling {len(sources)} variants for {device.info.name}")
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        list(pool.map(compiler.compile, sources))
+        binaries = dict(zip(sources, pool.map(compiler.compile, sources), strict=True))
+    return Prepared(device.info.name, [binaries[case.source()].name for case in cases])
 
 
 def count(command: Sequence[str], cases: Sequence[Case], metrics: Iterable[str]) -> list[Launched]:
@@ -81,26 +98,22 @@ def count(command: Sequence[str], cases: Sequence[Case], metrics: Iterable[str])
         say("starting ncu")
         done = subprocess.run([*ncu, *command], check=False, stdout=sys.stderr)
         text = log.read_text(encoding="utf-8") if log.exists() else ""
-    if done.returncode:
-        raise RunnerError(f"ncu ended with {done.returncode}; it said: {text}")
     launches = parsed(text)
-    if [launched["Kernel Name"].partition("(")[0] for launched in launches] != names:
-        raise RunnerError(f"ncu counted {len(launches)} launches, not these {len(names)}: {' '.join(names)}")
+    counted = [launched["Kernel Name"].partition("(")[0] for launched in launches]
+    if done.returncode or counted != names:
+        said = "; ".join(line for line in text.splitlines() if line.startswith(("==ERROR==", "==WARNING==")))
+        ended = f"ncu ended with {done.returncode} and counted {len(counted)} of {len(names)} launches"
+        ended += next(
+            (f": {other} in place of {n}" for other, n in zip(counted, names, strict=False) if other != n), ""
+        )
+        raise RunnerError(f"{ended}; it said: {said or 'nothing'}")
     return launches
 
 
 def parsed(text: str) -> list[Launched]:
-    """Ncu's table, without its own messages: one row a launch, or one row a launch and metric (`--page details`)."""
-    lines = text.splitlines()
-    first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
-    rows: dict[str, Launched] = {}
-    for row in csv.DictReader(lines[first:]):
-        if not row["ID"]:  # the line of units
-            continue
-        launched = rows.setdefault(row["ID"], {})
-        launched.update({row["Metric Name"]: row["Metric Value"]} if "Metric Name" in row else row)
-        launched["Kernel Name"] = row["Kernel Name"]
-    return list(rows.values())
+    """Ncu's table, without its own messages: a row a launch."""
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    return [row for row in csv.DictReader(lines) if row["ID"]]  # without the line of units
 
 
 def number(launched: Launched, metric: str) -> float:
@@ -113,6 +126,11 @@ def number(launched: Launched, metric: str) -> float:
         return float(launched[metric].replace(",", ""))
     except (KeyError, ValueError) as e:
         raise RunnerError(f"ncu gave no {metric} for {launched['Kernel Name']}: {e}") from None
+
+
+def ratio(units: float, requests: float) -> float | None:
+    """Units a request; `None` where there was no request."""
+    return units / requests if requests else None
 
 
 def say(text: str) -> None:

@@ -54,6 +54,11 @@ class Binary:
     cached: bool
     log: str = ""
 
+    @property
+    def name(self) -> str:
+        """What tables know it by: the beginning of its digest."""
+        return self.digest[:12]
+
 
 class Compiler(Protocol):
     """Source to binary, through a cache that parallel writers share."""

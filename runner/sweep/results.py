@@ -75,7 +75,7 @@ def finished(planned: Planned, info: DeviceInfo, launcher: str, outcome: Outcome
         "local_bytes": resources.local_bytes if resources else None,
         **occupancy(case, info, outcome.active_blocks),
         "compile_s": binary.seconds,
-        "binary": binary.digest[:12],
+        "binary": binary.name,
     }
 
 

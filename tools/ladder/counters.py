@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu import REQUESTS
+from ncu import REQUESTS, ratio
 
 from ladder.files import Row, rows
 from ladder.steps import size_of
@@ -25,9 +25,11 @@ WAITS = {
     "shared memory": ("short_scoreboard", "mio_throttle"),
     "barrier": ("barrier",),
     "fence": ("membar",),
-    "end": ("drain",),
+    "stores": ("drain",),
+    "instructions": ("no_instruction", "branch_resolving", "imc_miss"),
+    "arithmetic": ("math_pipe_throttle", "wait"),
 }
-"""What a warp waits for, and the stall reasons of Nsight Compute that say so. ("end": that its stores are done.)"""
+"""What a warp waits for, and the stall reasons of Nsight Compute that say so."""
 
 METRICS = (
     INSTRUCTIONS,
@@ -67,16 +69,18 @@ def read(path: Path, shown: Iterable[Row]) -> dict[str, Counted]:
         shown: The rows of sweeps whose cases must be there.
 
     Raises:
-        ValueError: if the file is missing or torn, or a case is missing there; one sentence.
+        ValueError: if the file is missing or torn, a case is missing there, or other machine code was counted than was
+            measured; one sentence.
     """
-    needed = ("case", "kernel", *METRICS)
-    counted = {row["case"]: _counted(path, row) for row in rows(path, needed, METRICS)}
+    table = {row["case"]: row for row in rows(path, ("case", "binary", "kernel", *METRICS), METRICS)}
     for row in shown:
-        if row["case"] not in counted:
-            raise ValueError(
-                f"{path.name}: there is no case {row['case']}, the fastest of {row['kernel']} at {size_of(row)}"
-            )
-    return counted
+        which = f"case {row['case']}, the fastest of {row['kernel']} at {size_of(row)}"
+        if row["case"] not in table:
+            raise ValueError(f"{path.name}: there is no {which}")
+        if table[row["case"]]["binary"] != row["binary"]:
+            other = f"{table[row['case']]['binary']}, and {row['binary']} was measured"
+            raise ValueError(f"{path.name}: {which}: the machine code that was counted is {other}")
+    return {case: _counted(path, row) for case, row in table.items()}
 
 
 def _counted(path: Path, row: Row) -> Counted:
@@ -86,11 +90,7 @@ def _counted(path: Path, row: Row) -> Counted:
         raise ValueError(f"{path.name}: case {row['case']} of {row['kernel']}: {IN_ALL} is 0")
     return Counted(
         row[INSTRUCTIONS] * WARP,
-        {column: _ratio(row[counted], row[requests]) for column, (counted, requests) in REQUESTS.items()},
-        _ratio(row[HIT], row[LOADED]),
+        {column: ratio(row[counted], row[requests]) for column, (counted, requests) in REQUESTS.items()},
+        ratio(row[HIT], row[LOADED]),
         {what: sum(row[STALLED.format(r)] for r in reasons) / row[IN_ALL] for what, reasons in WAITS.items()},
     )
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if whole else None

@@ -42,9 +42,22 @@ TO_THE_HOST = "leaves partial sums to the host, whose work is not in the time"
 
 NUMBERS = (
     "size", "rows", "cols", "median_us", "bytes_read", "bytes_written", "gbps", "percent_peak", "registers",
-    "occupancy_percent", "bytes_in_flight",
+    "occupancy_percent", "bytes_in_flight", "seed",
 )  # fmt: skip
-NEEDED = ("case", "kernel", "dtype", "status", "reason", "finish", "size", "rows", "cols", "median_us")
+NEEDED = (
+    "case",
+    "binary",
+    "seed",
+    "kernel",
+    "dtype",
+    "status",
+    "reason",
+    "finish",
+    "size",
+    "rows",
+    "cols",
+    "median_us",
+)
 OF_THE_GPU = ("empty_kernel_us",)
 
 
@@ -80,6 +93,16 @@ class Step:
         """The time of the step before over this one's."""
         return None if self.against is None else self.against["median_us"] / self.row["median_us"]
 
+    @property
+    def pays(self) -> bool:
+        """Whether it is so much faster that it counts; the first, which nothing stands before, does."""
+        return self.gain is None or self.gain >= PAYS
+
+    @property
+    def whole(self) -> bool:
+        """Whether its launch leaves the whole result, and nothing to the host."""
+        return bool(self.row["finish"] == "device")
+
 
 def defined(ladder: Ladder, conf: Path) -> tuple[list[str], list[str]]:
     """The kernels of a ladder, in order, and the parameters of a configuration: those that its experiment sets."""
@@ -98,8 +121,10 @@ def read(folder: Path, name: str) -> Sweep:
         ValueError: if one of them is missing or torn, or no case was right on a GPU; one sentence.
     """
     table = rows(folder / f"{name}.csv", NEEDED, NUMBERS)
-    if unsized := [row for row in table if row["size"] is None]:
+    if unsized := [row for row in table if not row["size"]]:
         raise ValueError(f"{name}.csv: a case of {unsized[0]['kernel']} has no size")
+    if unseeded := [row for row in table if row["seed"] is None]:
+        raise ValueError(f"{name}.csv: a case of {unseeded[0]['kernel']} has no seed")
     if not any(row["status"] == "ok" and row["median_us"] for row in table):
         raise ValueError(f"{name}.csv: no case is ok")
     return Sweep(name, table, environment(folder / f"{name}.json", OF_THE_GPU))
@@ -121,9 +146,12 @@ def best(sweep: Sweep, kernel: str, size: str) -> Row | None:
     return min((r for r in there if r["median_us"]), key=lambda r: r["median_us"], default=None)
 
 
-def fastest(sweep: Sweep, names: Sequence[str]) -> Iterator[Row]:
-    """What is shown of a sweep: by size, the fastest right case of each kernel that has one."""
-    yield from (row for size in sweep.sizes for name in names if (row := best(sweep, name, size)))
+def shown(sweeps: Mapping[str, Sweep], conf: Path) -> Iterator[tuple[Sweep, Row]]:
+    """What is shown of these sweeps: by size, the fastest right case of each kernel of the ladder that has one."""
+    for ladder in LADDERS:
+        names, _ = defined(ladder, conf)
+        for sweep in (sweeps[name] for name in ladder.sweeps if name in sweeps):
+            yield from ((sweep, row) for size in sweep.sizes for name in names if (row := best(sweep, name, size)))
 
 
 def climbed(sweep: Sweep, size: str, names: Sequence[str], previous: Mapping[str, str]) -> list[Step]:

@@ -3,45 +3,104 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from ladder.counters import NOTICED, WAITS, Counted
 from ladder.limits import Limit
-from ladder.steps import TO_THE_HOST, Ladder, Row, Step, Sweep, best, climbed, power, size_of
+from ladder.steps import TO_THE_HOST, Row, Step, Sweep, power, size_of
 from runner.report.traffic import PAIRS
 
-TIMES = ("step", "configuration", "us", "against the step before", "GB/s", "% of peak", "% of the limit")
+TIMES = ("step", "configuration", "us", "against the step before", "GB/s", "% of the limit")
+REQUESTED = ("sectors ld/st", "wavefronts ld/st")
+WAITING = "a warp waits for, %"
 CAUSES = (
     *("step", "registers", "occupancy %", "KiB in flight", "instructions an element"),
-    *("sectors ld/st", "wavefronts ld/st", "L1 hits %", "a warp waits for, %"),
+    *(*REQUESTED, "L1 hits %", WAITING),
 )
 
 LARGEST_BLOCK = 1024  # up to which numbers are written as such
 
 
-def table(
-    ladder: Ladder,
-    sweep: Sweep,
-    size: str,
-    names: Sequence[str],
-    axes: Sequence[str],
-    previous: Mapping[str, str],
-    most: Limit,
-    counted: Mapping[str, Counted],
-) -> Iterator[str]:
-    """The lines of one size's tables, and what must be said between them."""
-    steps = climbed(sweep, size, [n for n in names if n not in ladder.copies], previous)
-    copies = [(name, row) for name in ladder.copies if name in names and (row := best(sweep, name, size))]
-    yield f"The limit is {most.us:,.2f} us: {most.words}.\n"
-    yield from _lines(TIMES, _times(steps, copies, axes, most))
-    if any(step.row["finish"] == "host" for step in steps):
+@dataclass(frozen=True)
+class Climb:
+    """A ladder at one size of a sweep.
+
+    Attributes:
+        sweep: Where it was measured.
+        dtype: Of the elements.
+        size: As `size_of` writes it.
+        steps: Those that have a time there.
+        copies: Beside them, by name.
+        limit: Of all.
+    """
+
+    sweep: Sweep
+    dtype: str
+    size: str
+    steps: Sequence[Step]
+    copies: Sequence[tuple[str, Row]]
+    limit: Limit
+
+    @property
+    def rows(self) -> list[tuple[str, Row]]:
+        """Steps, then copies."""
+        return [*((step.kernel, step.row) for step in self.steps), *self.copies]
+
+
+def times(climb: Climb, axes: Sequence[str]) -> Iterator[str]:
+    """What came out: the lines of a table, and what the star in it means."""
+    yield f"The limit is {climb.limit.us:,.2f} us: {climb.limit.words}.\n"
+    rows, above = [], ""
+    for step in climb.steps:
+        star = "" if step.whole else r" \*"
+        rows.append((f"[{step.kernel}](#{step.kernel.lower()}){star}", step.row, _gain(step, above)))
+        above = step.kernel
+    rows += [(f"{name} (a copy)", row, "") for name, row in climb.copies]
+    yield from _lines(
+        TIMES,
+        [
+            (
+                name,
+                configuration(row, axes),
+                f"{row['median_us']:,.2f}",
+                gain,
+                _whole(row["gbps"]),
+                f"{100 * climb.limit.us / row['median_us']:.1f}",
+            )
+            for name, row, gain in rows
+        ],
+    )
+    if not all(step.whole for step in climb.steps):
         yield f"\n\\* {TO_THE_HOST}."
-    there = {step.kernel for step in steps} | {name for name, _ in copies}
-    if missing := [f"{name} ({_why_not(sweep, name, size)})" for name in names if name not in there]:
-        yield f"\nWithout a time at this size: {'; '.join(missing)}."
-    yield "\nWhat the GPU counted in one launch of each:\n"
-    rows = [*((step.kernel, step.row) for step in steps), *copies]
-    yield from _lines(CAUSES, [_causes(name, row, counted[row["case"]]) for name, row in rows])
+
+
+def missing(climb: Climb, names: Sequence[str]) -> Iterator[str]:
+    """Which of the ladder's kernels have no time there, and why."""
+    there = {name for name, _ in climb.rows}
+    if told := [f"{name} ({_why_not(climb.sweep, name, climb.size)})" for name in names if name not in there]:
+        yield f"\nWithout a time at this size: {'; '.join(told)}."
+
+
+def causes(climb: Climb, counted: Mapping[str, Counted]) -> Iterator[str]:
+    """What the steps did: the lines of a table."""
+    told = [(name, *cells(row, counted[row["case"]]).values()) for name, row in climb.rows]
+    yield from _lines(CAUSES, told)
+
+
+def cells(row: Row, counted: Counted) -> dict[str, str]:
+    """What a case did, by the heads of the table, without the step's name."""
+    flight = row["bytes_in_flight"]
+    told = (
+        _whole(row["registers"]),
+        _whole(row["occupancy_percent"]),
+        _whole(flight / 1024 if flight else None),
+        f"{counted.instructions / row['size']:.1f}",
+        *(_loads_and_stores([counted.requests[name] for name in PAIRS[head]]) for head in REQUESTED),
+        _whole(None if counted.l1_hits is None else 100 * counted.l1_hits),
+        ", ".join(f"{what} {100 * counted.waits[what]:.0f}" for what in WAITS if counted.waits[what] >= NOTICED),
+    )
+    return dict(zip(CAUSES[1:], told, strict=True))
 
 
 def _lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -52,46 +111,8 @@ def _lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
     yield from (f"| {' | '.join(row[at] for at in kept)} |" for row in rows)
 
 
-def _times(
-    steps: Sequence[Step], copies: Sequence[tuple[str, Row]], axes: Sequence[str], most: Limit
-) -> list[tuple[str, ...]]:
-    rows, above = [], ""
-    for step in steps:
-        star = r" \*" if step.row["finish"] == "host" else ""
-        rows.append((f"[{step.kernel}](#{step.kernel.lower()}){star}", step.row, _gain(step, above)))
-        above = step.kernel
-    rows += [(f"{name} (a copy)", row, "") for name, row in copies]
-    return [
-        (
-            name,
-            configuration(row, axes),
-            f"{row['median_us']:,.2f}",
-            gain,
-            _whole(row["gbps"]),
-            "" if row["percent_peak"] is None else f"{row['percent_peak']:.1f}",
-            f"{100 * most.us / row['median_us']:.1f}",
-        )
-        for name, row, gain in rows
-    ]
-
-
-def _causes(name: str, row: Row, counted: Counted) -> tuple[str, ...]:
-    flight = row["bytes_in_flight"]
-    return (
-        name,
-        _whole(row["registers"]),
-        _whole(row["occupancy_percent"]),
-        _whole(flight / 1024 if flight else None),
-        f"{counted.instructions / row['size']:.1f}",
-        *(_loads_and_stores(counted, PAIRS[head]) for head in ("sectors ld/st", "wavefronts ld/st")),
-        _whole(100 * counted.l1_hits if counted.l1_hits and counted.l1_hits >= NOTICED else None),
-        ", ".join(f"{what} {100 * counted.waits[what]:.0f}" for what in WAITS if counted.waits[what] >= NOTICED),
-    )
-
-
-def _loads_and_stores(counted: Counted, columns: Iterable[str]) -> str:
+def _loads_and_stores(values: Sequence[float | None]) -> str:
     """`4/1`; a dash for what the kernel does not do, empty where it does neither."""
-    values = [counted.requests[column] for column in columns]
     return "" if values == [None, None] else "/".join("–" if v is None else f"{v:.3g}" for v in values)  # noqa: RUF001
 
 

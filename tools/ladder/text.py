@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kernel_page import header
 from kernel_page.sections import prose, relative
 
-from ladder.counters import FILE
+from ladder.counters import FILE, NOTICED, WAITS, Counted
+from ladder.files import Row
 from ladder.reasons import Reason
 from ladder.steps import PAYS, Step, Sweep
+from ladder.tables import WAITING, cells
 from runner.kernel.declaration import Kernel
 
 INTRODUCTION = """\
@@ -18,39 +21,48 @@ INTRODUCTION = """\
 
 <!-- Written by `{command}`; what is changed here by hand is lost. -->
 
-Each ladder begins with a simple kernel and ends at the limit of the hardware; a step adds one idea to the one before.
-For each step: what is new, what it gained on this GPU and why, and how far from the limit it is. Steps that did not pay
-are here, too. [The kernels](kernels.md) are explained one by one elsewhere; how the last steps compare with CUB,
-cuBLAS, CuPy and PyTorch is told [beside their tables]({limits}).
+Each ladder begins with a simple kernel and ends, where arrays are large, at the limit of the hardware; a step adds
+one idea to the one before. For each step: what is new, what it gained on this GPU and why, and how far from the limit
+it is. Steps that did not pay are here, too. [The kernels](kernels.md) are explained one by one elsewhere, with the
+words for a GPU's parts; how the last steps compare with CUB, cuBLAS, CuPy and PyTorch is told [beside their
+tables]({limits}).
 
 How to read it:
 
-- A step stands here with its own fastest case among the swept configurations, at each size anew; the sweep's table has
-  the others. So a step with more configurations draws more often, which favours it a little.
+- A step stands here with its own fastest case among the swept configurations, at each size anew; the sweep's table
+  has the others. So a step with more configurations draws more often, which favours it a little, and a gain may be
+  that of a configuration that the step before did not have. `blocks` is the most that are launched: a small array
+  needs fewer.
 - *Against the step before* is the time of the step that a kernel's header calls it new against, over its own: above 1
   it is faster. That step is the row above, where no name says otherwise.
-- A step **pays** at a size where it is at least {percent:.0f} % faster: the rounds of these sweeps share a process, and
-  then a change must be so large to count ([comparing runs](compare.md#how-it-is-decided)). One that pays at no size
-  **did not pay**.
-- The second table of a size says what the GPU did, where it is known. *KiB in flight* is what loads may have under way
-  on a multiprocessor at once. What follows it was counted by Nsight Compute, in a launch of that very case: the
-  *instructions* of warps, times 32, over the elements; *sectors*, those of 32 bytes that a warp's request to global
-  memory moves; *wavefronts*, the passes that one to shared memory needs (below 1 where no lane of some warps takes
-  part); *L1 hits*, the share of the loaded sectors that the L1 cache had. Loads stand before stores.
-  [results.md](results.md) explains these words.
-- *A warp waits for* tells its stall reasons from {noticed:.0f} % on: memory (Nsight's long scoreboard and LG throttle),
-  shared memory (short scoreboard and MIO throttle; shuffles and special registers wait there, too), a barrier, a fence
-  (membar), or at its end for its stores (drain). The rest is work, and waiting for a turn. Each was counted in a replay
-  of its own, so a line may add up to a little over 100.
-- While counting, caches are empty before a launch. So what is due to the lines that a flush left there is not to be
-  seen in the counters.
+- A step **pays** at a size where it is at least {percent:.0f} % faster: the rounds of these sweeps share a process,
+  and then a change must be so large to count ([comparing runs](compare.md#how-it-is-decided)). One that pays at no
+  size **did not pay**.
 - The limit of a sum is an empty kernel's time in the same sweep, and the time to read the array at the best bandwidth
-  of merely reading, which `benchmarks/reduction.py` measured ([table]({reading})). The limit of a
-  transpose or a stencil is the fastest copy of the same size in the same sweep; the driver's own was never faster
-  ([tables]({limits})).
-- The flush before each timed launch leaves L2 full of changed lines, which must be written back before they make room.
+  of merely reading, which `benchmarks/reduction.py` measured ([table]({reading})): that of the largest array, so a
+  kernel that only reads does not reach it where arrays are small. The limit of a transpose or a stencil is the
+  fastest copy of the same size in the same sweep; the driver's own was 0.4 % faster at most ([tables]({limits})).
+- Times are medians of single launches with a cold L2, as [results.md](results.md#how-it-is-measured) says. The flush
+  before each leaves L2 full of changed lines, which must be written back before they make room.
+
+What is said of a launch, in *Counted* and in the second table of a size:
+
+- *Registers*: of a thread. *Occupancy*: how many of the warps that a multiprocessor can hold, it holds. *KiB in
+  flight*: what loads may have under way on a multiprocessor at once, calculated from what the source asks for. (With
+  `unroll=8` and 32 registers there is no room for it: the compiler asks for half, and then for the other half.)
+- What follows was counted by Nsight Compute, in a launch of that very case, with empty caches. *Instructions an
+  element*: those of warps, times 32. *Sectors*: how many of 32 bytes a warp's request to global memory moves, loads
+  before stores; side by side they are 4 for elements of 4 bytes, and 16 for vectors of 16. *Wavefronts*: the passes
+  that one to shared memory needs; 1 for 4 bytes a thread and 4 for 16 is best, and below 1 no lane of some warps
+  takes part. *L1 hits*: the share of the loaded sectors that the L1 cache had.
+- *A warp waits for*: its stall reasons from {noticed:.0f} % of its time on. Memory is Nsight's long scoreboard and LG
+  throttle; shared memory its short scoreboard and MIO throttle, where shuffles wait, too; barrier; fence its membar;
+  stores its drain: at its end it waits for them; instructions its no instruction, branch resolving and IMC miss: for
+  what to do next; arithmetic its wait and math pipe throttle. What is missing to 100 is being issued, waiting for its
+  turn, and smaller reasons; each was counted in a replay of its own, so a line may also add up to more, and another
+  count gave shares that were up to a tenth of the time away. These are shares of a time that shrinks from step to
+  step: one may grow while a kernel becomes faster, and a sum at its limit waits for memory alone.
 - A reason tells a mechanism. Where it says *meant* or *should*, nobody has measured that it is so.
-- Times are medians of single launches with a cold L2, as [results.md](results.md#how-it-is-measured) says.
 """
 
 
@@ -105,6 +117,31 @@ def section(kernel: Kernel, found: Mapping[tuple[str, str], Step], reason: Reaso
         yield f"**Why not:** {reason.why_not}"
 
 
+def changed(found: Mapping[tuple[str, str], Step], counted: Mapping[str, Counted]) -> Iterator[str]:
+    """What the counters say of a step and the one before it, at the size where the time changed most."""
+    steps = {place: step for place, step in found.items() if step.gain and step.against}
+    if not steps:
+        return
+    (dtype, size), step = max(steps.items(), key=lambda item: abs(math.log(item[1].gain or 1)))
+    told = _differences(step.against or {}, step.row, counted)
+    against = (step.against or {})["kernel"]
+    yield f"\n**Counted** at {dtype}, {size}, from {against} to {step.kernel}: {'; '.join(told) or 'no difference'}."
+
+
+def _differences(before: Row, now: Row, counted: Mapping[str, Counted]) -> list[str]:
+    """`KiB in flight 8 → 64`, for each number that is another one."""
+    old, new = counted[before["case"]], counted[now["case"]]
+    then, there = cells(before, old), cells(now, new)
+    pairs = {head: (then[head] or "none", there[head] or "none") for head in then if head != WAITING}
+    told = [f"{head} {' → '.join(pair)}" for head, pair in pairs.items() if len(set(pair)) > 1]
+    few = f"under {100 * NOTICED:.0f}"
+    waits = {
+        what: [f"{100 * c.waits[what]:.0f}" if c.waits[what] >= NOTICED else few for c in (old, new)] for what in WAITS
+    }
+    other = [f"{what} {' → '.join(shares)} %" for what, shares in waits.items() if len(set(shares)) > 1]
+    return [*told, *([f"a warp waits for {', '.join(other)} of its time"] if other else [])]
+
+
 def gained(found: Mapping[tuple[str, str], Step]) -> str:
     """The ratios of a step at each size, in words."""
     if not found:
@@ -118,8 +155,8 @@ def gained(found: Mapping[tuple[str, str], Step]) -> str:
 
 def paid(found: Mapping[tuple[str, str], Step]) -> bool:
     """Whether a step paid at some size; the first one, with nothing before it, did."""
-    gains = _measured(found).values()
-    return any(gain >= PAYS for gain in gains) if gains else bool(found)
+    later = [step for step in found.values() if step.against is not None]
+    return any(step.pays for step in later) if later else bool(found)
 
 
 def _measured(found: Mapping[tuple[str, str], Step]) -> dict[tuple[str, str], float]:
@@ -144,6 +181,6 @@ def _word(gain: float, size: str) -> str:
 def _more(found: Mapping[tuple[str, str], Step]) -> str:
     """A step that leaves nothing to the host does more than one that does."""
     for step in found.values():
-        if step.against and step.against["finish"] == "host" and step.row["finish"] == "device":
+        if step.against and step.against["finish"] == "host" and step.whole:
             return f" It does more than {step.against['kernel']}, which leaves partial sums to the host."
     return ""
