@@ -5,7 +5,7 @@
 #   sh docs/ladder.sh docs/h200/ladder                  # all of them
 #   sh docs/ladder.sh docs/h200/ladder transpose stencil  # only these
 #
-# Which kernels and configurations are swept stands in conf/experiment/ladder_*.yaml.
+# Which kernels and configurations are swept stands in conf/experiment/ladder_*.yaml. Beside what a sweep needs: nvcc, and ncu.
 set -eu
 sweeps="reduction-int32 reduction-float32 transpose stencil"
 

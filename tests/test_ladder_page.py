@@ -290,6 +290,16 @@ def test_a_folder_without_any_sweep_is_told(tmp_path):
     assert told.count("Not measured yet: on a GPU `sh docs/ladder.sh") == len(LADDERS)
 
 
+def test_links_within_the_page_lead_to_a_heading(page):
+    """Steps and tables, as GitHub names a heading's place."""
+    places = {
+        re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in re.findall(r"^#+ (.*)$", page, re.MULTILINE)
+    }
+    links = set(re.findall(r"\]\(#([^)]*)\)", page))
+    assert links <= places
+    assert len(links) == sum(map(len, STEPS.values())) + sum(map(len, SIZES.values()))
+
+
 def test_an_older_table_without_a_column_is_read(folder, tmp_path):
     """What bytes_in_flight would say is empty then."""
     write(tmp_path, {})

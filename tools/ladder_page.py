@@ -161,6 +161,8 @@ def _part(ladder: Ladder, measured: Measured, page: Path, files: dict[Path, byte
     files[path] = picture.drawn(f"{ladder.title} on an {drawn[0].sweep.device['name']}", list(kernels), drawn)
     yield f"![{picture.in_words(drawn)}]({relative(path, page)})\n"
     yield f"The steps: {' > '.join(f'[{name}](#{name.lower()})' for name in kernels)}."
+    links = (f"[{c.dtype}, {c.size}](#{_anchor(f'{ladder.title}: {c.dtype}, {c.size}')})" for c in climbs)
+    yield f"\nTheir tables stand below them: {'; '.join(links)}."
     for name, kernel in kernels.items():
         found = {(c.dtype, c.size): step for c in climbs for step in c.steps if step.kernel == name}
         yield from text.section(kernel, found, measured.told[name])
@@ -171,6 +173,11 @@ def _part(ladder: Ladder, measured: Measured, page: Path, files: dict[Path, byte
         yield from tables.missing(climb, names)
         yield "\nWhat each did in one launch:\n"
         yield from tables.causes(climb, measured.counted)
+
+
+def _anchor(heading: str) -> str:
+    """Where a link to a heading goes."""
+    return re.sub(r"[^a-z0-9 ]", "", heading.lower()).replace(" ", "-")
 
 
 def _climb(ladder: Ladder, measured: Measured, sweep: Sweep, size: str, previous: Mapping[str, str]) -> Climb:
