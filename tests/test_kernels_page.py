@@ -137,13 +137,11 @@ def test_a_kernel_for_gpus_only_says_so_and_is_not_run(tmp_path):
 
 
 def test_the_check_names_what_is_not_current(tmp_path):
-    """Without --check nothing would be said; with it one sentence, and exit status 1."""
+    """The page, a picture that is missing and one too many, and nothing else: one sentence, and exit status 1."""
     for part in ("conf", "kernels", "docs", "tools", "runner"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "constraints.txt", tmp_path)
     command = [sys.executable, "tools/kernels_page.py", "--check"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
     page = tmp_path / "docs" / "kernels.md"
     page.write_text(page.read_text().replace("wavefront", "wave"))
     (tmp_path / "docs" / "pictures" / "halo.svg").unlink()

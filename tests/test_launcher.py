@@ -35,7 +35,7 @@ SWEEPS = {
     **{
         f"the experiment {p.stem}": [f"experiment={p.stem}"]
         for p in sorted((config.CONF / "experiment").iterdir())
-        if p.stem != "ladder_reduction"  # like the other ladders; its many jobs take Hydra a minute
+        if p.stem not in ("ladder_reduction", "ladder_transpose")  # like ladder_stencil; Hydra takes long for their jobs
     },
     "all kernels": ["kernel=glob(*)", "block=64,128"],
     "kernels that vary slowest": ["kernel=reduceShfl,reduceSmem,shflUp", "block=64,128", "size=1Mi,2**20"],
