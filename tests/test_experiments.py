@@ -21,7 +21,7 @@ def test_an_experiment_runs_on_the_cpu_device(path, runner):
     """With the sizes that it states for that device, every case is right, and there is a figure."""
     smaller = {
         "seed_reductions": ["size=2**16"],  # CI runs it whole: the README's first command
-        "ladder_reduction": ["block=256"],  # half of its cases; nothing else is in the others
+        "ladder_reduction": ["block=256"],  # half of its cases; the others differ in nothing else
     }
     done = runner(f"experiment={path.stem}", "device=cpu", *smaller.get(path.stem, []), timeout=200)
     also = {

@@ -119,13 +119,16 @@ def section(kernel: Kernel, found: Mapping[tuple[str, str], Step], reason: Reaso
 
 def changed(found: Mapping[tuple[str, str], Step], counted: Mapping[str, Counted]) -> Iterator[str]:
     """What the counters say of a step and the one before it, at the size where the time changed most."""
-    steps = {place: step for place, step in found.items() if step.gain and step.against}
-    if not steps:
+    changes = [
+        (abs(math.log(step.gain)), place, step, step.against)
+        for place, step in found.items()
+        if step.gain and step.against
+    ]
+    if not changes:
         return
-    (dtype, size), step = max(steps.items(), key=lambda item: abs(math.log(item[1].gain or 1)))
-    told = _differences(step.against or {}, step.row, counted)
-    against = (step.against or {})["kernel"]
-    yield f"\n**Counted** at {dtype}, {size}, from {against} to {step.kernel}: {'; '.join(told) or 'no difference'}."
+    _, (dtype, size), step, before = max(changes, key=lambda change: change[0])
+    told = "; ".join(_differences(before, step.row, counted)) or "no difference"
+    yield f"\n**Counted** at {dtype}, {size}, from {before['kernel']} to {step.kernel}: {told}."
 
 
 def _differences(before: Row, now: Row, counted: Mapping[str, Counted]) -> list[str]:
