@@ -100,7 +100,7 @@ def _rows(name: str, size: str, dtype: str, speed: float) -> list[dict[str, obje
         timed = {
             "status": "ok", "block": block, "median_us": us * factor, "bytes_read": case.count("bytes_read"),
             "bytes_written": case.count("bytes_written"), "gbps": moved / us / factor / 1e3,
-            "percent_peak": 100 * moved / us / factor / 1e3 / PEAK_GBPS, "registers": 32, "occupancy_percent": 75.0,
+            "registers": 32, "occupancy_percent": 75.0,
             "bytes_in_flight": 65536, "case": case.id if factor == 1.0 else OTHER,
         }  # fmt: skip
         rows.append({**row, **timed})

@@ -230,7 +230,7 @@ def test_a_picture_follows_from_the_numbers(folder):
     """The same numbers give the same picture; another time, a step that no longer pays, or that leaves work, does not."""
     rows = [{"median_us": us, "finish": "device", "case": name} for us, name in ((10.0, "a"), (5.0, "b"))]
     first, second = Step("a", rows[0], None), Step("b", rows[1], rows[0])
-    climb = Climb(read(folder, "stencil"), "int32", "2^20", [first, second], [], limits.Limit(4.0, "any"))
+    climb = Climb(read(folder, "reduction-int32"), "2^20", [first, second], [], limits.Limit(4.0, "any"))
     same = picture.drawn("A ladder", ["a", "b"], [climb])
     assert picture.drawn("A ladder", ["a", "b"], [climb]) == same
     slower = {**rows[0], "median_us": 5.05}

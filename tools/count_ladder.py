@@ -41,14 +41,15 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         sweeps = read_all(arguments.folder)
-        rows = [row for _, row in shown(sweeps, CONF)]
+        pairs = list(shown(sweeps, CONF))
+        rows = [row for _, row in pairs]
         cases = [case_of(row) for row in rows]
         if arguments.launch:
             ncu.launch(cases)
             return 0
         generated.ready(arguments.folder / FILE)
         prepared = ncu.prepare(cases)
-        for (sweep, row), binary in zip(shown(sweeps, CONF), prepared.binaries, strict=True):
+        for (sweep, row), binary in zip(pairs, prepared.binaries, strict=True):
             same(sweep, row, prepared.gpu, binary, arguments.folder)
         command = [sys.executable, __file__, str(arguments.folder), "--launch"]
         atomic.write_text(arguments.folder / FILE, table(rows, ncu.count(command, cases, METRICS)))

@@ -161,14 +161,14 @@ def _part(ladder: Ladder, measured: Measured, page: Path, files: dict[Path, byte
     files[path] = picture.drawn(f"{ladder.title} on an {drawn[0].sweep.device['name']}", list(kernels), drawn)
     yield f"![{picture.in_words(drawn)}]({relative(path, page)})\n"
     yield f"The steps: {' > '.join(f'[{name}](#{name.lower()})' for name in kernels)}."
-    links = (f"[{c.dtype}, {c.size}](#{_anchor(f'{ladder.title}: {c.dtype}, {c.size}')})" for c in climbs)
+    links = (f"[{c.sweep.dtype}, {c.size}](#{_anchor(f'{ladder.title}: {c.sweep.dtype}, {c.size}')})" for c in climbs)
     yield f"\nTheir tables stand below them: {'; '.join(links)}."
     for name, kernel in kernels.items():
-        found = {(c.dtype, c.size): step for c in climbs for step in c.steps if step.kernel == name}
+        found = {(c.sweep.dtype, c.size): step for c in climbs for step in c.steps if step.kernel == name}
         yield from text.section(kernel, found, measured.told[name])
         yield from text.changed(found, measured.counted)
     for climb in climbs:
-        yield f"\n### {ladder.title}: {climb.dtype}, {climb.size}\n"
+        yield f"\n### {ladder.title}: {climb.sweep.dtype}, {climb.size}\n"
         yield from tables.times(climb, axes)
         yield from tables.missing(climb, names)
         yield "\nWhat each did in one launch:\n"
@@ -183,7 +183,6 @@ def _anchor(heading: str) -> str:
 def _climb(ladder: Ladder, measured: Measured, sweep: Sweep, size: str, previous: Mapping[str, str]) -> Climb:
     return Climb(
         sweep=sweep,
-        dtype=next((str(row["dtype"]) for row in sweep.rows if row["dtype"]), ""),
         size=size,
         steps=climbed(sweep, size, list(previous), previous),
         copies=[(name, row) for name in ladder.copies if (row := best(sweep, name, size))],

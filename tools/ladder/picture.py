@@ -60,7 +60,7 @@ def in_words(climbs: Sequence[Climb]) -> str:
 
 
 def _size(climb: Climb) -> str:
-    return f"{climb.dtype}, {climb.size}"
+    return f"{climb.sweep.dtype}, {climb.size}"
 
 
 def _percent(climb: Climb, step: Step) -> float:

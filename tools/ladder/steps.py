@@ -41,7 +41,7 @@ TO_THE_HOST = "leaves partial sums to the host, whose work is not in the time"
 """What the star beside a step says."""
 
 NUMBERS = (
-    "size", "rows", "cols", "median_us", "bytes_read", "bytes_written", "gbps", "percent_peak", "registers",
+    "size", "rows", "cols", "median_us", "bytes_read", "bytes_written", "gbps", "registers",
     "occupancy_percent", "bytes_in_flight", "seed",
 )  # fmt: skip
 NEEDED = (
@@ -73,6 +73,11 @@ class Sweep:
     def device(self) -> Mapping[str, Any]:
         """The GPU, as the sweep found it."""
         return self.environment["devices"]["cuda"]  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> str:
+        """Of the elements, in all cases."""
+        return next((str(row["dtype"]) for row in self.rows if row["dtype"]), "")
 
     @property
     def sizes(self) -> list[str]:

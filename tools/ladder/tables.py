@@ -28,7 +28,6 @@ class Climb:
 
     Attributes:
         sweep: Where it was measured.
-        dtype: Of the elements.
         size: As `size_of` writes it.
         steps: Those that have a time there.
         copies: Beside them, by name.
@@ -36,7 +35,6 @@ class Climb:
     """
 
     sweep: Sweep
-    dtype: str
     size: str
     steps: Sequence[Step]
     copies: Sequence[tuple[str, Row]]

@@ -41,7 +41,7 @@ How to read it:
 - The limit of a sum is an empty kernel's time in the same sweep, and the time to read the array at the best bandwidth
   of merely reading, which `benchmarks/reduction.py` measured ([table]({reading})): that of the largest array, so a
   kernel that only reads does not reach it where arrays are small. The limit of a transpose or a stencil is the
-  fastest copy of the same size in the same sweep; the driver's own was 0.4 % faster at most ([tables]({limits})).
+  fastest copy of the same size in the same sweep; the driver's own is hardly faster anywhere ([tables]({limits})).
 - Times are medians of single launches with a cold L2, as [results.md](results.md#how-it-is-measured) says. The flush
   before each leaves L2 full of changed lines, which must be written back before they make room.
 
@@ -59,9 +59,9 @@ What is said of a launch, in *Counted* and in the second table of a size:
   throttle; shared memory its short scoreboard and MIO throttle, where shuffles wait, too; barrier; fence its membar;
   stores its drain: at its end it waits for them; instructions its no instruction, branch resolving and IMC miss: for
   what to do next; arithmetic its wait and math pipe throttle. What is missing to 100 is being issued, waiting for its
-  turn, and smaller reasons; each was counted in a replay of its own, so a line may also add up to more, and another
-  count gave shares that were up to a tenth of the time away. These are shares of a time that shrinks from step to
-  step: one may grow while a kernel becomes faster, and a sum at its limit waits for memory alone.
+  turn, and smaller reasons; each was counted in a replay of its own, so a line may also add up to more, and shares
+  differ by some per cent from count to count. These are shares of a time that shrinks from step to step: one may grow
+  while a kernel becomes faster, and a sum at its limit waits for memory alone.
 - A reason tells a mechanism. Where it says *meant* or *should*, nobody has measured that it is so.
 """
 
