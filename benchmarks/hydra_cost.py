@@ -31,7 +31,7 @@ from runner import config
 from runner.command import app
 from runner.command import launcher as launcher_module
 from runner.command.launcher import BatchLauncher
-from runner.config import Planned
+from runner.config import Job
 from runner.folder import RunFolder, write_json
 from runner.sweep import engine, plan
 
@@ -67,19 +67,17 @@ def jobs(cases: int) -> list[list[str]]:
 class NothingAhead:
     """In the place of what is begun meanwhile, device and compiler: they would want cores of their own."""
 
-    def __init__(self, first: Planned, count: int) -> None:
+    def __init__(self, first: Job, count: int) -> None:
         """Nothing is begun."""
 
-    def offer(self, planned: Planned) -> None:
+    def offer(self, planned: Job) -> None:
         """Nothing is compiled."""
 
     def close(self) -> None:
         """Nothing to end."""
 
 
-def write_down(
-    planned: Sequence[Planned], folder: RunFolder, _progress: Any, launcher: str, _ahead: Any = None
-) -> None:
+def write_down(planned: Sequence[Job], folder: RunFolder, _progress: Any, launcher: str, _ahead: Any = None) -> None:
     """In the engine's place: what it writes before it begins."""
     told = plan.described(planned, launcher)
     if launcher == "batch":
@@ -117,7 +115,7 @@ def main() -> None:
     options = parser.parse_args()
     overrides = jobs(options.cases)
     engine.run = write_down
-    launcher_module.Ahead = NothingAhead
+    launcher_module.Prefetch = NothingAhead
     config.register([config.CONF])
     costs: dict[type[Launcher], list[Cost]] = {launcher: [] for launcher in LAUNCHERS}
     with tempfile.TemporaryDirectory() as scratch, initialize_config_dir(str(config.CONF), version_base="1.3"):

@@ -26,7 +26,7 @@ from side_by_side import Contender, alternate, progress, stop, tried
 
 from runner.config import CONF
 from runner.device import Launch, Role
-from runner.errors import CompileError, Mistake
+from runner.errors import CompileError, UsageError
 from runner.kernel import from_yaml
 from runner.kernel.case import ArraySpec, Case, ScalarSpec
 from runner.kernel.fill import remembered
@@ -60,12 +60,12 @@ def case_of(kernel: str, requested: Mapping[str, object]) -> Case:
     """A case of one of our kernels; parameters that it does not read are ignored.
 
     Raises:
-        Mistake: if it cannot be.
+        UsageError: if it cannot be.
     """
     path = CONF / "kernel" / f"{kernel}.yaml"
     case = make(from_yaml.read(kernel, yaml.safe_load(path.read_text(encoding="utf-8")), path), requested, 0)
     if case.excluded:
-        raise Mistake(f"{case.label}: {case.excluded}")
+        raise UsageError(f"{case.label}: {case.excluded}")
     return case
 
 
@@ -121,7 +121,7 @@ def candidates(kernels: Iterable[str], space: Mapping[str, Sequence[object]], **
     for kernel, values in itertools.product(kernels, itertools.product(*space.values())):
         try:
             case = case_of(kernel, {**fixed, **dict(zip(space, values, strict=True))})
-        except Mistake:
+        except UsageError:
             continue
         found.setdefault(case.id, case)
     return list(found.values())
@@ -223,5 +223,5 @@ def choice(choices: pd.DataFrame, names: Iterable[str], fixed: Mapping[str, obje
     line = fitting.iloc[0].to_dict()
     try:
         return case_of(str(line["kernel"]), {**fixed, **{n: line[n] for n in names}})
-    except Mistake as e:
+    except UsageError as e:
         stop(f"what was chosen for {what} cannot be: {e}")

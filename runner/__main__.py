@@ -26,7 +26,7 @@ FAILED, MISTAKE, INTERRUPTED = 1, 2, 130
 
 def main() -> int:
     """Run what the command line asks for, and say what came of it."""
-    return carry_out(_sweep)
+    return run_command(_sweep)
 
 
 def _sweep() -> RunFolder | None:
@@ -35,7 +35,7 @@ def _sweep() -> RunFolder | None:
     return app.run(sys.argv[1:])
 
 
-def carry_out(work: Callable[[], RunFolder | None]) -> int:
+def run_command(work: Callable[[], RunFolder | None]) -> int:
     """Do what a command asks for, and say what came of it, whatever ends it.
 
     Args:
@@ -47,13 +47,13 @@ def carry_out(work: Callable[[], RunFolder | None]) -> int:
             stream.reconfigure(errors="replace")  # not every terminal knows a micro sign
     interruption.listen()
     try:
-        return _carry_out(work)
+        return _run_command(work)
     except KeyboardInterrupt:
         interruption.ignore()
         return INTERRUPTED
 
 
-def _carry_out(work: Callable[[], RunFolder | None]) -> int:
+def _run_command(work: Callable[[], RunFolder | None]) -> int:
     try:
         folder = work()
         interruption.check()
@@ -64,9 +64,9 @@ def _carry_out(work: Callable[[], RunFolder | None]) -> int:
         return _stopped(e)
     except Exception as e:
         from runner.command import app  # noqa: PLC0415
-        from runner.errors import DeviceUnavailable, Mistake  # noqa: PLC0415
+        from runner.errors import DeviceUnavailable, UsageError  # noqa: PLC0415
 
-        if not isinstance(e, Mistake | DeviceUnavailable):
+        if not isinstance(e, UsageError | DeviceUnavailable):
             raise
         app.discard_if_unused()
         return _say(str(e), MISTAKE)

@@ -23,7 +23,7 @@ from runner.__main__ import main as sweep
 from runner.command import app
 from runner.console import Console
 from runner.device.opening import kind_of
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
 from runner.report import ties
 from runner.report.table import load, records, timed
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         noise.make_room()
-    except Mistake as e:
+    except UsageError as e:
         sys.stderr.write(f"runner: {e}\n")
         return MISTAKE
     kind = kind_of(DeviceConfig(kind=given.device))

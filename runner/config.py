@@ -18,7 +18,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
 from runner.device.opening import kind_of
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
@@ -33,13 +33,13 @@ CONF = _BESIDE if (_BESIDE / "config.yaml").is_file() else Path(__file__).resolv
 
 
 _GROUPS = ("kernel", "device", "timing", "experiment", "compiler", "seed", "record_host", "on_cpu")
-FURTHER = "further_parameters.yaml"  # in a configuration that was kept: of kernels that were not
+EXTRA_PARAMETERS = "further_parameters.yaml"  # in a configuration that was kept: of kernels that were not
 
 _further: list[str] = []  # parameters that kernels on the search path declare beyond the vocabulary; see `register`
 
 
 @dataclass(frozen=True)
-class Planned:
+class Job:
     """One case to run, and how.
 
     Attributes:
@@ -47,7 +47,7 @@ class Planned:
         device: Where.
         timing: How it is measured.
         compiler: Of the GPU's kernels: nvcc or nvrtc.
-        job: Number of Hydra's job, and of its folder.
+        number: Of Hydra's job, and of its folder.
         search_path: The configuration folders it was composed from, in Hydra's order.
     """
 
@@ -55,7 +55,7 @@ class Planned:
     device: DeviceConfig
     timing: TimingConfig
     compiler: str
-    job: int
+    number: int
     search_path: tuple[Path, ...] = ()
 
     @property
@@ -71,7 +71,7 @@ def register(search_path: Sequence[Path]) -> None:
         search_path: Configuration folders; the parameters of every `kernel/*.yaml` in them become keys.
 
     Raises:
-        Mistake: if a kernel declares a parameter whose name is reserved.
+        UsageError: if a kernel declares a parameter whose name is reserved.
     """
     _further.clear()
     _further.extend(n for n in dict.fromkeys(_declared(search_path)) if n not in VOCABULARY)
@@ -116,7 +116,9 @@ def known_keys() -> list[str]:
 
 def _declared(search_path: Sequence[Path]) -> list[str]:
     names = []
-    for path in sorted(p for folder in search_path for p in (*(folder / "kernel").glob("*.yaml"), folder / FURTHER)):
+    for path in sorted(
+        p for folder in search_path for p in (*(folder / "kernel").glob("*.yaml"), folder / EXTRA_PARAMETERS)
+    ):
         try:
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError, yaml.YAMLError):
@@ -127,7 +129,7 @@ def _declared(search_path: Sequence[Path]) -> list[str]:
     return names
 
 
-def planned(config: DictConfig, hydra: DictConfig) -> Planned:
+def planned(config: DictConfig, hydra: DictConfig) -> Job:
     """One composed configuration as a case, fully checked.
 
     Args:
@@ -135,29 +137,29 @@ def planned(config: DictConfig, hydra: DictConfig) -> Planned:
         hydra: Hydra's own node for that job.
 
     Raises:
-        Mistake: if anything in it cannot be understood.
+        UsageError: if anything in it cannot be understood.
     """
     _require_whole_kernel(hydra.overrides.task)
     plain: Any = OmegaConf.to_container(config, resolve=True)
     kernel = _kernel(str(hydra.runtime.choices.kernel), plain["kernel"], folders(hydra))
     if added := [k for k in plain if k not in _GROUPS and k not in VOCABULARY and k not in _further]:
-        raise Mistake(f"+{added[0]}: no kernel on the search path declares a parameter of that name")
+        raise UsageError(f"+{added[0]}: no kernel on the search path declares a parameter of that name")
     seed = plain["seed"]
     if not 0 <= seed < 2**63:
-        raise Mistake(f"seed={seed}: 0 to 2**63-1 is expected")
+        raise UsageError(f"seed={seed}: 0 to 2**63-1 is expected")
     if plain["compiler"] not in COMPILERS:
-        raise Mistake(f"compiler={plain['compiler']}: one of {', '.join(COMPILERS)} is expected")
+        raise UsageError(f"compiler={plain['compiler']}: one of {', '.join(COMPILERS)} is expected")
     device = OmegaConf.to_object(config.device)
     timing = OmegaConf.to_object(config.timing)
     if not isinstance(device, DeviceConfig) or not isinstance(timing, TimingConfig):
-        raise Mistake("the groups device and timing must start from the defaults /schema/device and /schema/timing")
+        raise UsageError("the groups device and timing must start from the defaults /schema/device and /schema/timing")
     if plain["compiler"] == "nvrtc" and device.nvcc_options:
-        raise Mistake(f"device.nvcc_options={device.nvcc_options}: these are nvcc's, and compiler=nvrtc takes none")
+        raise UsageError(f"device.nvcc_options={device.nvcc_options}: these are nvcc's, and compiler=nvrtc takes none")
     if plain["on_cpu"] and kind_of(device) == "cpu":
         plain |= _on_cpu(plain["on_cpu"], hydra)
     _require_readable(plain)
     job = 0 if OmegaConf.is_missing(hydra.job, "num") else int(hydra.job.num)
-    return Planned(make(kernel, plain, seed), device, timing, plain["compiler"], job, folders(hydra))
+    return Job(make(kernel, plain, seed), device, timing, plain["compiler"], job, folders(hydra))
 
 
 def _require_readable(plain: Mapping[str, Any]) -> None:
@@ -170,10 +172,10 @@ def _require_readable(plain: Mapping[str, Any]) -> None:
 def _on_cpu(values: Mapping[str, Any], hydra: DictConfig) -> dict[str, Any]:
     """What an experiment says of parameters on the CPU device; what the command line sets or sweeps counts more."""
     if unknown := [name for name in values if name not in parameter_names()]:
-        raise Mistake(f"on_cpu.{unknown[0]}: no kernel on the search path declares a parameter of that name")
+        raise UsageError(f"on_cpu.{unknown[0]}: no kernel on the search path declares a parameter of that name")
     swept = OmegaConf.select(hydra, "sweeper.params") or {}
     if twice := [name for name in values if name in swept]:
-        raise Mistake(f"on_cpu.{twice[0]}: the experiment sweeps {twice[0]}; it cannot be another on the CPU device")
+        raise UsageError(f"on_cpu.{twice[0]}: the experiment sweeps {twice[0]}; it cannot be another on the CPU device")
     plain: Any = OmegaConf.to_container(hydra.overrides.task, resolve=False)
     given = {override.lstrip("+").partition("=")[0] for override in plain}
     return {name: value for name, value in values.items() if name not in given}
@@ -187,7 +189,7 @@ def folders(hydra: DictConfig) -> tuple[Path, ...]:
 def _kernel(name: str, composed: Any, folders: tuple[Path, ...]) -> Kernel:
     path = next((f / "kernel" / f"{name}.yaml" for f in folders if (f / "kernel" / f"{name}.yaml").is_file()), None)
     if path is None:
-        raise Mistake(f"kernel={name}: there is no kernel/{name}.yaml in {', '.join(map(str, folders))}")
+        raise UsageError(f"kernel={name}: there is no kernel/{name}.yaml in {', '.join(map(str, folders))}")
     return _read(name, path, _Content(composed))
 
 
@@ -208,12 +210,14 @@ class _Content:
 def _read(name: str, path: Path, content: _Content) -> Kernel:
     kernel = from_yaml.read(name, content.raw, path)
     if not kernel.source.read_text(encoding="utf-8").strip():
-        raise Mistake(f"{path.name}: source: '{kernel.source.name}' is empty; a __global__ function {name} is expected")
+        raise UsageError(
+            f"{path.name}: source: '{kernel.source.name}' is empty; a __global__ function {name} is expected"
+        )
     if isinstance(kernel.reference, str):
         try:  # a reference that is not there is a mistake, told before anything runs
             find(kernel.reference, path.parent)
-        except Mistake as e:
-            raise Mistake(f"{path.name}: {e}") from None
+        except UsageError as e:
+            raise UsageError(f"{path.name}: {e}") from None
     return kernel
 
 
@@ -222,7 +226,7 @@ def _require_whole_kernel(overrides: Any) -> None:
     plain: Any = OmegaConf.to_container(overrides, resolve=False)
     for override in plain:
         if override.lstrip("+~").startswith("kernel."):
-            raise Mistake(
+            raise UsageError(
                 f"{override}: a kernel is declared in its YAML; copy it into a folder of your own, change it there, "
                 f"and give the folder by --config-dir"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 
 LONGEST = 40  # characters of a value that is told
 MOST = 3  # differences that are told
@@ -32,11 +32,11 @@ def of_files(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     return [f"{name} has changed (sources/ has it as it was)" for name in changed]
 
 
-def refusal(differences: Sequence[str]) -> Mistake:
+def refusal(differences: Sequence[str]) -> UsageError:
     """What to tell of a sweep that cannot be gone on with."""
     found = list(dict.fromkeys(differences))
     told = ", ".join([*found[:MOST], *([f"and {len(found) - MOST} more"] if len(found) > MOST else [])])
-    return Mistake(
+    return UsageError(
         f"the sweep is left as it is, since rows of then and of now must not be mixed: {told}; bring that back as it "
         f"was, or start a new sweep"
     )

@@ -1,7 +1,7 @@
 """Everything that can go wrong, as one tree.
 
     RunnerError
-      Mistake              the user asked for something that cannot be: one sentence, exit status 2, nothing run
+      UsageError              the user asked for something that cannot be: one sentence, exit status 2, nothing run
       DeviceUnavailable    the asked-for device is not there
       CaseError            one case failed; it becomes a row, the sweep goes on
         CompileError
@@ -20,7 +20,7 @@ class RunnerError(Exception):
     """Base of all errors that carry a message for the user."""
 
 
-class Mistake(RunnerError):
+class UsageError(RunnerError):
     """A request that cannot be carried out; the message is one sentence."""
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from runner import atomic
-from runner.errors import Mistake
+from runner.errors import UsageError
 
 _ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # as `atomic` names a file that is not complete
 
@@ -91,21 +91,21 @@ def reserve(wanted: Path) -> Path:
     """Make a folder that is nobody else's; two sweeps of the same second get two.
 
     Raises:
-        Mistake: if none can be made there.
+        UsageError: if none can be made there.
     """
     candidate, number = wanted, 0
     while True:
         try:
             candidate.parent.mkdir(parents=True, exist_ok=True)
         except OSError as e:
-            raise Mistake(f"{wanted}: the folder for the results cannot be made: {e.strerror}") from None
+            raise UsageError(f"{wanted}: the folder for the results cannot be made: {e.strerror}") from None
         try:
             candidate.mkdir()
         except FileExistsError:
             number += 1
             candidate = wanted.with_name(f"{wanted.name}-{number}")
         except OSError as e:
-            raise Mistake(f"{wanted}: the folder for the results cannot be made: {e.strerror}") from None
+            raise UsageError(f"{wanted}: the folder for the results cannot be made: {e.strerror}") from None
         else:
             return candidate
 

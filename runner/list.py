@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import runs
-from runner.__main__ import carry_out
+from runner.__main__ import run_command
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", nargs="?", type=Path, default=runs.OUTPUTS, help="where to look; default: outputs")
     parser.add_argument("-n", type=_number, default=MOST, metavar="N", help=f"how many to show; default: {MOST}")
     given = parser.parse_args(arguments)
-    return carry_out(lambda: _list(given.folder, given.n))
+    return run_command(lambda: _list(given.folder, given.n))
 
 
 def _number(text: str) -> int:
@@ -39,11 +39,11 @@ def _number(text: str) -> int:
 
 
 def _list(root: Path, most: int) -> None:
-    from runner.console import Console  # noqa: PLC0415  (see `carry_out`)
-    from runner.errors import Mistake  # noqa: PLC0415
+    from runner.console import Console  # noqa: PLC0415  (see `run_command`)
+    from runner.errors import UsageError  # noqa: PLC0415
 
     if root != runs.OUTPUTS and not root.is_dir():
-        raise Mistake(f"{root}: there is no such folder")
+        raise UsageError(f"{root}: there is no such folder")
     known = runs.below(root)
     console = Console()
     if not known:

@@ -9,7 +9,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 
 _held: list[int] = []  # open files: a lock is held as long as its file is open
 
@@ -18,14 +18,14 @@ def take(folder: Path) -> None:
     """Hold the lock of a folder until this process ends.
 
     Raises:
-        Mistake: if another process holds it.
+        UsageError: if another process holds it.
     """
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise Mistake(f"{folder}: a sweep is being run in this folder right now") from None
+        raise UsageError(f"{folder}: a sweep is being run in this folder right now") from None
     except OSError:
         pass  # a file system without locks
     _held.append(descriptor)

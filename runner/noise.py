@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.device import DeviceInfo
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.folder import named, read_json, write_json
 
 Times = NDArray[np.float64]
@@ -61,13 +61,13 @@ def make_room() -> None:
     """Make the folder in which noise is kept.
 
     Raises:
-        Mistake: if it cannot be.
+        UsageError: if it cannot be.
     """
     folder = place("any").parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        raise Mistake(f"{folder}: the noise cannot be kept there: {e.strerror}") from None
+        raise UsageError(f"{folder}: the noise cannot be kept there: {e.strerror}") from None
 
 
 def keep(name: str, found: dict[str, Any]) -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from runner import lock, runs
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
 from runner.report.best import fastest, of_note, worth_telling
 from runner.report.folder import section
@@ -79,7 +79,7 @@ def read(path: Path) -> Overview:
 def _table(path: Path) -> pd.DataFrame | None:
     try:
         return load(path)
-    except (Mistake, *runs.FOREIGN):
+    except (UsageError, *runs.MALFORMED):
         return None
 
 
@@ -87,7 +87,7 @@ def _planned(path: Path) -> list[str]:
     """The kernels of the planned cases, one a case."""
     try:
         return [str(case["kernel"]) for case in read_json(RunFolder(path).plan)["cases"]]
-    except runs.FOREIGN:
+    except runs.MALFORMED:
         return []
 
 
@@ -136,7 +136,7 @@ def _best(frame: pd.DataFrame) -> str:
         right.attrs = frame.attrs
         best = worth_telling(fastest(right))
         return _told(best[0].row, right) if best else ""
-    except runs.FOREIGN:
+    except runs.MALFORMED:
         return ""
 
 

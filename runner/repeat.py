@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import runs
-from runner.__main__ import INTERRUPTED, MISTAKE, carry_out
+from runner.__main__ import INTERRUPTED, MISTAKE, run_command
 
 if TYPE_CHECKING:
     from runner.command.record import Record
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         original = runs.one(given.folder)  # `latest` is another one afterwards
         return repeat(original, given.overrides)
 
-    status = carry_out(work)
+    status = run_command(work)
     return status if original is None or status in (MISTAKE, INTERRUPTED) else _compared(original, status)
 
 
@@ -52,15 +52,15 @@ def repeat(path: Path, further: Sequence[str] = ()) -> RunFolder | None:
         further: Overrides; one takes the place of what was recorded for the same key.
 
     Raises:
-        Mistake: if the folder does not tell what was run, or lacks what it was made of.
+        UsageError: if the folder does not tell what was run, or lacks what it was made of.
         DeviceUnavailable: if no device that is needed is there.
     """
-    from runner import __version__, lock  # noqa: PLC0415  (see `carry_out`)
+    from runner import __version__, lock  # noqa: PLC0415  (see `run_command`)
     from runner.command import app, record  # noqa: PLC0415
-    from runner.errors import Mistake  # noqa: PLC0415
+    from runner.errors import UsageError  # noqa: PLC0415
 
     if lock.held(path):
-        raise Mistake(f"{path}: a sweep is being run in this folder right now; repeat it when that has ended")
+        raise UsageError(f"{path}: a sweep is being run in this folder right now; repeat it when that has ended")
     found = record.read(path)
     _refuse_an_unfinished_list(path, found)
     _refuse_missing_files(path, found)
@@ -93,11 +93,11 @@ def _key(override: str) -> str:
 
 def _refuse_an_unfinished_list(path: Path, found: Record) -> None:
     """Refuse what a launcher told job by job until it was interrupted: of jobs after that, nothing was kept."""
-    from runner.errors import Mistake  # noqa: PLC0415
+    from runner.errors import UsageError  # noqa: PLC0415
     from runner.sweep import results  # noqa: PLC0415
 
     if not found.at_once and any(row["status"] == "not_run" for row in results.collect(found.folder)):
-        raise Mistake(
+        raise UsageError(
             f"{path}: the sweep was interrupted, and its launcher told the jobs one by one, so that the "
             f"rest of them is not known here; python -m runner.resume finishes it first"
         )
@@ -105,7 +105,7 @@ def _refuse_an_unfinished_list(path: Path, found: Record) -> None:
 
 def _refuse_missing_files(path: Path, found: Record) -> None:
     """Refuse a folder whose sources are no longer whole: a pattern such as kernel=glob(*) would not notice."""
-    from runner.errors import Mistake  # noqa: PLC0415
+    from runner.errors import UsageError  # noqa: PLC0415
     from runner.folder import read_json  # noqa: PLC0415
 
     folder = found.folder
@@ -116,7 +116,7 @@ def _refuse_missing_files(path: Path, found: Record) -> None:
     wanted = sorted({f"{found.config_name.removesuffix('.yaml')}.yaml", *files})
     if missing := [name for name in wanted if Path(name).name not in kept]:
         more = f" and {len(missing) - MOST} more" if len(missing) > MOST else ""
-        raise Mistake(
+        raise UsageError(
             f"{path}: the sweep cannot be repeated from its folder, as its sources/ lacks "
             f"{', '.join(missing[:MOST])}{more}"
         )

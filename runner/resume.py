@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import runs
-from runner.__main__ import carry_out
+from runner.__main__ import run_command
 
 if TYPE_CHECKING:
     from runner.command.record import Record
-    from runner.config import Planned
+    from runner.config import Job
     from runner.folder import RunFolder
 
 HERE = ("batch", "basic", "joblib", "none")  # launchers whose jobs run on this machine
@@ -34,16 +34,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", help="a sweep's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     given = parser.parse_args(arguments)
     folder = Path(given.folder)  # `record` says what one lacks
-    return carry_out(lambda: _resumed(folder if folder.is_dir() else runs.one(given.folder)))
+    return run_command(lambda: _resumed(folder if folder.is_dir() else runs.one(given.folder)))
 
 
 def _resumed(path: Path) -> RunFolder:
-    from runner.errors import Mistake  # noqa: PLC0415  (see `carry_out`)
+    from runner.errors import UsageError  # noqa: PLC0415  (see `run_command`)
 
     try:
         return resume(path)
     except (KeyError, TypeError, AttributeError) as e:
-        raise Mistake(f"{path}: a file in it is none that the runner writes ({e!r})") from e
+        raise UsageError(f"{path}: a file in it is none that the runner writes ({e!r})") from e
 
 
 def resume(path: Path) -> RunFolder:
@@ -53,13 +53,13 @@ def resume(path: Path) -> RunFolder:
         path: Of the folder.
 
     Raises:
-        Mistake: if it is no sweep's folder, or not all would be as it was; nothing was changed then.
+        UsageError: if it is no sweep's folder, or not all would be as it was; nothing was changed then.
         DeviceUnavailable: if no device that is needed is there; likewise.
     """
-    from runner import lock  # noqa: PLC0415  (see `carry_out`)
-    from runner.command import app, record  # noqa: PLC0415  (see `carry_out`)
+    from runner import lock  # noqa: PLC0415  (see `run_command`)
+    from runner.command import app, record  # noqa: PLC0415  (see `run_command`)
     from runner.command.taking_up import TakenUp  # noqa: PLC0415
-    from runner.sweep import earlier, plan  # noqa: PLC0415  (see `carry_out`)
+    from runner.sweep import earlier, plan  # noqa: PLC0415  (see `run_command`)
 
     found = record.of_this_version(path)
     lock.take(found.folder.path)
@@ -97,7 +97,7 @@ def _refuse_another_number(found: Record, now: int) -> None:
         raise refusal(changed)
 
 
-def _refuse_other_devices(missing: Sequence[Planned], folder: RunFolder) -> None:
+def _refuse_other_devices(missing: Sequence[Job], folder: RunFolder) -> None:
     """Refuse to measure on another device, or with another toolchain, before anything is measured."""
     from runner.device.opening import compiler_for  # noqa: PLC0415
     from runner.differences import refusal  # noqa: PLC0415

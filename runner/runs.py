@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
 
 OUTPUTS = Path("outputs")
 LATEST = "latest"
-FOREIGN = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What reading a folder may raise that somebody else wrote, or edited."""
 
 _DEEPEST = 4  # levels below the root at which a run's folder is looked for: outputs/<date>/<time>-<what>, and some more
@@ -31,22 +31,22 @@ def named(text: str) -> list[Path]:
             or `latest~1` for the one before it, and so on.
 
     Raises:
-        Mistake: if there is none.
+        UsageError: if there is none.
     """
     if not text.strip():
-        raise Mistake("an empty name is no run: give a folder, a pattern or `latest`")
+        raise UsageError("an empty name is no run: give a folder, a pattern or `latest`")
     if text.partition("~")[0] == LATEST and not Path(text).exists():
         return [_latest(text)]
     if any(letter in text for letter in "*?[") and not Path(text).exists():
         found = [path for path in map(Path, sorted(glob.glob(text, recursive=True))) if is_run(path)]  # noqa: PTH207
         if not found:
-            raise Mistake(f"{text}: no run's folder matches; `python -m runner.list` shows those below {OUTPUTS}")
+            raise UsageError(f"{text}: no run's folder matches; `python -m runner.list` shows those below {OUTPUTS}")
         return found
     path = Path(text)
     if not path.is_dir():
-        raise Mistake(f"{text}: there is no such folder; `python -m runner.list` shows those below {OUTPUTS}")
+        raise UsageError(f"{text}: there is no such folder; `python -m runner.list` shows those below {OUTPUTS}")
     if not is_run(path):
-        raise Mistake(f"{text}: no results.csv in it, so it is not the folder of a run")
+        raise UsageError(f"{text}: no results.csv in it, so it is not the folder of a run")
     return [path]
 
 
@@ -54,11 +54,11 @@ def one(text: str) -> Path:
     """The only run that a user means.
 
     Raises:
-        Mistake: if there is none, or several.
+        UsageError: if there is none, or several.
     """
     found = named(text)
     if len(found) > 1:
-        raise Mistake(f"{text}: {len(found)} runs match, and one is expected")
+        raise UsageError(f"{text}: {len(found)} runs match, and one is expected")
     return found[0]
 
 
@@ -76,10 +76,10 @@ def environment(path: Path) -> dict[str, Any]:
 def _latest(text: str) -> Path:
     back = text.removeprefix(LATEST).removeprefix("~") or "0"
     if not (back.isascii() and back.isdecimal()):
-        raise Mistake(f"{text}: `latest`, or `latest~1` for the one before it, is expected")
+        raise UsageError(f"{text}: `latest`, or `latest~1` for the one before it, is expected")
     known = below(OUTPUTS)
     if int(back) >= len(known):
-        raise Mistake(f"{text}: there are {len(known)} runs below {OUTPUTS}")
+        raise UsageError(f"{text}: there are {len(known)} runs below {OUTPUTS}")
     return known[int(back)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 
 COMPILERS = ("nvcc", "nvrtc")
 
@@ -35,12 +35,12 @@ class DeviceConfig:
 
     def __post_init__(self) -> None:
         if self.kind not in ("auto", "cuda", "cpu"):
-            raise Mistake(f"device.kind={self.kind}: one of auto, cuda, cpu is expected")
+            raise UsageError(f"device.kind={self.kind}: one of auto, cuda, cpu is expected")
         for name, least in (("index", 0), ("threads", 0)):
             if getattr(self, name) < least:
-                raise Mistake(f"device.{name}={getattr(self, name)}: at least {least} is expected")
+                raise UsageError(f"device.{name}={getattr(self, name)}: at least {least} is expected")
         if not 0 < self.time_limit_s <= 86400:
-            raise Mistake(f"device.time_limit_s={self.time_limit_s}: seconds above 0, up to 86400, are expected")
+            raise UsageError(f"device.time_limit_s={self.time_limit_s}: seconds above 0, up to 86400, are expected")
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,11 @@ class TimingConfig:
     def __post_init__(self) -> None:
         for name, (least, most) in _LIMITS.items():
             if not least <= getattr(self, name) <= most:  # so that NaN is refused, too
-                raise Mistake(f"timing.{name}={getattr(self, name)}: {least} to {most} is expected")
+                raise UsageError(f"timing.{name}={getattr(self, name)}: {least} to {most} is expected")
         if self.max_samples < self.min_samples:
-            raise Mistake(f"timing.max_samples={self.max_samples}: at least min_samples={self.min_samples} is expected")
+            raise UsageError(
+                f"timing.max_samples={self.max_samples}: at least min_samples={self.min_samples} is expected"
+            )
 
     def protocol(self, kind: str) -> Protocol:
         """What holds on that kind of device."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from runner import atomic, config
-from runner.config import Planned
+from runner.config import Job
 from runner.device import cache
 from runner.folder import RunFolder, copy_file
 from runner.kernel.declaration import Kernel
@@ -26,12 +26,12 @@ _DEFAULT_KERNEL = re.compile(rb"((?:-|\[|\boverride) */?kernel: *)(\w+)")
 _SOURCE_LINE = re.compile(r"^source:.*$", re.MULTILINE)
 
 
-def keep(folder: RunFolder, plan: Sequence[Planned]) -> None:
+def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
     """Copy what the cases are made of into the folder."""
     for kernel in {p.case.kernel.yaml: p.case.kernel for p in plan}.values():
         _keep_kernel(folder.sources, kernel)
     conf = folder.sources / "conf"
-    _keep_parameters(conf / config.FURTHER)
+    _keep_parameters(conf / config.EXTRA_PARAMETERS)
     files: dict[Path, Path] = {}
     for root in dict.fromkeys(f for p in plan for f in p.search_path):
         for path in sorted(root.rglob("*.yaml")):

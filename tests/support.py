@@ -12,16 +12,16 @@ import yaml
 from numpy.typing import NDArray
 
 from runner.config import CONF
-from runner.device import Compiler, Device, Findings
+from runner.device import Compiler, Device, LaunchDiagnostics
 from runner.errors import CompileError
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.settings import Protocol, TimingConfig
-from runner.sweep.ahead import reason_to_skip
 from runner.sweep.attempt import Outcome, Task, attempt
 from runner.sweep.placing import launch_once
+from runner.sweep.prefetch import reason_to_skip
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))
@@ -67,7 +67,7 @@ class Bench:
             list(pool.map(self._compile, cases))
         return [self.run(c, samples=1) for c in cases]
 
-    def outputs(self, case: Case) -> tuple[dict[str, NDArray[Any]], Findings]:
+    def outputs(self, case: Case) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
         """What one launch leaves in the arrays that the kernel writes, and what the device noticed."""
         return launch_once(self.device, case, self.compiler.compile(case.source()))
 

@@ -7,7 +7,7 @@ import random
 import pytest
 from support import KERNELS, case_of, read_kernel, shipped
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel import access
 from runner.kernel.expression import Expression
 from runner.sweep import results
@@ -79,7 +79,7 @@ def test_a_vector_that_is_no_instructions_is_a_mistake(declared):
         (4, "twist", "begin at multiples of 4"),
     ):
         kernel = with_vector(declared(("global", "load", index, "1")), vector)
-        with pytest.raises(Mistake, match=told):
+        with pytest.raises(UsageError, match=told):
             case_of(kernel)
 
 
@@ -308,7 +308,7 @@ def test_an_access_that_no_thread_makes_has_no_cost(declared):
 def test_a_pattern_that_cannot_be_evaluated_costs_no_row(declared):
     """What is wrong for some thread only is found late: the table keeps what was measured, and the note says it."""
     case = case_of(declared(("shared", "load", "8 // (thread_x - twist)", "1")), twist=3)
-    with pytest.raises(Mistake, match="cannot be evaluated"):
+    with pytest.raises(UsageError, match="cannot be evaluated"):
         access.costs(case)
     assert "'8 // (thread_x - twist)' cannot be evaluated" in results._accesses(case, "")["note"]
     assert results._accesses(case, "told already")["note"].startswith("told already; mine.yaml: accesses[0]")
@@ -319,7 +319,7 @@ def test_a_pattern_that_cannot_be_evaluated_costs_no_row(declared):
 )
 def test_a_pattern_that_is_wrong_for_the_first_thread_is_a_mistake(index, told, declared):
     """It is told when the case is planned, before anything is run."""
-    with pytest.raises(Mistake, match=told):
+    with pytest.raises(UsageError, match=told):
         case_of(declared(("shared", "load", index, "1")), twist=0)
 
 

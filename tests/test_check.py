@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.array_expression import ArrayExpression
 from runner.kernel.check import check
 from runner.kernel.reference import ExpectedArray, expect
@@ -85,7 +85,7 @@ def test_what_is_too_large_for_the_type_is_infinite():
 
 def test_more_operations_than_a_type_has_precision_for_cannot_be_checked():
     """A bound that lets everything pass is a mistake of the declaration, not a verdict."""
-    with pytest.raises(Mistake, match="300 rounded operations"):
+    with pytest.raises(UsageError, match="300 rounded operations"):
         check({"out": np.ones(1, ml_dtypes.bfloat16)}, {"out": ExpectedArray(np.ones(1))}, 300)
 
 
@@ -110,7 +110,7 @@ def test_an_integer_reference_wraps_like_the_kernel():
 
 def test_shapes_that_do_not_fit_are_a_mistake_of_the_reference():
     """A reference of another shape is told as such."""
-    with pytest.raises(Mistake, match="shape"):
+    with pytest.raises(UsageError, match="shape"):
         check({"out": np.zeros(3, np.int32)}, {"out": ExpectedArray(np.zeros(4, np.int32))}, None)
 
 
@@ -158,7 +158,7 @@ def test_array_expressions_are_numpy(text, value):
 )
 def test_nothing_else_is_an_array_expression(text):
     """Attributes, other calls and other syntax are refused when the YAML is read."""
-    with pytest.raises(Mistake):
+    with pytest.raises(UsageError):
         ArrayExpression(text, "here")({"x": np.arange(3)})
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.expression import Expression
 
 KNOWN = {"block": 256, "size": 1000, "mask": 0xFF, "dtype": "float64"}
@@ -30,7 +30,7 @@ def test_expressions_mean_what_they_do_in_python(text, value):
 )  # fmt: skip
 def test_nothing_else_is_an_expression(text):
     """What is no expression of the documented kind is refused when it is read, before any value is known."""
-    with pytest.raises(Mistake):
+    with pytest.raises(UsageError):
         Expression(text, "here")
 
 
@@ -40,7 +40,7 @@ def test_nothing_else_is_an_expression(text):
 )
 def test_what_cannot_be_evaluated_says_so(text):
     """A division by zero, a number without bounds or an unknown name is a sentence that quotes the expression."""
-    with pytest.raises(Mistake, match="here: '"):
+    with pytest.raises(UsageError, match="here: '"):
         Expression(text, "here")(KNOWN)
 
 

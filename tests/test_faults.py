@@ -7,7 +7,7 @@ import pytest
 from support import case_of, read_kernel, shipped
 
 from runner.device import Role
-from runner.errors import Mistake
+from runner.errors import UsageError
 
 HERE = Path(__file__).parent / "kernels" / "kernel"
 
@@ -37,9 +37,9 @@ def test_a_scalar_and_given_numbers_may_be_halves(dtype, bench):
     outcome = bench.run(case_of(own("halfScaled"), dtype=dtype))
     assert (outcome.status, outcome.reason) == ("ok", "")
     assert case_of(own("halfScaled"), times=70000).excluded == "factor = 70000 is no float16"
-    with pytest.raises(Mistake, match=r"fill: 0.5 is no int32"):
+    with pytest.raises(UsageError, match=r"fill: 0.5 is no int32"):
         case_of(own("halfScaled"), dtype="int32")
-    with pytest.raises(Mistake, match="4 numbers for float16 of the shape"):
+    with pytest.raises(UsageError, match="4 numbers for float16 of the shape"):
         case_of(own("halfScaled"), size=5)
 
 

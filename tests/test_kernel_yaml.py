@@ -4,7 +4,7 @@ import pytest
 import yaml
 from support import KERNELS, case_of, shipped
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel import from_yaml
 
 SOUND = yaml.safe_load(
@@ -130,7 +130,7 @@ def test_what_is_wrong_is_told_in_one_sentence(change, yaml_path):
     for key in where[:-1]:
         at = at[key]
     at[where[-1]] = value
-    with pytest.raises(Mistake) as raised:
+    with pytest.raises(UsageError) as raised:
         from_yaml.read("mine", broken, yaml_path)
     assert told in str(raised.value)
     assert "mine.yaml" in str(raised.value)
@@ -140,7 +140,7 @@ def test_what_is_wrong_is_told_in_one_sentence(change, yaml_path):
 @pytest.mark.parametrize("content", [None, [], "text", 5])
 def test_a_yaml_without_keys_is_refused(content, yaml_path):
     """An empty file, a list or plain text is no declaration."""
-    with pytest.raises(Mistake, match="keys with values are expected"):
+    with pytest.raises(UsageError, match="keys with values are expected"):
         from_yaml.read("mine", content, yaml_path)
 
 

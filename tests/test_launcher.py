@@ -190,7 +190,7 @@ def test_hydra_composes_once_for_each_choice_of_groups(sweep, monkeypatch):
     its = sweep("block=32,64,128,256,512", "kernel=reduceShfl,reduceSmem", "size=1,2,3,4")
     before, returns, after, (plan,) = launched(its, monkeypatch)
     assert (len(returns), len(plan), before, after) == (40, 40, 0, 2)
-    assert [p.job for p in plan] == list(range(40))
+    assert [p.number for p in plan] == list(range(40))
 
 
 def test_what_another_sweeper_composes_is_composed(sweep, monkeypatch):

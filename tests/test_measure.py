@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from runner.device import Conditions, Timed
+from runner.device import GpuState, Timed
 from runner.settings import TimingConfig
 from runner.summary import SAMPLE, by_round, kept, median_ranks, of_rounds, spread_percent, summarize
 from runner.sweep.measure import collect, hot, measure
@@ -114,8 +114,8 @@ def test_measuring_lasts_its_least_time():
     assert len(samples.us) == 126
 
 
-COOL = Conditions(1980, 40, 300.0, (), throttled=False)
-HOT = Conditions(1200, 90, 690.0, ("sw_thermal_slowdown",), throttled=True)
+COOL = GpuState(1980, 40, 300.0, (), throttled=False)
+HOT = GpuState(1200, 90, 690.0, ("sw_thermal_slowdown",), throttled=True)
 
 
 def measured(conditions):

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.parameters import VOCABULARY, Kind, canonical, variables, written
 
 
@@ -29,7 +29,7 @@ def test_a_size_is_read_in_every_form(text, elements):
 )  # fmt: skip
 def test_what_cannot_be_read_is_one_sentence(name, value):
     """A value that cannot be read is refused with its name, itself, and what is expected."""
-    with pytest.raises(Mistake) as raised:
+    with pytest.raises(UsageError) as raised:
         canonical(name, VOCABULARY[name], value)
     told = str(raised.value)
     assert told.startswith(f"{name}=")

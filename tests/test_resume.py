@@ -44,7 +44,7 @@ def rounds_of(folder):
 
 
 def moments(seed):
-    """Conditions at which a sweep is killed: before anything is planned, early, and in the middle of a later round."""
+    """GpuState at which a sweep is killed: before anything is planned, early, and in the middle of a later round."""
     drawn = random.Random(seed)
     early, late = drawn.randrange(1, JOBS), drawn.randrange(1, JOBS - 2)
     return {

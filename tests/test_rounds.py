@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support import ROOT, case_of, read_kernel, shipped
 
-from runner.config import Planned
+from runner.config import Job
 from runner.folder import RunFolder
 from runner.progress import SweepProgress
 from runner.settings import DeviceConfig, TimingConfig
@@ -51,7 +51,7 @@ def swept(folder, cases, monkeypatch, wrong=None, **timing):
     monkeypatch.setattr(engine, "Worker", Counted)
     monkeypatch.setattr(rounds, "Worker", Counted)
     device, how = DeviceConfig(kind="cpu", threads=1), TimingConfig(warmup_ms=0, **timing)
-    plan = [Planned(case, device, how, "nvcc", job) for job, case in enumerate(cases)]
+    plan = [Job(case, device, how, "nvcc", job) for job, case in enumerate(cases)]
     folder.mkdir()
     with Told() as progress:
         engine.run(plan, RunFolder(folder), progress, "batch")

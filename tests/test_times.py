@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support import case_of, shipped
 
-from runner.device import Conditions, DeviceInfo
+from runner.device import DeviceInfo, GpuState
 from runner.samples import HOT
 from runner.summary import SAMPLE
 from runner.sweep.measure import Round
@@ -17,7 +17,7 @@ GPU = DeviceInfo(
 )  # fmt: skip
 CASE = case_of(shipped("reduceShfl"), block=256, size=2**20)
 NO_HOT = np.zeros(0, HOT)
-CALM = Conditions(1980, 40, 300.0, (), throttled=False)
+CALM = GpuState(1980, 40, 300.0, (), throttled=False)
 
 
 def samples(us, *, throttled=False):
@@ -58,7 +58,7 @@ def test_throttled_samples_do_not_count_while_there_are_others():
 
 def test_the_worst_of_all_rounds_is_told():
     """Clocks, temperature and reasons of a later round make those of the row worse, never better."""
-    hot = Conditions(1700, 85, 690.0, ("sw_power_cap",), throttled=False)
+    hot = GpuState(1700, 85, 690.0, ("sw_power_cap",), throttled=False)
     first = row(samples([100.0] * 30), conditions=hot, stop_reason="max_samples", tries=2)
     later = row(samples([100.0] * 30), earlier=first, conditions=CALM, tries=3)
     assert (later["sm_mhz"], later["temperature_c"], later["power_w"]) == (1700, 85, 690.0)

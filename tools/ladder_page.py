@@ -33,7 +33,7 @@ from ladder.reasons import Reason  # noqa: E402
 from ladder.steps import LADDERS, PAYS, Ladder, Sweep, best, climbed, defined, read, shown  # noqa: E402
 from ladder.tables import Climb  # noqa: E402
 
-from runner.errors import Mistake  # noqa: E402
+from runner.errors import UsageError  # noqa: E402
 
 PAGE = ROOT / "docs" / "ladder.md"
 FOLDER = Path("docs/h200/ladder")
@@ -73,7 +73,7 @@ def main() -> int:
             generated.write(files)
             print(f"{PAGE.relative_to(ROOT)} and {len(files) - 1} pictures")
             return 0
-    except (OSError, ValueError, Mistake) as e:
+    except (OSError, ValueError, UsageError) as e:
         print(e, file=sys.stderr)
         return 2
     if stale := generated.outdated(files):
@@ -96,7 +96,7 @@ def made(
     Raises:
         OSError: if the folder is missing; one sentence.
         ValueError: if a file is missing or something in one is wrong; one sentence.
-        Mistake: likewise.
+        UsageError: likewise.
     """
     measured = _read(root, folder, why, reading)
     link = relative(page.parent / text.below(reading), page)
@@ -141,7 +141,7 @@ def _beside(folder: Path, root: Path, mend: str = "") -> Iterator[None]:
     """Where a sentence about a file of this folder gets the folder's path, and what mends it."""
     try:
         yield
-    except (ValueError, Mistake) as e:
+    except (ValueError, UsageError) as e:
         where = folder.relative_to(root) if folder.is_relative_to(root) else folder
         raise ValueError(f"{where.as_posix()}/{e}{mend}") from None
 

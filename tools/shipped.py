@@ -16,7 +16,7 @@ def kernel(name: str, conf: Path = CONF) -> Kernel:
 
     Raises:
         ValueError: if there is none of that name, or its YAML is torn; one sentence.
-        Mistake: if the YAML declares no kernel; one sentence.
+        UsageError: if the YAML declares no kernel; one sentence.
     """
     path = conf / "kernel" / f"{name}.yaml"
     return from_yaml.read(name, of_yaml(path), path)

@@ -23,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from runner import config, environment, lock
 from runner.command import command_line, complaints, config_files, taking_up
 from runner.command.taking_up import TakenUp
-from runner.errors import DeviceUnavailable, Mistake
+from runner.errors import DeviceUnavailable, UsageError
 from runner.folder import RunFolder, named, reserve, write_json
 from runner.progress import SweepProgress
 from runner.sweep import engine
@@ -48,7 +48,7 @@ def run(arguments: Sequence[str], taken_up: TakenUp | None = None) -> RunFolder 
         The sweep's folder; `None` if nothing was to be run (`--help`, `--cfg` and the like).
 
     Raises:
-        Mistake: if it cannot be understood; nothing was run then.
+        UsageError: if it cannot be understood; nothing was run then.
     """
     global _folder  # noqa: PLW0603  (see there)
     _folder = None
@@ -65,15 +65,15 @@ def run(arguments: Sequence[str], taken_up: TakenUp | None = None) -> RunFolder 
         command_line.refuse(ordered, folders)
         main()
     except Refused as e:
-        raise Mistake(str(e)) from None
+        raise UsageError(str(e)) from None
     except UnicodeDecodeError as e:
         if shown or _folder:  # once the folder is there, the command line was understood, and the fault is ours
             raise
-        raise Mistake(f"{config_files.undecodable(folders)}: this is no UTF-8 text: {e.reason}") from None
+        raise UsageError(f"{config_files.undecodable(folders)}: this is no UTF-8 text: {e.reason}") from None
     except Exception as e:
         if shown or not complaints.is_theirs(e):
             raise
-        raise Mistake(complaints.sentence(e, config.known_keys())) from None
+        raise UsageError(complaints.sentence(e, config.known_keys())) from None
     finally:
         if not shown:
             del os.environ["HYDRA_FULL_ERROR"]
@@ -107,7 +107,7 @@ def job(composed: DictConfig) -> None:
         planned = config.planned(composed, settings)
         with SweepProgress() as progress:
             engine.run([planned], sweep, progress, launcher)
-    except (Mistake, DeviceUnavailable, *complaints.THEIRS) as e:
+    except (UsageError, DeviceUnavailable, *complaints.THEIRS) as e:
         if launcher not in ("none", "basic"):
             raise
         told = complaints.sentence(e, config.known_keys()) if isinstance(e, complaints.THEIRS) else str(e)
@@ -137,7 +137,7 @@ class ReserveFolder(Callback):
                 self._enter(composed, taking_up.current)
             else:
                 self._make(composed, composed.hydra.sweep.dir)
-        except Mistake as e:
+        except UsageError as e:
             raise Refused(str(e)) from None
         except complaints.THEIRS as e:
             raise Refused(complaints.sentence(e, config.known_keys())) from None

@@ -19,7 +19,7 @@ from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, O
 
 from runner import config
 from runner.command import config_files
-from runner.errors import Mistake
+from runner.errors import UsageError
 
 _WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")
 _FILES = ("kernel", "device", "timing", "experiment")  # groups whose choices are files
@@ -49,17 +49,19 @@ def search_path(arguments: Sequence[str]) -> list[Path]:
     """The configuration folders that a command line makes Hydra look into; ours last.
 
     Raises:
-        Mistake: if an option cannot be understood, or a folder is not there or declares a kernel of a taken name.
+        UsageError: if an option cannot be understood, or a folder is not there or declares a kernel of a taken name.
     """
     known = _options(arguments)
     if known.experimental_rerun:
-        raise Mistake("--experimental-rerun: give the overrides again; .hydra/overrides.yaml of the old job has them")
+        raise UsageError(
+            "--experimental-rerun: give the overrides again; .hydra/overrides.yaml of the old job has them"
+        )
     primary = _primary(known)
     folders = [folder for text in _added(known) if (folder := _folder(text))]
     taken = {p.stem for p in (primary / "kernel").glob("*.yaml")}
     for path in sorted(p for f in folders for p in (f / "kernel").glob("*.yaml")):
         if path.stem in taken:
-            raise Mistake(
+            raise UsageError(
                 f"{path}: there is a kernel {path.stem} already, which Hydra would take; give it another name"
             )
     return [*folders, primary]
@@ -70,12 +72,12 @@ def _primary(known: Any) -> Path:
     folder = Path(known.config_path) if known.config_path is not None else config.CONF
     name = (known.config_name or "config").removesuffix(".yaml")
     if not folder.is_absolute():  # Hydra would look for it in the package
-        raise Mistake(f"--config-path {folder}: the folder's absolute path is expected")
+        raise UsageError(f"--config-path {folder}: the folder's absolute path is expected")
     if not config_files.is_folder(folder) or not (folder / f"{name}.yaml").is_file():
-        raise Mistake(f"{folder}: there is no {name}.yaml in this folder; the configuration begins with it")
+        raise UsageError(f"{folder}: there is no {name}.yaml in this folder; the configuration begins with it")
     content = config_files.read(folder / f"{name}.yaml")
     if not isinstance(content, dict) or "defaults" not in content:
-        raise Mistake(f"{folder / name}.yaml: the configuration cannot begin with this: it has no 'defaults'")
+        raise UsageError(f"{folder / name}.yaml: the configuration cannot begin with this: it has no 'defaults'")
     return folder
 
 
@@ -92,11 +94,11 @@ def _folder(text: str) -> Path | None:
     """A folder that is there; `None` for a Python package."""
     if text.startswith("pkg://"):
         if not _is_package(text.removeprefix("pkg://")):
-            raise Mistake(f"{text}: there is no such Python package")
+            raise UsageError(f"{text}: there is no such Python package")
         return None
     if not text or not config_files.is_folder(Path(text)):
         shown = text or "--config-dir="
-        raise Mistake(f"{shown}: there is no such folder; --config-dir expects one with kernel/NAME.yaml in it")
+        raise UsageError(f"{shown}: there is no such folder; --config-dir expects one with kernel/NAME.yaml in it")
     return Path(text)
 
 
@@ -108,7 +110,7 @@ def refuse(arguments: Sequence[str], folders: Sequence[Path]) -> None:
         folders: As `search_path` gives them.
 
     Raises:
-        Mistake: naming the override, or the file.
+        UsageError: naming the override, or the file.
         OverrideParseException: Hydra's, if it cannot read an override.
     """
     for text in _options(arguments).overrides:
@@ -124,14 +126,14 @@ def _parsed(text: str) -> Override:
     try:
         return OverridesParser.create().parse_overrides([text])[0]
     except (ValueError, RecursionError) as e:  # a number of thousands of digits, thousands of brackets
-        raise Mistake(f"{text}: this override cannot be read: {e}") from None
+        raise UsageError(f"{text}: this override cannot be read: {e}") from None
 
 
 def _options(arguments: Sequence[str]) -> Any:
     parser = get_args_parser()
 
     def error(message: str) -> NoReturn:
-        raise Mistake(f"the command line cannot be read: {message}; --help shows how it is written")
+        raise UsageError(f"the command line cannot be read: {message}; --help shows how it is written")
 
     parser.error = error  # type: ignore[method-assign]
     return parser.parse_args(list(arguments))
@@ -147,20 +149,20 @@ def _is_package(name: str) -> bool:
 def _refuse(override: Override) -> None:
     line, key = override.input_line, override.key_or_group
     if not key:
-        raise Mistake(f"{line}: a key is missing before the =; write block=128")
+        raise UsageError(f"{line}: a key is missing before the =; write block=128")
     if override.is_delete():
-        raise Mistake(f"{line}: nothing can be taken out; a parameter set to null has its kernel's default")
+        raise UsageError(f"{line}: nothing can be taken out; a parameter set to null has its kernel's default")
     if key in _OURS or key.startswith("hydra.callbacks."):
-        raise Mistake(f"{line}: this cannot be set: {_OURS.get(key, _OURS['hydra.callbacks'])}")
+        raise UsageError(f"{line}: this cannot be set: {_OURS.get(key, _OURS['hydra.callbacks'])}")
     if key == "hydra.sweep.dir" and override.value() == "":
-        raise Mistake(f"{line}: give the name of a new folder")
+        raise UsageError(f"{line}: give the name of a new folder")
     if key in _FILES and (override.is_add() or override.is_force_add()) and key != "experiment":
-        raise Mistake(f"{line}: there is a {key} already; write {key}=NAME without a +")
+        raise UsageError(f"{line}: there is a {key} already; write {key}=NAME without a +")
     value = override.value()
     if isinstance(value, IntervalSweep):
-        raise Mistake(f"{line}: an interval has no steps; list the values, or use range(first,end,step)")
+        raise UsageError(f"{line}: an interval has no steps; list the values, or use range(first,end,step)")
     if isinstance(value, RangeSweep) and not _steps(value):
-        raise Mistake(f"{line}: a range needs a step that is not 0, and finite ends")
+        raise UsageError(f"{line}: a range needs a step that is not 0, and finite ends")
 
 
 def _steps(sweep: RangeSweep) -> bool:
@@ -182,9 +184,9 @@ def _refuse_choice(override: Override, name: Any) -> None:
     if group == "experiment" and name is None:
         return
     if not isinstance(name, str) or not name:
-        raise Mistake(f"{override.input_line}: the name of a file in conf/{group} is expected; --help lists them")
+        raise UsageError(f"{override.input_line}: the name of a file in conf/{group} is expected; --help lists them")
     if name.startswith("/") or ".." in Path(name).parts:
-        raise Mistake(f"{override.input_line}: a name is expected, no path; --config-dir FOLDER adds FOLDER/{group}")
+        raise UsageError(f"{override.input_line}: a name is expected, no path; --config-dir FOLDER adds FOLDER/{group}")
 
 
 def quoted(text: str) -> str:

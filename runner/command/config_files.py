@@ -11,7 +11,7 @@ import yaml
 from omegaconf._utils import get_yaml_loader
 
 from runner.command import complaints
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.yaml_reader import shown
 
 MOST_LEVELS = 50  # far more than a kernel or an experiment needs, far fewer than Python's stack holds
@@ -35,7 +35,7 @@ def check(group: str, name: str, folders: Sequence[Path]) -> None:
         folders: The configuration folders, in Hydra's order.
 
     Raises:
-        Mistake: naming the file.
+        UsageError: naming the file.
     """
     wanted = [folder / group / f"{name}.yaml" for folder in folders]
     path = next((p for p in wanted if os.path.lexists(p)), None)
@@ -43,60 +43,60 @@ def check(group: str, name: str, folders: Sequence[Path]) -> None:
         return
     content = read(path)
     if content is not None and not isinstance(content, dict):
-        raise Mistake(f"{_shown(path)}: keys with values are expected, not {shown(content)}")
+        raise UsageError(f"{_shown(path)}: keys with values are expected, not {shown(content)}")
     if odd := [k for k in content or {} if k is None]:
-        raise Mistake(f"{_shown(path)}: {'null' if odd[0] is None else odd[0]} is no key")
+        raise UsageError(f"{_shown(path)}: {'null' if odd[0] is None else odd[0]} is no key")
     if group == "experiment":
         _check_experiment(path, content or {})
 
 
 def _check_experiment(path: Path, content: dict[Any, Any]) -> None:
     if "experiment" in content:
-        raise Mistake(f"{_shown(path)}: experiment: an experiment cannot choose another")
+        raise UsageError(f"{_shown(path)}: experiment: an experiment cannot choose another")
     if "kernel" in content:  # merged into the kernel, it would change what a case is without changing its name
-        raise Mistake(
+        raise UsageError(
             f"{_shown(path)}: kernel: an experiment chooses a kernel by 'defaults: [override /kernel: NAME]', or "
             f"sweeps it under hydra.sweeper.params"
         )
     for key in ("device", "timing", "hydra"):
         if key in content and not isinstance(content[key], dict):
-            raise Mistake(
+            raise UsageError(
                 f"{_shown(path)}: {key}: keys with values are expected, not {shown(content[key])}; a file is chosen by "
                 f"'defaults: [override /{key}: NAME]'"
             )
     header = next((line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()), "")
     if "@package" not in header or "_global_" not in header:
-        raise Mistake(f"{_shown(path)}: an experiment must begin with '# @package _global_', not {shown(header)}")
+        raise UsageError(f"{_shown(path)}: an experiment must begin with '# @package _global_', not {shown(header)}")
 
 
 def read(path: Path) -> Any:
     """What a YAML file holds, read as Hydra reads it.
 
     Raises:
-        Mistake: if it cannot be read, is no UTF-8 text, or no YAML.
+        UsageError: if it cannot be read, is no UTF-8 text, or no YAML.
     """
     try:
         if not path.is_file():
             what = "a folder" if path.is_dir() else "a link that leads nowhere" if path.is_symlink() else "no file"
-            raise Mistake(f"{_shown(path)}: this is {what}; a YAML file is expected")
+            raise UsageError(f"{_shown(path)}: this is {what}; a YAML file is expected")
         with path.open(encoding="utf-8") as file:
             content = yaml.load(file, Loader=get_yaml_loader())  # noqa: S506  (OmegaConf's, which is a safe one)
     except OSError as e:
-        raise Mistake(f"{_shown(path)}: the file cannot be read: {e.strerror}") from None
+        raise UsageError(f"{_shown(path)}: the file cannot be read: {e.strerror}") from None
     except UnicodeDecodeError as e:
-        raise Mistake(f"{_shown(path)}: this is no UTF-8 text: {e.reason}") from None
+        raise UsageError(f"{_shown(path)}: this is no UTF-8 text: {e.reason}") from None
     except yaml.MarkedYAMLError as e:
-        raise Mistake(complaints.sentence(e, ())) from None
+        raise UsageError(complaints.sentence(e, ())) from None
     except RecursionError:
-        raise Mistake(f"{_shown(path)}: the YAML is nested too deeply") from None
+        raise UsageError(f"{_shown(path)}: the YAML is nested too deeply") from None
     except (yaml.YAMLError, ValueError) as e:
         reason = str(e).splitlines()[0]
-        raise Mistake(f"{_shown(path)}: this is no YAML: {reason}") from None
+        raise UsageError(f"{_shown(path)}: this is no YAML: {reason}") from None
     for parts, depth in enumerate(_depths(content)):
         if depth > MOST_LEVELS:
-            raise Mistake(f"{_shown(path)}: the YAML is nested too deeply, or contains itself by an anchor")
+            raise UsageError(f"{_shown(path)}: the YAML is nested too deeply, or contains itself by an anchor")
         if parts > MOST_PARTS:
-            raise Mistake(f"{_shown(path)}: the YAML has more than {MOST_PARTS} parts")
+            raise UsageError(f"{_shown(path)}: the YAML has more than {MOST_PARTS} parts")
     return content
 
 

@@ -16,11 +16,11 @@ from omegaconf import DictConfig, open_dict, read_write
 from runner import config
 from runner.command import job_files, taking_up
 from runner.command.composing import Composer
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.progress import SweepProgress
 from runner.sweep import engine
-from runner.sweep.ahead import Ahead
+from runner.sweep.prefetch import Prefetch
 
 
 class BatchLauncher(Launcher):
@@ -41,35 +41,35 @@ class BatchLauncher(Launcher):
         """Plan all jobs, then run them.
 
         Raises:
-            Mistake: if one of them cannot be understood; nothing was run then.
+            UsageError: if one of them cannot be understood; nothing was run then.
         """
         setup_globals()
         if not job_overrides:
-            raise Mistake("there is nothing to run: a pattern such as kernel=glob(...) matches no name")
+            raise UsageError("there is nothing to run: a pattern such as kernel=glob(...) matches no name")
         folder = RunFolder(taking_up.folder(Path(str(self._config.hydra.sweep.dir))))
         with SweepProgress() as progress:
             progress.stage("reading the configuration", len(job_overrides))
-            plan: list[config.Planned] = []
+            plan: list[config.Job] = []
             with ExitStack() as stack:
-                ahead = None
+                prefetch = None
                 for number, overrides in enumerate(job_overrides, initial_job_idx):
                     progress.now(" ".join(overrides))
                     plan.append(self._planned(overrides, number, folder))
                     progress.step()
                     if taking_up.current is not None:
                         continue  # of a sweep that is taken up it is not known yet what is missing
-                    if ahead is None:
-                        ahead = Ahead(plan[0], len(job_overrides))
-                        stack.callback(ahead.close)
-                    ahead.offer(plan[-1])
+                    if prefetch is None:
+                        prefetch = Prefetch(plan[0], len(job_overrides))
+                        stack.callback(prefetch.close)
+                    prefetch.submit(plan[-1])
                 if taking_up.rehearsed(plan):
                     return [_done(overrides) for overrides in job_overrides]
                 for name in _unread(job_overrides, plan):
                     progress.say(f"{name}: none of these kernels reads it, so it changes nothing")
-                engine.run(plan, folder, progress, "batch", ahead)
+                engine.run(plan, folder, progress, "batch", prefetch)
         return [_done(overrides) for overrides in job_overrides]
 
-    def _planned(self, overrides: Sequence[str], number: int, folder: RunFolder) -> config.Planned:
+    def _planned(self, overrides: Sequence[str], number: int, folder: RunFolder) -> config.Job:
         """One job as a case. Its configuration is in its folder then, and nowhere else."""
         task, hydra = parted(self._composer.job(overrides, number))
         planned = config.planned(task, hydra)
@@ -85,7 +85,7 @@ def parted(composed: DictConfig) -> tuple[DictConfig, DictConfig]:
     return composed, hydra
 
 
-def _unread(job_overrides: Sequence[Sequence[str]], plan: Sequence[config.Planned]) -> list[str]:
+def _unread(job_overrides: Sequence[Sequence[str]], plan: Sequence[config.Job]) -> list[str]:
     """Parameters that the command line sets and no kernel of the sweep has."""
     given = {override.partition("=")[0] for overrides in job_overrides for override in overrides}
     read = {name for planned in plan for name, _ in planned.case.parameters}

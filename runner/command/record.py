@@ -12,7 +12,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from runner import __version__, config
 from runner.differences import between, refusal
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
 
 _NO_RECORD = "this is no sweep's folder: it has no multirun.yaml"
@@ -62,7 +62,7 @@ def of_this_version(path: Path) -> Record:
     """Read the record of a sweep that is to be gone on with.
 
     Raises:
-        Mistake: if the folder holds none, a torn file, or the record of another version of the program.
+        UsageError: if the folder holds none, a torn file, or the record of another version of the program.
     """
     folder, kept = _place(path)
     for needed in (folder.environment, folder.plan):
@@ -77,7 +77,7 @@ def read(path: Path) -> Record:
     """Read the record in a sweep's folder.
 
     Raises:
-        Mistake: if the folder holds none, or a torn one.
+        UsageError: if the folder holds none, or a torn one.
     """
     return _read(*_place(path), path)
 
@@ -86,12 +86,12 @@ def _place(path: Path) -> tuple[RunFolder, Path]:
     """A sweep's folder, and the file in it that has Hydra's record."""
     folder = RunFolder(path.absolute())
     if not path.is_dir():
-        raise Mistake(f"{path}: there is no such folder")
+        raise UsageError(f"{path}: there is no such folder")
     if not any(path.iterdir()):
-        raise Mistake(f"{path}: the folder is empty")
+        raise UsageError(f"{path}: the folder is empty")
     kept = folder.multirun if folder.multirun.exists() else folder.job(0) / ".hydra" / "hydra.yaml"  # of a plain run
     if not kept.exists():
-        raise Mistake(f"{path}: {_NO_RECORD}")
+        raise UsageError(f"{path}: {_NO_RECORD}")
     return folder, kept
 
 
@@ -103,16 +103,16 @@ def _read(folder: RunFolder, kept: Path, path: Path) -> Record:
         raise _torn(path, kept.name) from None
 
 
-def _torn(path: Path, name: str) -> Mistake:
-    return Mistake(f"{path}: its {name} is torn, so nobody knows what was to be run; start a new sweep")
+def _torn(path: Path, name: str) -> UsageError:
+    return UsageError(f"{path}: its {name} is torn, so nobody knows what was to be run; start a new sweep")
 
 
 def _record(folder: RunFolder, hydra: dict[str, Any]) -> Record:
     launcher = "none" if hydra["mode"] == "RUN" else str(hydra["runtime"]["choices"]["hydra/launcher"])
     if launcher != "none" and not folder.multirun.exists():
-        raise Mistake(f"{folder.path}: {_NO_RECORD}")
+        raise UsageError(f"{folder.path}: {_NO_RECORD}")
     if hydra["sweeper"]["_target_"] != _SWEEPER:
-        raise Mistake(f"{folder.path}: only Hydra's basic sweeper chooses the same cases again; start a new sweep")
+        raise UsageError(f"{folder.path}: only Hydra's basic sweeper chooses the same cases again; start a new sweep")
     directory = Path(hydra["runtime"]["cwd"])
     return Record(
         folder=folder,

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from runner.command.command_line import quoted
 from runner.command.record import Record
-from runner.config import Planned
+from runner.config import Job
 from runner.differences import between, refusal
 
 
@@ -32,7 +32,7 @@ class TakenUp:
     record: Record
     scratch: Path
     rehearsal: bool
-    planned: list[Planned] = field(default_factory=list)
+    planned: list[Job] = field(default_factory=list)
 
     @property
     def arguments(self) -> list[str]:
@@ -50,7 +50,7 @@ class TakenUp:
             config: As composed for the command; Hydra reads the sweep's folder from it, and the jobs' from overrides.
 
         Raises:
-            Mistake: if the experiment sweeps something else by now.
+            UsageError: if the experiment sweeps something else by now.
         """
         params = OmegaConf.to_container(config.hydra.sweeper, resolve=False)
         now = params.get("params") if isinstance(params, dict) else None
@@ -73,7 +73,7 @@ def folder(of_command: Path) -> Path:
     return of_command if current is None or current.rehearsal else Path(current.record.sweep_dir)
 
 
-def rehearsed(plan: Sequence[Planned]) -> bool:
+def rehearsed(plan: Sequence[Job]) -> bool:
     """Whether this is a rehearsal, which ends with the plan."""
     if current is None or not current.rehearsal:
         return False

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from runner import runs
-from runner.errors import Mistake
+from runner.errors import UsageError
 
 UNUSABLE, INTERRUPTED = 2, 130
 
@@ -22,10 +22,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         from runner.compare import command  # noqa: PLC0415 - so that Ctrl-C is quiet from the start
 
-        return command.carry_out(given.runs, given.baseline, given.html, given.csv, strict=given.strict)
-    except Mistake as mistake:
+        return command.run_command(given.runs, given.baseline, given.html, given.csv, strict=given.strict)
+    except UsageError as mistake:
         return _say(str(mistake))
-    except runs.FOREIGN as error:
+    except runs.MALFORMED as error:
         return _say(f"a file in one of the folders is none that the runner writes ({error!r})")
     except OSError as error:
         return _say(f"{error.filename or 'a file'}: {error.strerror or error}")

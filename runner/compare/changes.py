@@ -106,7 +106,7 @@ def compare(base: Run, other: Run, step: Callable[[], None]) -> Comparison:
         step: Called whenever a case is done with.
 
     Raises:
-        Mistake: if the runs have no case in common.
+        UsageError: if the runs have no case in common.
     """
     joined = join(base, other)
     found, timed, times, known, lacking = [], [], [], [], 0

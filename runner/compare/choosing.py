@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from runner import runs
-from runner.errors import Mistake
+from runner.errors import UsageError
 
 Folders = tuple[Path, ...]
 """One side: a run, or several that are one measured several times."""
@@ -21,24 +21,24 @@ def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
         baseline: Likewise, for one side; `None`: the first of the texts.
 
     Raises:
-        Mistake: if one is none, one is named twice, or there are fewer than two.
+        UsageError: if one is none, one is named twice, or there are fewer than two.
     """
     given = [(text, _sides(text)) for text in texts]
     first = [] if baseline is None else _sides(baseline)
     if len(first) > 1:
-        raise Mistake(f"--baseline {baseline}: {len(first)} runs match, one is expected")
+        raise UsageError(f"--baseline {baseline}: {len(first)} runs match, one is expected")
     found = {_resolved(side): side for side in first}
     named: dict[Path, str] = {}
     for text, sides in given:
         for side in sides:
             again = [path for path in _resolved(side) if path in named]
             if again and len(sides) == 1:
-                raise Mistake(f"{text}: the same folder as {named[again[0]]}; a run is not compared with itself")
+                raise UsageError(f"{text}: the same folder as {named[again[0]]}; a run is not compared with itself")
             named.update(dict.fromkeys(_resolved(side), text))
             found.setdefault(_resolved(side), side)
     told = " ".join([*texts, *([f"--baseline {baseline}"] if baseline is not None else [])])
     if len(found) < 2:
-        raise Mistake(f"{told}: this is one run, and at least two are compared")
+        raise UsageError(f"{told}: this is one run, and at least two are compared")
     _refuse_shared(told, found)
     return list(found.values())
 
@@ -48,7 +48,7 @@ def _sides(text: str) -> list[Folders]:
         return [(path,) for path in runs.named(text)]
     parts = [path for part in text.split(",") for path in runs.named(part)]
     if len(set(_resolved(parts))) < len(parts):
-        raise Mistake(f"{text}: a folder is named twice; each of them is a run of its own")
+        raise UsageError(f"{text}: a folder is named twice; each of them is a run of its own")
     return [tuple(parts)]
 
 
@@ -61,5 +61,5 @@ def _refuse_shared(told: str, sides: Iterable[Folders]) -> None:
     seen: set[Path] = set()
     for side in sides:
         if both := seen.intersection(side):
-            raise Mistake(f"{told}: {both.pop().name} is on two sides; a run is not compared with itself")
+            raise UsageError(f"{told}: {both.pop().name} is on two sides; a run is not compared with itself")
         seen.update(side)

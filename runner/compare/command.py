@@ -16,12 +16,12 @@ from runner.compare.pooling import pooled
 from runner.compare.terminal import show
 from runner.compare.verdict import exit_status
 from runner.console import Console
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.progress import SweepProgress
 
 
-def carry_out(
+def run_command(
     texts: Sequence[str], baseline: str | None, html: Path | None, table: Path | None, *, strict: bool
 ) -> int:
     """Compare runs, print what was found, write the page and the table that were asked for.
@@ -37,7 +37,7 @@ def carry_out(
         The exit status.
 
     Raises:
-        Mistake: if a run cannot be compared, or a file not be written.
+        UsageError: if a run cannot be compared, or a file not be written.
     """
     with SweepProgress() as progress:
         sides = chosen(texts, baseline)
@@ -81,16 +81,18 @@ def _compared(base: Run, other: Run, progress: SweepProgress) -> Comparison:
 def _refuse_to_replace(targets: Sequence[Path], folders: Sequence[Path]) -> None:
     """Refuse to write over what a run's folder holds, or both files at one place."""
     if len({target.resolve() for target in targets}) < len(targets):
-        raise Mistake(f"{targets[0]}: page and table cannot be one file")
+        raise UsageError(f"{targets[0]}: page and table cannot be one file")
     for target in targets:
         own = RunFolder(target.resolve().parent)
         files = (own.results, own.plan, own.environment, own.multirun, own.path / "report.html")
         if target.resolve() in files and own.path in {folder.resolve() for folder in folders}:
-            raise Mistake(f"{target}: this is a file of the run itself, which is not written over; give another name")
+            raise UsageError(
+                f"{target}: this is a file of the run itself, which is not written over; give another name"
+            )
 
 
 def _write(path: Path, content: bytes) -> None:
     try:
         atomic.write(path, content)
     except OSError as error:
-        raise Mistake(f"{path}: it cannot be written: {error.strerror or error}") from None
+        raise UsageError(f"{path}: it cannot be written: {error.strerror or error}") from None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.compare.loading import Row, Run, values
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.report.text import listed, one_line
 
 MOST_VALUES = 8
@@ -43,13 +43,13 @@ def join(base: Run, other: Run) -> Joined:
     A case is the same on a device of the same kind; where the runs have no kind in common, on any.
 
     Raises:
-        Mistake: if there is no common case.
+        UsageError: if there is no common case.
     """
     by_kind = bool(base.kinds & other.kinds) or not (base.kinds and other.kinds)
     left, right = _keyed(base, by_kind=by_kind), _keyed(other, by_kind=by_kind)
     common = [key for key in left if key in right]
     if not common:
-        raise Mistake(_nothing_in_common(base, other))
+        raise UsageError(_nothing_in_common(base, other))
     clear = {key for key in common if len(left[key]) == len(right[key]) == 1}
     return Joined(
         common=[Pair(left[key][0], right[key][0]) for key in common if key in clear],

@@ -62,7 +62,7 @@ def read(paths: Sequence[Path]) -> Iterator[Run]:
     """The runs, from their folders, one after the other.
 
     Raises:
-        Mistake: if a table cannot be read.
+        UsageError: if a table cannot be read.
     """
     for path, name in zip(paths, names(paths), strict=True):
         frame = load(path)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from runner.compare.joining import join
 from runner.compare.kinds import surroundings
 from runner.compare.loading import Row, Run
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.report.text import absent
 from runner.report.verdict import IDLE
 
@@ -24,7 +24,7 @@ def pooled(runs: Sequence[Run]) -> Run:
     """Several runs as one. A case that failed in one of them failed; its time is the mean of theirs.
 
     Raises:
-        Mistake: if they are not the same, measured several times.
+        UsageError: if they are not the same, measured several times.
     """
     first, *others = runs
     rows = list(first.rows)
@@ -45,7 +45,7 @@ def _refuse_other_surroundings(first: Run, other: Run) -> None:
         if changed:
             what = changed[0].removeprefix("devices.")
             told = f"{what} is {was.get(changed[0], 'not known')} and {now.get(changed[0], 'not known')}"
-            raise Mistake(f"{other.name} is not {first.name} measured again, as runs of one side must be: {told}")
+            raise UsageError(f"{other.name} is not {first.name} measured again, as runs of one side must be: {told}")
 
 
 def _together(first: Run, row: Row, other: Run, again: Row) -> Row:
@@ -56,7 +56,7 @@ def _together(first: Run, row: Row, other: Run, again: Row) -> Row:
     if changed:
         what = "machine code" if changed == ["binary"] else changed[0]
         told = f"{row['kernel']} (case {row['case']}) has another {what}"
-        raise Mistake(f"{other.name} is not {first.name} measured again, as runs of one side must be: {told}")
+        raise UsageError(f"{other.name} is not {first.name} measured again, as runs of one side must be: {told}")
     weights = [max(1, len(r["measured"])) for r in (row, again)]
     together = {
         name: statistics.fmean([row[name], again[name]], weights)

@@ -17,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.device.compiling import Binary, Compiler, Source
-from runner.device.records import Conditions, DeviceInfo, Findings, Resources, Timed
+from runner.device.records import DeviceInfo, GpuState, LaunchDiagnostics, Resources, Timed
 
 __all__ = [
     "Array",
     "Binary",
     "Compiler",
-    "Conditions",
     "Device",
     "DeviceInfo",
     "Dim3",
-    "Findings",
+    "GpuState",
     "Launch",
+    "LaunchDiagnostics",
     "Program",
     "Resources",
     "Role",
@@ -148,7 +148,7 @@ class Device(Protocol):
         """
         ...
 
-    def launch(self, launch: Launch, time_limit: float) -> Findings:
+    def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once and wait for the end.
 
         Args:
@@ -182,7 +182,7 @@ class Device(Protocol):
         """
         ...
 
-    def conditions(self) -> Conditions | None:
+    def conditions(self) -> GpuState | None:
         """What the device is like now; `None` where nobody can say."""
         ...
 

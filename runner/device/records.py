@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.device import kinds
+
 
 @dataclass(frozen=True)
 class Resources:
@@ -44,9 +46,19 @@ class DeviceInfo:
     versions: dict[str, str] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def emulated(self) -> bool:
+        """Whether its times say nothing about a GPU."""
+        return kinds.is_emulated(self.kind)
+
+    @property
+    def label(self) -> str:
+        """What people call this kind of device."""
+        return kinds.label(self.kind)
+
 
 @dataclass(frozen=True)
-class Findings:
+class LaunchDiagnostics:
     """What a device noticed during a launch that is no error by itself.
 
     Attributes:
@@ -74,7 +86,7 @@ class Timed:
 
 
 @dataclass(frozen=True)
-class Conditions:
+class GpuState:
     """What a GPU is like at a moment (NVML).
 
     Attributes:

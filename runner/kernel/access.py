@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.case import Case
 from runner.kernel.declaration import Access
 from runner.kernel.expression import Value
@@ -94,7 +94,7 @@ def costs(case: Case) -> dict[str, float | None]:
         By column; `None` where the kernel declares no such access, or no thread of the block makes it.
 
     Raises:
-        Mistake: if an expression cannot be evaluated for one of the threads.
+        UsageError: if an expression cannot be evaluated for one of the threads.
     """
     row: dict[str, float | None] = {}
     for memory in COUNTERS:
@@ -127,12 +127,12 @@ def bytes_of(access: Access, case: Case) -> int:
     """Bytes that a thread accesses at once.
 
     Raises:
-        Mistake: if no instruction accesses so many.
+        UsageError: if no instruction accesses so many.
     """
     vector = access.vector(case.variables)
     size = case.dtype(access.dtype).itemsize * int(vector)
     if size not in (1, 2, 4, 8, MOST):
-        raise Mistake(
+        raise UsageError(
             f"{access.vector.where}: '{access.vector.text}' is {vector}, and so {size} bytes at once; a GPU's "
             f"instructions access 1, 2, 4, 8 or {MOST}"
         )
@@ -147,15 +147,17 @@ def element(access: Access, known: Mapping[str, Value]) -> int | None:
         known: The case's values, and `thread_x` and `thread_y`.
 
     Raises:
-        Mistake: if an expression cannot be evaluated, the index is no integer, or a vector would not be aligned.
+        UsageError: if an expression cannot be evaluated, the index is no integer, or a vector would not be aligned.
     """
     if not access.where(known):
         return None
     index, vector = access.index(known), int(access.vector(known))
     if not isinstance(index, int):
-        raise Mistake(f"{access.index.where}: '{access.index.text}' is {index!r}, which is no element's index")
+        raise UsageError(f"{access.index.where}: '{access.index.text}' is {index!r}, which is no element's index")
     if index % vector:
-        raise Mistake(f"{access.index.where}: '{access.index.text}' is {index}; vectors begin at multiples of {vector}")
+        raise UsageError(
+            f"{access.index.where}: '{access.index.text}' is {index}; vectors begin at multiples of {vector}"
+        )
     return index // vector
 
 

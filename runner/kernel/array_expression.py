@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.expression import shortened
 
 Array = NDArray[Any]
@@ -46,14 +46,14 @@ class ArrayExpression:
     def __post_init__(self) -> None:
         for node in ast.walk(self._parsed()):
             if not isinstance(node, _ALLOWED):
-                raise Mistake(
+                raise UsageError(
                     f"{self.where}: '{shortened(self.text)}' uses {type(node).__name__}; allowed are + - * / // % **, "
                     f"comparisons, slices, and {', '.join((*_MOVES, *_FUNCTIONS))}"
                 )
             if isinstance(node, ast.Call) and (
                 not isinstance(node.func, ast.Name) or node.func.id not in {**_MOVES, **_FUNCTIONS} or node.keywords
             ):
-                raise Mistake(
+                raise UsageError(
                     f"{self.where}: '{shortened(self.text)}' calls what is none of {', '.join((*_MOVES, *_FUNCTIONS))}"
                 )
 
@@ -74,23 +74,23 @@ class ArrayExpression:
         """Evaluate over arrays and numbers.
 
         Raises:
-            Mistake: if a name is unknown or the shapes do not fit.
+            UsageError: if a name is unknown or the shapes do not fit.
         """
         try:
             with np.errstate(all="ignore"):
                 return _evaluate(self._parsed().body, names)
         except KeyError as e:
-            raise Mistake(
+            raise UsageError(
                 f"{self.where}: '{shortened(self.text)}' names {e}, which is none of {', '.join(names)}"
             ) from None
         except (ValueError, TypeError, IndexError) as e:
-            raise Mistake(f"{self.where}: '{shortened(self.text)}' cannot be evaluated: {e}") from None
+            raise UsageError(f"{self.where}: '{shortened(self.text)}' cannot be evaluated: {e}") from None
 
     def _parsed(self) -> ast.Expression:
         try:
             return _Restored().visit(ast.parse(_IN.sub(_SAFE, self.text.strip()), mode="eval"))  # type: ignore[no-any-return]
         except (SyntaxError, ValueError):
-            raise Mistake(f"{self.where}: '{shortened(self.text)}' is no expression") from None
+            raise UsageError(f"{self.where}: '{shortened(self.text)}' is no expression") from None
 
 
 # Kernels like to call an array `in`, which is a keyword to Python's parser and nothing but a name here.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.device import Dim3, Role, Source
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.declaration import ArrayArgument, Kernel, ScalarArgument
 from runner.kernel.dtypes import DTYPES, DType
 from runner.kernel.parameters import Canonical, Kind, variables, written
@@ -138,9 +138,9 @@ class Case:
         dtype = self.dtype(a.dtype)
         where = f"{self.kernel.yaml.name}: argument '{a.name}': fill"
         if not isinstance(fill, str) and len(fill) != math.prod(dtype.host_shape(shape)):
-            raise Mistake(f"{where}: {len(fill)} numbers for {dtype.name} of the shape {shape}")
+            raise UsageError(f"{where}: {len(fill)} numbers for {dtype.name} of the shape {shape}")
         if not isinstance(fill, str) and (wrong := [n for n in fill if not dtype.holds(n)]):
-            raise Mistake(f"{where}: {wrong[0]} is no {dtype.name}")
+            raise UsageError(f"{where}: {wrong[0]} is no {dtype.name}")
         return ArraySpec(a.name, a.role, dtype, shape, fill, int(a.offset(self.variables)), a.constant)
 
     def _scalar(self, a: ScalarArgument) -> ScalarSpec:
@@ -172,4 +172,4 @@ def _text(path: Path, _changed: int) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as e:
-        raise Mistake(f"{path}: the source cannot be read: {e}") from None
+        raise UsageError(f"{path}: the source cannot be read: {e}") from None

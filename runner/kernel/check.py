@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.dtypes import is_float
 from runner.kernel.reference import ExpectedArray
 
@@ -77,7 +77,7 @@ def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
     try:
         return np.broadcast_to(values, shape).ravel()
     except ValueError:
-        raise Mistake(f"the reference gives '{name}' the shape {values.shape}, the kernel {shape}") from None
+        raise UsageError(f"the reference gives '{name}' the shape {values.shape}, the kernel {shape}") from None
 
 
 def _differs(got: Array, values: Array, magnitude: Array | None, depth: int) -> NDArray[np.bool_]:
@@ -121,7 +121,7 @@ def _error(dtype: np.dtype[Any], unit: float, depth: int) -> float:
     """
     n = max(depth, 1)
     if n * unit >= 1:
-        raise Mistake(f"{n} rounded operations behind each other leave nothing of {dtype} to check")
+        raise UsageError(f"{n} rounded operations behind each other leave nothing of {dtype} to check")
     return n * unit / (1 - n * unit)
 
 

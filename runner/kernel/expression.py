@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.dtypes import DTYPES
 
 Value = int | float | bool | str
@@ -105,17 +105,17 @@ class Expression:
         """Evaluate.
 
         Raises:
-            Mistake: if it names what is no parameter, divides by zero, or leaves 128 bits.
+            UsageError: if it names what is no parameter, divides by zero, or leaves 128 bits.
         """
         try:
             value = _evaluate(_parse(self.text, self.where).body, variables)
         except KeyError as e:
             known = ", ".join(sorted(variables))
-            raise Mistake(f"{self.where}: '{shortened(self.text)}' names {e}, which is none of {known}") from None
+            raise UsageError(f"{self.where}: '{shortened(self.text)}' names {e}, which is none of {known}") from None
         except (ArithmeticError, TypeError, ValueError) as e:
-            raise Mistake(f"{self.where}: '{shortened(self.text)}' cannot be evaluated: {e}") from None
+            raise UsageError(f"{self.where}: '{shortened(self.text)}' cannot be evaluated: {e}") from None
         if self.number and isinstance(value, str):
-            raise Mistake(f"{self.where}: '{shortened(self.text)}' gives the text '{value}'; a number is expected")
+            raise UsageError(f"{self.where}: '{shortened(self.text)}' gives the text '{value}'; a number is expected")
         return value
 
 
@@ -132,7 +132,7 @@ def integer(text: str) -> int:
     """
     try:
         value = Expression(text, "value")({})
-    except Mistake as e:
+    except UsageError as e:
         raise ValueError(text) from e
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -144,7 +144,7 @@ def _parse(text: str, where: str) -> ast.Expression:
     try:
         return ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Mistake(f"{where}: '{shortened(text)}' is no expression") from None
+        raise UsageError(f"{where}: '{shortened(text)}' is no expression") from None
 
 
 _ALLOWED = (
@@ -169,16 +169,16 @@ def _require_allowed(node: ast.AST, expression: Expression) -> None:
     where = f"{expression.where}: '{shortened(expression.text)}'"
     if not isinstance(node, _ALLOWED):
         what = type(node).__name__
-        raise Mistake(
+        raise UsageError(
             f"{where} uses {what}; allowed are + - * // % ** << >> & | ^ ~, comparisons, and/or/not, "
             f"and {', '.join(FUNCTIONS)}"
         )
     if isinstance(node, ast.Constant) and not isinstance(node.value, int | str):
-        raise Mistake(f"{where} has the constant {node.value!r}; only integers are allowed")
+        raise UsageError(f"{where} has the constant {node.value!r}; only integers are allowed")
     if isinstance(node, ast.Call) and (
         not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS or node.keywords
     ):
-        raise Mistake(f"{where} calls what is none of the functions {', '.join(FUNCTIONS)}")
+        raise UsageError(f"{where} calls what is none of the functions {', '.join(FUNCTIONS)}")
 
 
 def _evaluate(node: ast.expr, variables: Mapping[str, Value]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.columns import RESERVED
 from runner.device import Role
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.array_expression import ArrayExpression
 from runner.kernel.declaration import ArrayArgument, Kernel, Parameter, ScalarArgument
 from runner.kernel.expression import FUNCTIONS
@@ -40,15 +40,15 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
         yaml: Where it lies; `source` is relative to its folder.
 
     Raises:
-        Mistake: naming the file, the key, the offending value and what is allowed.
+        UsageError: naming the file, the key, the offending value and what is allowed.
     """
     d = Reader(content, f"{yaml.name}")
     d.only(KEYS)
     d.need(*_REQUIRED)
     if d.text("name", name) != name:
-        raise Mistake(f"{yaml.name}: name: '{d.text('name')}' must be the file's own name, '{name}'")
+        raise UsageError(f"{yaml.name}: name: '{d.text('name')}' must be the file's own name, '{name}'")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
-        raise Mistake(f"{yaml.name}: '{name}' is no name of a CUDA function")
+        raise UsageError(f"{yaml.name}: '{name}' is no name of a CUDA function")
     parameters = tuple(parameter(f"{yaml.name}: parameters", n, v) for n, v in d.items("parameters"))
     if all(p.name != "cache" for p in parameters):
         parameters += (_ANY_KERNELS_CACHE,)
@@ -56,10 +56,10 @@ def read(name: str, content: Any, yaml: Path) -> Kernel:
     amount = d.at("bytes", d.raw.get("bytes") or {})
     amount.only(frozenset(("read", "written")))
     if d.text("finish", "device") not in _FINISHES:
-        raise Mistake(f"{yaml.name}: finish: '{d.text('finish')}' is none of {', '.join(_FINISHES)}")
+        raise UsageError(f"{yaml.name}: finish: '{d.text('finish')}' is none of {', '.join(_FINISHES)}")
     names = [a.name for a in arguments]
     if repeated := [n for n in names if names.count(n) > 1 or n in {p.name for p in parameters}]:
-        raise Mistake(f"{yaml.name}: arguments: the name '{repeated[0]}' is given twice, or is a parameter's")
+        raise UsageError(f"{yaml.name}: arguments: the name '{repeated[0]}' is given twice, or is a parameter's")
     kernel = Kernel(
         name=name,
         yaml=yaml,
@@ -98,14 +98,14 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
     """Understand one entry of `parameters:`; a plain value is its default.
 
     Raises:
-        Mistake: if the name is taken or a value cannot be read.
+        UsageError: if the name is taken or a value cannot be read.
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
-        raise Mistake(f"{where}: '{name}' is no name for a parameter; allowed are a-z, 0-9 and _, a letter first")
+        raise UsageError(f"{where}: '{name}' is no name for a parameter; allowed are a-z, 0-9 and _, a letter first")
     if keyword.iskeyword(name) or name in FUNCTIONS:
-        raise Mistake(f"{where}: '{name}' means something else in expressions; give the parameter another name")
+        raise UsageError(f"{where}: '{name}' means something else in expressions; give the parameter another name")
     if name in RESERVED:
-        raise Mistake(f"{where}: '{name}' is reserved: a column of the table or a key of the configuration")
+        raise UsageError(f"{where}: '{name}' is reserved: a column of the table or a key of the configuration")
     d = Reader(content if isinstance(content, dict) else {"default": content}, f"{where}.{name}")
     d.only(frozenset(("default", "allowed", "neutral", "kind")))
     d.need("default")
@@ -122,9 +122,9 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
     if name == "cache":
         result = dataclasses.replace(result, allowed=allowed or CACHES, neutral=result.neutral or "none")
         if unknown := [c for c in (result.default, *result.allowed) if c not in CACHES]:
-            raise Mistake(f"{where}.cache: '{unknown[0]}' is none of {', '.join(CACHES)}")
+            raise UsageError(f"{where}.cache: '{unknown[0]}' is none of {', '.join(CACHES)}")
     if allowed and result.default not in allowed:
-        raise Mistake(f"{where}.{name}: the default {result.default} is none of the allowed values")
+        raise UsageError(f"{where}.{name}: the default {result.default} is none of the allowed values")
     return result
 
 
@@ -136,18 +136,18 @@ def _source(yaml: Path, text: str) -> Path:
         if there:
             source.read_text(encoding="utf-8")
     except UnicodeDecodeError as e:
-        raise Mistake(f"{where}: '{text}' is no UTF-8 text: {e.reason}") from None
+        raise UsageError(f"{where}: '{text}' is no UTF-8 text: {e.reason}") from None
     except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with a NUL
-        raise Mistake(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
+        raise UsageError(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
     if not there:
-        raise Mistake(f"{where}: there is no file '{text}' (looked for relative to the YAML's folder)")
+        raise UsageError(f"{where}: there is no file '{text}' (looked for relative to the YAML's folder)")
     return source
 
 
 def _kind(d: Reader) -> Kind:
     text = d.text("kind", Kind.INTEGER)
     if text not in list(Kind):
-        raise Mistake(f"{d.where}: kind: '{text}' is none of {', '.join(Kind)}")
+        raise UsageError(f"{d.where}: kind: '{text}' is none of {', '.join(Kind)}")
     return Kind(text)
 
 
@@ -155,21 +155,21 @@ def _min_arch(d: Reader) -> int:
     value = d.raw.get("min_arch", 0)
     matched = re.fullmatch(r"(?:sm_)?(\d{2,3})", str(value)) if value else None
     if value and not matched:
-        raise Mistake(f"{d.where}: min_arch: an architecture such as sm_90 is expected, not '{value}'")
+        raise UsageError(f"{d.where}: min_arch: an architecture such as sm_90 is expected, not '{value}'")
     return int(matched[1]) if matched else 0
 
 
 def _gpu_only(d: Reader) -> str:
     value = d.raw.get("gpu_only", "")
     if "gpu_only" in d.raw and (value is None or not str(value).strip()):
-        raise Mistake(f"{d.where}: gpu_only: a reason is expected, not {shown(value)}")
+        raise UsageError(f"{d.where}: gpu_only: a reason is expected, not {shown(value)}")
     return d.text("gpu_only", "")  # true would be no reason
 
 
 def _macro(where: str, name: Any) -> str:
     # Short macro names collide with those of CUDA's headers and of the CPU device's shim.
     if not isinstance(name, str) or not re.fullmatch(r"[A-Z][A-Z0-9_]{3,}", name):
-        raise Mistake(f"{where}: macros: '{name}': four or more of A-Z, 0-9 and _ are expected, a letter first")
+        raise UsageError(f"{where}: macros: '{name}': four or more of A-Z, 0-9 and _ are expected, a letter first")
     return name
 
 
@@ -179,16 +179,16 @@ def _reference(
     value = d.raw["reference"]
     if isinstance(value, str):
         if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", value):
-            raise Mistake(f"{d.where}: reference: '{value}' is no dotted path such as my_references.expected")
+            raise UsageError(f"{d.where}: reference: '{value}' is no dotted path such as my_references.expected")
         return value
     arrays = [a for a in arguments if isinstance(a, ArrayArgument)]
     needed = [a.name for a in arrays if a.role is Role.OUT]
     possible = [a.name for a in arrays if a.role in (Role.OUT, Role.INOUT)]
     given = d.at("reference", value)
     if not possible:
-        raise Mistake(f"{d.where}: arguments: no array has the role out or inout: there is no result to compare")
+        raise UsageError(f"{d.where}: arguments: no array has the role out or inout: there is no result to compare")
     if not given.raw or not set(needed) <= set(given.raw) <= set(possible):
-        raise Mistake(
+        raise UsageError(
             f"{given.where}: an expression for each of {', '.join(needed or possible)} is expected, not for "
             f"{', '.join(map(str, given.raw)) or 'none'}"
         )

@@ -1,13 +1,13 @@
 """What must hold between the parts of a kernel's YAML: a name that one part uses is declared by another.
 
-All raise `Mistake`, naming the file, the key, the offending value and what is allowed. A misspelt name is caught when
-the YAML is read, not when a case happens to need it.
+All raise `UsageError`, naming the file, the key, the offending value and what is allowed. A misspelt name is caught
+when the YAML is read, not when a case happens to need it.
 """
 
 from __future__ import annotations
 
 from runner.device import Role
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.declaration import Access, ArrayArgument, Kernel, ScalarArgument
 from runner.kernel.dtypes import DTYPES
 from runner.kernel.expression import Expression, shortened
@@ -59,7 +59,7 @@ def _counts(kernel: Kernel) -> tuple[Expression | None, ...]:
 
 def _require_known(e: Expression, known: frozenset[str]) -> None:
     for name in sorted(e.names - known):
-        raise Mistake(
+        raise UsageError(
             f"{e.where}: '{shortened(e.text)}' names '{name}', which is no parameter; known are "
             f"{', '.join(sorted(known))}"
         )
@@ -70,7 +70,7 @@ def _require_known_in_references(kernel: Kernel, known: frozenset[str]) -> None:
     references = () if isinstance(kernel.reference, str) else tuple(e for _, e in kernel.reference)
     for reference in (*references, *filter(None, [kernel.value])):
         for name in sorted(reference.names - known - arrays):
-            raise Mistake(
+            raise UsageError(
                 f"{reference.where}: '{shortened(reference.text)}' names '{name}', which is neither an array nor a "
                 f"parameter; known are {', '.join(sorted(known | arrays))}"
             )
@@ -80,7 +80,7 @@ def _require_dtypes(kernel: Kernel) -> None:
     words = {p.name for p in kernel.parameters if p.kind is Kind.DTYPE}
     for a in (*kernel.arguments, *kernel.accesses):
         if a.dtype not in DTYPES and a.dtype not in words:
-            raise Mistake(
+            raise UsageError(
                 f"{kernel.yaml.name}: {_called(a)}: '{a.dtype}' is no dtype; allowed are "
                 f"{', '.join((*DTYPES, *sorted(words)))}"
             )
@@ -94,19 +94,19 @@ def _require_fills(kernel: Kernel) -> None:
     choices = {p.name for p in kernel.parameters if p.kind is Kind.CHOICE}
     for a in kernel.arrays:
         if isinstance(a.fill, str) and a.fill not in FILLS and a.fill not in choices:
-            raise Mistake(f"{kernel.yaml.name}: argument '{a.name}': fill: '{a.fill}' is none of {', '.join(FILLS)}")
+            raise UsageError(f"{kernel.yaml.name}: argument '{a.name}': fill: '{a.fill}' is none of {', '.join(FILLS)}")
 
 
 def _require_a_shuffle(kernel: Kernel) -> None:
     """What was moved is told from the arrays `in` and `out`, and compared with what these parameters ask for."""
     there = {p.name for p in kernel.parameters}
     if missing := [n for n in ("block", "width", "mask") if n not in there]:
-        raise Mistake(
+        raise UsageError(
             f"{kernel.yaml.name}: shuffle: the kernel has no parameter '{missing[0]}', which it needs for that"
         )
     arrays = {a.name: a for a in kernel.arrays if not a.constant}
     for name in (Role.IN, Role.OUT):
         if name not in arrays or arrays[name].role is not name:
-            raise Mistake(f"{kernel.yaml.name}: shuffle: the kernel has no array '{name}' of the role '{name}'")
+            raise UsageError(f"{kernel.yaml.name}: shuffle: the kernel has no array '{name}' of the role '{name}'")
     if len({(a.dtype, tuple(e.text for e in a.shape)) for a in (arrays["in"], arrays["out"])}) > 1:
-        raise Mistake(f"{kernel.yaml.name}: shuffle: 'in' and 'out' need one dtype and one shape")
+        raise UsageError(f"{kernel.yaml.name}: shuffle: 'in' and 'out' need one dtype and one shape")

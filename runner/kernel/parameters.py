@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.dtypes import DTYPE_ALIASES, DTYPES
 from runner.kernel.expression import integer
 
@@ -74,15 +74,15 @@ def canonical(name: str, kind: Kind, value: Any) -> Canonical:
         value: As YAML or the command line gave it.
 
     Raises:
-        Mistake: if it cannot be read; says what can.
+        UsageError: if it cannot be read; says what can.
     """
     if value is None or isinstance(value, bool | list | dict):
-        raise Mistake(f"{name}={_show(value)}: {_EXPECTED[kind]} is expected")
+        raise UsageError(f"{name}={_show(value)}: {_EXPECTED[kind]} is expected")
     text = str(value).strip()
     try:
         return _READERS[kind](text)
     except (ValueError, OverflowError):
-        raise Mistake(f"{name}={_show(value)}: {_EXPECTED[kind]} is expected") from None
+        raise UsageError(f"{name}={_show(value)}: {_EXPECTED[kind]} is expected") from None
 
 
 def variables(name: str, kind: Kind, value: Canonical) -> Mapping[str, int | str]:

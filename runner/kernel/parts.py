@@ -1,6 +1,6 @@
 """The parts of a kernel's YAML: each entry from a plain dictionary to its frozen dataclass.
 
-All raise `Mistake`, naming the file, the key, the offending value and what is allowed.
+All raise `UsageError`, naming the file, the key, the offending value and what is allowed.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from runner.device import Role
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.declaration import Access, ArrayArgument, Constraint, Hazard, ScalarArgument, Shuffle
 from runner.kernel.fill import FILLS
 from runner.kernel.lanes import INTRINSICS
@@ -27,11 +27,11 @@ def argument(d: Reader) -> ArrayArgument | ScalarArgument:
     d.only(frozenset(("name", "role", "dtype", "shape", "fill", "offset", "constant")))
     d.need("role", "dtype", "shape")
     if d.text("role") not in list(Role):
-        raise Mistake(f"{d.where}: role: '{d.text('role')}' is none of {', '.join(Role)}")
+        raise UsageError(f"{d.where}: role: '{d.text('role')}' is none of {', '.join(Role)}")
     role = Role(d.text("role"))
     filled = role in (Role.IN, Role.INOUT)
     if filled and "fill" not in d.raw:
-        raise Mistake(
+        raise UsageError(
             f"{d.where}: the key 'fill' is missing; an array of role '{role}' needs one of {', '.join(FILLS)}, a "
             f"parameter that holds one, or a list of numbers"
         )
@@ -49,7 +49,7 @@ def argument(d: Reader) -> ArrayArgument | ScalarArgument:
 def _constant(d: Reader) -> bool:
     value = d.raw.get("constant", False)
     if not isinstance(value, bool):
-        raise Mistake(f"{d.where}: constant: true or false is expected, not '{value}'")
+        raise UsageError(f"{d.where}: constant: true or false is expected, not '{value}'")
     return value
 
 
@@ -61,7 +61,7 @@ def _fill(d: Reader) -> str | tuple[int | float, ...]:
         numbers = [Fraction(str(n)) for n in given]
         return tuple(int(n) if n.denominator == 1 else float(n) for n in numbers)
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise Mistake(f"{d.where}: fill: numbers such as 0.5 or -1/280 are expected, not {given}") from None
+        raise UsageError(f"{d.where}: fill: numbers such as 0.5 or -1/280 are expected, not {given}") from None
 
 
 def constraint(d: Reader) -> Constraint:
@@ -79,7 +79,7 @@ def shuffle(d: Reader) -> Shuffle | None:
     s.only(frozenset(("operation", "argument")))
     s.need("operation", "argument")
     if s.text("operation") not in INTRINSICS:
-        raise Mistake(f"{s.where}: operation: '{s.text('operation')}' is none of {', '.join(INTRINSICS)}")
+        raise UsageError(f"{s.where}: operation: '{s.text('operation')}' is none of {', '.join(INTRINSICS)}")
     return Shuffle(s.text("operation"), s.expression("argument", s.raw["argument"]))
 
 
@@ -99,7 +99,7 @@ def access(d: Reader) -> Access:
     d.need("memory", "kind", "index")
     for key, allowed in (("memory", ("shared", "global")), ("kind", ("load", "store"))):
         if d.text(key) not in allowed:
-            raise Mistake(f"{d.where}: {key}: '{d.text(key)}' is none of {', '.join(allowed)}")
+            raise UsageError(f"{d.where}: {key}: '{d.text(key)}' is none of {', '.join(allowed)}")
     return Access(
         memory=d.text("memory"),
         kind=d.text("kind"),

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.array_expression import ArrayExpression
 from runner.kernel.dtypes import is_float
 from runner.kernel.remembered import once
@@ -89,7 +89,7 @@ def expect(
         grid: Blocks in x, y, z.
 
     Raises:
-        Mistake: if the reference cannot be found or does not return what it should.
+        UsageError: if the reference cannot be found or does not return what it should.
     """
     started = time.perf_counter()
     if isinstance(reference, str):
@@ -97,7 +97,7 @@ def expect(
         if isinstance(given, Expected):
             return given
         if not isinstance(given, Mapping):
-            raise Mistake(f"reference {reference}: a dictionary of arrays is expected, not {type(given).__name__}")
+            raise UsageError(f"reference {reference}: a dictionary of arrays is expected, not {type(given).__name__}")
         outputs = {str(n): ExpectedArray(np.asarray(a), np.abs(np.asarray(a))) for n, a in given.items()}
     else:
         outputs = {name: _evaluated(expression, inputs, parameters) for name, expression in reference}
@@ -142,22 +142,22 @@ def _called(
     try:
         return function(inputs, parameters, grid)
     except Exception as e:  # the code is the user's, it may raise anything
-        raise Mistake(f"reference {path}: {type(e).__name__}: {e}") from e
+        raise UsageError(f"reference {path}: {type(e).__name__}: {e}") from e
 
 
 def find(path: str, folder: Path) -> Callable[[Inputs, Parameters, tuple[int, int, int]], Any]:
     """Import a reference by its dotted path.
 
     Raises:
-        Mistake: if there is no such function.
+        UsageError: if there is no such function.
     """
     module_name, _, function = path.rpartition(".")
     beside = folder / (module_name.replace(".", "/") + ".py")
     try:
         module = _load(beside) if beside.is_file() else importlib.import_module(module_name)
     except (Exception, SystemExit) as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
-        raise Mistake(f"reference {path}: {type(e).__name__}: {e} (looked for beside the YAML, too)") from None
+        raise UsageError(f"reference {path}: {type(e).__name__}: {e} (looked for beside the YAML, too)") from None
     found: Any = getattr(module, function, None)
     if not callable(found):
-        raise Mistake(f"reference {path}: the module '{module_name}' has no function '{function}'")
+        raise UsageError(f"reference {path}: the module '{module_name}' has no function '{function}'")
     return found  # type: ignore[no-any-return]

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 
 from runner.device import Dim3
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.access import bytes_of, element
 from runner.kernel.case import ArraySpec, Case, ScalarSpec, known_values
 from runner.kernel.declaration import Constraint, Kernel
@@ -32,14 +32,14 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
         seed: Of the inputs.
 
     Raises:
-        Mistake: if a value cannot be read. A readable one that the kernel cannot take makes an excluded case.
+        UsageError: if a value cannot be read. A readable one that the kernel cannot take makes an excluded case.
     """
     values: dict[str, Canonical] = {}
     for p in _in_order(kernel):
         given = requested.get(p.name)
         values[p.name] = p.default if given is None else canonical(p.name, p.kind, given)
         if p.name == "fill" and values[p.name] not in FILLS:
-            raise Mistake(f"fill={values[p.name]}: one of {', '.join(FILLS)} is expected")
+            raise UsageError(f"fill={values[p.name]}: one of {', '.join(FILLS)} is expected")
     known = known_values(kernel, values)
     block = _block(kernel, values)
     excluded = _excluded(kernel, values, known, block)

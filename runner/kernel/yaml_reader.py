@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.expression import Expression
 
 LONGEST_SHOWN = 60
@@ -26,7 +26,7 @@ class Reader:
 
     def __init__(self, content: Any, where: str) -> None:
         if not isinstance(content, dict):
-            raise Mistake(f"{where}: keys with values are expected, not {shown(content)}")
+            raise UsageError(f"{where}: keys with values are expected, not {shown(content)}")
         self.raw: dict[str, Any] = content
         self.where = where
 
@@ -40,7 +40,7 @@ class Reader:
             if key not in allowed:
                 near = difflib.get_close_matches(str(key), allowed, n=1)
                 hint = f"; did you mean {near[0]}?" if near else ""
-                raise Mistake(
+                raise UsageError(
                     f"{self.where}: {shown(key)} is no key here{hint}; allowed are {', '.join(sorted(allowed))}"
                 )
 
@@ -48,20 +48,20 @@ class Reader:
         """Refuse a level without these keys."""
         for key in keys:
             if self.raw.get(key) in (None, ""):
-                raise Mistake(f"{self.where}: the key '{key}' is missing")
+                raise UsageError(f"{self.where}: the key '{key}' is missing")
 
     def text(self, key: str, default: str | None = None) -> str:
         """A piece of text."""
         value = self.raw.get(key, default)
         if not isinstance(value, str):
-            raise Mistake(f"{self.where}: {key}: text is expected, not {shown(value)}")
+            raise UsageError(f"{self.where}: {key}: text is expected, not {shown(value)}")
         return value
 
     def sequence(self, key: str) -> list[Any]:
         """A list; empty where there is none."""
         value = self.raw.get(key) or []
         if not isinstance(value, list):
-            raise Mistake(f"{self.where}: {key}: a list is expected, not {shown(value)}")
+            raise UsageError(f"{self.where}: {key}: a list is expected, not {shown(value)}")
         return value
 
     def items(self, key: str) -> list[tuple[Any, Any]]:
@@ -71,7 +71,7 @@ class Reader:
     def expression(self, key: str, value: Any, *, number: bool = True) -> Expression:
         """An expression over the parameters; of a `number` unless text, such as a dtype, will do."""
         if isinstance(value, bool) or not isinstance(value, int | str):
-            raise Mistake(f"{self.where}: {key}: an expression is expected, not {shown(value)}")
+            raise UsageError(f"{self.where}: {key}: an expression is expected, not {shown(value)}")
         return Expression(str(value), f"{self.where}: {key}", number)
 
     def optional_expression(self, key: str) -> Expression | None:
@@ -83,5 +83,5 @@ class Reader:
         value = self.raw.get(key)
         values = value if isinstance(value, list) else [value]
         if not least <= len(values) <= most:
-            raise Mistake(f"{self.where}: {key}: {least} to {most} expressions are expected, not {len(values)}")
+            raise UsageError(f"{self.where}: {key}: {least} to {most} expressions are expected, not {len(values)}")
         return tuple(self.expression(key, v) for v in values)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner import runs
 from runner.console import Console
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.report import build, print_summary
 from runner.sweep import results
@@ -25,13 +25,13 @@ def main(arguments: list[str] | None = None) -> int:
         _bring_up_to_date(RunFolder(folder))
         build(folder)
         print_summary(folder, Console())
-    except Mistake as mistake:
+    except UsageError as mistake:
         sys.stderr.write(f"runner: {mistake}\n")
         return 2
     except OSError as error:
         sys.stderr.write(f"runner: {given.folder}: the report cannot be written ({error.strerror or error}).\n")
         return 2
-    except runs.FOREIGN as error:
+    except runs.MALFORMED as error:
         sys.stderr.write(f"runner: {given.folder}: a file in it is none that the runner writes ({error!r}).\n")
         return 2
     except KeyboardInterrupt:

@@ -1,7 +1,8 @@
 """Reading results.csv: the only place of the report that knows what its columns hold.
 
 Every column named here exists in the frame, so that nobody downstream asks whether it does: text is text, `""` where
-empty; whole numbers are nullable integers; measurements are floats, NaN where empty or not finite.
+empty; whole numbers are nullable integers; measurements are floats, NaN where empty or not finite. `emulated` is added:
+whether the row's device only emulates a GPU.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 import pandas as pd
 
 from runner import runs
-from runner.errors import Mistake
+from runner.device.kinds import is_emulated
+from runner.errors import UsageError
 from runner.folder import read_json
 from runner.report.folder import section
 from runner.report.text import absent
@@ -61,6 +63,7 @@ def load(folder: Path) -> pd.DataFrame:
         raw[name] = ""
     frame = pd.DataFrame({name: _typed(name, raw[name], declared=name in further) for name in raw.columns})
     frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
+    frame["emulated"] = [is_emulated(str(kind)) for kind in frame["device"]]
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
     frame.attrs["devices"] = Shared(section(runs.environment(folder), "devices"))
     frame.attrs["further"] = [name for name in further if name not in NEUTRAL or not _neutral(frame, name)]
@@ -119,16 +122,18 @@ def _values(frame: pd.DataFrame, name: str) -> set[tuple[Any, ...]]:
 
 def _read(path: Path) -> pd.DataFrame:
     if not path.parent.is_dir():
-        raise Mistake(f"{path.parent}: there is no such folder; give a run's folder, such as outputs/DATE/TIME-WHAT.")
+        raise UsageError(
+            f"{path.parent}: there is no such folder; give a run's folder, such as outputs/DATE/TIME-WHAT."
+        )
     if not path.is_file():
-        raise Mistake(f"{path.parent}: no results.csv in it, so it is not the folder of a run.")
+        raise UsageError(f"{path.parent}: no results.csv in it, so it is not the folder of a run.")
     try:
         raw = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8", index_col=False)
     except (OSError, ValueError) as error:
-        raise Mistake(f"{path}: cannot be read as a table ({' '.join(str(error).split())}).") from error
+        raise UsageError(f"{path}: cannot be read as a table ({' '.join(str(error).split())}).") from error
     lacking = [name for name in ("kernel", "status") if name not in raw.columns]
     if lacking:
-        raise Mistake(f"{path}: the column {lacking[0]} is missing, so it is not the table of a run.")
+        raise UsageError(f"{path}: the column {lacking[0]} is missing, so it is not the table of a run.")
     return raw.fillna("")
 
 

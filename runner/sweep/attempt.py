@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Array, Binary, Device, Findings, Launch, Resources, Source
-from runner.errors import CaseError, Mistake
+from runner.device import Array, Binary, Device, Launch, LaunchDiagnostics, Resources, Source
+from runner.errors import CaseError, UsageError
 from runner.kernel.case import Case
 from runner.kernel.check import Verdict
 from runner.kernel.reference import Expected, expect
@@ -109,7 +109,7 @@ def attempt(device: Device, task: Task, beat: Beat) -> Outcome:
     except MemoryError as e:
         outcome = Outcome("out_of_memory", f"the host's memory does not hold the arrays: {e}")
     except Exception as e:  # noqa: BLE001  (a mistake in a reference, or a fault of ours: the sweep goes on)
-        what = str(e) if isinstance(e, Mistake) else f"{type(e).__name__}: {e}"
+        what = str(e) if isinstance(e, UsageError) else f"{type(e).__name__}: {e}"
         outcome = Outcome("crashed", what, usable=device.info.kind == "cpu")
     if device.usable and outcome.usable:
         placed.close()
@@ -188,7 +188,7 @@ def _outcome(
     verdict: Verdict,
     value: int | float | None,
     expected: Expected,
-    findings: Findings,
+    findings: LaunchDiagnostics,
     launch: Launch,
     sources: tuple[int | None, ...],
 ) -> Outcome:

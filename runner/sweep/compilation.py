@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 
-from runner.config import Planned
+from runner.config import Job
 from runner.device import Binary, Compiler, Source
 from runner.errors import CompileError
 from runner.progress import SweepProgress
@@ -39,7 +39,7 @@ class Compilation:
             self._begun[source] = self._pool.submit(_attempted(self.compiler, source))
         return self._begun[source]
 
-    def finish(self, plan: Sequence[Planned], progress: SweepProgress) -> dict[int, Compiled]:
+    def finish(self, plan: Sequence[Job], progress: SweepProgress) -> dict[int, Compiled]:
         """Compile what a plan needs, and wait for it.
 
         Args:
@@ -54,7 +54,7 @@ class Compilation:
         """
         jobs: dict[Source, list[int]] = {}
         for planned in plan:
-            jobs.setdefault(planned.case.source(), []).append(planned.job)
+            jobs.setdefault(planned.case.source(), []).append(planned.number)
         progress.stage("compiling", len(jobs))
         sources = {self.begin(source): source for source in jobs}
         compiled: dict[int, Compiled] = {}

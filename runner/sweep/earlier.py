@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.config import Planned
+from runner.config import Job
 from runner.differences import between, of_files, refusal
 from runner.folder import RunFolder, read_json
 from runner.sweep.results import Row
@@ -17,7 +17,7 @@ from runner.sweep.results import Row
 Told = Mapping[str, Any]
 
 
-def rows(plan: Sequence[Planned], told: Mapping[int, Told], folder: RunFolder) -> dict[int, Row]:
+def rows(plan: Sequence[Job], told: Mapping[int, Told], folder: RunFolder) -> dict[int, Row]:
     """The rows of cases that were run, by job; none in a new folder.
 
     Args:
@@ -26,24 +26,26 @@ def rows(plan: Sequence[Planned], told: Mapping[int, Told], folder: RunFolder) -
         folder: Of the sweep.
 
     Raises:
-        Mistake: if a job's case.json says something else: its row would be of that.
+        UsageError: if a job's case.json says something else: its row would be of that.
     """
     then = {job: content for job in told if (content := read_json(folder.case(job))) is not None}
     if changed := [phrase for job, content in then.items() for phrase in _changes(content, told[job])]:
         raise refusal(changed)
-    return {p.job: row for p in plan if p.job in then and (row := _row(p, folder))}
+    return {p.number: row for p in plan if p.number in then and (row := _row(p, folder))}
 
 
-def missing(plan: Sequence[Planned], told: Mapping[int, Told], folder: RunFolder) -> list[Planned]:
+def missing(plan: Sequence[Job], told: Mapping[int, Told], folder: RunFolder) -> list[Job]:
     """The jobs of which something is to be run yet; arguments and errors are those of `rows`."""
     known = rows(plan, told, folder)
-    cases = {p.job: read_json(folder.case(p.job)) for p in plan}
+    cases = {p.number: read_json(folder.case(p.number)) for p in plan}
     return [
-        p for p in plan if (case := cases[p.job]) is None or not ("same_as" in case or finished(p, known.get(p.job)))
+        p
+        for p in plan
+        if (case := cases[p.number]) is None or not ("same_as" in case or finished(p, known.get(p.number)))
     ]
 
 
-def finished(planned: Planned, row: Row | None) -> bool:
+def finished(planned: Job, row: Row | None) -> bool:
     """Whether a case has its row, and if it is right, all its rounds."""
     return row is not None and measured(row, planned.timing.protocol(row["device"]).rounds)
 
@@ -67,16 +69,16 @@ def _changes(then: Told, now: Told) -> Iterator[str]:
         yield from between("macro", then["macros"], now["macros"])
 
 
-def _row(planned: Planned, folder: RunFolder) -> Row | None:
+def _row(planned: Job, folder: RunFolder) -> Row | None:
     """A case's row; `None` if it was not reached, or if samples of its rounds are lost, as after a power cut."""
-    row = read_json(folder.result(planned.job))
+    row = read_json(folder.result(planned.number))
     if not isinstance(row, dict) or row.get("case") != planned.case.id or row.get("status") in (None, "not_run"):
         return None
     if row["status"] != "ok":
         return row
-    files = [folder.samples(planned.case.id, planned.job)]
+    files = [folder.samples(planned.case.id, planned.number)]
     if row.get("hot_samples"):
-        files.append(folder.hot_samples(planned.case.id, planned.job))
+        files.append(folder.hot_samples(planned.case.id, planned.number))
     return row if row.get("rounds") and all(_holds(f, row["rounds"]) for f in files) else None
 
 

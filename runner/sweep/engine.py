@@ -10,27 +10,27 @@ from contextlib import ExitStack
 from typing import Any
 
 from runner import atomic, interruption, sources
-from runner.config import Planned
+from runner.config import Job
 from runner.device import Binary
 from runner.device.opening import compiler_for
 from runner.errors import CompileError, DeviceUnavailable
 from runner.folder import RunFolder
 from runner.progress import SweepProgress
 from runner.sweep import earlier, opened
-from runner.sweep.ahead import Ahead, reason_to_skip
 from runner.sweep.compilation import Compilation, Compiled
 from runner.sweep.ledger import Ledger
 from runner.sweep.plan import described, write
+from runner.sweep.prefetch import Prefetch, reason_to_skip
 from runner.sweep.rounds import run_rounds
 from runner.sweep.worker import Worker
 
 
 def run(
-    plan: Sequence[Planned],
+    plan: Sequence[Job],
     folder: RunFolder,
     progress: SweepProgress,
     launcher: str,
-    ahead: Ahead | None = None,
+    prefetch: Prefetch | None = None,
 ) -> None:
     """Run all cases of a plan.
 
@@ -39,15 +39,15 @@ def run(
         folder: Where everything goes; each case's result.json is there before the next case ends.
         progress: Told of every step.
         launcher: Of Hydra; stands in each row, as cases that were launched alone were not measured beside each other.
-        ahead: What was begun while the plan was made; the caller ends it.
+        prefetch: What was begun while the plan was made; the caller ends it.
 
     Raises:
-        Mistake: if the folder holds rows of an earlier run, of something else; nothing was changed then.
+        UsageError: if the folder holds rows of an earlier run, of something else; nothing was changed then.
         DeviceUnavailable: if a device that was asked for is not there.
         KeyboardInterrupt: passed on, after what was not reached has been written down as `not_run`.
     """
     told = described(plan, launcher)
-    waiting = [p for p in plan if "same_as" not in told[p.job]]
+    waiting = [p for p in plan if "same_as" not in told[p.number]]
     ledger = Ledger(folder, launcher, waiting, earlier.rows(waiting, told, folder))
     write(folder, told)
     sources.keep(folder, waiting)
@@ -55,31 +55,31 @@ def run(
     try:
         for group in groups:
             try:
-                _run_group(group, folder, progress, ledger, ahead)
+                _run_group(group, folder, progress, ledger, prefetch)
             except DeviceUnavailable as e:
                 if len(groups) == 1 and ledger.empty:
                     raise  # nothing was run: a mistake, not a failed sweep
-                ledger.put_off(str(e), group)
+                ledger.mark_not_run(str(e), group)
     except KeyboardInterrupt:
-        ledger.put_off("interrupted before this case was reached", waiting)
+        ledger.mark_not_run("interrupted before this case was reached", waiting)
         raise
     finally:
         ledger.write()
 
 
-def measured_alike(plan: Sequence[Planned]) -> list[list[Planned]]:
+def measured_alike(plan: Sequence[Job]) -> list[list[Job]]:
     """The cases by what they are run on, and how they are measured."""
-    groups: dict[tuple[Any, ...], list[Planned]] = {}
+    groups: dict[tuple[Any, ...], list[Job]] = {}
     for planned in plan:
         groups.setdefault((*planned.device.key, planned.compiler, str(planned.timing)), []).append(planned)
     return list(groups.values())
 
 
 def _run_group(
-    group: list[Planned], folder: RunFolder, progress: SweepProgress, ledger: Ledger, ahead: Ahead | None
+    group: list[Job], folder: RunFolder, progress: SweepProgress, ledger: Ledger, prefetch: Prefetch | None
 ) -> None:
     progress.stage("opening the device", 1)
-    begun = ahead if ahead and ahead.fits(group[0]) and ahead.worker.alive else None
+    begun = prefetch if prefetch and prefetch.fits(group[0]) and prefetch.worker.alive else None
     worker = begun.worker if begun else Worker(group[0].device)
     try:
         info = worker.info
@@ -97,7 +97,7 @@ def _run_group(
             interruption.check()
             compiled = compilation.finish(runnable, progress)
         binaries = _binaries(runnable, compiled, folder, ledger)
-        worker = run_rounds([p for p in runnable if p.job in binaries], binaries, worker, folder, progress, ledger)
+        worker = run_rounds([p for p in runnable if p.number in binaries], binaries, worker, folder, progress, ledger)
     except BaseException:
         worker.kill()  # it may be in the middle of a launch
         raise
@@ -105,18 +105,18 @@ def _run_group(
 
 
 def _binaries(
-    plan: Sequence[Planned], compiled: dict[int, Compiled], folder: RunFolder, ledger: Ledger
+    plan: Sequence[Job], compiled: dict[int, Compiled], folder: RunFolder, ledger: Ledger
 ) -> dict[int, Binary]:
     """What can be loaded, by job; what the compiler refused is a row already."""
     binaries = {}
     for planned in plan:
-        came = compiled[planned.job]
+        came = compiled[planned.number]
         # The compiler was given whole paths; which folders they lie in is nobody's business.
         own = f"{planned.case.kernel.source.parent}/"
         if came.log:
-            atomic.write_text(folder.compile_log(planned.job), came.log.replace(own, "") + "\n")
+            atomic.write_text(folder.compile_log(planned.number), came.log.replace(own, "") + "\n")
         if isinstance(came, CompileError):
             ledger.unfinished(planned, came.status, str(came).replace(own, ""))
         else:
-            binaries[planned.job] = came
+            binaries[planned.number] = came
     return binaries

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.device import Array, Role
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.case import Case
 from runner.kernel.check import Verdict, check
 from runner.kernel.dtypes import is_float
@@ -21,13 +21,13 @@ def require_outputs(case: Case, expected: Expected) -> None:
     """Every output must be in the reference, or a kernel that writes nothing would pass.
 
     Raises:
-        Mistake: if one is missing, or if there is one that the kernel does not write.
+        UsageError: if one is missing, or if there is one that the kernel does not write.
     """
     out = {a.name for a in case.kernel.arrays if a.role is Role.OUT}
     possible = out | {a.name for a in case.kernel.arrays if a.role is Role.INOUT}
     given = set(expected.outputs)
     if not given or not out <= given <= possible:
-        raise Mistake(
+        raise UsageError(
             f"the reference gives {', '.join(sorted(given)) or 'nothing'}; {', '.join(sorted(out or possible))} "
             "is expected"
         )

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.device import Conditions, Timed
+from runner.device import GpuState, Timed
 from runner.settings import Protocol
 from runner.summary import SAMPLE, Samples, Times, summarize
 
@@ -47,14 +47,14 @@ class Round:
 
     samples: Samples
     stop_reason: str
-    conditions: Conditions | None
+    conditions: GpuState | None
     tries: int
     hot_us: Times
 
 
 def measure(
     sample: Callable[[int], Timed],
-    conditions: Callable[[], Conditions | None],
+    conditions: Callable[[], GpuState | None],
     protocol: Protocol,
     spent_ms: float,
     beat: Callable[[str], Any],

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner import environment
-from runner.config import Planned
+from runner.config import Job
 from runner.device import Compiler, DeviceInfo
 from runner.differences import between, refusal
 from runner.errors import CompileError
@@ -20,7 +20,7 @@ IDENTITY = ("kind", "name", "arch", "versions", "toolchain")
 Entry = dict[str, Any]
 
 
-def entry(info: DeviceInfo, planned: Planned, compiler: Compiler) -> Entry:
+def entry(info: DeviceInfo, planned: Job, compiler: Compiler) -> Entry:
     """An open device, what compiles for it, how it is timed, and what was asked for."""
     try:
         toolchain = compiler.identity
@@ -38,7 +38,7 @@ def note(folder: RunFolder, now: Entry) -> None:
     """Add an opened device to environment.json; a second one of its kind is `cuda 2`.
 
     Raises:
-        Mistake: if the sweep was taken up again, and the device is not the one of then.
+        UsageError: if the sweep was taken up again, and the device is not the one of then.
     """
     known = read_json(folder.environment) or {}
     devices = known.setdefault("devices", {})
@@ -51,7 +51,7 @@ def note(folder: RunFolder, now: Entry) -> None:
     write_json(folder.environment, known)
 
 
-def before(folder: RunFolder, planned: Planned) -> Entry | None:
+def before(folder: RunFolder, planned: Job) -> Entry | None:
     """What was opened for a case, or for another that asked for the same."""
     devices: Mapping[str, Entry] = (read_json(folder.environment) or {}).get("devices", {})
     return next((then for then in devices.values() if then.get("asked") == asked(planned)), None)

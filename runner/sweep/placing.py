@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Array, Binary, Device, Findings, Launch, Program, Role
+from runner.device import Array, Binary, Device, Launch, LaunchDiagnostics, Program, Role
 from runner.kernel.case import ArraySpec, Case, ScalarSpec
 from runner.kernel.check import POISON, POISON_FLOAT
 from runner.kernel.fill import remembered
@@ -71,7 +71,7 @@ def poison(case: Case, arrays: Mapping[str, Array]) -> None:
 
 def launch_once(
     device: Device, case: Case, binary: Binary, time_limit: float = 60.0
-) -> tuple[dict[str, NDArray[Any]], Findings]:
+) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
     """Launch a case once, without checking or timing it.
 
     Args:

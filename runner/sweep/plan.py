@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runner import sources
-from runner.config import Planned
+from runner.config import Job
 from runner.folder import RunFolder, read_json, write_json
 from runner.sweep import results
 
 
-def described(plan: Sequence[Planned], launcher: str) -> dict[int, dict[str, Any]]:
+def described(plan: Sequence[Job], launcher: str) -> dict[int, dict[str, Any]]:
     """What each job's case.json says; of jobs that are one case, however it was written, the later name the first."""
     first: dict[tuple[str, ...], int] = {}
     told = {}
     for planned in plan:
-        told[planned.job] = _told(planned, launcher)
+        told[planned.number] = _told(planned, launcher)
         if planned.key in first:
-            told[planned.job]["same_as"] = first[planned.key]
-        first.setdefault(planned.key, planned.job)
+            told[planned.number]["same_as"] = first[planned.key]
+        first.setdefault(planned.key, planned.number)
     return told
 
 
@@ -32,7 +32,7 @@ def write(folder: RunFolder, told: Mapping[int, Mapping[str, Any]]) -> None:
     gather(folder)
 
 
-def asked(planned: Planned) -> dict[str, Any]:
+def asked(planned: Job) -> dict[str, Any]:
     """The device, the compiler and the way of timing, as the configuration asks for them."""
     return {
         **dataclasses.asdict(planned.device),
@@ -52,7 +52,7 @@ def gather(folder: RunFolder) -> None:
     write_json(folder.plan, {"jobs": len(folder.jobs()), "cases": cases})
 
 
-def _told(planned: Planned, launcher: str) -> dict[str, Any]:
+def _told(planned: Job, launcher: str) -> dict[str, Any]:
     """A case with its derived values, and the row that it has until it has a better one."""
     case, kind = planned.case, planned.device.kind
     return {

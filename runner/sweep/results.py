@@ -12,9 +12,9 @@ import pandas as pd
 
 from runner import atomic
 from runner.columns import AFTER, COMMON, INTEGERS
-from runner.config import Planned
+from runner.config import Job
 from runner.device import Binary, DeviceInfo
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
 from runner.kernel import access
 from runner.kernel.case import Case
@@ -27,7 +27,7 @@ Row = dict[str, Any]
 FINE = frozenset(("ok", "skipped"))
 
 
-def described(planned: Planned, device: str, launcher: str) -> Row:
+def described(planned: Job, device: str, launcher: str) -> Row:
     """The part of a row that is known before anything is run."""
     case, kernel = planned.case, planned.case.kernel
     return {
@@ -42,16 +42,16 @@ def described(planned: Planned, device: str, launcher: str) -> Row:
         "baseline": kernel.baseline or None,
         "compiler": planned.compiler if device == "cuda" else None,
         "launcher": launcher,
-        "job": planned.job,
+        "job": planned.number,
     }
 
 
-def unfinished(planned: Planned, device: str, launcher: str, status: str, reason: str) -> Row:
+def unfinished(planned: Job, device: str, launcher: str, status: str, reason: str) -> Row:
     """A row for a case that was not run."""
     return {**described(planned, device, launcher), "device": device, "status": status, "reason": reason}
 
 
-def finished(planned: Planned, info: DeviceInfo, launcher: str, outcome: Outcome, binary: Binary) -> Row:
+def finished(planned: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary: Binary) -> Row:
     """A row for a case that was tried on a device; its times, if it has any, are `runner.sweep.times`'."""
     case, resources = planned.case, outcome.resources
     return {
@@ -107,7 +107,7 @@ def _accesses(case: Case, note: str) -> Row:
     """What a warp's accesses cost; a declaration that cannot be evaluated is no reason to lose a measured row."""
     try:
         return {"note": note or None, **access.costs(case)}
-    except Mistake as e:
+    except UsageError as e:
         return {"note": f"{note}; {e}" if note else str(e)}
 
 

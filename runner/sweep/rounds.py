@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from runner import interruption
-from runner.config import Planned
+from runner.config import Job
 from runner.device import Binary, DeviceInfo
 from runner.folder import RunFolder
 from runner.progress import SweepProgress
@@ -23,7 +23,7 @@ from runner.sweep.worker import Worker
 
 
 def run_rounds(
-    plan: Sequence[Planned],
+    plan: Sequence[Job],
     binaries: Mapping[int, Binary],
     worker: Worker,
     folder: RunFolder,
@@ -59,7 +59,7 @@ def run_rounds(
                 interruption.check()
                 worker, used = _revived(worker), True
                 told = functools.partial(_tell, progress, planned.case.label)
-                outcome = worker.run(_task(planned, binaries[planned.job], protocol), told, outcomes.enter)
+                outcome = worker.run(_task(planned, binaries[planned.number], protocol), told, outcomes.enter)
                 outcomes.add(planned, outcome, worker.info)
         except BaseException:
             worker.kill()  # it may be in the middle of a launch, and the caller knows only the one that it gave
@@ -69,7 +69,7 @@ def run_rounds(
     return worker
 
 
-def _task(planned: Planned, binary: Binary, protocol: Protocol) -> Task:
+def _task(planned: Job, binary: Binary, protocol: Protocol) -> Task:
     return Task(planned.case, planned.case.source(), binary, protocol, planned.device.time_limit_s)
 
 
@@ -77,9 +77,9 @@ def _tell(progress: SweepProgress, label: str, step: str) -> None:
     progress.now(f"{label}: {step}")
 
 
-def _shuffled(plan: Sequence[Planned], seed: int, number: int) -> list[Planned]:
+def _shuffled(plan: Sequence[Job], seed: int, number: int) -> list[Job]:
     """The order of a round: the same in every run of the sweep, another one in every round."""
-    ordered = sorted(plan, key=lambda p: p.job)
+    ordered = sorted(plan, key=lambda p: p.number)
     random.Random(f"{seed} {number}").shuffle(ordered)  # noqa: S311  (an order is no secret)
     return ordered
 
@@ -105,9 +105,9 @@ class _Outcomes:
     ) -> None:
         self._number, self._which, self._binaries = number, which, binaries
         self._folder, self._progress, self._ledger = folder, progress, ledger
-        self._waiting: deque[tuple[Planned, Outcome, DeviceInfo]] = deque()
+        self._waiting: deque[tuple[Job, Outcome, DeviceInfo]] = deque()
 
-    def add(self, planned: Planned, outcome: Outcome, info: DeviceInfo) -> None:
+    def add(self, planned: Job, outcome: Outcome, info: DeviceInfo) -> None:
         """Take an outcome that is not on disk yet."""
         self._waiting.append((planned, outcome, info))
 
@@ -122,15 +122,15 @@ class _Outcomes:
             self._progress.step()
             self._progress.row(f"{planned.case.label}{self._which}", self._ledger.row(planned) or {})
 
-    def _enter(self, planned: Planned, outcome: Outcome, info: DeviceInfo) -> None:
-        earlier, binary, number = self._ledger.row(planned), self._binaries[planned.job], self._number
+    def _enter(self, planned: Job, outcome: Outcome, info: DeviceInfo) -> None:
+        earlier, binary, number = self._ledger.row(planned), self._binaries[planned.number], self._number
         if outcome.measured is None:
             if earlier:
                 before = f"right in {number - 1} round{'s' * (number > 2)}, not in the next"
                 outcome = dataclasses.replace(outcome, reason=f"{before}: {outcome.reason}")
             self._ledger.add(planned, results.finished(planned, info, self._ledger.launcher, outcome, binary))
             return
-        case, job = planned.case, planned.job
+        case, job = planned.case, planned.number
         samples = append_round(self._folder.samples(case.id, job), outcome.measured.samples, number)
         hot_us = append_hot(self._folder.hot_samples(case.id, job), outcome.measured.hot_us, number)
         row = earlier or results.finished(planned, info, self._ledger.launcher, outcome, binary)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Conditions, DeviceInfo
+from runner.device import DeviceInfo, GpuState
 from runner.kernel.case import Case
 from runner.summary import Samples, by_round, kept, of_rounds, spread_percent, summarize
 from runner.sweep.measure import PRECISE, Round
@@ -120,7 +120,7 @@ def _trust(info: DeviceInfo, samples: Samples, median_us: float) -> Row:
 def _conditions(latest: Round, earlier: Mapping[str, Any]) -> Row:
     """The worst of all rounds."""
     tries = latest.tries - 1 + (earlier.get("remeasured") or 0)
-    now: Conditions | None = latest.conditions
+    now: GpuState | None = latest.conditions
     if now is None:
         return {"remeasured": tries or None}
     reasons = dict.fromkeys([*(earlier.get("clock_reasons") or "").split(), *now.reasons])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conformance_launches import KERNELS, ConformanceLaunch, Out
 
-from runner.device import Findings, Launch, Role, Source
+from runner.device import Launch, LaunchDiagnostics, Role, Source
 from runner.device.cpu import CpuCompiler, CpuDevice
 from runner.device.cpu.program import CpuProgram
 
@@ -40,7 +40,7 @@ class Bench:
         """Place an array."""
         return self.device.place(name, np.asarray(value), role, offset)
 
-    def launch(self, program, *arguments, grid=1, block=32, shared=0, time_limit=None) -> Findings:
+    def launch(self, program, *arguments, grid=1, block=32, shared=0, time_limit=None) -> LaunchDiagnostics:
         """Launch once."""
         grid = grid if isinstance(grid, tuple) else (grid, 1, 1)
         block = block if isinstance(block, tuple) else (block, 1, 1)

@@ -6,7 +6,7 @@ import pytest
 import report_runs as runs
 from shuffle_rows import COLUMNS, tour
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.report import build
 from runner.report.__main__ import main
 
@@ -206,7 +206,7 @@ def test_a_wrong_path_is_one_sentence(tmp_path, capsys):
     assert said.out == ""
     assert said.err.count("\n") == 1
     assert "there is no such folder" in said.err
-    with pytest.raises(Mistake):
+    with pytest.raises(UsageError):
         build(tmp_path)
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 import report_runs as runs
 
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.report.table import NOT_REACHED, constant, load, varying, where_read
 
 
@@ -70,13 +70,13 @@ def test_a_torn_plan_hides_no_results(run_folder, plan):
 
 def test_a_path_that_is_no_run_is_a_mistake(tmp_path):
     """Each way of being no run folder has its own sentence."""
-    with pytest.raises(Mistake, match="no such folder"):
+    with pytest.raises(UsageError, match="no such folder"):
         load(tmp_path / "missing")
-    with pytest.raises(Mistake, match=r"no results\.csv"):
+    with pytest.raises(UsageError, match=r"no results\.csv"):
         load(tmp_path)
     (tmp_path / "results.csv").write_bytes(b"")
-    with pytest.raises(Mistake, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot be read"):
         load(tmp_path)
     (tmp_path / "results.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(Mistake, match="column kernel is missing"):
+    with pytest.raises(UsageError, match="column kernel is missing"):
         load(tmp_path)

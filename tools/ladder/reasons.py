@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder.files import of_yaml
-from runner.errors import Mistake
+from runner.errors import UsageError
 from runner.kernel.yaml_reader import Reader
 
 
@@ -28,7 +28,7 @@ def read(path: Path, names: Sequence[str]) -> dict[str, Reason]:
 
     Raises:
         ValueError: if the file is missing, empty or torn; one sentence.
-        Mistake: if it does not hold that; one sentence.
+        UsageError: if it does not hold that; one sentence.
     """
     d = Reader(of_yaml(path), path.name)
     d.need(*names)
@@ -41,5 +41,5 @@ def _reason(d: Reader) -> Reason:
     d.need("why")
     texts = {key: " ".join(d.text(key).split()) for key in d.raw}
     if empty := [key for key, text in texts.items() if not text]:
-        raise Mistake(f"{d.where}: {empty[0]}: a sentence is expected, not '{d.raw[empty[0]]}'")
+        raise UsageError(f"{d.where}: {empty[0]}: a sentence is expected, not '{d.raw[empty[0]]}'")
     return Reason(texts["why"], texts.get("else", ""))

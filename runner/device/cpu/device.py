@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Array, Binary, DeviceInfo, Findings, Launch, Role, Source, Timed
+from runner.device import Array, Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed
 from runner.device.cpu import explain, toolchain
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.native import LaunchReport, LaunchRequest, Outcome
@@ -78,7 +78,7 @@ class CpuDevice:
         """Copy an array between guard pages."""
         return GuardedArray(name, value, role, offset)
 
-    def launch(self, launch: Launch, time_limit: float) -> Findings:
+    def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once.
 
         Raises:
@@ -88,7 +88,7 @@ class CpuDevice:
         """
         prepared = _Prepared(launch, self._threads, time_limit, self._printed)
         report = prepared.run()
-        return Findings(
+        return LaunchDiagnostics(
             undefined_reads=report.undefined_reads,
             first=report.first_undefined_read.decode(errors="replace"),
             printed=self._text(report),

@@ -8,11 +8,11 @@ from pycuda import compiler as pycuda_compiler
 from pycuda import driver
 
 from runner.device import DeviceInfo
-from runner.device.cuda.floor import Floor
+from runner.device.cuda.floor import TimingOverhead
 from runner.device.cuda.nvcc import find_nvcc
 
 
-def describe(gpu: driver.Device, floor: Floor, nvidia_driver: str) -> DeviceInfo:
+def describe(gpu: driver.Device, floor: TimingOverhead, nvidia_driver: str) -> DeviceInfo:
     """What the driver knows of the GPU, and what was measured on it when it was opened."""
     attribute = driver.device_attribute
     get = gpu.get_attribute

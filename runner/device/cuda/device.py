@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Binary, Conditions, DeviceInfo, Findings, Launch, Role, Source, Timed
+from runner.device import Binary, DeviceInfo, GpuState, Launch, LaunchDiagnostics, Role, Source, Timed
 from runner.device.cuda.describe import describe
 from runner.device.cuda.driver_calls import Graph, active_blocks
 from runner.device.cuda.floor import measure_floor
@@ -118,14 +118,14 @@ class CudaDevice:
         except driver.Error as e:
             raise self._failed(e) from None
 
-    def launch(self, launch: Launch, time_limit: float) -> Findings:
+    def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once and wait for the end; a kernel that does not end costs the process."""
         try:
             self.queued(launch)()
             self._wait(time_limit)
         except driver.Error as e:
             raise self._failed(e) from None
-        return Findings()
+        return LaunchDiagnostics()
 
     def active_blocks(self, launch: Launch) -> int | None:
         """How many of the launch's blocks fit on a multiprocessor, as the driver calculates it."""
@@ -188,7 +188,7 @@ class CudaDevice:
             raise
         return float(before.time_till(after)) * 1000.0
 
-    def conditions(self) -> Conditions | None:
+    def conditions(self) -> GpuState | None:
         """What the GPU is like now, by NVML."""
         return self._nvml.conditions()
 

@@ -24,7 +24,7 @@ EMPTY = b"""
 
 
 @dataclass(frozen=True)
-class Floor:
+class TimingOverhead:
     """What the method itself takes.
 
     Attributes:
@@ -42,7 +42,7 @@ class Floor:
     copy_gbps: float | None
 
 
-def measure_floor(stream: driver.Stream, flush: Callable[[], None]) -> Floor:
+def measure_floor(stream: driver.Stream, flush: Callable[[], None]) -> TimingOverhead:
     """Measure it.
 
     Args:
@@ -58,7 +58,7 @@ def measure_floor(stream: driver.Stream, flush: Callable[[], None]) -> Floor:
     nothing = _between(stream, flush, lambda: None)
     flushes = _between(stream, lambda: None, flush)
     steps = np.diff(np.unique(np.concatenate([empty, nothing, flushes]).round(4)))
-    return Floor(
+    return TimingOverhead(
         empty_kernel_us=float(np.median(empty)),
         event_pair_us=float(np.median(nothing)),
         event_tick_us=round(float(steps.min()), 4) if len(steps) else 0.0,

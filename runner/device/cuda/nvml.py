@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from runner.device import Conditions
+from runner.device import GpuState
 
 REASONS = {
     0x0000000000000004: "sw_power_cap",
@@ -46,7 +46,7 @@ class Nvml:
         """Of the driver's package; empty where it is not known."""
         return str(self._asked(lambda n, _: n.nvmlSystemGetDriverVersion()) or "")
 
-    def conditions(self) -> Conditions | None:
+    def conditions(self) -> GpuState | None:
         """What the GPU is like now; `None` where nobody can say."""
         clock = self._asked(lambda n, h: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM))
         if clock is None:
@@ -58,7 +58,7 @@ class Nvml:
         low = clock < LOW_CLOCK * self._highest
         slow = low if bits is None else bool(SEVERE & set(reasons)) or (low and bool(reasons))
         milliwatts = self._asked(lambda n, h: n.nvmlDeviceGetPowerUsage(h))
-        return Conditions(
+        return GpuState(
             sm_mhz=int(clock),
             temperature_c=self._asked(lambda n, h: n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU)),
             power_w=None if milliwatts is None else milliwatts / 1000.0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.config import Planned
+from runner.config import Job
 from runner.device import DeviceInfo
 from runner.device.opening import compiler_for
 from runner.errors import CompileError, DeviceUnavailable
@@ -11,10 +11,10 @@ from runner.sweep.compilation import Compilation
 from runner.sweep.worker import Worker
 
 
-class Ahead:
+class Prefetch:
     """The worker and the compilation of the cases that are run like the first one."""
 
-    def __init__(self, first: Planned, count: int) -> None:
+    def __init__(self, first: Job, count: int) -> None:
         """Start the worker.
 
         Args:
@@ -23,15 +23,15 @@ class Ahead:
         """
         self._like = (first.device, first.compiler)
         self._count = count
-        self._waiting: list[Planned] = []
+        self._waiting: list[Job] = []
         self.worker = Worker(first.device)
         self.compilation: Compilation | None = None
 
-    def fits(self, planned: Planned) -> bool:
+    def fits(self, planned: Job) -> bool:
         """Whether a case is run on this device, with this compiler."""
         return (planned.device, planned.compiler) == self._like
 
-    def offer(self, planned: Planned) -> None:
+    def submit(self, planned: Job) -> None:
         """Compile a case's variant as soon as the device is open. What is wrong with that, the engine will tell."""
         if self.fits(planned):
             self._waiting.append(planned)
