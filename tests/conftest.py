@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support import ROOT, Bench, Finished
@@ -40,7 +41,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def own_cache(tmp_path_factory):
     """Nothing that an earlier session compiled is trusted; what one of its processes compiled, the others take."""
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    folder = Path(os.environ.get("RUNNER_TEST_CACHE") or shared)  # while developing, compile once for many sessions
     folder.mkdir(exist_ok=True)
     os.environ["XDG_CACHE_HOME"] = str(folder)
     return folder
