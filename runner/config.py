@@ -117,7 +117,9 @@ def known_keys() -> list[str]:
 def _declared(search_path: Sequence[Path]) -> list[str]:
     names = []
     for path in sorted(
-        p for folder in search_path for p in (*(folder / "kernel").glob("*.yaml"), folder / EXTRA_PARAMETERS)
+        p
+        for folder in search_path
+        for p in (*(folder / "kernel").glob("*.yaml"), *(folder / "family").glob("*.yaml"), folder / EXTRA_PARAMETERS)
     ):
         try:
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -190,7 +192,7 @@ def _kernel(name: str, composed: Any, folders: tuple[Path, ...]) -> Kernel:
     path = next((f / "kernel" / f"{name}.yaml" for f in folders if (f / "kernel" / f"{name}.yaml").is_file()), None)
     if path is None:
         raise UsageError(f"kernel={name}: there is no kernel/{name}.yaml in {', '.join(map(str, folders))}")
-    return _read(name, path, _Content(composed))
+    return _read(name, path, _Content(composed), folders)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,15 +209,15 @@ class _Content:
 
 
 @functools.lru_cache(maxsize=1024)
-def _read(name: str, path: Path, content: _Content) -> Kernel:
-    kernel = from_yaml.read(name, content.raw, path)
+def _read(name: str, path: Path, content: _Content, folders: tuple[Path, ...]) -> Kernel:
+    kernel = from_yaml.read(name, content.raw, path, folders)
     if not kernel.source.read_text(encoding="utf-8").strip():
         raise UsageError(
             f"{path.name}: source: '{kernel.source.name}' is empty; a __global__ function {name} is expected"
         )
     if isinstance(kernel.reference, str):
         try:  # a reference that is not there is a mistake, told before anything runs
-            find(kernel.reference, path.parent)
+            find(kernel)
         except UsageError as e:
             raise UsageError(f"{path.name}: {e}") from None
     return kernel

@@ -1,7 +1,7 @@
 """What a sweep is made of: kernels, includes, references and configuration. Kept, it is enough to repeat the sweep.
 
 sources/conf/       the configuration, as the sweep saw it: a folder for --config-path
-sources/kernels/    the .cu files and what they include
+sources/kernels/    the .cu files, what they include, and references
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from runner.device import cache
 from runner.folder import RunFolder, copy_file
 from runner.kernel.declaration import Kernel
 from runner.kernel.parameters import VOCABULARY
+from runner.kernel.reference import module_file
 
 # In a list of defaults: `- kernel: NAME`, `- override /kernel: NAME`, `[override /kernel: NAME]`.
 _DEFAULT_KERNEL = re.compile(rb"((?:-|\[|\boverride) */?kernel: *)(\w+)")
@@ -75,25 +76,35 @@ def _keep_kernel(target: Path, kernel: Kernel) -> None:
     place = Path("kernels") / kernel.source.name
     if (target / place).exists() and (target / place).read_bytes() != kernel.source.read_bytes():
         place = Path("kernels") / kernel.name / kernel.source.name  # two kernels, two files, one name
-    moved = _with_source(declared, f"../../{place}")
+    default = place == Path("kernels") / f"{kernel.name}.cu" and "source:" not in declared
+    moved = declared if default else _with_source(declared, f"../../{place}")
     atomic.write_text(target / "conf" / "kernel" / kernel.yaml.name, moved)
     copy_file(kernel.source, target / place)
     for name, path in _included(kernel.source):
         copy_file(path, (target / place).parent / name)
-    if isinstance(kernel.reference, str):
-        for module in _modules(kernel.yaml.parent, kernel.reference):
-            copy_file(module, target / "conf" / "kernel" / module.relative_to(kernel.yaml.parent))
+    if (file := _module_file(kernel)) is None:
+        return
+    folder = file.parents[str(kernel.reference).count(".") - 1]
+    beside_yaml = folder == kernel.yaml.parent
+    to = target / ("conf/kernel" if beside_yaml else place.parent / folder.relative_to(kernel.source.parent))
+    for module in _neighbours(file):
+        copy_file(module, to / module.relative_to(folder))
 
 
 def fingerprint(kernel: Kernel) -> dict[str, str]:
     """What goes into a kernel's binaries and their check: 12 digits of the hash of each file, by its name."""
-    return _fingerprint(kernel.yaml, kernel.source, kernel.reference if isinstance(kernel.reference, str) else "")
+    file = _module_file(kernel)
+    installed = _installed(kernel.reference) if isinstance(kernel.reference, str) and not file else []
+    yamls = [
+        (kernel.yaml.name, kernel.yaml),
+        *([(f"family/{kernel.common.name}", kernel.common)] if kernel.common else []),
+    ]
+    return _fingerprint(kernel.source, tuple(yamls), tuple(_neighbours(file) if file else installed))
 
 
 @functools.lru_cache(maxsize=1024)  # within a sweep, a file has one content
-def _fingerprint(yaml_file: Path, source: Path, reference: str) -> dict[str, str]:
-    modules = _modules(yaml_file.parent, reference) or _installed(reference) if reference else []
-    named = [(source.name, source), *_included(source), (yaml_file.name, yaml_file)]
+def _fingerprint(source: Path, yamls: tuple[tuple[str, Path], ...], modules: tuple[Path, ...]) -> dict[str, str]:
+    named = [(source.name, source), *_included(source), *yamls]
     found: dict[str, str] = {}
     for name, path in [*named, *((m.name, m) for m in modules)]:
         found[name] = cache.key(found.get(name, ""), cache.digest(path))[:12]
@@ -107,10 +118,22 @@ def _included(source: Path) -> Iterator[tuple[str, Path]]:
         yield (path.relative_to(own).as_posix() if path.is_relative_to(own) else path.name), path
 
 
-def _modules(folder: Path, reference: str) -> list[Path]:
-    """The file that a reference beside the YAML is in, and its neighbours, which it may import; else none."""
-    beside = folder / (reference.rpartition(".")[0].replace(".", "/") + ".py")
-    return sorted(beside.parent.glob("*.py")) if beside.is_file() else []
+def _module_file(kernel: Kernel) -> Path | None:
+    return module_file(kernel) if isinstance(kernel.reference, str) else None
+
+
+@functools.lru_cache(maxsize=1024)
+def _neighbours(module: Path) -> list[Path]:
+    """A reference's module, and the modules beside it that it imports."""
+    beside = {path.stem: path for path in sorted(module.parent.glob("*.py"))}
+    found, waiting = {module}, [module]
+    while waiting:
+        text = waiting.pop().read_text(encoding="utf-8", errors="replace")
+        names = re.findall(r"^\s*(?:from|import)\s+([\w, ]+)", text, re.MULTILINE)
+        more = {beside[n] for line in names for n in re.findall(r"\w+", line) if n in beside} - found
+        found |= more
+        waiting += more
+    return sorted(found)
 
 
 def _installed(reference: str) -> list[Path]:

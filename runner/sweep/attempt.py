@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from runner.device import Array, Binary, Device, Launch, LaunchDiagnostics, Resources, Source
 from runner.errors import CaseError, UsageError
 from runner.kernel.case import Case
-from runner.kernel.check import Verdict
+from runner.kernel.check import CheckResult
 from runner.kernel.reference import Expected, expect
 from runner.settings import Protocol
 from runner.summary import kept
@@ -148,7 +148,7 @@ def _run(
 ) -> Outcome:
     case, limit = task.case, task.time_limit_s
     beat("reference")
-    expected = expect(case.kernel.reference, case.kernel.yaml.parent, inputs, case.variables, case.grid)
+    expected = expect(case, inputs)
     require_outputs(case, expected)
     poison(case, arrays)
     beat("checking")
@@ -177,7 +177,7 @@ def _run(
         beat("comparing")
         later, value = judge(case, arrays, expected)
     if not later.ok:
-        told = Verdict(later.mismatches, later.compared, f"right at the first launch, wrong later: {later.reason}")
+        told = CheckResult(later.mismatches, later.compared, f"right at the first launch, wrong later: {later.reason}")
         return _outcome("mismatch", told, value, expected, findings, launch, sources)
     outcome = _outcome("ok", verdict, value, expected, findings, launch, sources)
     return dataclasses.replace(outcome, active_blocks=device.active_blocks(launch), measured=measured)
@@ -185,7 +185,7 @@ def _run(
 
 def _outcome(
     status: str,
-    verdict: Verdict,
+    verdict: CheckResult,
     value: int | float | None,
     expected: Expected,
     findings: LaunchDiagnostics,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from runner.device import Array, Role
 from runner.errors import UsageError
 from runner.kernel.case import Case
-from runner.kernel.check import Verdict, check
+from runner.kernel.check import CheckResult, check
 from runner.kernel.dtypes import is_float
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.kernel.reference import Expected
@@ -33,7 +33,7 @@ def require_outputs(case: Case, expected: Expected) -> None:
         )
 
 
-def judge(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tuple[Verdict, int | float | None]:
+def judge(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tuple[CheckResult, int | float | None]:
     """Compare what the outputs hold now.
 
     Args:
@@ -49,7 +49,7 @@ def judge(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tuple[
     verdict = check(actual, expected.outputs, case.count("depth"))
     if overrun := next((f"the kernel wrote outside '{n}', {o}" for n, a in arrays.items() if (o := a.overrun())), ""):
         reason = f"{overrun}; {verdict.reason}" if verdict.reason else overrun
-        verdict = Verdict(max(verdict.mismatches, 1), verdict.compared, reason)
+        verdict = CheckResult(max(verdict.mismatches, 1), verdict.compared, reason)
     if case.kernel.value is None:
         return verdict, None
     # Integers wrap in their own type; the sum of floats is shown as the host would add them up.

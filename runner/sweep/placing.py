@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from runner.device import Array, Binary, Device, Launch, LaunchDiagnostics, Program, Role
 from runner.kernel.case import ArraySpec, Case, ScalarSpec
 from runner.kernel.check import POISON, POISON_FLOAT
-from runner.kernel.fill import remembered
+from runner.kernel.fill import cached_fill
 
 
 def contents(case: Case) -> dict[str, NDArray[Any]]:
@@ -22,7 +22,7 @@ def contents(case: Case) -> dict[str, NDArray[Any]]:
 
 def _content(spec: ArraySpec, seed: int) -> NDArray[Any]:
     if spec.role in (Role.IN, Role.INOUT):
-        return remembered(spec.fill, spec.shape, spec.dtype, seed, spec.name)
+        return cached_fill(spec.fill, spec.shape, spec.dtype, seed, spec.name)
     return np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
 
 

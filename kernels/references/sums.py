@@ -10,8 +10,7 @@ import numpy as np
 
 from runner.kernel.dtypes import is_float
 from runner.kernel.lanes import WARP, taking_part
-from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, wider
-from runner.kernel.remembered import once
+from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, cached_per_array, wider
 
 Grid = tuple[int, int, int]
 
@@ -77,7 +76,7 @@ def whole_sum(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
 
 
 def _partial(x: Array, per_block: int, blocks: int) -> Expected:
-    value, seconds = once(x, "sum", lambda: _timed_sum(x))
+    value, seconds = cached_per_array(x, "sum", lambda: _timed_sum(x))
     wide = wider(x.dtype)
     sums = _by_warps(x, "warps", lambda: x, per_block, blocks, wide)
     if not is_float(x.dtype):
@@ -98,7 +97,7 @@ def _by_warps(
     """Sums of blocks by way of those of their warps, which all block sizes have in common."""
     if per_block % WARP:
         return _sums(terms(), per_block, blocks, wide)
-    warps = once(x, what, lambda: _sums(terms(), WARP, -(-len(x) // WARP), wide))
+    warps = cached_per_array(x, what, lambda: _sums(terms(), WARP, -(-len(x) // WARP), wide))
     return _sums(warps, per_block // WARP, blocks, wide)
 
 
