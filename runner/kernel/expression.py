@@ -210,15 +210,21 @@ def integer(text: str) -> int:
     raise ValueError(text)
 
 
-def expanded(text: str, definitions: Mapping[str, str], where: str) -> str:
-    """The text with each defined name replaced by its definition."""
+def expanded(text: str, definitions: Mapping[str, str], where: str, within: tuple[str, ...] = ()) -> str:
+    """The text with each defined name replaced by its definition; `within` which definitions it stands."""
 
     class Replaced(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
-            return _parse(definitions[node.id], where).body if node.id in definitions else node
+            if node.id not in definitions:
+                return node
+            if node.id in within:
+                raise UsageError(f"{where}: '{shortened(text)}': '{node.id}' is defined by itself")
+            definition = expanded(definitions[node.id], definitions, where, (*within, node.id))
+            return _parse(definition, where).body
 
     if not any(re.search(rf"\b{name}\b", text) for name in definitions):
         return text
+    _parse(text, where)  # says what is wrong
     tree: ast.Expression = Replaced().visit(ast.parse(text.strip(), mode="eval"))
     return ast.unparse(tree)
 

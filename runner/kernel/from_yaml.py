@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import keyword
 import re
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from runner.columns import RESERVED
 from runner.errors import UsageError
 from runner.kernel import parts
 from runner.kernel.declaration import Kernel, Parameter
-from runner.kernel.expression import FUNCTIONS, expanded
+from runner.kernel.expression import FUNCTIONS
 from runner.kernel.parameters import VOCABULARY, Kind, canonical
 from runner.kernel.yaml_reader import Reader, shown
 
@@ -82,7 +83,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         arguments=arguments,
         grid=d.expressions("grid"),
         shared=d.expression("shared", 0),
-        constraints=(*parts.one_dimension(d, parameters), *parts.constraints(d)),
+        constraints=tuple(parts.constraints(d)),
         bytes_read=amount.optional_expression("read"),
         bytes_written=amount.optional_expression("written"),
         operations=d.optional_expression("operations"),
@@ -96,7 +97,8 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         common=common,
     )
     parts.require_sound(kernel)
-    return kernel
+    implied = tuple(parts.one_dimension(d, parameters))  # depends on all expressions that were read
+    return dataclasses.replace(kernel, constraints=(*implied, *kernel.constraints))
 
 
 def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
@@ -148,16 +150,16 @@ def _names(parameters: Sequence[Parameter]) -> frozenset[str]:
 
 
 def _definitions(d: Reader) -> dict[str, str]:
-    """The expressions under `let`, each with those before it filled in."""
-    found: dict[str, str] = {}
-    for name, _ in d.items("let"):
-        where = f"{d.where}: let"
-        _require_name(where, name)
+    """The expressions under `let`, by name."""
+    level = Reader(d.raw.get("let") or {}, f"{d.where}: let")
+    for name in level.raw:
+        _require_name(level.where, name)
         if name in d.known or name in _THREADS:
-            raise UsageError(f"{where}: '{name}' is the name of something else already")
-        level = Reader(d.raw["let"], where, d.known, found)
-        found[name] = f"({expanded(level.expression(name, more=_THREADS).text, found, where)})"
-    return found
+            raise UsageError(f"{level.where}: '{name}' is the name of something else already")
+    level.known, level.let = d.known, {n: str(text) for n, text in level.raw.items()}
+    for name in level.raw:
+        level.expression(name, more=_THREADS)
+    return dict(level.let)
 
 
 def _require_name(where: str, name: Any) -> None:

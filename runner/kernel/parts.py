@@ -108,9 +108,9 @@ def constraints(d: Reader) -> Iterator[Constraint]:
 
 
 def one_dimension(d: Reader, parameters: Sequence[Parameter]) -> Iterator[Constraint]:
-    """Blocks have one dimension, unless the default block has two or the YAML mentions `block_y`."""
+    """Blocks have one dimension, unless the default block has two or an expression uses `block_y`."""
     for p in parameters:
-        if p.kind is Kind.BLOCK and "x" not in str(p.default) and f"{p.name}_y" not in str(d.raw).lower():
+        if p.kind is Kind.BLOCK and "x" not in str(p.default) and f"{p.name}_y" not in d.used:
             require = d.as_expression("block", f"{p.name}_y == 1")
             yield Constraint(require, "the kernel numbers its threads in x alone")
 
@@ -171,6 +171,7 @@ def array_expression(d: Reader, key: str, text: str, arguments: Arguments) -> Ar
             f"{found.where}: '{shortened(text)}' names '{name}', which is neither an array nor a parameter; known are "
             f"{', '.join(sorted(known))}"
         )
+    d.used |= found.names
     return found
 
 

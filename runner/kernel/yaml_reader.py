@@ -24,23 +24,26 @@ class Reader:
     Args:
         content: What stands there; keys with values are expected.
         where: File and keys, for messages.
+        above: The level above, if there is one.
+
+    Attributes:
         known: The names that an expression may use.
         let: Expressions that other expressions may use by name.
+        used: The names that the expressions read so far use.
     """
 
-    def __init__(
-        self, content: Any, where: str, known: Collection[str] = (), let: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, content: Any, where: str, above: Reader | None = None) -> None:
         if not isinstance(content, dict):
             raise UsageError(f"{where}: keys with values are expected, not {shown(content)}")
         self.raw: dict[str, Any] = content
         self.where = where
-        self.known = known
-        self.let = let or {}
+        self.known: Collection[str] = above.known if above else ()
+        self.let: Mapping[str, str] = above.let if above else {}
+        self.used: set[str] = above.used if above else set()
 
     def at(self, key: str, content: Any) -> Reader:
         """The level below, under `key`."""
-        return Reader(content, f"{self.where}: {key}", self.known, self.let)
+        return Reader(content, f"{self.where}: {key}", self)
 
     def each(self, key: str) -> Iterator[Reader]:
         """The entries of a list, each a level."""
@@ -112,6 +115,7 @@ class Reader:
                 f"{where}: '{shortened(e.text)}' names '{name}', which is no parameter; known are "
                 f"{', '.join(sorted({*known, *self.let}))}"
             )
+        self.used |= e.names
         return e
 
     def optional_expression(self, key: str) -> Expression | None:
