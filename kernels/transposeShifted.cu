@@ -1,9 +1,9 @@
 // transposeShifted: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-//      loads, of a row of the matrix    |...=====|========|===.....|     | begins a vector of 16 bytes; = belongs to the
-//                                           ^ begin                      tile: a row has one vector more than a tile
-//      stores, of a row of the output       |========|========|====      | begins a sector of 32 bytes, up to SECTOR - 1
-//                                                ^ top + SECTOR          rows before the tile's first row
+//      loads from a row of in   |...=====|========|===.....|   | begins a vector of 16 bytes, = belongs to the tile:
+//                                   ^ begin                    the block loads one vector more than a tile is wide
+//      stores to a row of out       |========|========|====    | begins a sector of 32 bytes, up to SECTOR - 1 rows
+//                                        ^ top + SECTOR        before the tile's first row
 //
 // New against transposeVector: any shape, so a row may begin anywhere in a vector or a sector. A block loads aligned
 //      vectors, and shifts each row of them into its tile. It stores whole sectors, and for those that begin before its

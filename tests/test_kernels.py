@@ -87,7 +87,7 @@ def drawn(count):
             mask=0xFFFFFFFF if whole else draw.choice([0, 0xFF, 0x00FF00FF, 0xFFFF0000, draw.getrandbits(32)]),
             unroll=draw.choice([1, 2, 3, 4, 8, 16, 0, 65]),
             dtype=draw.choice(["int32", "uint32", "int64", "float32", "float64", "uint64"]),
-            fill=draw.choice(["random", "seed_rand", "index", "ones", "zeros"]),
+            fill=draw.choice(["random", "c_rand", "index", "ones", "zeros"]),
             seed=draw.randrange(100),
         )
 

@@ -127,7 +127,7 @@ def test_exactly_what_the_rule_leaves_undefined_is_read_undefined(bench):
     assert seen >= 10
 
 
-AMBIGUOUS = [{"fill": "ones"}, {"fill": "random", "dtype": "float16"}, {"fill": "seed_rand", "dtype": "bfloat16"}]
+AMBIGUOUS = [{"fill": "ones"}, {"fill": "random", "dtype": "float16"}, {"fill": "c_rand", "dtype": "bfloat16"}]
 MANY = [{"per_thread": 3}, {"per_thread": 8, "lane_mask": 16, "block": 32}, {"per_thread": 2, "block": 256}]
 
 

@@ -62,10 +62,10 @@ def test_a_block_takes_any_number_of_tiles(name, bench):
 
 
 @pytest.mark.parametrize("name", TRANSPOSES)
-def test_the_seeds_worked_example(name, bench):
+def test_the_tutorials_worked_example(name, bench):
     """Of a matrix of 3 by 4, element 7 of (1, 3) goes to (3, 1); the thread of number 7 writes (2, 1), element 6.
 
-    The seed takes the two for the same: its thread 7 reads tile[2][1], element 9.
+    The tutorial takes the two for the same: its thread 7 reads tile[2][1], element 9.
     """
     case = case_of(shipped(name), size="3x4", block="4x3", fill="index", dtype="int32")
     told = expect(case.kernel.reference, case.kernel.yaml.parent, {"in": np.arange(12)}, case.variables, case.grid)
@@ -184,7 +184,7 @@ def drawn(count):
             pad=draw.choice([0, 1, 2, 5, 50]),
             unroll=draw.choice([1, 2, 3, 4, 0]),
             dtype=draw.choice([*DTYPES, "float16x2"]),
-            fill=draw.choice(["random", "seed_rand", "index", "ones"]),
+            fill=draw.choice(["random", "c_rand", "index", "ones"]),
             seed=draw.randrange(100),
         )
 
@@ -213,7 +213,7 @@ def drawn_tiles(count):
             tile_cols=draw.choice([32, 64, 64, 96, 0]),
             pad=draw.choice([0, 1, 50]),
             dtype=draw.choice([*DTYPES, "float16x2"]),
-            fill=draw.choice(["random", "seed_rand", "index", "ones"]),
+            fill=draw.choice(["random", "c_rand", "index", "ones"]),
             seed=draw.randrange(100),
         )
 

@@ -1,6 +1,6 @@
 """References of the kernels that send indices through a tile in shared memory.
 
-Nothing is calculated with the indices, and every one is exactly held by the dtype: they are compared exactly.
+The indices are only moved, and each dtype holds them exactly, so they are compared exactly.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Para
 
 
 def indices(_inputs: Inputs, parameters: Parameters, _grid: tuple[int, int, int]) -> Expected:
-    """Each thread finds what it wrote itself.
+    """Each thread reads what it wrote.
 
     Args:
         parameters: `block`, `blocks`.
@@ -23,13 +23,13 @@ def indices(_inputs: Inputs, parameters: Parameters, _grid: tuple[int, int, int]
 
 
 def transposed_indices(_inputs: Inputs, parameters: Parameters, _grid: tuple[int, int, int]) -> Expected:
-    """Each block finds its tile, which has `block_y` rows of `block_x`, transposed.
+    """Each block reads its tile of `block_y` rows and `block_x` columns transposed.
 
     Args:
         parameters: `block`, `block_x`, `block_y`, `blocks`.
 
     Returns:
-        `out`, shape (block * blocks,), one block's tile behind the other's.
+        `out`, shape (block * blocks,), one tile after the other.
     """
     return _exactly(_tiles(parameters).transpose(0, 2, 1))
 

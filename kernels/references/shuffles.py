@@ -1,4 +1,4 @@
-"""Shuffles: what the kernels that move registers between lanes should give. `runner.kernel.lanes` has the rule."""
+"""References of the shuffles; `runner.kernel.lanes` has the rule."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def swap(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
 
 
 def _moved(operation: str, argument: int, inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
-    """Every block's elements, moved.
+    """The elements of each block, moved.
 
     Args:
         operation: One of `runner.kernel.lanes.INTRINSICS`.
-        argument: Of the intrinsic.
+        argument: The third argument of the intrinsic.
         inputs: `in`, shape (size,), or (size, 2) for elements of two numbers.
         parameters: `block`, `width`, `mask`; `per_thread`, `first` and `second` where the kernel has them.
         grid: One block for `block * per_thread` elements.
@@ -57,7 +57,7 @@ def _moved(operation: str, argument: int, inputs: Inputs, parameters: Parameters
     rule = exchange_of(operation, argument, parameters)
     blocks = np.zeros((grid[0], len(rule.source), *x.shape[1:]), x.dtype)
     blocks.reshape(-1, *x.shape[1:])[: len(x)] = x
-    source = np.minimum(rule.source, len(rule.source) - 1)  # lanes that are not there: not compared
+    source = np.minimum(rule.source, len(rule.source) - 1)  # what absent lanes give is not compared
     moved = blocks[:, source].reshape(-1, *x.shape[1:])[: len(x)]
     defined = np.resize(rule.defined, len(x)).reshape(-1, *(1 for _ in x.shape[1:]))
-    return Expected({"out": ExpectedArray(moved, magnitude=np.zeros(()), defined=defined)})  # moved, not rounded
+    return Expected({"out": ExpectedArray(moved, magnitude=np.zeros(()), defined=defined)})  # nothing is rounded

@@ -1,4 +1,4 @@
-"""Stencils: what the kernels that weigh a neighbourhood should give."""
+"""References of the stencils."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def derivative(inputs: Inputs, parameters: Parameters, grid: tuple[int, int, int
     """The sum of coefficient[k] * (in[i + k] - in[i - k]) for k = 1 ... 4; elements outside the array are 0.
 
     Args:
-        inputs: `in`, shape (size,), and `coefficient`, shape (5,), of which the first is not used.
-        parameters: None are needed.
-        grid: Does not matter.
+        inputs: `in`, shape (size,), and `coefficient`, shape (5,); its first element is not used.
+        parameters: Not used.
+        grid: Not used.
 
     Returns:
         `out`, shape (size,).
@@ -32,7 +32,7 @@ def derivative(inputs: Inputs, parameters: Parameters, grid: tuple[int, int, int
 
 
 def _weighed(x: Array, coefficient: Array, join: Callable[[Array, Array], Array]) -> Array:
-    """The sum of coefficient[k] times what joins the neighbours at the distance k; piece by piece, within a cache."""
+    """The sum over k of coefficient[k] * join(neighbour behind, neighbour before), in pieces that fit into a cache."""
     radius = len(coefficient) - 1
     around = np.pad(x, radius)
     total = np.zeros_like(x)

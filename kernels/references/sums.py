@@ -1,4 +1,4 @@
-"""Sums: what the reductions should give."""
+"""References of the reductions: sums."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Grid = tuple[int, int, int]
 
 
 def block_sums(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
-    """Sums of the elements of each block, exact modulo 2**bits, or in extended precision.
+    """The sum of each block: of integers exact modulo 2**bits, of floats in higher precision.
 
-    Block b takes elements [b * block * unroll, (b + 1) * block * unroll). Where there is a mask, elements of lanes
-    outside it are left out: element i belongs to lane i % 32, as blocks are made of whole warps.
+    Block b takes elements [b * block * unroll, (b + 1) * block * unroll). Elements of lanes outside the mask are left
+    out; element i belongs to lane i % 32, as blocks have whole warps.
 
     Args:
         inputs: `in`, shape (size,).
         parameters: `block`; `unroll` and `mask` where the kernel has them.
-        grid: One block a partial sum.
+        grid: One block for each partial sum.
 
     Returns:
-        `out`, shape (grid,); the value is the plain NumPy sum, timed, as the seeds' host code times its loop.
+        `out`, shape (grid,). The value is NumPy's sum, with the time that it took.
     """
     x = inputs["in"]
     mask = int(parameters.get("mask", 0xFFFFFFFF))
@@ -37,18 +37,18 @@ def block_sums(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
 
 
 def chosen_block_sums(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
-    """As `block_sums`, for a number of `blocks` that is chosen: each takes as many elements as that asks for."""
+    """As `block_sums`, for a given number of `blocks`, which share the elements evenly."""
     block = int(parameters["block"])
     return _partial(inputs["in"], -(-len(inputs["in"]) // (grid[0] * block)) * block, grid[0])
 
 
 def vector_block_sums(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
-    """As `block_sums`, where a thread takes `unroll` vectors of 16 bytes: block b sums up tile b."""
+    """As `block_sums`, with `unroll` vectors of 16 bytes for each thread: block b sums up tile b."""
     return _partial(inputs["in"], _vector_tile(inputs["in"], parameters), grid[0])
 
 
 def strided_block_sums(inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
-    """As `vector_block_sums`, where block b sums up the tiles b, b + grid, b + 2 * grid, ..."""
+    """As `vector_block_sums`, but block b sums up the tiles b, b + grid, b + 2 * grid, ..."""
     x, blocks = inputs["in"], grid[0]
     tile = _vector_tile(x, parameters)
     tiles = _partial(x, tile, -(-len(x) // tile))
@@ -94,7 +94,7 @@ def _timed_sum(x: Array) -> tuple[int | float, float]:
 def _by_warps(
     x: Array, what: str, terms: Callable[[], Array], per_block: int, blocks: int, wide: np.dtype[Any]
 ) -> Array:
-    """Sums of blocks by way of those of their warps, which all block sizes have in common."""
+    """Sums of blocks from the sums of their warps, which are the same for all block sizes."""
     if per_block % WARP:
         return _sums(terms(), per_block, blocks, wide)
     warps = cached_per_array(x, what, lambda: _sums(terms(), WARP, -(-len(x) // WARP), wide))
@@ -116,10 +116,10 @@ def _spread_sum(x: Array, axis: int, dtype: np.dtype[Any]) -> Array:
 
 
 def _by_segment(added: Callable[..., Array], inputs: Inputs, parameters: Parameters, grid: Grid) -> Expected:
-    """Something of each segment of each block; threads beyond the last element hold 0.
+    """One result for each segment of each block. Threads beyond the last element hold 0.
 
     Args:
-        added: Gets the segments, one a row, and the type to add in.
+        added: The function of the segments, one a row, and of the type to add in.
         inputs: `in`, shape (size,).
         parameters: `block` and `width`; the last segment of a block may be shorter.
         grid: One block for `block` elements.

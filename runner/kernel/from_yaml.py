@@ -64,7 +64,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         parameters += (Parameter("cache", Kind.CHOICE, "none", CACHES),)
     d.known = _names(parameters)
     d.let = _definitions(d)
-    arguments = tuple(parts.argument(a) for a in d.each("arguments"))
+    arguments = parts.arguments(d, parameters)
     amount = d.at("bytes", d.raw.get("bytes") or {})
     amount.only(("read", "written"))
     kernel = Kernel(

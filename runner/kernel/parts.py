@@ -31,6 +31,15 @@ from runner.kernel.yaml_reader import Reader
 Arguments = Sequence[ArrayArgument | ScalarArgument]
 
 
+def arguments(d: Reader, parameters: Sequence[Parameter]) -> tuple[ArrayArgument | ScalarArgument, ...]:
+    """The key `arguments`."""
+    found = tuple(argument(a) for a in d.each("arguments"))
+    names = [a.name for a in found]
+    if repeated := [n for n in names if names.count(n) > 1 or n in {p.name for p in parameters}]:
+        raise UsageError(f"{d.where}: arguments: the name '{repeated[0]}' is given twice, or is a parameter's")
+    return found
+
+
 def argument(d: Reader) -> ArrayArgument | ScalarArgument:
     """An entry of `arguments:`: an array, or a scalar."""
     d.need("name")
@@ -99,6 +108,7 @@ def constraints(d: Reader) -> Iterator[Constraint]:
     if isinstance(d.raw.get("constraints"), dict):
         for condition, reason in d.items("constraints"):
             level = d.at("constraints", {"require": condition, "reason": reason})
+            level.need("require", "reason")
             yield Constraint(level.expression("require"), level.text("reason"))
         return
     for entry in d.each("constraints"):
@@ -178,10 +188,6 @@ def array_expression(d: Reader, key: str, text: str, arguments: Arguments) -> Ar
 def require_sound(kernel: Kernel) -> None:
     """Check that the parts fit together, so that a wrong name is found before a case needs it."""
     file = kernel.yaml.name
-    names = [a.name for a in kernel.arguments]
-    parameters = {p.name for p in kernel.parameters}
-    if repeated := [n for n in names if names.count(n) > 1 or n in parameters]:
-        raise UsageError(f"{file}: arguments: the name '{repeated[0]}' is given twice, or is a parameter's")
     words = [p.name for p in kernel.parameters if p.kind is Kind.DTYPE]
     for a in (*kernel.arguments, *kernel.accesses):
         if a.dtype not in DTYPES and a.dtype not in words:

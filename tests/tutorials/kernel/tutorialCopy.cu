@@ -1,6 +1,6 @@
-// The listing copyGmem of seed 002, 5.4.1, as it stands there, but for the name.
+// The listing copyGmem of tutorial 002, 5.4.1, as it stands there, but for the name.
 #define INDEX(ROW, COL, INNER) ((ROW) * (INNER) + (COL))
-extern "C" __global__ void seedCopy(float *out, float *in, const int nrows, const int ncols)
+extern "C" __global__ void tutorialCopy(float *out, float *in, const int nrows, const int ncols)
 {
     // matrix coordinate (ix,iy)
     unsigned int row = blockIdx.y * blockDim.y + threadIdx.y;

@@ -1,7 +1,7 @@
-// The listing transposeSmem of seed 002, 5.4.2, as it stands there, but for its comments and the name.
+// The listing transposeSmem of tutorial 002, 5.4.2, as it stands there, but for its comments and the name.
 #define INDEX(ROW, COL, INNER) ((ROW) * (INNER) + (COL))
 
-extern "C" __global__ void seedTranspose(float *out, float *in, int nrows, int ncols)
+extern "C" __global__ void tutorialTranspose(float *out, float *in, int nrows, int ncols)
 {
     __shared__ float tile[BDIMY][BDIMX];
 

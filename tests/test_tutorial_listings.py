@@ -1,10 +1,10 @@
-"""The listings and figures of the seed documents, number by number, on the real devices."""
+"""The listings and figures of the tutorials, number by number, on the real devices."""
 
 import numpy as np
 import pytest
 from support import case_of, shipped
 
-# Seed 000, "Sharing Data within a Warp", and seed 002, 5.6.2: one block, 16 elements that hold their own numbers.
+# Tutorial 000, "Sharing Data within a Warp", and tutorial 002, 5.6.2: one block, 16 elements that hold their own numbers.
 LISTINGS = {
     "shuffle broadcast": ("shflBroadcast", {"src_lane": 2}, " 2  2  2  2  2  2  2  2  2  2  2  2  2  2  2  2"),
     "shuffle up": ("shflUp", {"delta": 2}, " 0  1  0  1  2  3  4  5  6  7  8  9 10 11 12 13"),
@@ -25,19 +25,19 @@ LISTINGS = {
 
 def launched(bench, name, **parameters):
     """The output of one launch, and what the device noticed."""
-    outputs, findings = bench.outputs(case_of(shipped(name), **parameters))
-    return outputs["out"], findings
+    outputs, diagnostics = bench.outputs(case_of(shipped(name), **parameters))
+    return outputs["out"], diagnostics
 
 
 @pytest.mark.parametrize("listing", LISTINGS)
-def test_a_listing_of_seed_000_comes_out(listing, bench):
-    """Each line that the seed's simple_shfl prints is what its kernel gives here."""
+def test_a_listing_of_tutorial_000_comes_out(listing, bench):
+    """Each line that the tutorial's simple_shfl prints is what its kernel gives here."""
     name, parameters, printed = LISTINGS[listing]
     got, _ = launched(bench, name, **{"block": 16, "size": 16, "width": 16, "fill": "index", **parameters})
     assert list(got) == [int(n) for n in printed.split()]
 
 
-# Seed 001: __shfl_down_sync by 16 of a float in blocks of 32, 64 and 35 threads; element i is i + 1. Printed are the
+# Tutorial 001: __shfl_down_sync by 16 of a float in blocks of 32, 64 and 35 threads; element i is i + 1. Printed are the
 # thread, its value, and what it received.
 PRINTED = {
     32: {0: 17, 1: 18, 2: 19, 26: 27, 27: 28, 28: 29, 29: 30, 30: 31, 31: 32},
@@ -47,7 +47,7 @@ PRINTED = {
 
 
 @pytest.mark.parametrize("block", PRINTED)
-def test_the_listings_of_seed_001_come_out(block, bench):
+def test_the_listings_of_tutorial_001_come_out(block, bench):
     """Every line of the three listings whose value CUDA defines is what the kernel gives here."""
     got, _ = launched(bench, "shflDown", block=block, size=block, delta=16, dtype="float32", fill="count")
     for thread, value in PRINTED[block].items():
@@ -55,22 +55,22 @@ def test_the_listings_of_seed_001_come_out(block, bench):
 
 
 def test_lanes_that_are_not_there_give_undefined_values(bench):
-    """Lanes 32 to 34 of seed 001's block of 35: 0 on an H200, counted and made visible on the CPU device."""
-    got, findings = launched(bench, "shflDown", block=35, size=35, delta=16, dtype="float32", fill="count")
+    """Lanes 32 to 34 of tutorial 001's block of 35: 0 on an H200, counted and made visible on the CPU device."""
+    got, diagnostics = launched(bench, "shflDown", block=35, size=35, delta=16, dtype="float32", fill="count")
     if bench.device.info.kind == "cpu":
-        assert findings.undefined_reads == 3
+        assert diagnostics.undefined_reads == 3
         assert np.isnan(got[32:]).all()
     elif "H200" in bench.device.info.name:
-        assert list(got[32:]) == [0, 0, 0]  # as seed 001 prints; undefined all the same
+        assert list(got[32:]) == [0, 0, 0]  # as tutorial 001 prints; undefined all the same
 
 
-def test_the_broadcast_of_seed_003_comes_out(bench):
+def test_the_broadcast_of_tutorial_003_comes_out(bench):
     """3.1: every thread of the warp gets the argument 1234."""
     got, _ = launched(bench, "bcast", block=32, size=32, arg=1234)
     assert list(got) == [1234] * 32
 
 
-def test_the_scan_of_seed_003_comes_out(bench):
+def test_the_scan_of_tutorial_003_comes_out(bench):
     """3.2: inclusive sums of 31 - lane within groups of 8 lanes."""
     got, _ = launched(bench, "warpScan")
     assert list(got) == [
@@ -81,13 +81,13 @@ def test_the_scan_of_seed_003_comes_out(bench):
     ]  # fmt: skip
 
 
-def test_the_reduction_of_seed_003_comes_out(bench):
+def test_the_reduction_of_tutorial_003_comes_out(bench):
     """3.3: every lane ends with 31 + 30 + ... + 0."""
     got, _ = launched(bench, "warpReduce")
     assert list(got) == [496] * 32
 
 
-# The figures of seed 003, section 2, and the two calls that seeds 000, 002 and 004 describe in words.
+# The figures of tutorial 003, section 2, and the two calls that tutorials 000, 002 and 004 describe in words.
 FIGURES = [
     ("shflBroadcast", {"src_lane": 2, "width": 32}, [2] * 32),
     ("shflBroadcast", {"src_lane": 2, "width": 16}, [2] * 16 + [18] * 16),
@@ -102,7 +102,7 @@ FIGURES = [
 
 
 @pytest.mark.parametrize(("name", "parameters", "expected"), FIGURES)
-def test_a_figure_of_seed_003_comes_out(name, parameters, expected, bench):
+def test_a_figure_of_tutorial_003_comes_out(name, parameters, expected, bench):
     """Each lane receives the register that the figure's arrow comes from."""
     got, _ = launched(bench, name, fill="index", **parameters)
     assert list(got) == expected
@@ -110,6 +110,6 @@ def test_a_figure_of_seed_003_comes_out(name, parameters, expected, bench):
 
 @pytest.mark.parametrize("name", ["shflBroadcast", "shflUp", "shflDown", "shflXor"])
 def test_lanes_outside_the_mask_keep_their_own_value(name, bench):
-    """Seed 003 says that they return 0; a lane that does not call keeps what it has."""
+    """Tutorial 003 says that they return 0; a lane that does not call keeps what it has."""
     got, _ = launched(bench, name, mask=0x0000FFFF, fill="count")
     assert list(got[16:]) == list(range(17, 33))

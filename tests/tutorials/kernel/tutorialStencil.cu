@@ -1,8 +1,8 @@
-// The listing stencil_1d of seed 002, 5.5.1, as it stands there, but for its comments and the name.
+// The listing stencil_1d of tutorial 002, 5.5.1, as it stands there, but for its comments and the name.
 #define RADIUS 4
 __constant__ float coef[RADIUS+1];
 
-extern "C" __global__ void seedStencil(float *in, float *out, int N){
+extern "C" __global__ void tutorialStencil(float *in, float *out, int N){
     __shared__ float smem[BDIM+2*RADIUS];
 
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
