@@ -29,7 +29,7 @@ from runner.device import Launch, Role
 from runner.errors import CompileError, UsageError
 from runner.kernel import from_yaml
 from runner.kernel.case import ArraySpec, Case, ScalarSpec
-from runner.kernel.fill import remembered
+from runner.kernel.fill import cached_fill
 from runner.kernel.resolve import make
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -94,7 +94,7 @@ def prepared(device: Any, compiler: Any, case: Case, tensors: Mapping[str, Any])
 
 def _content(spec: ArraySpec) -> NDArray[Any]:
     if spec.role is Role.IN:
-        return remembered(spec.fill, spec.shape, spec.dtype, 0, spec.name)
+        return cached_fill(spec.fill, spec.shape, spec.dtype, 0, spec.name)
     return np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
 
 

@@ -147,7 +147,7 @@ def test_a_half_that_is_one_lane_off_is_a_mismatch(dtype, bench):
     """A shuffle does not round: large halves lie a whole number apart, and the neighbour's is still another."""
     case = case_of(shipped("shflUp"), block=32, size=1500, dtype=dtype, fill="index", delta=1)
     outputs, _ = bench.outputs(case)
-    expected = expect(case.kernel.reference, case.kernel.yaml.parent, contents(case), case.variables, case.grid)
+    expected = expect(case, contents(case))
     assert check(outputs, expected.outputs, None).ok
     outputs["out"] = np.roll(outputs["out"], 1, axis=0)
     assert check(outputs, expected.outputs, None).mismatches > 500

@@ -68,7 +68,7 @@ def test_the_tutorials_worked_example(name, bench):
     The tutorial takes the two for the same: its thread 7 reads tile[2][1], element 9.
     """
     case = case_of(shipped(name), size="3x4", block="4x3", fill="index", dtype="int32")
-    told = expect(case.kernel.reference, case.kernel.yaml.parent, {"in": np.arange(12)}, case.variables, case.grid)
+    told = expect(case, {"in": np.arange(12)})
     out = np.asarray(told.outputs["out"].values).reshape(4, 3)
     assert out.tolist() == [[0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]]
     assert (out[3, 1], out[2, 1], out.ravel()[7]) == (7, 6, 6)
@@ -124,7 +124,6 @@ def test_the_family_moves_the_same_bytes(name):
     """Every element is read once and written once, however the kernel does it: the copy is the upper bound."""
     case = case_of(shipped(name), size="100x200", dtype="float64")
     assert case.count("bytes_read") == case.count("bytes_written") == 160_000
-    assert case.kernel.baseline == "copyGmem"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from support import case_of, few, shipped
 
 from runner.device import Role
 from runner.kernel.expression import Expression
-from runner.references.sums import strided_block_sums
+from runner.kernel.reference import find
 from runner.sweep.attempt import Task, attempt
 from runner.sweep.placing import contents, place
 
@@ -17,7 +17,7 @@ HOST = ["reduceVector", "reduceInFlight", "reduceGridStride", "reduceRedux"]
 DEVICE = ["reduceLastBlock", "reduceStream", "reduceFlagged", "reducePacked"]
 VECTORS = [*HOST, *DEVICE]
 STRIDING = [n for n in VECTORS if shipped(n).parameter("blocks")]
-STREAMING = [n for n in VECTORS if shipped(n).parameter("stream")]
+STREAMING = ["reduceFlagged", "reducePacked"]
 
 
 def all_right(outcomes):
@@ -65,6 +65,7 @@ def test_any_number_of_blocks_takes_all_tiles(name, blocks, bench):
 def test_a_strided_block_sums_up_every_gridth_tile():
     """With tiles of 128 elements and two blocks, the first takes tiles 0 and 2, the second tile 1."""
     x = np.arange(300, dtype=np.int32)
+    strided_block_sums = find(shipped("reduceGridStride"))
     told = strided_block_sums({"in": x}, {"block": 32, "unroll": 1}, (2, 1, 1))
     assert told.outputs["out"].values.tolist() == [x[:128].sum() + x[256:].sum(), x[128:256].sum()]
     assert told.value == x.sum()
@@ -108,6 +109,11 @@ def test_a_float_sum_is_the_same_in_every_launch(name, dtype, bench):
 def test_streaming_loads_change_no_sum(name, bench):
     """They say what L2 should keep, nothing else."""
     all_right(bench.run_all([case_of(shipped(name), size=5000, stream=s, fill="random") for s in (0, 1)]))
+
+
+def test_streaming_is_what_tells_reduce_stream_from_reduce_last_block():
+    """Without it the two would be the same, so stream=0 is refused."""
+    assert "none of the values reduceStream takes: 1" in case_of(shipped("reduceStream"), stream=0).excluded
 
 
 def test_a_packed_sum_wraps_without_touching_the_count(bench):

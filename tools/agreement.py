@@ -164,7 +164,7 @@ def compared(case: Case, first: Outputs | str, other: Outputs | str) -> dict[str
             "agree": False,
             "why": told,
         }
-    expected = expect(case.kernel.reference, case.kernel.yaml.parent, contents(case), case.variables, case.grid)
+    expected = expect(case, contents(case))
     verdicts = [check(outputs, expected.outputs, case.count("depth")) for outputs in (first, other)]
     total = sum(first[name].size for name in expected.outputs)
     identical = all(_identical(first[name], other[name], expected, name) for name in expected.outputs)
