@@ -1,23 +1,62 @@
-"""What is known of a GPU."""
+"""The properties of a GPU, and the overhead of the timing method, measured when the GPU is opened.
+
+A time near that overhead says more about the method than about the kernel.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from pycuda import compiler as pycuda_compiler
+import numpy as np
 from pycuda import driver
 
 from runner.device import DeviceInfo
-from runner.device.cuda.floor import TimingOverhead
-from runner.device.cuda.nvcc import find_nvcc
+from runner.device.cuda.compiler import find_nvcc, version_of
+from runner.device.kinds import CUDA
+from runner.errors import CompileError
+
+COPY_BYTES = 1 << 28  # far larger than any L2
+SPIN_UP_S = 0.1  # of work before anything is timed: an idle GPU's clocks are low
+SAMPLES = 50
+
+# A kernel that does nothing, as PTX, which the driver compiles: no nvcc is needed for it.
+EMPTY = b"""
+.version 6.0
+.target sm_50
+.address_size 64
+.visible .entry empty() { ret; }
+\0"""
 
 
-def describe(gpu: driver.Device, floor: TimingOverhead, nvidia_driver: str) -> DeviceInfo:
-    """What the driver knows of the GPU, and what was measured on it when it was opened."""
+@dataclass(frozen=True)
+class TimingOverhead:
+    """The cost of the timing method itself.
+
+    Attributes:
+        empty_kernel_us: A launch of a kernel that does nothing, measured as any sample is.
+        event_pair_us: Two events with nothing in between.
+        event_tick_us: The least step between two times.
+        flush_us: Writing over the L2 cache, behind which a launch is queued.
+        copy_gbps: Read + write bandwidth of a device-to-device copy; `None` where there is no room for one.
+    """
+
+    empty_kernel_us: float
+    event_pair_us: float
+    event_tick_us: float
+    flush_us: float
+    copy_gbps: float | None
+
+
+def describe(gpu: driver.Device, overhead: TimingOverhead, nvidia_driver: str) -> DeviceInfo:
+    """What the driver knows of the GPU, and the measured overhead."""
     attribute = driver.device_attribute
     get = gpu.get_attribute
     major, minor = gpu.compute_capability()
-    # Double data rate: two transfers a clock (CUDA C++ Best Practices Guide, "Theoretical Bandwidth Calculation").
+    # Double data rate: two transfers per clock (CUDA C++ Best Practices Guide, "Theoretical Bandwidth Calculation").
     clock_khz, bus_bits = get(attribute.MEMORY_CLOCK_RATE), get(attribute.GLOBAL_MEMORY_BUS_WIDTH)
     peak = 2 * clock_khz * 1e3 * bus_bits / 8 / 1e9
     driver_version = driver.get_driver_version()
@@ -28,7 +67,7 @@ def describe(gpu: driver.Device, floor: TimingOverhead, nvidia_driver: str) -> D
         "memory_bus_bits": bus_bits,
         "ecc": bool(get(attribute.ECC_ENABLED)),
         "threads_per_multiprocessor": get(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
-        **dataclasses.asdict(floor),
+        **dataclasses.asdict(overhead),
     }
     versions = {
         "cuda_driver": f"{driver_version // 1000}.{driver_version % 1000 // 10}",
@@ -37,7 +76,7 @@ def describe(gpu: driver.Device, floor: TimingOverhead, nvidia_driver: str) -> D
         **_toolkit(),
     }
     return DeviceInfo(
-        kind="cuda",
+        kind=CUDA,
         name=gpu.name(),
         arch=f"sm_{major}{minor}",
         peak_gbps=peak or None,  # integrated GPUs report no memory clock
@@ -53,5 +92,66 @@ def _toolkit() -> dict[str, str]:
     nvcc = find_nvcc()
     if nvcc is None:
         return {}
-    lines = pycuda_compiler.get_nvcc_version(nvcc).splitlines()
+    try:
+        lines = version_of(nvcc).splitlines()
+    except CompileError as e:
+        lines = [str(e)]
     return {"nvcc": next((line.strip() for line in lines if "release" in line), lines[0] if lines else "")}
+
+
+def measure_overhead(stream: driver.Stream, flush: Callable[[], None]) -> TimingOverhead:
+    """Measure the overhead of timing.
+
+    Args:
+        stream: Where everything is queued.
+        flush: Queues the write over the L2 cache.
+    """
+    function = driver.module_from_buffer(EMPTY).get_function("empty")
+    function.prepare([])
+    deadline = time.monotonic() + SPIN_UP_S
+    while time.monotonic() < deadline:
+        _between(stream, flush, lambda: None)
+    empty = _between(stream, flush, lambda: function.prepared_async_call((1, 1), (1, 1, 1), stream))
+    nothing = _between(stream, flush, lambda: None)
+    flushes = _between(stream, lambda: None, flush)
+    steps = np.diff(np.unique(np.concatenate([empty, nothing, flushes]).round(4)))
+    return TimingOverhead(
+        empty_kernel_us=float(np.median(empty)),
+        event_pair_us=float(np.median(nothing)),
+        event_tick_us=round(float(steps.min()), 4) if len(steps) else 0.0,
+        flush_us=float(np.median(flushes)),
+        copy_gbps=_copy_gbps(stream),
+    )
+
+
+def _between(
+    stream: driver.Stream, before: Callable[[], None], work: Callable[[], None]
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Microseconds of `work`, queued behind `before`, timed as `CudaDevice.sample` times a launch."""
+    start, end = driver.Event(), driver.Event()
+    times = []
+    for _ in range(SAMPLES):
+        before()
+        start.record(stream)
+        work()
+        end.record(stream)
+        end.synchronize()
+        times.append(start.time_till(end) * 1000.0)
+    return np.array(times)
+
+
+def _copy_gbps(stream: driver.Stream) -> float | None:
+    """The median of ten copies."""
+    try:
+        source, target = driver.mem_alloc(COPY_BYTES), driver.mem_alloc(COPY_BYTES)
+    except driver.MemoryError:
+        return None
+    events = [driver.Event() for _ in range(12)]
+    for event in events:
+        driver.memcpy_dtod_async(target, source, COPY_BYTES, stream)
+        event.record(stream)
+    stream.synchronize()
+    times = [a.time_till(b) for a, b in itertools.pairwise(events[1:])]
+    source.free()
+    target.free()
+    return 2 * COPY_BYTES / float(np.median(times)) / 1e6

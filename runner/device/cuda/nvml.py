@@ -1,7 +1,6 @@
-"""What a GPU is like at the moment, by NVML: clocks, temperature, power, and why it is slower than it could be.
+"""The state of a GPU by NVML: clocks, temperature, power, and why it is slowed down.
 
-NVML is a help, not a need: where it cannot be asked, nothing is known. Reasons are named as in NVML's
-nvmlClocksEventReasons.
+NVML is optional: without it, the state is unknown. Reasons are named as in NVML's nvmlClocksEventReasons.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ REASONS = {
     0x0000000000000080: "hw_power_brake",
 }
 SEVERE = frozenset(("hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake"))
-LOW_CLOCK = 0.75  # of the highest: below, whatever the reason, times are not to be believed (as nvbench has it)
+LOW_CLOCK = 0.75  # of the highest: below it times are not trusted, whatever the reason (nvbench's threshold)
 
 
 class Nvml:
@@ -31,28 +30,27 @@ class Nvml:
         self._handle: Any = None
         self._highest = 0
         try:
-            import pynvml  # noqa: PLC0415  (a help, not a need)
+            import pynvml  # noqa: PLC0415  (optional)
 
             pynvml.nvmlInit()
             self._nvml: Any = pynvml
             self._handle = pynvml.nvmlDeviceGetHandleByPciBusId(bus_id.encode())
-            self._highest = int(
-                pynvml.nvmlDeviceGetMaxClockInfo(self._handle, pynvml.NVML_CLOCK_SM)
-            )  # asked once: 1 ms
-        except Exception:  # noqa: BLE001  (NVML is not everywhere where CUDA is, and raises classes of its own)
+            clock = pynvml.nvmlDeviceGetMaxClockInfo(self._handle, pynvml.NVML_CLOCK_SM)
+            self._highest = int(clock)  # asked once: it takes 1 ms
+        except Exception:  # noqa: BLE001  (NVML may be missing, and raises its own classes)
             return
 
     def driver_version(self) -> str:
-        """Of the driver's package; empty where it is not known."""
+        """Of the driver's package; empty if unknown."""
         return str(self._asked(lambda n, _: n.nvmlSystemGetDriverVersion()) or "")
 
     def conditions(self) -> GpuState | None:
-        """What the GPU is like now; `None` where nobody can say."""
+        """The GPU's state now; `None` if unknown."""
         clock = self._asked(lambda n, h: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM))
         if clock is None:
             return None
         bits = self._asked(lambda n, h: n.nvmlDeviceGetCurrentClocksEventReasons(h))
-        if bits is None:  # drivers before R535 have it by its old name
+        if bits is None:  # its name in drivers before R535
             bits = self._asked(lambda n, h: n.nvmlDeviceGetCurrentClocksThrottleReasons(h))
         reasons = tuple(name for bit, name in REASONS.items() if (bits or 0) & bit)
         low = clock < LOW_CLOCK * self._highest
@@ -71,5 +69,5 @@ class Nvml:
             return None
         try:
             return question(self._nvml, self._handle)
-        except Exception:  # noqa: BLE001  (a question that this GPU or this driver does not answer)
+        except Exception:  # noqa: BLE001  (this GPU or driver does not answer it)
             return None
