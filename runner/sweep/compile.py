@@ -92,7 +92,10 @@ class Prefetch:
         self._like = (first.device, first.compiler)
         self._count = count
         self._waiting: list[Job] = []
-        self.worker = started if started and started.takes(first.device) else Worker(first.device)
+        if started and not started.takes(first.device):
+            started.kill()
+            started = None
+        self.worker = started or Worker(first.device)
         self.compilation: Compilation | None = None
         self._owned = True
 
