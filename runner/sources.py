@@ -103,7 +103,7 @@ def _fingerprint(yaml_file: Path, source: Path, reference: str) -> dict[str, str
 def _included(source: Path) -> Iterator[tuple[str, Path]]:
     """The files that a kernel's `.cu` includes, each with its name as seen from there."""
     own = source.parent
-    for path in cache.includes(source.read_text(encoding="utf-8"), own):
+    for path in cache.includes(source.read_text(encoding="utf-8"), [own]):
         yield (path.relative_to(own).as_posix() if path.is_relative_to(own) else path.name), path
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import platformdirs
@@ -57,24 +57,24 @@ def find(name: str, *folders: Path) -> Path | None:
     return next((path for folder in folders if (path := (folder / name).resolve()).is_file()), None)
 
 
-def includes(text: str, folder: Path) -> Iterator[Path]:
+def includes(text: str, folders: Sequence[Path]) -> Iterator[Path]:
     """The files that `#include "..."` reaches from a source, each once; missing ones are left out.
 
     Where a macro names the file (`#include NAME`), all headers beside the including file count: it may be any of them.
 
     Args:
         text: Of the source.
-        folder: Of the source. For what an included file includes, that file's own folder comes first.
+        folders: Where to look. For what an included file includes, that file's own folder comes first.
     """
     seen: set[Path] = set()
-    waiting = [(text, folder)]
+    waiting = [(text, tuple(folders))]
     while waiting:
-        text, own = waiting.pop()
-        reached = [find(name, own, folder) for _, name in INCLUDE.findall(text)]
+        text, where = waiting.pop()
+        reached = [find(name, *where) for _, name in INCLUDE.findall(text)]
         if _COMPUTED.search(text):
-            reached += sorted(p.resolve() for p in own.iterdir() if p.suffix in _HEADERS and p.is_file())
+            reached += sorted(p.resolve() for p in where[0].iterdir() if p.suffix in _HEADERS and p.is_file())
         for path in reached:
             if path and path not in seen:
                 seen.add(path)
                 yield path
-                waiting.append((path.read_text(encoding="utf-8", errors="surrogateescape"), path.parent))
+                waiting.append((path.read_text(encoding="utf-8", errors="surrogateescape"), (path.parent, *folders)))

@@ -70,7 +70,7 @@ def _files(root: Path, kernel: str) -> Iterator[Path]:
     source = _source(root, kernel, declared)
     if source:
         yield source
-        reached = cache.includes(source.read_text("utf-8", errors="replace"), source.parent)
+        reached = cache.includes(source.read_text("utf-8", errors="replace"), [source.parent])
         yield from (path for path in reached if _within(root, path))
     if declared:
         yield declared

@@ -63,7 +63,7 @@ class CpuCompiler:
         nowhere = f"-ffile-prefix-map={source.path.resolve().parent}/="  # a kernel that was moved is the same code
         flags = (*COMMON_FLAGS, *machine_flags(), *KERNEL_FLAGS, *self._host_flags, nowhere)
         parts = [unit.text, *unit.staged.values()]
-        reached = cache.includes(source.text, source.path.parent)  # by a macro, too
+        reached = cache.includes(source.text, [source.path.parent])  # by a macro, too
         parts += [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
         parts += [str(runtime), *flags, tools.identity, _text_of_sources(*_SHIM)]
         key = cache.key(*parts)

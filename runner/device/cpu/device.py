@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Array, Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed
+from runner.device import Array, Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed, processor
 from runner.device.cpu import explain, toolchain
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CpuProgram, LaunchReport, LaunchRequest, Outcome
 from runner.device.cpu.signature import pack
-from runner.device.host import host_cpu
 from runner.device.kinds import CPU
 from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout
 
@@ -48,7 +47,7 @@ class CpuDevice:
     @property
     def info(self) -> DeviceInfo:
         """The host's properties."""
-        cpu = host_cpu()
+        cpu = processor.name()
         return DeviceInfo(
             kind=CPU,
             name=f"CPU device ({self._threads} thread{'s' * (self._threads != 1)}, {cpu})",

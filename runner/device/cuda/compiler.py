@@ -68,7 +68,7 @@ class CudaCompiler:
         folder = source.path.parent
         text = f'{source.defines()}#line 1 "{source.path.name}"\n{source.text}'
         included = [
-            path.read_text(encoding="utf-8", errors="surrogateescape") for path in cache.includes(source.text, folder)
+            path.read_text(encoding="utf-8", errors="surrogateescape") for path in cache.includes(source.text, [folder])
         ]
         name = cache.key(text, *included, self._arch, *self._toolchain.identity())
         path, warnings = self._folder / f"{name}.cubin", ""

@@ -1,4 +1,4 @@
-"""The processor of this machine."""
+"""The host's processor."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import platform
 from pathlib import Path
 
 
-def host_cpu() -> str:
-    """The processor's model, as Linux reports it; elsewhere what Python knows."""
+def name() -> str:
+    """The processor's model."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
-    except OSError:
+    except OSError:  # not Linux
         pass
     return platform.processor() or platform.machine()
