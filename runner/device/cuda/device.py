@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from pycuda import driver
 
 from runner.device import Binary, DeviceInfo, GpuState, Launch, LaunchDiagnostics, Role, Source, Timed
-from runner.device.cuda.describe import describe, measure_overhead
+from runner.device.cuda.describe import Nvml, describe, measure_overhead
 from runner.device.cuda.memory import CudaArray, Inputs
-from runner.device.cuda.nvml import Nvml
 from runner.device.cuda.program import CudaProgram, Graph, active_blocks, queued
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
