@@ -36,8 +36,9 @@ from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.resolve import make
 from runner.settings import DeviceConfig, TimingConfig
-from runner.sweep.attempt import Task, attempt
-from runner.sweep.placing import contents, place, poison
+from runner.sweep.outcome import Task
+from runner.sweep.run_case import run_case
+from runner.sweep.upload import contents, poison, upload
 
 GPU = DeviceConfig(kind="cuda")
 LAUNCHES = 7  # of each case under ncu; the first one is left out
@@ -93,7 +94,7 @@ def ours(device: Any, compiler: Any, case: Case) -> summary.Summary:
     samples = []
     for _ in range(protocol.rounds):
         task = Task(case, case.source(), compiler.compile(case.source()), protocol, 60.0)
-        outcome = attempt(device, task, lambda _: None)
+        outcome = run_case(device, task, lambda _: None)
         if outcome.measured is None:
             raise SystemExit(f"{case.label}: {outcome.status}: {outcome.reason}")
         samples.append(summary.kept(outcome.measured.samples)["us"])
@@ -118,7 +119,7 @@ def nvbench(device: Any, compiler: Any, chosen: list[Case]) -> list[float]:
     with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         for number, case in enumerate(chosen):
             program = device.load(case.source(), compiler.compile(case.source()))
-            launch, arrays = place(device, program, case, contents(case), stack)
+            launch, arrays = upload(device, program, case, contents(case), stack)
             poison(case, arrays)
             queue = device.queued(launch)
 
@@ -143,7 +144,7 @@ def launch_all() -> None:
     for case in cases():
         with ExitStack() as stack:
             program = device.load(case.source(), compiler.compile(case.source()))
-            launch, arrays = place(device, program, case, contents(case), stack)
+            launch, arrays = upload(device, program, case, contents(case), stack)
             poison(case, arrays)
             device.sample(launch, LAUNCHES, 60.0)
     device.close()

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from pycuda import driver
 
 from runner.config import CONF
-from runner.device.cuda.floor import EMPTY
+from runner.device.cuda.describe import EMPTY
 from runner.device.opening import compiler_for, open_device
 from runner.kernel import from_yaml
 from runner.kernel.resolve import make
 from runner.settings import DeviceConfig
-from runner.sweep.placing import contents, place, poison
+from runner.sweep.upload import contents, poison, upload
 
 Times = NDArray[np.float64]
 Step = Callable[[], object]
@@ -107,7 +107,7 @@ def main() -> None:
             kernel = from_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
             case = make(kernel, requested, 0)
             program = device.load(case.source(), compiler.compile(case.source()))
-            launch, arrays = place(device, program, case, contents(case), stack)
+            launch, arrays = upload(device, program, case, contents(case), stack)
             poison(case, arrays)
             device.launch(launch, 60.0)
             launches[f"{name} {requested}"] = device.queued(launch)

@@ -91,7 +91,7 @@ def ready() -> None:
         stop(f"{' and '.join(missing)} not installed: this benchmark needs {', '.join(PACKAGES.values())} and nvcc")
     if kind_of(DeviceConfig(kind="auto")) != "cuda":
         stop("there is no GPU that CUDA's driver can open: this benchmark needs one")
-    from runner.device.cuda.nvcc import find_nvcc  # noqa: PLC0415  (only where there is PyCUDA)
+    from runner.device.cuda.compiler import find_nvcc  # noqa: PLC0415  (only where there is PyCUDA)
 
     if find_nvcc() is None:
         stop("nvcc is not on the PATH: this benchmark builds kernels with it")
@@ -136,7 +136,7 @@ def native(name: str, arch: str, folder: Path) -> ctypes.CDLL:
         arch: What for, such as `sm_90`.
         folder: Where to put the shared object.
     """
-    from runner.device.cuda.nvcc import find_nvcc  # noqa: PLC0415  (only where there is PyCUDA)
+    from runner.device.cuda.compiler import find_nvcc  # noqa: PLC0415  (only where there is PyCUDA)
 
     source, library = NATIVE / f"{name}.cu", folder / f"{name}.so"
     options = ["-shared", "-Xcompiler", "-fPIC", "-O3", "-std=c++17", f"-arch={arch}"]

@@ -19,7 +19,7 @@ from runner.errors import RunnerError
 from runner.kernel import access
 from runner.kernel.case import Case
 from runner.settings import DeviceConfig
-from runner.sweep.placing import launch_once
+from runner.sweep.upload import launch_once
 
 GPU = DeviceConfig(kind="cuda")
 

@@ -20,7 +20,7 @@ from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.progress import SweepProgress
 from runner.sweep import engine
-from runner.sweep.prefetch import Prefetch
+from runner.sweep.compile import Prefetch
 
 
 class BatchLauncher(Launcher):

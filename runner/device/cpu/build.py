@@ -15,7 +15,7 @@ from pathlib import Path
 from runner import atomic
 from runner.device import Binary, Source, cache
 from runner.device.cpu import toolchain
-from runner.device.cpu.compiler_log import explain_failure
+from runner.device.cpu.explain import explain_failure
 from runner.device.cpu.toolchain import COMMON_FLAGS, KERNEL_FLAGS, NATIVE, Toolchain, machine_flags
 from runner.device.cpu.translate import translate
 from runner.errors import CompileError
@@ -62,8 +62,8 @@ class CpuCompiler:
         unit = translate(source, self._cache / "included")
         nowhere = f"-ffile-prefix-map={source.path.resolve().parent}/="  # a kernel that was moved is the same code
         flags = (*COMMON_FLAGS, *machine_flags(), *KERNEL_FLAGS, *self._host_flags, nowhere)
-        parts = [unit.text, *map(str, source.include_dirs), *unit.staged.values(), *unit.dependencies.values()]
-        reached = cache.includes(source.text, (source.path.parent, *source.include_dirs))  # by a macro, too
+        parts = [unit.text, *unit.staged.values()]
+        reached = cache.includes(source.text, [source.path.parent])  # by a macro, too
         parts += [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
         parts += [str(runtime), *flags, tools.identity, _text_of_sources(*_SHIM)]
         key = cache.key(*parts)
@@ -73,7 +73,7 @@ class CpuCompiler:
         if not cached:
             for path, staged in unit.staged.items():
                 atomic.write_text(path, staged)
-            includes = [f"-iquote{source.path.resolve().parent}", *(f"-I{folder}" for folder in source.include_dirs)]
+            includes = [f"-iquote{source.path.resolve().parent}"]
             shim = ["-include", str(NATIVE / "shim.h")]
             command = [
                 *tools.command,

@@ -1,4 +1,4 @@
-"""A case's arrays on a device: made, placed, poisoned; and a single launch of it."""
+"""A case's arrays on a device: made, uploaded, poisoned; and a single launch of a case."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runner.kernel.fill import cached_fill
 
 
 def contents(case: Case) -> dict[str, NDArray[Any]]:
-    """What the arrays hold before the first launch, by name."""
+    """The arrays' contents before the first launch, by name."""
     return {a.name: _content(a, case.seed) for a in case.arrays()}
 
 
@@ -26,13 +26,13 @@ def _content(spec: ArraySpec, seed: int) -> NDArray[Any]:
     return np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
 
 
-def place(
+def upload(
     device: Device, program: Program, case: Case, inputs: Mapping[str, NDArray[Any]], stack: ExitStack
 ) -> tuple[Launch, dict[str, Array]]:
     """Copy the arrays to the device.
 
     Args:
-        device: Where to.
+        device: The target.
         program: The kernel, loaded there.
         case: What is to be launched.
         inputs: As `contents` gives them.
@@ -50,16 +50,16 @@ def place(
         if isinstance(argument, ScalarSpec):
             arguments.append(argument.dtype.numpy.type(argument.value))
             continue
-        placed = device.place(argument.name, inputs[argument.name], argument.role, argument.offset)
-        stack.callback(placed.free)
-        arrays[argument.name] = placed
-        arguments.append(placed)
+        array = device.place(argument.name, inputs[argument.name], argument.role, argument.offset)
+        stack.callback(array.free)
+        arrays[argument.name] = array
+        arguments.append(array)
     cache = str(case.variables["cache"])
     return Launch(program, case.grid, case.block, case.shared, tuple(arguments), cache), arrays
 
 
 def poison(case: Case, arrays: Mapping[str, Array]) -> None:
-    """So that an element which the kernel does not write is seen, and last time's answer is not taken for this one."""
+    """Poison the outputs so that unwritten or stale elements are caught."""
     for spec in case.arrays():
         if spec.name not in arrays:
             continue
@@ -77,18 +77,18 @@ def launch_once(
     Args:
         device: Open, and usable.
         case: What to launch; not an excluded one.
-        binary: What came of `case.source()`.
+        binary: The compiled `case.source()`.
         time_limit: Seconds after which it counts as endless.
 
     Returns:
-        What the arrays that the kernel writes hold, by name, and what the device noticed.
+        The arrays that the kernel writes, by name, and what the device noticed.
 
     Raises:
         LaunchError: or one of its children, with the reason.
     """
     program = device.load(case.source(), binary)
-    with ExitStack() as placed:
-        launch, arrays = place(device, program, case, contents(case), placed)
+    with ExitStack() as stack:
+        launch, arrays = upload(device, program, case, contents(case), stack)
         poison(case, arrays)
-        findings = device.launch(launch, time_limit)
-        return {n: a.read() for n, a in arrays.items() if a.role in (Role.OUT, Role.INOUT)}, findings
+        diagnostics = device.launch(launch, time_limit)
+        return {n: a.read() for n, a in arrays.items() if a.role in (Role.OUT, Role.INOUT)}, diagnostics
