@@ -181,7 +181,7 @@ class CpuCompiler:
         return log
 
 
-class _CompilerFailed(Exception):  # noqa: N818  # said to nobody: what it means depends on what was compiled
+class _CompilerFailed(Exception):  # said to nobody: what it means depends on what was compiled
     """The compiler gave up; `log` is what it said."""
 
     def __init__(self, log: str) -> None:
