@@ -57,6 +57,11 @@ class Toolchain:
         """What a cached result depends on: another compiler, or another version, makes another binary."""
         return f"{shutil.which(self.command[0])}\0{' '.join(self.command)}\0{self.version}"
 
+    @property
+    def precompile_flags(self) -> tuple[str, ...]:
+        """Flags for a precompiled header: clang++ would refuse it once the headers have been installed again."""
+        return ("-Xclang", "-fno-pch-timestamp") if "clang" in self.version else ()
+
 
 def machine_flags() -> tuple[str, ...]:
     """Flags that only this machine's kind of CPU knows."""
