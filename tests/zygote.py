@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 
-import runner.command.app
+import runner.hydra.app
 
 
 def answer(request: dict) -> dict:
@@ -23,7 +23,7 @@ def answer(request: dict) -> dict:
             os.dup2(err.fileno(), 2)
             os.chdir(request["directory"])
             os.environ.update(request["environment"])
-            sys.argv = [runner.command.app.__file__, *request["arguments"]]
+            sys.argv = [runner.hydra.app.__file__, *request["arguments"]]
             sys.exit(importlib.import_module(request["module"]).main())
         _, status = os.waitpid(child, 0)
         told = {}

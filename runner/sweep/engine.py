@@ -16,7 +16,7 @@ from runner.device.opening import compiler_for
 from runner.errors import CompileError, DeviceUnavailable
 from runner.folder import RunFolder
 from runner.progress import SweepProgress
-from runner.sweep import earlier, opened
+from runner.sweep import device_record, previous_rows
 from runner.sweep.compilation import Compilation, Compiled
 from runner.sweep.ledger import Ledger
 from runner.sweep.plan import described, write
@@ -42,13 +42,12 @@ def run(
         prefetch: What was begun while the plan was made; the caller ends it.
 
     Raises:
-        UsageError: if the folder holds rows of an earlier run, of something else; nothing was changed then.
         DeviceUnavailable: if a device that was asked for is not there.
         KeyboardInterrupt: passed on, after what was not reached has been written down as `not_run`.
     """
     told = described(plan, launcher)
     waiting = [p for p in plan if "same_as" not in told[p.number]]
-    ledger = Ledger(folder, launcher, waiting, earlier.rows(waiting, told, folder))
+    ledger = Ledger(folder, launcher, waiting, previous_rows.rows(waiting, folder))
     write(folder, told)
     sources.keep(folder, waiting)
     groups = measured_alike([p for p in waiting if not ledger.finished(p)])
@@ -89,7 +88,7 @@ def _run_group(
             if compilation is None:
                 compilation = Compilation(compiler_for(group[0].device, info, group[0].compiler), len(group))
             stack.callback(compilation.close)
-            opened.note(folder, opened.entry(info, group[0], compilation.compiler))
+            device_record.note(folder, device_record.entry(info, group[0], compilation.compiler))
             for planned in group:
                 if reason := reason_to_skip(planned.case, info):
                     ledger.unfinished(planned, "skipped", reason)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from runner.config import Job
 from runner.folder import RunFolder, read_json, write_json
-from runner.sweep import earlier, results
+from runner.sweep import previous_rows, results
 from runner.sweep.results import Row
 
 
@@ -45,11 +45,11 @@ class Ledger:
 
     def wants(self, planned: Job, number: int) -> bool:
         """Whether a case is still to be measured in a round."""
-        return not earlier.measured(self.row(planned), number)
+        return not previous_rows.measured(self.row(planned), number)
 
     def finished(self, planned: Job) -> bool:
         """Whether nothing of a case is missing."""
-        return earlier.finished(planned, self.row(planned))
+        return previous_rows.finished(planned, self.row(planned))
 
     def add(self, planned: Job, row: Row) -> None:
         """Put a case's row on disk, in place of an earlier one."""

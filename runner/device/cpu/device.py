@@ -6,13 +6,12 @@ import ctypes
 import os
 import platform
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Array, Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed
+from runner.device import Array, Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed, processor
 from runner.device.cpu import explain, toolchain
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.native import LaunchReport, LaunchRequest, Outcome
@@ -48,7 +47,7 @@ class CpuDevice:
     @property
     def info(self) -> DeviceInfo:
         """What is known of the host."""
-        cpu = _cpu_name()
+        cpu = processor.name()
         return DeviceInfo(
             kind="cpu",
             name=f"CPU device ({self._threads} thread{'s' * (self._threads != 1)}, {cpu})",
@@ -198,13 +197,3 @@ def _check_shape(program: CpuProgram, launch: Launch) -> None:
             f"{name}: {static} + {launch.shared} bytes of static and dynamic shared memory a block, "
             f"{SHARED_LIMIT} are allowed"
         )
-
-
-def _cpu_name() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
