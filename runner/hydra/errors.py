@@ -49,7 +49,7 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
         group, _, given = file.rpartition("/") if file.startswith("hydra/") else file.partition("/")
         return _unknown_choice(group, given, error.options)
     where = _where(str(error))
-    cause: BaseException = error.__cause__ or error
+    cause: BaseException = error if isinstance(error, OmegaConfBaseException) else _cause(error)
     if isinstance(cause, ConfigKeyError | ConfigAttributeError):
         overridden = re.search(r"Could not override '([^']+)'", str(error))
         return where + _unknown_key(overridden[1] if overridden else str(cause.full_key or cause.key), known)
@@ -58,6 +58,10 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
         subject = override[1] if override else cause.full_key
         return f"{where}{subject}: {_one_line(cause)}" if subject else f"{where}{_one_line(cause)}"
     return _one_line(error)
+
+
+def _cause(error: BaseException) -> BaseException:
+    return error.__cause__ or error.__context__ or error
 
 
 def _yaml(error: yaml.MarkedYAMLError) -> str:
@@ -75,7 +79,7 @@ def _where(text: str) -> str:
 def _unknown_choice(group: str, given: str, options: Sequence[str]) -> str:
     near = _nearest(given, options)
     if len(options) > MOST_OPTIONS:
-        return f"{group}={given}: unknown{near} (--help lists all {len(options)})"
+        return f"{group}={given}: there is no such {group}{near} (--help lists all {len(options)})"
     return f"{group}={given}: expected one of {', '.join(options)}{near}"
 
 
@@ -101,7 +105,8 @@ def _nearest(word: str, options: Sequence[str]) -> str:
 
 
 def _one_line(error: BaseException) -> str:
-    """A message without its line breaks, and without what OmegaConf says of its own objects."""
-    lines = (line.strip() for line in str(error).splitlines())
-    kept = [line for line in lines if line and not line.startswith(("full_key:", "object_type=", "reference_type="))]
-    return "; ".join(dict.fromkeys(kept))
+    """A message without line breaks, and without what Hydra and OmegaConf say of their own objects."""
+    lines = [line.strip() for line in str(error).partition("Config search path:")[0].splitlines()]
+    internal = ("full_key:", "object_type=", "reference_type=")
+    kept = dict.fromkeys(line for line in lines if line and not line.startswith(internal))
+    return " ".join(line if line[-1] in ".:;?" else f"{line};" for line in kept).rstrip(";.")
