@@ -18,20 +18,21 @@ import numpy as np
 from rich.table import Table
 
 from runner import noise
-from runner.__main__ import MISTAKE
-from runner.__main__ import main as sweep
-from runner.command import app
+from runner.cli import run_command, run_sweep
 from runner.console import Console
+from runner.device.kinds import AUTO, CHOICES, is_emulated
 from runner.device.opening import kind_of
-from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
+from runner.hydra import app
 from runner.report import ties
 from runner.report.table import load, records, timed
+from runner.session import Session
 from runner.settings import DeviceConfig
 from runner.summary import by_round, kept
 
 ALIKE = 4  # cases that differ in nothing
-SIZES = {"cuda": ("64Ki", "1Mi", "16Mi", "64Mi"), "cpu": ("4Ki", "64Ki", "1Mi")}
+SIZES = ("64Ki", "1Mi", "16Mi", "64Mi")
+EMULATED_SIZES = ("4Ki", "64Ki", "1Mi")
 KERNEL = ("kernel=reduceShflUnroll", "block=256", "unroll=8", "fill=index", "dtype=int32")
 
 
@@ -40,23 +41,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m runner.calibrate", description=(__doc__ or "").partition("\n\n")[2]
     )
-    parser.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto", help="which device; default: auto")
+    parser.add_argument("--device", choices=CHOICES, default=AUTO, help="which device; default: auto")
     given = parser.parse_args(arguments)
-    try:
-        noise.make_room()
-    except UsageError as e:
-        sys.stderr.write(f"runner: {e}\n")
-        return MISTAKE
-    kind = kind_of(DeviceConfig(kind=given.device))
+    return run_command(lambda: _calibrate(given.device))
+
+
+def _calibrate(device: str) -> int:
+    noise.make_room()
+    session = Session()
+    sizes = EMULATED_SIZES if is_emulated(kind_of(DeviceConfig(kind=device))) else SIZES
     seeds = ",".join(map(str, range(ALIKE)))
-    sizes = ",".join(SIZES[kind])
-    sys.argv[1:] = [*KERNEL, f"size={sizes}", f"seed={seeds}", f"device={given.device}", "timing=thorough"]
-    if status := sweep():
+    command = [*KERNEL, f"size={','.join(sizes)}", f"seed={seeds}", f"device={device}", "timing=thorough"]
+    if status := run_sweep(session, lambda: app.run(command, session)):
         return status
-    folder = app.folder()
+    folder = session.folder
     assert folder is not None  # noqa: S101  (a sweep that succeeded has one)
     rows = records(timed(load(folder.path)))
-    device: dict[str, Any] = next(iter((read_json(folder.environment) or {})["devices"].values()))
+    measured: dict[str, Any] = next(iter((read_json(folder.environment) or {})["devices"].values()))
     groups = [list(g) for _, g in itertools.groupby(sorted(rows, key=lambda r: int(r["size"])), lambda r: r["size"])]
     medians = [[_rounds(folder, row) for row in group] for group in groups]
     points = [
@@ -64,8 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for group, rounds in zip(groups, medians, strict=True)
     ]
     found = {"points": points, "rounds": int(rows[0]["rounds"]), "alike": ALIKE}
-    path = noise.keep(str(device["name"]), found)
-    _show(groups, points, {**device, "noise": found}, path)
+    path = noise.keep(str(measured["name"]), found)
+    _show(groups, points, {**measured, "noise": found}, path)
     return 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import runs
-from runner.__main__ import run_command
+from runner.cli import run_command
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +38,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _list(root: Path, most: int) -> None:
+def _list(root: Path, most: int) -> int:
     from runner.console import Console  # noqa: PLC0415  (see `run_command`)
     from runner.errors import UsageError  # noqa: PLC0415
 
@@ -49,11 +49,12 @@ def _list(root: Path, most: int) -> None:
     if not known:
         hint = " yet; `python -m runner device=cpu` makes one" if root == runs.OUTPUTS else ""
         _say(console, f"No runs below {_pasted(root)}{hint}.")
-        return
+        return 0
     _show(_read(known[:most]), console)
     if len(known) > most:
         where = "" if root == runs.OUTPUTS else f" {_pasted(root)}"
         _say(console, f"{len(known) - most:,} more; `python -m runner.list{where} -n {len(known)}` shows all.")
+    return 0
 
 
 def _read(paths: Sequence[Path]) -> list[Overview]:

@@ -24,7 +24,7 @@ from runner.folder import RunFolder
 from runner.progress import SweepProgress
 from runner.samples import append_hot, append_round
 from runner.settings import Protocol
-from runner.sweep import earlier, opened, results
+from runner.sweep import device_record, previous_rows, results
 from runner.sweep.compile import Compilation, Compiled, Prefetch, reason_to_skip
 from runner.sweep.ledger import Ledger
 from runner.sweep.outcome import Outcome, Task
@@ -56,7 +56,7 @@ def run(
     """
     told = described(plan, launcher)
     waiting = [job for job in plan if "same_as" not in told[job.number]]
-    ledger = Ledger(folder, launcher, earlier.rows(waiting, told, folder))
+    ledger = Ledger(folder, launcher, previous_rows.rows(waiting, folder))
     write(folder, told)
     sources.keep(folder, waiting)
     groups = measured_alike([job for job in waiting if not ledger.finished(job)])
@@ -98,7 +98,7 @@ def _run_group(
             if compilation is None:
                 compilation = Compilation(compiler_for(group[0].device, info, group[0].compiler), len(group))
             stack.callback(compilation.close)
-            opened.note(folder, opened.entry(info, group[0], compilation.compiler))
+            device_record.note(folder, device_record.entry(info, group[0], compilation.compiler))
             for job in group:
                 if reason := reason_to_skip(job.case, info):
                     ledger.unfinished(job, "skipped", reason)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from runner.config import Job
 from runner.folder import RunFolder, read_json, write_json
-from runner.sweep import earlier, results
+from runner.sweep import previous_rows, results
 from runner.sweep.results import Row
 
 
@@ -44,11 +44,11 @@ class Ledger:
 
     def wants(self, job: Job, number: int) -> bool:
         """Whether a case is still to be measured in a round."""
-        return not earlier.measured(self.row(job), number)
+        return not previous_rows.measured(self.row(job), number)
 
     def finished(self, job: Job) -> bool:
         """Whether a case needs no further round."""
-        return earlier.finished(job, self.row(job))
+        return previous_rows.finished(job, self.row(job))
 
     def add(self, job: Job, row: Row) -> None:
         """Write a case's row to disk, in place of an earlier one."""
