@@ -115,11 +115,11 @@ def name_ends(axes: Axes, ends: list[End], gap: float) -> None:
     heights = apart([float(to_axes.transform((end.x, end.y))[1]) for end in ends], gap)
     for end, height in zip(ends, heights, strict=True):
         colour, marker = (end.stroke.colour, end.stroke.marker) if end.stroke else (PALE, "")
-        leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "relpos": (0, 0.5), "shrinkA": 10, "shrinkB": 4}
-        text: dict[str, Any] = {"va": "center", "fontsize": 8.5, "color": INK if end.stroke else PALE}
-        at = (1.06, height)
-        axes.annotate(end.text, (end.x, end.y), at, "data", "axes fraction", leader, annotation_clip=False, **text)
+        leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 4}
+        axes.annotate("", (end.x, end.y), (1.03, height), "data", "axes fraction", leader, annotation_clip=False)
         axes.plot([1.04], [height], marker, color=colour, transform=axes.transAxes, clip_on=False)
+        ink = INK if end.stroke else PALE
+        axes.text(1.06, height, end.text, transform=axes.transAxes, va="center", fontsize=8.5, color=ink)
 
 
 def apart(heights: list[float], gap: float) -> list[float]:

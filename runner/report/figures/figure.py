@@ -7,6 +7,7 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -15,6 +16,7 @@ from matplotlib.figure import Figure as Drawing
 
 from runner.report.figures.style import Stroke, saved, strokes
 from runner.report.ratio import Ratio
+from runner.report.table import parameters
 from runner.report.text import absent
 
 Row = dict[str, Any]
@@ -41,6 +43,11 @@ class Run:
         return self.frame[~self.frame["emulated"].astype(bool)]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters, in the order in which a reader wants them."""
+        return tuple(parameters(self.frame))
+
+    @cached_property
     def looks(self) -> dict[str, Stroke]:
         """How each kernel is drawn in all figures."""
         return strokes([str(kernel) for kernel in self.frame["kernel"].unique()])
@@ -96,9 +103,9 @@ def drawn(figure: Figure, stem: str) -> Drawn:
     return Drawn(figure.section, stem, figure.title, figure.caption, svg, png, figure.rows())
 
 
-def of_case(row: Row, parameters: tuple[str, ...]) -> Row:
+def of_case(row: Row, run: Run) -> Row:
     """The columns that identify a case, for a figure's CSV."""
-    names = ("case", "kernel", *parameters, "rows", "cols", "finish")
+    names = ("case", "kernel", *run.names, "rows", "cols", "finish")
     return {name: row.get(name) for name in dict.fromkeys(names)}
 
 

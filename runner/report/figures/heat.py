@@ -20,7 +20,7 @@ from matplotlib.patches import Rectangle
 from runner.report.figures.axes import WIDE, positions, sheet, whole
 from runner.report.figures.figure import Figure, Row, Run, of_case
 from runner.report.figures.style import INK
-from runner.report.table import parameters, records
+from runner.report.table import records
 from runner.report.text import absent, count, listed, one_line, size_of, slug, value_of
 from runner.report.verdict import IDLE
 
@@ -73,8 +73,6 @@ class HeatMap(Figure):
         axes: The parameters down and across.
         lines: The values down.
         columns: The values across.
-        panels: At least one.
-        parameters: The parameters of the run.
     """
 
     section = "shape"
@@ -82,14 +80,14 @@ class HeatMap(Figure):
     lines: list[str]
     columns: list[str]
     panels: list[Panel]
-    parameters: tuple[str, ...]
+    run: Run
 
     def rows(self) -> list[Row]:
         """A row for each cell."""
         return [
             {
                 "panel": panel.title,
-                **of_case(row, self.parameters),
+                **of_case(row, self.run),
                 "status": row["status"],
                 "percent_of_best": panel.percents.get(place),
                 **({name: row[name] for name in ("median_us", "gbps")} if place in panel.percents else {}),
@@ -138,7 +136,7 @@ class HeatMap(Figure):
                 text["fontweight"] = "bold"
             axes.text(x + 0.5, y + 0.5, str(round(percent)), color=ink(percent), **text)
         shown = np.ma.masked_invalid(values)
-        axes.pcolormesh(shown, cmap=COLOURS, vmin=LEAST, vmax=100, edgecolor="white", linewidth=0.8)
+        axes.pcolormesh(shown, cmap=COLOURS, vmin=LEAST, vmax=100, edgecolor="white", linewidth=0.8, zorder=0)
 
 
 def ink(percent: float) -> str:
@@ -150,8 +148,8 @@ def ink(percent: float) -> str:
 
 def figures(run: Run) -> list[HeatMap]:
     """The heat map of a run whose cases vary in two ways."""
-    rows, names = records(run.measured), tuple(parameters(run.frame))
-    free = [name for name in names if name not in APART]
+    rows = records(run.measured)
+    free = [name for name in run.names if name not in APART]
     axes = _pair(_by_kernel(rows).values(), free)
     if axes is None:
         return []
@@ -192,7 +190,7 @@ def figures(run: Run) -> list[HeatMap]:
             lines=lines,
             columns=columns,
             panels=[panel for panel in telling if panel in chosen],
-            parameters=names,
+            run=run,
         )
     ]
 

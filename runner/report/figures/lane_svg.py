@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from runner.kernel.lanes import MOST_RECEIVED
 from runner.report.figures.lane_steps import Element, Step
 from runner.report.figures.style import CRIMSON, INK, PALE, RED, SEGMENTS
-from runner.report.text import plain
+from runner.report.text import count, plain
 
 LINE, WIDEST, LARGEST = 32, 806.0, 36.0
 """Elements of a line; the width of a line's squares together, and the side of one, at most."""
@@ -160,13 +160,9 @@ def _right(step: Step, side: float) -> float:
 
 def _remarks(step: Step) -> list[str]:
     """What is said below a step: its remarks, and what is not drawn."""
-    shown, same = lines(step)
-    n, words = len(shown), []
-    if same == 1:
-        words.append(f"{'The next line' if step.arrays else f'Warp {n}'} looks the same.")
-    elif same:
-        warps = f"Warps {n} {'and' if same == 2 else 'to'} {n + same - 1}"
-        words.append(f"{f'The next {same} lines' if step.arrays else warps} look the same.")
+    same, words = lines(step)[1], []
+    if same:
+        words.append(f"Not drawn: {count(same, 'further line')} like the one above.")
     if len(step.elements) == MOST_RECEIVED < step.threads * step.per_thread:
         words.append(f"Measured: the first {MOST_RECEIVED} elements of the block's {step.threads * step.per_thread:,}.")
     return [*step.remarks(), *([" ".join(words)] if words else [])]
@@ -260,7 +256,7 @@ def _legend(steps: Sequence[Step], *, strays: bool) -> Iterator[str]:
     words = {
         "own": "Dotted grey line: the lane kept its own value.",
         "idle": "Hatched: a lane outside the mask. It does not take part and keeps its value.",
-        "undefined": "Dashed crimson and ?: CUDA leaves the received value undefined. Its arrow starts at the lane asked.",
+        "undefined": "Dashed crimson and ?: what is received is undefined in CUDA. The arrow starts at the lane asked.",
         "beyond": "Grey and –: the 0 of a lane beyond the last element.",  # noqa: RUF001
         "wrong": "Thick red: not what CUDA's rule says. × is a value that no element of the input has.",  # noqa: RUF001
     }

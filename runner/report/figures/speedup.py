@@ -15,9 +15,9 @@ from matplotlib.figure import Figure as Drawing
 
 from runner.report.figures.axes import positions, set_ticks, set_x, sheet
 from runner.report.figures.figure import Figure, Row, Run, of_case
-from runner.report.figures.style import PALE, Stroke
+from runner.report.figures.style import PALE
 from runner.report.ratio import Ratio
-from runner.report.table import parameters, records
+from runner.report.table import records
 from runner.report.text import count, listed, one_line, value_of
 
 MOST_PANELS, MOST_LINES, GREY = 12, 24, "#9a9aa2"
@@ -55,18 +55,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Speedups(Figure):
-    """The speed-ups of several kernels.
-
-    Attributes:
-        panels: One for each kernel.
-        parameters: The parameters of the run.
-        looks: How each kernel is drawn.
-    """
+    """The speed-ups of several kernels, a panel for each."""
 
     section = "baseline"
     panels: list[Panel]
-    parameters: tuple[str, ...]
-    looks: Mapping[str, Stroke]
+    run: Run
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -79,7 +72,7 @@ class Speedups(Figure):
         return [
             {
                 "panel": panel.title,
-                **of_case(row, self.parameters),
+                **of_case(row, self.run),
                 "baseline": row["baseline"],
                 "speedup": ratio.times,
                 "speedup_low": ratio.low,
@@ -116,7 +109,7 @@ class BySize(Speedups):
 
     def _line(self, axes: Axes, panel: Panel, x: list[float]) -> None:
         """Draw a kernel's means, the single cases with their intervals, and write the last mean."""
-        stroke = self.looks[panel.kernel]
+        stroke = self.run.looks[panel.kernel]
         cases = [(at, ratio) for at, point in zip(x, panel.points, strict=True) for _, ratio in point.cases]
         many = len(cases) > len(x)
         low, high = [ratio.low for _, ratio in cases], [ratio.high for _, ratio in cases]
@@ -144,7 +137,7 @@ class ByKernel(Speedups):
         axes.set_yticks(range(len(self.panels)), [f"{panel.title} against {panel.baseline}" for panel in self.panels])
         axes.set_ylim(len(self.panels) - 0.4, -0.6)
         for place, panel in enumerate(self.panels):
-            (point,), stroke = panel.points, self.looks[panel.kernel]
+            (point,), stroke = panel.points, self.run.looks[panel.kernel]
             many = len(point.cases) > 1
             axes.barh(place, point.times - 1, left=1, height=0.5, color=stroke.colour, alpha=0.3)
             if many:
@@ -187,8 +180,7 @@ def figures(run: Run) -> list[Speedups]:
             title=f"Speed-up over the declared baseline{at}",
             caption=" ".join(note for note in notes if note),
             panels=panels[:most],
-            parameters=tuple(parameters(run.frame)),
-            looks=run.looks,
+            run=run,
         )
     ]
 

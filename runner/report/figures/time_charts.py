@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,8 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import FuncFormatter
 
 from runner.report.figures.axes import End, name_ends, positions, set_x, set_y, sheet
-from runner.report.figures.figure import Figure, Row, of_case
-from runner.report.figures.style import BACKGROUND, PALE, Stroke
-from runner.report.ratio import Ratio
+from runner.report.figures.figure import Figure, Row, Run, of_case
+from runner.report.figures.style import BACKGROUND, PALE
 from runner.report.text import absent, count, exact, one_line, rough, value_of
 from runner.report.traffic import beside
 
@@ -36,18 +35,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Times(Figure):
-    """What lines and bars have in common.
-
-    Attributes:
-        panels: At least one.
-        parameters: The parameters of the run.
-        looks: How each kernel is drawn.
-    """
+    """What lines and bars have in common."""
 
     section = "times"
     panels: tuple[Panel, ...]
-    parameters: tuple[str, ...]
-    looks: Mapping[str, Stroke]
+    run: Run
 
     @property
     def every(self) -> list[Row]:
@@ -57,7 +49,7 @@ class Times(Figure):
     def rows(self) -> list[Row]:
         """A row for each point."""
         return [
-            {"panel": panel.title, **of_case(row, self.parameters), **{n: row[n] for n in (*TIMES, panel.y) if n}}
+            {"panel": panel.title, **of_case(row, self.run), **{n: row[n] for n in (*TIMES, panel.y) if n}}
             for panel in self.panels
             for row in panel.rows
         ]
@@ -108,13 +100,13 @@ class Lines(Times):
         ends = []
         by_name = itertools.groupby(sorted(panel.rows, key=self.name), self.name)
         lines = [sorted(rows, key=lambda row: places[value_of(self.x, row)]) for _, rows in by_name]
-        order = list(self.looks)
+        order = list(self.run.looks)
         for rows in sorted(
             lines, key=lambda rows: (rows[0]["kernel"] not in self.pale, order.index(rows[0]["kernel"]))
         ):
             x = [places[value_of(self.x, row)] for row in rows]
             pale = rows[0]["kernel"] in self.pale
-            stroke = BACKGROUND if pale else self.looks[rows[0]["kernel"]]
+            stroke = BACKGROUND if pale else self.run.looks[rows[0]["kernel"]]
             look: dict[str, Any] = {"color": stroke.colour, "marker": stroke.marker, "linestyle": stroke.dash}
             low, high = zip(*(_quartiles(row, y) for row in rows), strict=True)
             axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
@@ -131,17 +123,15 @@ class Bars(Times):
 
     Attributes:
         named: The parameters whose values stand beside the kernel in a bar's name.
-        ratios: The speed-up of each case that has one, by its row.
     """
 
     named: tuple[str, ...]
-    ratios: Mapping[int, Ratio]
 
     def rows(self) -> list[Row]:
         """A row for each bar, with the speed-up that stands beside it."""
         found = super().rows()
         for told, row in zip(found, self.every, strict=True):
-            if ratio := self.ratios.get(row["row"]):
+            if ratio := self.run.ratios.get(row["row"]):
                 told |= {"speedup": ratio.times, "baseline": row["baseline"]}
         return found
 
@@ -152,7 +142,7 @@ class Bars(Times):
         for axes, panel in zip(every, self.panels, strict=True):
             axes.set_title(one_line(panel.title, 60))
             for place, row in enumerate(panel.rows):
-                axes.barh(place, row["median_us"], height=0.62, color=self.looks[row["kernel"]].colour, alpha=0.85)
+                axes.barh(place, row["median_us"], height=0.62, color=self.run.looks[row["kernel"]].colour, alpha=0.85)
                 axes.plot(_quartiles(row, "median_us"), [place, place], color="black", linewidth=1)
                 beside_bar: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 8.5}
                 axes.text(1.01, place, self._numbers(row), **beside_bar)
@@ -170,7 +160,7 @@ class Bars(Times):
         return ", ".join([self.name(row), *words])
 
     def _numbers(self, row: Row) -> str:
-        ratio = self.ratios.get(row["row"])
+        ratio = self.run.ratios.get(row["row"])
         words = [
             f"{exact(row['median_us'])} µs",
             "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s",

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from runner.report.figures.figure import Row, Run
 from runner.report.figures.time_charts import Bars, Lines, Panel, Times
-from runner.report.table import parameters, records, timed
-from runner.report.text import absent, count, listed, size_of, slug, value_of
+from runner.report.table import records, timed
+from runner.report.text import absent, count, listed, one_line, size_of, slug, value_of
 from runner.report.traffic import PAIRS, explained
 
 MOST_BARS, MOST_LINES, MOST_PANELS = 24, 10, 6
@@ -31,16 +31,12 @@ def figures(run: Run) -> list[Times]:
         groups.setdefault((str(row["device"]), str(row["family"])), []).append(row)
     # A single block that shuffles once takes as long as any launch. Its picture is that of the lanes.
     groups = {key: rows for key, rows in groups.items() if not all(_in_lanes(row) for row in rows)}
-    return [
-        figure
-        for (device, family), rows in groups.items()
-        for figure in Choice(
-            run,
-            rows,
-            f"-{slug(f'{device}-{family}')}" if len(groups) > 1 else "",
-            f" ({family})" if family and len(groups) > 1 else "",
-        ).figures()
-    ]
+    several = len(groups) > 1
+    found: list[Times] = []
+    for (device, family), rows in groups.items():
+        suffix, about = f"-{slug(f'{device}-{family}')}" * several, f" ({family})" if family and several else ""
+        found += Choice(run, rows, suffix, about).figures()
+    return found
 
 
 def _in_lanes(row: Row) -> bool:
@@ -63,11 +59,6 @@ class Choice:
     suffix: str
     about: str
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The parameters of the run."""
-        return tuple(parameters(self.run.frame))
-
     def figures(self) -> Iterator[Times]:
         """Lines against the size, or bars at one size, and lines against what else varies at the largest size."""
         sizes = {row["size"] for row in self.all if not absent(row["size"])}
@@ -81,8 +72,8 @@ class Choice:
         named = self._named(last)
         if not several and (len(values(last, "kernel")) > 1 or named):
             yield self._bars(last, named)
-        faceted = facets(self.all, self.names)[0] if several else []
-        for x in varying(last, self.names):
+        faceted = facets(self.all, self.run.names)[0] if several else []
+        for x in varying(last, self.run.names):
             if x in (*APART, *faceted) or (x in named and len(values(last, x)) <= 2):
                 continue
             wavefronts = self._wavefronts(last, x)
@@ -90,7 +81,7 @@ class Choice:
 
     def _named(self, rows: list[Row]) -> tuple[str, ...]:
         """The parameters by which every case can have a bar of its own; none if that would be too many bars."""
-        names = [name for name in varying(rows, self.names) if name not in APART]
+        names = [name for name in varying(rows, self.run.names) if name not in APART]
         dtypes = len(values(rows, "dtype")) > 1
         alike = dtypes == (len(values(rows, "kernel")) == 1) and len(values(rows, "seed")) < 2
         few = len(rows) <= MOST_BARS and all(len(values(rows, name)) <= FEW for name in names)
@@ -101,15 +92,15 @@ class Choice:
 
         Where something else varies, a point is the fastest of several cases, and its wavefronts say nothing.
         """
-        others = [name for name in varying(rows, self.names) if name not in (*APART, x)]
+        others = [name for name in varying(rows, self.run.names) if name not in (*APART, x)]
         if others or x not in self.run.frame.attrs.get("further", []) or len(values(rows, "dtype")) > 1:
             return []
         return [name for name in PAIRS["wavefronts ld/st"] if len(values(rows, name)) > 1]
 
     def _lines(self, rows: list[Row], x: str, y: str, wavefronts: list[str] | None = None) -> Lines:
-        own, rest = facets(rows, self.names)
+        own, rest = facets(rows, self.run.names)
         if x != "size":
-            own, rest = [], [name for name in varying(rows, self.names) if name not in (*APART, x)]
+            own, rest = [], [name for name in varying(rows, self.run.names) if name not in (*APART, x)]
         rows = [row for row in rows if value_of(x, row)]
         panels = [Panel(title, fastest(part, ("kernel", "finish", "size", x))) for title, part in split(rows, own)]
         unread = [name for name in own if any(not value_of(name, row) for row in rows)]
@@ -118,7 +109,9 @@ class Choice:
             "Wavefronts: passes through shared memory that one request of a warp takes." if wavefronts else "",
             "Band: quartiles.",
             f"Kernels without {listed(unread)} are the same in all panels." if unread else "",
-            f"Thin and grey: all but the {MOST_LINES} fastest: {listed(list(pale))}." if pale else "",
+            f"Thin and grey: all but the {MOST_LINES} fastest: {listed([one_line(kernel, 40) for kernel in pale])}."
+            if pale
+            else "",
         ]
         for name in wavefronts or []:
             known = [row for row in panels[0].rows if not absent(row[name])]
@@ -131,15 +124,14 @@ class Choice:
             title=f"{what} by {x}{'' if x == 'size' else _at(rows)}{self.about}",
             caption=self._caption(rows, rest, notes),
             panels=tuple(panels),
-            parameters=self.names,
-            looks=self.run.looks,
+            run=self.run,
             x=x,
             y=y,
             pale=pale,
         )
 
     def _bars(self, rows: list[Row], named: tuple[str, ...]) -> Bars:
-        rest = [name for name in varying(rows, self.names) if name not in (*APART, *named)]
+        rest = [name for name in varying(rows, self.run.names) if name not in (*APART, *named)]
         parts = [("", rows)] if "dtype" in named else split(rows, [])
         chosen = [(title, fastest(part, ("kernel", "finish", *named))) for title, part in parts]
         panels = [Panel(title, sorted(part, key=lambda row: float(row["median_us"]))) for title, part in chosen]
@@ -150,19 +142,14 @@ class Choice:
             title=f"Time of one launch by {by}{_at(rows)}{self.about}",
             caption=self._caption(rows, rest, ["Thin line: quartiles.", told[:1].upper() + told[1:]]),
             panels=tuple(panels),
-            parameters=self.names,
-            looks=self.run.looks,
+            run=self.run,
             named=named,
-            ratios=self.run.ratios,
         )
 
     def _caption(self, rows: list[Row], rest: list[str], notes: list[str]) -> str:
-        single = [name for name in self.names if name not in ("kernel", "size") and len(values(rows, name)) == 1]
-        fixed = [f"{name} {values(rows, name)[0]}" for name in single if all(value_of(name, row) for row in rows)]
         words = [
             *notes,
             f"Each point: the fastest {listed(rest)}." if rest else "",
-            f"Same in all: {', '.join(fixed)}." if fixed else "",
             "In brackets, the finish. host: the host adds partial sums, which is not timed; device: the launch leaves "
             "the whole result."
             if len(values(rows, "finish")) > 1
