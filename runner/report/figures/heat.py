@@ -123,7 +123,7 @@ class HeatMap(Figure):
         values = np.full((len(self.lines), len(self.columns)), np.nan)
         for place, row in panel.rows.items():
             y, x = self._at(place)
-            text: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
+            text: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "in_layout": False}
             if place not in panel.percents:
                 words = "no time" if row["status"] == "ok" else str(row["status"]).replace("_", "\n", 1)
                 hatched: dict[str, Any] = {"facecolor": "#f4f4f6", "edgecolor": "#cfcfd6", "hatch": "////"}

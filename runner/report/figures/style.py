@@ -87,8 +87,9 @@ def saved(make: Callable[[], Figure | bytes], *, png: bool = True) -> tuple[byte
         figure = make()
         if isinstance(figure, bytes):
             return figure, b""
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # one layout serves both formats
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
+            figure.set_layout_engine("none")  # one layout serves both formats
         vector, pixels = BytesIO(), BytesIO()
         figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
         if png:
