@@ -10,13 +10,10 @@ from typing import Any
 import pandas as pd
 
 from runner import atomic, runs
-from runner.report import cells, folder, table, verdict
+from runner.report import cells, figures, folder, table, verdict
 from runner.report.best import fastest
 from runner.report.details import command, details
-from runner.report.figures.choose import choose
-from runner.report.figures.drawing import Picture, draw, write_pictures
-from runner.report.figures.raw import wide_cases
-from runner.report.figures.style import strokes
+from runner.report.figures.figure import Drawn
 from runner.report.html import template
 from runner.report.ratio import ratios
 from runner.report.ratio_table import baseline_ratios
@@ -25,24 +22,22 @@ from runner.report.traffic import IN_TABLES
 
 MOST_LINKS = 12
 MOST_LETTERS = 1500
-PLACES = ("problems", "times", "shape", "baseline", "lanes", "raw")
+SECTIONS = ("times", "shape", "baseline", "lanes", "raw")
 """Sections of the page that have figures."""
 
 
 def build(path: Path) -> Path:
     """Write the figures and the page of a run folder, and return the page's path."""
     frame = table.load(path)
-    found = ratios(frame)
-    looks = strokes([str(kernel) for kernel in frame["kernel"].unique()])
-    pictures = [draw(plot, looks, found) for plot in [*choose(frame), *wide_cases(path, frame)]]
-    write_pictures(path / "figures", pictures)
-    page = template("page.html", "runner.report").render(_context(path, frame, pictures))
+    drawn = figures.draw_all(path, frame, ratios(frame))
+    figures.write(path / "figures", drawn)
+    page = template("page.html", "runner.report").render(_context(path, frame, drawn))
     target = path / "report.html"
     atomic.write(target, page.encode())
     return target
 
 
-def _context(path: Path, frame: pd.DataFrame, pictures: list[Picture]) -> dict[str, Any]:
+def _context(path: Path, frame: pd.DataFrame, drawn: list[Drawn]) -> dict[str, Any]:
     environment, judged, found, best = (
         runs.environment(path),
         verdict.judge(frame),
@@ -62,7 +57,7 @@ def _context(path: Path, frame: pd.DataFrame, pictures: list[Picture]) -> dict[s
         "fastest": cells.fastest_cases(frame, best, found),
         "ranked": any(one.among > 1 for one in best),
         "level": any(one.ties.level or one.ties.unsure for one in best),
-        "figures": _placed(pictures),
+        "figures": _by_section(drawn),
         "ratios": baseline_ratios(frame, found),
         "cases": cases,
         "traffic": IN_TABLES,
@@ -119,20 +114,12 @@ def _repeat(path: Path, frame: pd.DataFrame, environment: dict[str, Any]) -> dic
     }
 
 
-def _placed(pictures: list[Picture]) -> dict[str, list[dict[str, str]]]:
-    """The figures by the section that they belong to."""
-    found: dict[str, list[dict[str, str]]] = {place: [] for place in PLACES}
-    for picture in pictures:
-        found[picture.plot.place].append(_figure(picture))
+def _by_section(drawn: list[Drawn]) -> dict[str, list[dict[str, Any]]]:
+    """The figures of each section of the page."""
+    found: dict[str, list[dict[str, Any]]] = {section: [] for section in SECTIONS}
+    for one in drawn:
+        data = base64.b64encode(one.svg).decode()
+        found[one.section].append(
+            {"stem": one.stem, "title": one.title, "caption": one.caption, "data": data, "endings": list(one.files)}
+        )
     return found
-
-
-def _figure(picture: Picture) -> dict[str, str]:
-    plot = picture.plot
-    return {
-        "stem": plot.stem,
-        "title": plot.title,
-        "alt": f"{plot.title}. {plot.reading}",
-        "note": f"{EMULATED[0].upper()}{EMULATED[1:]}." if plot.emulated else "",
-        "data": base64.b64encode(picture.svg).decode(),
-    }

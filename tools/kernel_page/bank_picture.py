@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 
 from kernel_page.sheet import EDGE, Sheet, heading
 from runner.kernel.access import BANKS, SECTOR
-from runner.report.figures.saving import saved
-from runner.report.figures.style import PALE, SEGMENTS
+from runner.report.figures.style import PALE, SEGMENTS, saved
 
 LEFT, WIDE, HIGH, LOW = 0.98, 0.25, 0.25, 0.165
 """Room for the names of rows; a cell; a row's height, and that of many rows. In inches."""

@@ -9,8 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from kernel_page.sheet import EDGE, Sheet, heading
-from runner.report.figures.saving import saved
-from runner.report.figures.style import CRIMSON, PALE, SEGMENTS
+from runner.report.figures.style import CRIMSON, PALE, SEGMENTS, saved
 
 BLUE, AMBER = SEGMENTS[0], SEGMENTS[2]
 DIGIT = 7.0

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.report.figures.compact import compact
-
 
 @dataclass(frozen=True)
 class Picture:
@@ -23,5 +21,5 @@ class Picture:
 
 
 def picture(stem: str, svg: bytes, alt: str) -> Picture:
-    """A picture, made smaller."""
-    return Picture(stem, compact(svg), alt)
+    """A picture."""
+    return Picture(stem, svg, alt)

@@ -8,8 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from kernel_page.sheet import EDGE, Sheet, heading
-from runner.report.figures.saving import saved
-from runner.report.figures.style import PALE, SEGMENTS
+from runner.report.figures.style import PALE, SEGMENTS, saved
 
 THREADS, VECTORS, PER_VECTOR = 4, 2, 4  # of the tile that is drawn; real ones are larger
 TILES, BLOCKS = 8, 4

@@ -6,8 +6,7 @@ from matplotlib.figure import Figure
 
 from kernel_page.drawings import LOOKS
 from kernel_page.sheet import EDGE, Sheet, heading
-from runner.report.figures.saving import saved
-from runner.report.figures.style import PALE
+from runner.report.figures.style import PALE, saved
 
 TITLE = "A stencil by vectors: a thread needs its own, and those beside it"
 WORDS = (

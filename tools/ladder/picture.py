@@ -8,9 +8,7 @@ from matplotlib.figure import Figure
 
 from ladder.steps import PAYS, TO_THE_HOST, Step
 from ladder.tables import Climb
-from runner.report.figures.compact import compact
-from runner.report.figures.saving import saved
-from runner.report.figures.style import COLOURS, MARKERS, PALE
+from runner.report.figures.style import COLOURS, MARKERS, PALE, saved
 
 WIDTH, STEP_HEIGHT, AROUND = 7.6, 0.27, 1.25  # inches
 
@@ -46,7 +44,7 @@ def drawn(title: str, steps: Sequence[str], climbs: Sequence[Climb]) -> bytes:
         figure.legend(loc="outside upper right", ncols=len(climbs), frameon=False)
         return figure
 
-    return compact(saved(make, png=False)[0])
+    return saved(make, png=False)[0]
 
 
 def in_words(climbs: Sequence[Climb]) -> str:
