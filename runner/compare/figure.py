@@ -14,8 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from runner.compare.changes import Change, Comparison, Word
-from runner.compare.loading import LAST, Row, varying
-from runner.compare.verdict import short
+from runner.compare.runs import LAST, Row, varying
 from runner.report.figures.axes import positions, set_x
 from runner.report.figures.saving import saved
 from runner.report.figures.style import PALE, Stroke, strokes
@@ -69,10 +68,10 @@ def draw(comparisons: Sequence[Comparison]) -> Picture | None:
     if not all_panels:
         return None
     shown = all_panels[:MOST_PANELS]
-    runs = [short(comparison.other) for comparison in comparisons]
+    runs = [comparison.other.short for comparison in comparisons]
     pixels = sum(len(panel.points) for panel in shown) > MOST_POINTS
     base = comparisons[0].base
-    svg, png = saved(lambda: _figure(shown, short(base), base.parameters, runs), png=pixels)
+    svg, png = saved(lambda: _figure(shown, base.short, base.parameters, runs), png=pixels)
     left_out = len(all_panels) - len(shown)
     further = _names([change.row for panel in shown for _, change in panel.points], base.parameters)[1:]
     notes = [
@@ -82,7 +81,7 @@ def draw(comparisons: Sequence[Comparison]) -> Picture | None:
         f"{count(left_out, 'further kernel')} only in the table." if left_out else "",
         f"Device cpu: {EMULATED}." if any(panel.emulated for panel in shown) else "",
     ]
-    title = f"Speed against {short(base)}: above 1x is faster"
+    title = f"Speed against {base.short}: above 1x is faster"
     return Picture(
         png if pixels else svg,
         "image/png" if pixels else "image/svg+xml",

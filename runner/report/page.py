@@ -61,7 +61,7 @@ def _context(path: Path, frame: pd.DataFrame, pictures: list[Picture]) -> dict[s
         "same": cells.said_once(frame),
         "fastest": cells.fastest_cases(frame, best, found),
         "ranked": any(one.among > 1 for one in best),
-        "level": any(one.ties.level or one.ties.unsure for one in best),
+        "level": any(one.ties.tied or one.ties.undecided for one in best),
         "figures": _placed(pictures),
         "ratios": baseline_ratios(frame, found),
         "cases": cases,

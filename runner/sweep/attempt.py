@@ -19,7 +19,7 @@ from runner.kernel.case import Case
 from runner.kernel.check import Verdict
 from runner.kernel.reference import Expected, expect
 from runner.settings import Protocol
-from runner.summary import kept
+from runner.statistics import unthrottled
 from runner.sweep import measure
 from runner.sweep.judging import judge, moved, remark, require_outputs
 from runner.sweep.measure import Round
@@ -167,7 +167,7 @@ def _run(
     beat("comparing")
     later, value = judge(case, arrays, expected)  # what the timed launches left
     if task.protocol.hot and later.ok:
-        cold_us = float(np.median(kept(measured.samples)["us"]))
+        cold_us = float(np.median(unthrottled(measured.samples)["us"]))
         hot_us = measure.hot(lambda n: device.batch(launch, n, limit), cold_us, beat)
         measured = dataclasses.replace(measured, hot_us=hot_us)
     if later.ok:  # and whether a launch still writes all of it

@@ -16,7 +16,7 @@ import numpy as np
 
 from runner.device import GpuState, Timed
 from runner.settings import Protocol
-from runner.summary import SAMPLE, Samples, Times, summarize
+from runner.statistics import SAMPLE, Samples, Times, summarize
 
 # Samples asked of a device at a time: no more than 32, nor than fit into a second. Between two chunks the caller hears
 # of progress, and a kernel that hangs is known from one that is slow.

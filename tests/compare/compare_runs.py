@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import report_runs
 
-from runner.summary import SAMPLE
+from runner.statistics import SAMPLE
 
 COLUMNS = (*report_runs.COLUMNS, "compiler", "sm_mhz", "binary", "job")
 DEVICE = {

@@ -12,7 +12,7 @@ from runner.report.figures.drawing import draw
 from runner.report.figures.raw import wide_cases
 from runner.report.figures.raw_picture import draw as draw_raw
 from runner.report.table import load
-from runner.summary import SAMPLE
+from runner.statistics import SAMPLE
 
 COLUMNS = [*runs.COLUMNS, "job"]
 

@@ -13,7 +13,7 @@ from runner import samples
 from runner.folder import RunFolder
 from runner.report.table import records, timed, varying
 from runner.report.text import EMULATED, absent, count, described, listed, rough, slug
-from runner.summary import Samples
+from runner.statistics import Samples
 
 IQR_PERCENT, ROUNDS_PERCENT = 5.0, 2.0
 """A spread is large from here on: the quartiles' distance in percent of the median, and that between the rounds."""
