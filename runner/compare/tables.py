@@ -170,7 +170,8 @@ def _cell(name: str, entry: Entry, comparisons: Sequence[Comparison]) -> Cell:
         case "note":
             return Cell(one_line(entry.brief, 110))
         case "base_median_us" | "median_us":
-            number = median(entry.base if name.startswith("base") else entry.other)
+            row = entry.base if name.startswith("base") else entry.other
+            number = None if entry.row["emulated"] else median(row)  # side by side they would invite comparison
             return Cell("") if number is None else Cell(exact(number), f"{number:.9g}")
         case "size":
             return Cell(value_of(name, entry.row), "" if absent(entry.row["size"]) else str(entry.row["size"]))
