@@ -133,7 +133,8 @@ def compare(base: Run, other: Run, step: Callable[[], None]) -> Comparison:
             timed.append((pair, (_medians(pair.base), _medians(pair.other))))
         else:
             found.append(_by_correctness(base, other, pair))
-    alike = [_alike(base, other, pair) for pair, _ in timed]
+    unchanged = {kind for kind in base.kinds & other.kinds if _same_surroundings(base, other, kind)}
+    alike = [_alike(pair, unchanged) for pair, _ in timed]
     decisions = decide(
         [(side(base, pair.base, was), side(other, pair.other, now)) for pair, (was, now) in timed],
         [known_noise(base, other, pair) for pair, _ in timed],
@@ -175,12 +176,15 @@ def _of_file(path: Path) -> tuple[float, ...]:
     return () if found is None else tuple(round_medians(unthrottled(found)).tolist())
 
 
-def _alike(base: Run, other: Run, pair: Pair) -> bool:
-    """Whether nothing differs, as far as the folders tell."""
-    kind = str(pair.base["device"])
-    was, now = base.surroundings(kind), other.surroundings(kind)
+def _same_surroundings(base: Run, other: Run, kind: str) -> bool:
+    was = base.surroundings(kind)
+    return bool(was) and was == other.surroundings(kind)
+
+
+def _alike(pair: Pair, unchanged: set[str]) -> bool:
+    """Whether nothing differs, as far as the folders tell; `unchanged`: kinds of devices with the same surroundings."""
     throttled = "True" in (pair.base["throttled"], pair.other["throttled"])
-    return pair.same_code and not throttled and bool(was) and was == now
+    return pair.same_code and not throttled and pair.base["device"] in unchanged
 
 
 def _has_times(pair: Pair) -> bool:

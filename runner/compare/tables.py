@@ -79,7 +79,7 @@ class Entry:
 def entries(comparisons: Sequence[Comparison]) -> list[Entry]:
     """All entries, the worst first; cases that only one run has come last."""
     changes = [(number, change) for number, found in enumerate(comparisons, 1) for change in found.changes]
-    changes.sort(key=lambda item: (ORDER[item[1].word], -item[1].size))
+    changes.sort(key=lambda item: (ORDER[item[1].word], -round(item[1].size, 9)))
     common = [Entry(number, c.word.value, c.pair.base, c.pair.other, c) for number, c in changes]
     lost = [Entry(n, ONLY_BASE, row, None) for n, found in enumerate(comparisons, 1) for row in found.only_base]
     new = [Entry(n, ONLY_OTHER, None, row) for n, found in enumerate(comparisons, 1) for row in found.only_other]

@@ -138,7 +138,7 @@ def _cautions(comparison: Comparison) -> list[str]:
     if failed:
         found.append(f"{count(len(failed), 'case')} that only {other} has failed.")
     if n := sum(change.pair.base["status"] in IDLE or change.pair.other["status"] in IDLE for change in changes):
-        found.append(f"{count(n, 'common case')} did not run in one of them.")
+        found.append(f"{count(n, 'common case')} did not run in at least one of them.")
     return found
 
 
