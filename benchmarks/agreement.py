@@ -29,13 +29,13 @@ from typing import Any
 import numpy as np
 import yaml
 
-from runner import summary
 from runner.config import CONF
 from runner.device.opening import compiler_for, open_device
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.resolve import make
 from runner.settings import DeviceConfig, TimingConfig
+from runner.statistics import Summary, summarize, unthrottled
 from runner.sweep.outcome import Task
 from runner.sweep.run_case import run_case
 from runner.sweep.upload import contents, poison, upload
@@ -88,7 +88,7 @@ def cases() -> list[Case]:
     return found
 
 
-def ours(device: Any, compiler: Any, case: Case) -> summary.Summary:
+def ours(device: Any, compiler: Any, case: Case) -> Summary:
     """Checked and measured as in a sweep, all rounds."""
     protocol = TimingConfig().protocol("cuda")
     samples = []
@@ -97,8 +97,8 @@ def ours(device: Any, compiler: Any, case: Case) -> summary.Summary:
         outcome = run_case(device, task, lambda _: None)
         if outcome.measured is None:
             raise SystemExit(f"{case.label}: {outcome.status}: {outcome.reason}")
-        samples.append(summary.kept(outcome.measured.samples)["us"])
-    return summary.summarize(np.concatenate(samples))
+        samples.append(unthrottled(outcome.measured.samples)["us"])
+    return summarize(np.concatenate(samples))
 
 
 class _Stream:

@@ -13,8 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from runner.compare.changes import Change, Comparison, Word
-from runner.compare.loading import LAST, Row, varying
-from runner.compare.verdict import short
+from runner.compare.runs import LAST, Row, varying
 from runner.report.figures.axes import positions, set_ticks, set_x, sheet
 from runner.report.figures.style import PALE, Stroke, saved, strokes
 from runner.report.text import count, listed, one_line, value_of
@@ -56,8 +55,8 @@ def draw(comparisons: Sequence[Comparison]) -> Picture | None:
         return None
     shown = dict(itertools.islice(every.items(), MOST_PANELS))
     pixels = sum(map(len, shown.values())) > MOST_POINTS
-    base, runs = comparisons[0].base, [short(comparison.other) for comparison in comparisons]
-    title = f"Speed against {short(base)}: above 1x is faster"
+    base, runs = comparisons[0].base, [comparison.other.short for comparison in comparisons]
+    title = f"Speed against {base.short}: above 1x is faster"
     svg, png = saved(lambda: _figure(title, shown, base.parameters, runs), png=pixels)
     further = _names([change.row for points in shown.values() for _, change in points], base.parameters)[1:]
     notes = [

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from runner.report.folder import section
+from runner.report.ranking import Ranking, noise, rank
 from runner.report.table import PEERS, records, timed, varying
 from runner.report.text import absent, count, described, one_line, rough, size_of
-from runner.report.ties import Ties, noise, ties
 
 NAMED = 6
 """Cases that a sentence names."""
@@ -25,7 +25,7 @@ class Best:
         among: how many cases were compared.
     """
 
-    ties: Ties
+    ties: Ranking
     among: int
 
     @property
@@ -58,7 +58,7 @@ def fastest(frame: pd.DataFrame) -> list[Best]:
     for _, peers in right.groupby(PEERS, dropna=False, sort=False):
         for _, same_size in peers.groupby(["size", "rows", "cols"], dropna=False):
             rows = records(same_size)
-            found.append(Best(ties(rows, of_device[str(rows[0]["device"])]), len(rows)))
+            found.append(Best(rank(rows, of_device[str(rows[0]["device"])]), len(rows)))
     return found
 
 
@@ -115,8 +115,8 @@ def _speed(row: dict[str, Any]) -> str:
     return ", ".join([time, *([] if absent(row["gbps"]) else [f"{rough(row['gbps'])} GB/s", *shares])])
 
 
-def _ties(found: Ties) -> str:
-    level, unsure = len(found.level), len(found.unsure)
+def _ties(found: Ranking) -> str:
+    level, unsure = len(found.tied), len(found.undecided)
     words = (
         f"; {count(level, 'further case')} cannot be told from it, within {100 * found.margin:.1f} %" if level else ""
     )
@@ -124,7 +124,7 @@ def _ties(found: Ties) -> str:
 
 
 def _names(best: Best, shown: list[str]) -> str:
-    level = best.ties.level
+    level = best.ties.tied
     names = [described(row, shown) for row in level[:NAMED]]
     if not level or len(set(names)) < len(names):  # a seed is not told: it is no reason for a time
         return ""

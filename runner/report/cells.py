@@ -159,5 +159,5 @@ def _holds_anything(name: str, cells: list[Cell]) -> bool:
 def _level(best: Best) -> Cell:
     if best.among == 1:
         return Cell("the only one")
-    level, unsure = len(best.ties.level), len(best.ties.unsure)
+    level, unsure = len(best.ties.tied), len(best.ties.undecided)
     return Cell(f"{level}, perhaps {level + unsure}" if unsure else str(level))

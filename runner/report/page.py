@@ -56,7 +56,7 @@ def _context(path: Path, frame: pd.DataFrame, drawn: list[Drawn]) -> dict[str, A
         "same": cells.said_once(frame),
         "fastest": cells.fastest_cases(frame, best, found),
         "ranked": any(one.among > 1 for one in best),
-        "level": any(one.ties.level or one.ties.unsure for one in best),
+        "level": any(one.ties.tied or one.ties.undecided for one in best),
         "figures": _by_section(drawn),
         "ratios": baseline_ratios(frame, found),
         "cases": cases,

@@ -16,7 +16,7 @@ import numpy as np
 
 from runner.device import GpuState, Timed
 from runner.settings import Protocol
-from runner.summary import SAMPLE, Samples, Times, summarize
+from runner.statistics import SAMPLE, Samples, Times, summarize
 
 # Samples per request: at most 32, and at most what fits into a second. A heartbeat between two requests tells a slow
 # kernel from one that hangs.

@@ -19,7 +19,7 @@ from runner.kernel.check import CheckResult, check
 from runner.kernel.dtypes import is_float
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.kernel.reference import Expected, expect
-from runner.summary import kept
+from runner.statistics import unthrottled
 from runner.sweep import measure
 from runner.sweep.outcome import Outcome, Task
 from runner.sweep.upload import contents, poison, upload
@@ -108,7 +108,7 @@ def _run(
     heartbeat("comparing")
     later, value = _verify(case, arrays, expected)  # what the timed launches left
     if task.protocol.hot and later.ok:
-        cold_us = float(np.median(kept(measured.samples)["us"]))
+        cold_us = float(np.median(unthrottled(measured.samples)["us"]))
         hot_us = measure.hot(lambda n: device.batch(launch, n, limit), cold_us, heartbeat)
         measured = dataclasses.replace(measured, hot_us=hot_us)
     if later.ok:  # whether a launch still writes every element

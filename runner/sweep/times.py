@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from runner.device import DeviceInfo, GpuState
 from runner.kernel.case import Case
-from runner.summary import Samples, by_round, kept, of_rounds, spread_percent, summarize
+from runner.statistics import Samples, of_rounds, round_medians, spread_percent, summarize, unthrottled
 from runner.sweep.measure import PRECISE, Round
 
 Row = dict[str, Any]
@@ -39,7 +39,7 @@ def times(
         hot: Batches of all rounds, of type `HOT`; empty if not asked for.
         earlier: The row as it was.
     """
-    used = kept(samples)
+    used = unthrottled(samples)
     s = of_rounds(used)
     stopped = earlier.get("stop_reason")
     return {
@@ -51,7 +51,7 @@ def times(
         "min_us": s.min,
         "q1_us": s.q1,
         "q3_us": s.q3,
-        "round_spread_percent": spread_percent(np.array([r.median for r in by_round(used)])),
+        "round_spread_percent": spread_percent(round_medians(used)),
         "stop_reason": latest.stop_reason if stopped in (None, PRECISE) else stopped,
         **_hot(hot),
         **_bandwidth(case, info, s.median),
@@ -115,7 +115,7 @@ def _trust(info: DeviceInfo, samples: Samples, median_us: float) -> Row:
         "enqueue_us": float(np.median(samples["enqueue_us"])),
         "host_bound": bool(waited.mean() > HOST_BOUND_SHARE),
         "timer_limited": bool(median_us < TIMER_LIMITED * info.details["empty_kernel_us"]),
-        "throttled": bool(kept(samples)["throttled"].any()),
+        "throttled": bool(unthrottled(samples)["throttled"].any()),
     }
 
 

@@ -18,7 +18,7 @@ from runner.report.figures.figure import Figure, Row, Run
 from runner.report.figures.style import COLOURS, CRIMSON, INK, MARKERS, PALE
 from runner.report.table import records, timed, varying
 from runner.report.text import absent, count, described, exact, listed, slug
-from runner.summary import Samples
+from runner.statistics import Samples
 
 IQR_PERCENT, ROUNDS_PERCENT = 5.0, 2.0
 """A spread is wide from here on: of the quartiles in percent of the median, and of the rounds."""
