@@ -82,10 +82,10 @@ def prepare(cases: Sequence[Case]) -> None:
         list(pool.map(compiler.compile, sources))
 
 
-def count(command: Sequence[str], cases: Sequence[Case], metrics: Iterable[str]) -> list[Launched]:
+def count(command: Sequence[str], cases: Sequence[Case], metrics: Iterable[str], caches: str = "all") -> list[Launched]:
     """Run a command under ncu that calls `launch` with these cases; returns the counters of each, in order.
 
-    Clocks stay as they are, and each launch finds the caches empty.
+    Clocks stay as they are. With `caches="all"` each launch finds the caches empty, with "none" as they are.
 
     Raises:
         RunnerError: if ncu failed, or counted other launches.
@@ -93,7 +93,18 @@ def count(command: Sequence[str], cases: Sequence[Case], metrics: Iterable[str])
     names = [case.kernel.name for case in cases]
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ncu.csv"
-        ncu = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
+        ncu = [
+            "ncu",
+            "--clock-control",
+            "none",
+            "--cache-control",
+            caches,
+            "--csv",
+            "--page",
+            "raw",
+            "--print-units",
+            "base",
+        ]
         ncu += ["--target-processes", "all", "--kernel-name", f"regex:^({'|'.join(sorted(set(names)))})$"]
         ncu += ["--metrics", ",".join(metrics), "--log-file", str(log)]
         say("starting ncu")
