@@ -2,11 +2,11 @@
 
     python benchmarks/agreement.py [--out TABLE.csv]
 
-All launch the same binaries with the same inputs. Ours is the `default` timing protocol, round after round. nvbench's is
-its cold GPU time (its Python package cuda-bench, on our stream): launches behind a blocking kernel, L2 flushed by a
-write, as ours is. Nsight Compute's is gpu__time_duration with `--clock-control none`: the kernel alone, without the
-events around it. It measures once the launches of our protocol, flush included (`--cache-control none`), and once with
-its own flush, which leaves nothing in L2 to be written back.
+All launch the same binaries with the same inputs. Ours is the `default` timing protocol, round after round. nvbench's
+is its cold GPU time (its Python package cuda-bench, on our stream): launches behind a blocking kernel, L2 flushed by
+a write, as ours is. Nsight Compute's is gpu__time_duration with `--clock-control none`: the kernel alone, without the
+events around it. It measures once the launches of our protocol, flush included (`--cache-control none`), and once
+with its own flush, which leaves nothing in L2 to be written back.
 
 Needs a GPU, PyCUDA, nvcc, ncu and cuda-bench.
 """

@@ -2,8 +2,9 @@
 
     python benchmarks/cpu_device.py [--other CHECKOUT] [--rounds 9]
 
-With another checkout of this project, both sides run in their own processes and take turns, measurement by measurement,
-so that changing load hits both. The table has the medians and their ratio (above 1: this checkout is faster).
+With another checkout of this project, both sides run in their own processes and take turns, measurement by
+measurement, so that changing load hits both. The table has the medians and their ratio (above 1: this checkout is
+faster).
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python benchmarks/kernel_tuner.py --cases 20 --rounds 5 [--compilers nvrtc,nvcc] [--out TABLE.csv]
 
 Both compile kernels/reduceShflUnroll.cu for the same blocks and unroll factors, sum the same 2^24 integers, check the
-sums, and time every case. Ours is `python -m runner ... timing=quick` with its report. The peer's is `tune_kernel` with
-its cuda-python backend, brute force, and its other defaults. The wall time of the process is compared. Needs a GPU,
-PyCUDA, nvcc, cuda.core and kernel_tuner.
+sums, and time every case. Ours is `python -m runner ... timing=quick` with its report. The peer's is `tune_kernel`
+with its cuda-python backend, brute force, and its other defaults. The wall time of the process is compared. Needs a
+GPU, PyCUDA, nvcc, cuda.core and kernel_tuner.
 """
 
 from __future__ import annotations

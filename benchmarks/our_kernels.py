@@ -1,8 +1,8 @@
 """Our kernels as contenders on the others' data, and the search for our fastest configuration.
 
-`swept_results` sweeps with `python -m runner` and reads its results.csv. `quickest` times candidates in this process and
-checks each on the GPU; this is for large outputs, which the runner's check on the host takes seconds for. The chosen
-configuration is then measured again beside the others.
+`swept_results` sweeps with `python -m runner` and reads its results.csv. `quickest` times candidates in this process
+and checks each on the GPU; this is for large outputs, which the runner's check on the host takes seconds for. The
+chosen configuration is then measured again beside the others.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python benchmarks/queueing.py [--rounds 5]
 
-A sample is a flush of L2, an event, the launch and an event, all queued during the flush. Then the next sample is queued
-at once, or its end is waited for first, or the launch also stands behind a kernel that spins until everything is queued.
-The three ways take turns. The table has the median and the width of the middle half of all samples, in microseconds.
-This is why `CudaDevice.sample` waits. Needs a GPU, PyCUDA and nvcc.
+A sample is a flush of L2, an event, the launch and an event, all queued during the flush. Then the next sample is
+queued at once, or its end is waited for first, or the launch also stands behind a kernel that spins until everything
+is queued. The three ways take turns. The table has the median and the width of the middle half of all samples, in
+microseconds. This is why `CudaDevice.sample` waits. Needs a GPU, PyCUDA and nvcc.
 """
 
 from __future__ import annotations

@@ -1,26 +1,27 @@
-"""Compares whole sums of an array by our reducePacked and reduceFlagged with CUB, CuPy and PyTorch, in one run on a GPU.
+"""Compares sums by our reducePacked and reduceFlagged with CUB, CuPy and PyTorch, in one run on a GPU.
 
     python benchmarks/reduction.py --choose --out DIR
     python benchmarks/reduction.py [--chosen FILE] [--sizes 16,20,24] [--dtypes int32] [--rounds 5] [--samples 30]
         [--clean]
 
-Everybody leaves the complete sum on the GPU, of the same data, behind the same flush of L2, between the same events, in
-turn. Each is checked, before and after, against the sum on the host: integers exactly, modulo 2^32; floats, of numbers
-from 0 to 1, to one in a million. Sizes are powers of two and arrays are aligned. Ours is one configuration a size, the
-fastest of KERNELS and SPACE below in a sweep of `python -m runner` (--choose writes it to DIR/reduction-chosen.csv),
-measured again here. The peers have their defaults. CUB is DeviceReduce::Sum, built by nvcc, with its temporary storage
-allocated beforehand. CuPy is `cupy.sum(x, dtype=x.dtype)` with its default accelerators (the page's head lists them),
-without `out`, which would cost it a copy. PyTorch is `torch.sum(x, dim=0, dtype=x.dtype, out=y)`.
+Everybody leaves the complete sum on the GPU, of the same data, behind the same flush of L2, between the same events,
+in turn. Each is checked, before and after, against the sum on the host: integers exactly, modulo 2^32; floats, of
+numbers from 0 to 1, to one in a million. Sizes are powers of two and arrays are aligned. Ours is one configuration a
+size, the fastest of KERNELS and SPACE below in a sweep of `python -m runner` (--choose writes it to
+DIR/reduction-chosen.csv), measured again here. The peers have their defaults. CUB is DeviceReduce::Sum, built by
+nvcc, with its temporary storage allocated beforehand. CuPy is `cupy.sum(x, dtype=x.dtype)` with its default
+accelerators (the page's head lists them), without `out`, which would cost it a copy. PyTorch is `torch.sum(x, dim=0,
+dtype=x.dtype, out=y)`.
 
-The flush is a memset, which leaves L2 full of changed lines. They must be written back while a kernel reads, unless it
-leaves them where they are, as streaming loads (our stream=1) partly do. With --clean the flush's memory is read once
-behind the memset, so that L2 holds unchanged lines; reduction-clean.csv has the result. The sweeps that choose have the
-plain flush.
+The flush is a memset, which leaves L2 full of changed lines. They must be written back while a kernel reads, unless
+it leaves them where they are, as streaming loads (our stream=1) partly do. With --clean the flush's memory is read
+once behind the memset, so that L2 holds unchanged lines; reduction-clean.csv has the result. The sweeps that choose
+have the plain flush.
 
-`read only` reads everything and adds nothing up, by plain and by streaming loads; the page shows the faster one. It is a
-floor at large sizes only, as its tiles of 64 KiB leave most of the GPU idle at small ones. `limit` is the least possible
-time in percent of ours: an empty kernel's, plus the bytes at the best bandwidth of `read only` at the largest size.
-Needs a GPU, PyCUDA, PyTorch, CuPy and nvcc.
+`read only` reads everything and adds nothing up, by plain and by streaming loads; the page shows the faster one. It
+is a floor at large sizes only, as its tiles of 64 KiB leave most of the GPU idle at small ones. `limit` is the least
+possible time in percent of ours: an empty kernel's, plus the bytes at the best bandwidth of `read only` at the
+largest size. Needs a GPU, PyCUDA, PyTorch, CuPy and nvcc.
 """
 
 from __future__ import annotations

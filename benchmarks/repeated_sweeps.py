@@ -2,8 +2,8 @@
 
     python benchmarks/repeated_sweeps.py [--sweeps 5] [--timing default] [--out TABLE.csv]
 
-Each sweep is its own process. Some case must be among the tied fastest ones of every sweep, and no sweep may call slower
-what another holds to be tied with its fastest. Exit status: 0 both hold, 1 not.
+Each sweep is its own process. Some case must be among the tied fastest ones of every sweep, and no sweep may call
+slower what another holds to be tied with its fastest. Exit status: 0 both hold, 1 not.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Contenders that take turns on one GPU: what the benchmarks against libraries share.
 
-All run in this process and queue on our device's stream. PyTorch holds the data; the others get its address. A sample is
-taken as `CudaDevice.sample` takes it: flush L2, event, launch, event, wait. In each round every contender takes its samples,
-in an order that is shuffled per round. Results are checked before the first round and after the last. A contender that fails
-has the reason in its row and no times; the others go on.
+All run in this process and queue on our device's stream. PyTorch holds the data; the others get its address. A sample
+is taken as `CudaDevice.sample` takes it: flush L2, event, launch, event, wait. In each round every contender takes
+its samples, in an order that is shuffled per round. Results are checked before the first round and after the last. A
+contender that fails has the reason in its row and no times; the others go on.
 """
 
 from __future__ import annotations

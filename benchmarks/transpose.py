@@ -5,12 +5,12 @@
 
 All in one run, from and to the same memory, behind the same flush of L2, between the same events, in turn. Each
 transpose is checked on the GPU against PyTorch's, before and after. Ours is one configuration a shape; --choose times
-all candidates in this process, writes the fastest to DIR/transpose-chosen.csv, and measures it again. cuBLAS is `sgeam`
-with CuPy's handle, PyTorch `out.copy_(x.t())`, CuPy `copyto(out, x.T)`.
+all candidates in this process, writes the fastest to DIR/transpose-chosen.csv, and measures it again. cuBLAS is
+`sgeam` with CuPy's handle, PyTorch `out.copy_(x.t())`, CuPy `copyto(out, x.T)`.
 
 `the copy` is the faster of ours, copyVector, and the driver's; `%` is its time in percent of a transpose's. `tensor
-copies (tried)` is benchmarks/native/transpose_tensor.cu, by the bulk tensor copies of sm_90, which needs multiples of 4.
-Needs a GPU, PyCUDA, PyTorch, CuPy and nvcc.
+copies (tried)` is benchmarks/native/transpose_tensor.cu, by the bulk tensor copies of sm_90, which needs multiples of
+4. Needs a GPU, PyCUDA, PyTorch, CuPy and nvcc.
 """
 
 from __future__ import annotations
