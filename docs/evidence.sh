@@ -48,9 +48,8 @@ steps() { # what docs/optimizing.md tells, and the counters behind its reasons
     run steps/stencil experiment=ladder_stencil size=2**24 $quick
   }
   for name in reduction-int32 reduction-float32 transpose stencil; do
-    "$python" tools/count_accesses.py "$work/counters-$name.csv" --run "$work/steps/$name"
     echo "> $name"
-    cat "$work/counters-$name.csv"
+    "$python" tools/count_accesses.py "$work/counters-$name.csv" --run "$work/steps/$name"
   done >"$tables/steps/counters.txt"
 }
 

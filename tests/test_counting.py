@@ -65,6 +65,16 @@ def test_accesses_agree_to_one_percent():
     assert not count_accesses.agree(None, 1.0)
 
 
+def test_a_run_is_shown_as_a_table():
+    """A line a case; rare waits and accesses that are not there are left out."""
+    columns = {f"{column}_measured": None for column in ncu.REQUESTS} | {"global_load_sectors_measured": 16.0}
+    row = {"kernel": "copy", "parameters": "size=4", "instructions_per_element": "2.5", "l1_hit_percent": None}
+    waits = {"waits_shared_memory_percent": "40.2", "waits_barrier_percent": "3"}
+    head, line = count_accesses.page([row | columns | waits]).splitlines()
+    assert head.split()[:2] == ["kernel", "instructions"]
+    assert line.split() == ["copy", "2.5", "16/-", "-/-", "shared", "memory", "40", "size=4"]
+
+
 def test_every_case_of_its_own_can_run():
     """The list still fits the kernels."""
     assert len({case.id for case in count_accesses.cases()}) > 50

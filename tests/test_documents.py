@@ -55,6 +55,14 @@ def test_every_command_of_the_readme_runs(tmp_path, runner):
             assert (folder / "results.csv").read_text().count(",ok,") == 6
 
 
+def test_the_script_of_the_evidence_refuses_what_it_does_not_know():
+    """One sentence that lists the parts, and status 2; nothing is measured."""
+    command = ["sh", "docs/evidence.sh", "tutorials", "nothing"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "'nothing'" in done.stderr
+
+
 def words(path):
     """What stands in backticks."""
     text = re.sub(r"```.*?```", "", Path(path).read_text(encoding="utf-8"), flags=re.DOTALL)
