@@ -40,19 +40,23 @@ def test_the_documents_are_small():
     assert sum((ROOT / name).stat().st_size for name in tracked.splitlines() if (ROOT / name).exists()) <= 3_000_000
 
 
-def test_every_command_of_the_readme_runs(tmp_path, runner):
-    """What the README tells a newcomer to type runs; here with few elements, and on the CPU device."""
-    blocks = re.findall(r"```(yaml|cuda)\n(.*?)```", README, re.DOTALL)
-    (tmp_path / "my_kernels" / "kernel").mkdir(parents=True)
-    for language, content in blocks:
-        (tmp_path / "my_kernels" / "kernel" / f"saxpy.{'cu' if language == 'cuda' else 'yaml'}").write_text(content)
+def test_the_readme_has_commands():
+    """The pattern that finds the README's commands finds them."""
     assert len(COMMANDS) >= 6
-    for number, command in enumerate(COMMANDS):
-        folder = tmp_path / "outputs" / "readme" / str(number)
-        done = runner(*shlex.split(command)[3:], "size=1000", "device=cpu", f"hydra.sweep.dir={folder}")
-        assert done.code == 0, done.err
-        if "saxpy" in command:
-            assert (folder / "results.csv").read_text().count(",ok,") == 6
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_of_the_readme_runs(command, tmp_path, runner):
+    """What the README tells a newcomer to type runs, its own kernel too; with few elements, on the CPU device."""
+    smaller = ["size=1000", "device=cpu", *(["block=64"] if "glob" in command else [])]
+    if own := "my_kernels" in command:
+        (tmp_path / "my_kernels" / "kernel").mkdir(parents=True)
+        for language, content in re.findall(r"```(yaml|cuda)\n(.*?)```", README, re.DOTALL):
+            name = f"saxpy.{'cu' if language == 'cuda' else 'yaml'}"
+            (tmp_path / "my_kernels" / "kernel" / name).write_text(content)
+    done = runner(*shlex.split(command)[3:], *smaller)
+    assert done.code == 0, done.err
+    assert (done.folder / "results.csv").read_text().count(",ok,") == 6 or not own
 
 
 def test_the_script_of_the_evidence_refuses_what_it_does_not_know():

@@ -118,7 +118,7 @@ def made(conf: Path = ROOT / "conf", page: Path = PAGE) -> dict[Path, bytes]:
 
 
 def experiments(conf: Path) -> dict[str, tuple[str, list[str]]]:
-    """What each experiment shows, by the first sentence of its YAML, and which kernels it runs."""
+    """What each experiment shows, by the first paragraph of its YAML, and which kernels it runs."""
     found = {}
     for path in sorted((conf / "experiment").glob("*.yaml")):
         text = path.read_text(encoding="utf-8")
@@ -126,9 +126,9 @@ def experiments(conf: Path) -> dict[str, tuple[str, list[str]]]:
         swept = content.get("hydra", {}).get("sweeper", {}).get("params", {}).get("kernel", "")
         kernels = [name.strip() for name in str(swept).split(",") if name.strip()]
         kernels = kernels or [d["override /kernel"] for d in content.get("defaults", []) if "override /kernel" in d]
-        lines = [line[2:] for line in text.splitlines() if line.startswith("# ") and "@package" not in line]
-        summary = lines[0] if lines else ""
-        found[path.stem] = (re.sub(r"([\\*_<>\[\]|])", r"\\\1", summary).rstrip("."), kernels)
+        first = text.removeprefix("# @package _global_\n").partition("\n#\n")[0]  # the first paragraph of the comment
+        words = " ".join(line.removeprefix("#").strip() for line in first.splitlines() if line.startswith("#"))
+        found[path.stem] = (prose(words if words.endswith("..") else words.removesuffix(".")), kernels)
     return found
 
 
@@ -203,9 +203,10 @@ def _costs(kernel: Kernel) -> str:
     return ", ".join(told)
 
 
-def prose(text: str, kernel: Kernel) -> str:
+def prose(text: str, kernel: Kernel | None = None) -> str:
     """Words of a header or a YAML in Markdown: names and expressions as code, nothing taken for markup."""
-    macros = "|".join(sorted((re.escape(name) for name, _ in kernel.macros), key=len, reverse=True)) or "(?!)"
+    names = [re.escape(name) for name, _ in kernel.macros] if kernel else []
+    macros = "|".join(sorted(names, key=len, reverse=True)) or "(?!)"
     code = rf"`[^`]+`|__\w+|\b\w+(?:\[[^\]]*\])+|\b(?:{macros})\b(?:\(\))?|\b[a-z]\w*_\w+\b|\b\w+\^\w+"
     parts = re.split(f"({code})", text)
     return "".join(
