@@ -104,7 +104,7 @@ class Sheet:
         for (size, anchor, colour, bold), elements in self._text.items():
             weight = ' font-weight="bold"' if bold else ""
             parts.append(f'<g font-size="{size:g}" text-anchor="{anchor}" fill="{colour}"{weight}>')
-            parts += [*elements, "</g>"]
+            parts += ["".join(elements), "</g>"]
         return ("\n".join([*parts, "</svg>"]) + "\n").encode()
 
 
