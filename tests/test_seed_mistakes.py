@@ -1,4 +1,4 @@
-"""Where a seed document is wrong: what it says, run as it stands. docs/tutorials.md says what is right."""
+"""Where a seed document is wrong: what it says, run as it stands. docs/seeds.md tells what is right instead."""
 
 import csv
 import subprocess
