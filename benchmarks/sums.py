@@ -1,4 +1,4 @@
-"""The contenders of benchmarks/reduction.py beside ours, and the sum that all should find."""
+"""The contenders of benchmarks/reduction.py beside ours, and the check of their sums."""
 
 from __future__ import annotations
 

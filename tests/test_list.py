@@ -88,9 +88,7 @@ SWEEPS = {
 def test_list_and_report_name_the_same_case(which, tmp_path):
     """The fastest case of the list is the one that the report's first sentence names; where it names none, there is none."""
     if which == "measured":
-        (tmp_path / "run").mkdir()
-        shutil.copy(ROOT / "docs/h200/sweep.csv", tmp_path / "run" / "results.csv")
-        shutil.copy(ROOT / "docs/h200/sweep.json", tmp_path / "run" / "environment.json")
+        shutil.copytree(ROOT / "tests" / "h200_sweep", tmp_path / "run")
     else:
         make(tmp_path / "run", SWEEPS[which]())
     best = overview.read(tmp_path / "run").best

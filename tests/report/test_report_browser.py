@@ -8,7 +8,7 @@ from runner.report import build
 
 pytestmark = pytest.mark.browser
 
-H200 = Path(__file__).resolve().parents[2] / "docs" / "h200"
+H200 = Path(__file__).resolve().parents[1] / "h200_sweep"
 WIDE_RUNS = {
     "sweep": runs.sweep(),
     "failures": runs.failures(),
@@ -146,7 +146,7 @@ def test_the_page_is_whole_without_scripts(visit):
 
 def test_a_laptop_shows_the_table_of_a_real_sweep_whole(open_page, tmp_path):
     """Of 360 cases on a GPU all columns that decide fit on 1280 pixels."""
-    shutil.copy(H200 / "sweep.csv", tmp_path / "results.csv")
+    shutil.copy(H200 / "results.csv", tmp_path / "results.csv")
     page = open_page(build(tmp_path), viewport={"width": 1280, "height": 900})
     width, room = page.locator("#cases .wide").evaluate("(region) => [region.scrollWidth, region.clientWidth]")
     assert width <= room
