@@ -66,7 +66,7 @@ class CpuCompiler:
         parts = [unit.text, *unit.staged.values()]
         reached = cache.includes(source.text, [source.path.parent])  # by a macro, too
         parts += [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
-        parts += [str(runtime), *self._flags, moved, tools.identity, _text_of_sources(*_SHIM)]
+        parts += [str(runtime), *self._flags(tools), moved, tools.identity, _text_of_sources(*_SHIM)]
         target = self._cache / f"{source.function}-{cache.key(*parts)}.so"
         log_file = target.with_suffix(".log")
         cached = cache.intact(target)
@@ -79,10 +79,9 @@ class CpuCompiler:
         seconds = time.perf_counter() - started
         return Binary(target, cache.digest(target), seconds, cached=cached, log=log)
 
-    @property
-    def _flags(self) -> tuple[str, ...]:
+    def _flags(self, tools: Toolchain) -> tuple[str, ...]:
         """The flags of every kernel, which are those of its precompiled header."""
-        return (*COMMON_FLAGS, *machine_flags(), *KERNEL_FLAGS, *self._host_flags)
+        return (*COMMON_FLAGS, *machine_flags(), *KERNEL_FLAGS, *tools.kernel_flags, *self._host_flags)
 
     def _kernel(
         self, tools: Toolchain, runtime: Path, source: Source, unit: Translation, own: list[str], target: Path
@@ -94,7 +93,7 @@ class CpuCompiler:
         """
 
         def build(shim: Path, *libraries: str) -> str:
-            command = [*tools.command, *self._flags, *own, f"-I{NATIVE / 'headers'}", "-include", str(shim)]
+            command = [*tools.command, *self._flags(tools), *own, f"-I{NATIVE / 'headers'}", "-include", str(shim)]
             command += ["-x", "c++", "-", "-x", "none", "-Wl,--no-as-needed", str(runtime), "-Wl,-z,defs", "-lm"]
             return self._run([*command, *libraries], unit.text, target)
 
@@ -115,12 +114,19 @@ class CpuCompiler:
 
         It is built once for a compiler and its flags. g++ and clang++ both look for `.gch` beside what is included.
         """
-        key = cache.key(_text_of_sources(*_SHIM), *self._flags, tools.identity)
+        key = cache.key(_text_of_sources(*_SHIM), *self._flags(tools), tools.identity)
         with _building:
             if key not in self._precompiled:
                 header = self._cache / f"shim-{key}.h"
                 compiled = header.with_name(f"{header.name}.gch")
-                command = [*tools.command, *self._flags, *tools.precompile_flags, "-x", "c++-header", str(header)]
+                command = [
+                    *tools.command,
+                    *self._flags(tools),
+                    *tools.precompile_flags,
+                    "-x",
+                    "c++-header",
+                    str(header),
+                ]
                 try:
                     if not (cache.intact(compiled) and header.exists()):
                         atomic.write_text(header, f'#include "{NATIVE / "shim.h"}"\n')

@@ -58,9 +58,19 @@ class Toolchain:
         return f"{shutil.which(self.command[0])}\0{' '.join(self.command)}\0{self.version}"
 
     @property
+    def is_clang(self) -> bool:
+        """Whether it is clang++, not g++."""
+        return "clang" in self.version
+
+    @property
+    def kernel_flags(self) -> tuple[str, ...]:
+        """Flags of g++ for kernels: of several kernels in a file, only the one that is launched is compiled."""
+        return () if self.is_clang else ("-fwhole-program",)
+
+    @property
     def precompile_flags(self) -> tuple[str, ...]:
         """Flags for a precompiled header: clang++ would refuse it once the headers have been installed again."""
-        return ("-Xclang", "-fno-pch-timestamp") if "clang" in self.version else ()
+        return ("-Xclang", "-fno-pch-timestamp") if self.is_clang else ()
 
 
 def machine_flags() -> tuple[str, ...]:

@@ -132,7 +132,7 @@ def _escape(path: str) -> str:
 
 def _launcher(source: Source) -> str:
     """The functions that `program.py` looks for in the binary."""
-    exported = 'extern "C" __attribute__((visibility("default")))'
+    exported = 'extern "C" __attribute__((visibility("default"), externally_visible))'
     lines = [
         "static thread_local char simt_anchor;",
         f"{exported} void *simt_shared_anchor() {{ return &simt_anchor; }}",
