@@ -1,8 +1,10 @@
 """A kernel's YAML: what it may say, what it may leave out, and the sentence for each mistake in it."""
 
+import re
+
 import pytest
 from support import KERNELS as SHIPPED
-from support import case_of, read_kernel, shipped
+from support import ROOT, case_of, read_kernel, shipped
 
 from runner.errors import UsageError
 from runner.kernel import from_yaml
@@ -353,3 +355,24 @@ def test_a_shipped_source_is_short(name):
     lines = shipped(name).source.read_text(encoding="utf-8").splitlines()
     assert 20 <= len(lines) <= 90
     assert max(map(len, lines)) <= 120
+
+
+def test_every_example_of_the_page_runs(runner, tmp_path):
+    """The files of docs/kernel-yaml.md, laid where they say, run by its commands."""
+    page = (ROOT / "docs" / "kernel-yaml.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\w+\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    for block in blocks:
+        path = tmp_path / re.search(r"^(?:#|//) (my_kernels/\S+)$", block, re.MULTILINE)[1]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block)
+    commands = re.findall(r"^    python -m runner (.*)$", page, re.MULTILINE)
+    assert (len(blocks), len(commands)) == (7, 2)
+    for n, command in enumerate(commands):
+        done = runner(*command.split(), "device=cpu", f"hydra.sweep.dir={n}")
+        assert done.code == 0, done.err
+    rows = (tmp_path / "1" / "results.csv").read_text(encoding="utf-8").splitlines()
+    assert sum(",ok," in row for row in rows) == 4
+    kept = {p.name for p in (tmp_path / "1" / "sources").rglob("*") if p.is_file()}
+    assert {"axpy.py", "saxpyVector.yaml", "saxpyVector.cu"} <= kept
+    again = runner("--config-path", str(tmp_path / "1" / "sources" / "conf"), "kernel=saxpyVector", "device=cpu")
+    assert again.code == 0, again.err  # its family and its reference were kept, too
