@@ -13,7 +13,7 @@ from runner.compare.difference import ENOUGH_ROUNDS, LEAST, MANY_ROUNDS, SAME_WI
 from runner.compare.entries import Entry
 from runner.compare.figure import Picture
 from runner.compare.verdict import short
-from runner.report.html import template
+from runner.report.page import template
 from runner.report.text import EMULATED, count, described, listed, one_line
 
 MOST_PROBLEMS, MOST_LONE = 100, 500

@@ -1,8 +1,8 @@
 """The report of a run folder: figures, one self-contained page, and a summary for the terminal.
 
-    results.csv, plan.json ─table─▶ frame ─verdict, ratio─▶ words
+    results.csv, plan.json ─table─▶ frame ─verdict, ratio─▶ words ─cells─▶ tables
     frame, samples/ ─figures─▶ figures/*.svg, *.png, *.csv
-    words, figures, environment.json, sources/ ─page─▶ report.html
+    tables, words, figures, environment.json, sources/ ─page─▶ report.html
     words ─terminal─▶ console
 
 Everything is made from the folder alone: no device, no configuration, no clock. The same results give the same bytes.
@@ -23,21 +23,21 @@ __all__ = ["build", "draw_lanes", "print_summary"]
 
 def build(folder: Path) -> Path:
     """Write the figures and `report.html` of a run folder, and return the page's path."""
-    os.environ["MPLBACKEND"] = "agg"  # notebooks name a backend of theirs there, which matplotlib may not have
-    from runner.report.page import build as build_page  # noqa: PLC0415 - matplotlib would slow the runner's start
+    os.environ["MPLBACKEND"] = "agg"  # notebooks name a backend there that matplotlib may not have
+    from runner.report.page import write  # noqa: PLC0415 - matplotlib would slow the runner's start
 
-    return build_page(folder)
+    return write(folder)
 
 
 def print_summary(folder: Path, console: Console) -> None:
-    """Print what a run found: the times, the verdict, the failures, and where the report lies."""
+    """Print what a run found: values and times, the verdict, the failures, and the path of the report."""
     from runner.report.terminal import print_summary as show  # noqa: PLC0415 - pandas would slow the runner's start
 
     show(folder, console)
 
 
 def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
-    """A lane picture of some rows as SVG, one step a row, without a run's folder; see `figures.lanes.picture`."""
+    """A lane picture of some rows as SVG, one step per row, without a run folder; see `figures.lanes.picture`."""
     os.environ["MPLBACKEND"] = "agg"
     from runner.report.figures.lanes.picture import svg  # noqa: PLC0415 - matplotlib would slow the runner's start
 

@@ -13,7 +13,7 @@ from runner.report.figures.choose import choose
 from runner.report.figures.drawing import draw
 from runner.report.figures.style import strokes
 from runner.report.table import constant, load, varying
-from runner.report.traffic import beside, pair
+from runner.report.text import beside, pair
 from runner.report.verdict import fastest
 
 
@@ -91,14 +91,14 @@ def test_a_cache_that_nobody_asked_for_is_not_mentioned(run_folder):
         given["cache"] = "none"
     folder = run_folder(rows, "quiet", columns=COLUMNS)
     assert "cache" not in (*constant(load(folder)), *varying(load(folder)))
-    assert "cache" not in build(folder).read_text("utf-8")
+    assert "cache none" not in build(folder).read_text("utf-8")
     rows[0]["cache"] = "l1"
     assert "cache" in varying(load(run_folder(rows, "asked", columns=COLUMNS)))
-    assert "cache" not in build(run_folder(butterfly(), "lanes", columns=COLUMNS)).read_text("utf-8")
+    assert "cache none" not in build(run_folder(butterfly(), "lanes", columns=COLUMNS)).read_text("utf-8")
 
 
 @pytest.mark.parametrize("table", sorted((Path(__file__).parent / "old").glob("*.csv")), ids=lambda p: p.stem)
 def test_folders_of_older_versions_still_build(tmp_path, table):
-    """Tables of the first version, made before these columns were, have their page and figures."""
+    """Tables of the first version, made before these columns were, have their page, and figures of measured times."""
     shutil.copy(table, tmp_path / "results.csv")
-    assert "<figure" in build(tmp_path).read_text("utf-8")
+    assert ("<figure" in build(tmp_path).read_text("utf-8")) == ("cuda" in table.read_text("utf-8"))

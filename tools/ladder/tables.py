@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ladder.counters import NOTICED, WAITS, Counted
 from ladder.limits import Limit
 from ladder.steps import TO_THE_HOST, Row, Step, Sweep, power, size_of
-from runner.report.traffic import PAIRS
+from runner.report.text import PAIRS
 
 TIMES = ("step", "configuration", "us", "against the step before", "GB/s", "% of the limit")
 REQUESTED = ("sectors ld/st", "wavefronts ld/st")

@@ -14,8 +14,7 @@ from runner.report.figures.multiples import Room, multiples
 from runner.report.figures.plots import Panel, Plot, bar_name, line_name
 from runner.report.figures.style import BACKGROUND, PALE, Stroke
 from runner.report.ratio import Ratio
-from runner.report.text import absent, exact, one_line, rough, value_of
-from runner.report.traffic import beside
+from runner.report.text import absent, beside, exact, one_line, rough, value_of
 
 LEFT, ABOVE, LETTER = 1.05, 0.97, 0.078
 """At the left of axes, between two above one another, and the width of a letter of a label, in inches."""

@@ -14,8 +14,7 @@ import pandas as pd
 from runner.report.figures.facets import APART, best, facets, split, told_apart
 from runner.report.figures.plots import Panel, Plot
 from runner.report.table import constant, parameters, records, timed
-from runner.report.text import EMULATED, absent, count, listed, size_of, slug, value_of
-from runner.report.traffic import PAIRS, explained
+from runner.report.text import EMULATED, PAIRS, absent, count, explained, listed, size_of, slug, value_of
 
 MOST_BARS = 24
 MOST_LINES = 10
