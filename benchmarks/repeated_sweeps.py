@@ -16,8 +16,8 @@ from typing import Any
 
 from sweeps import swept, write_table
 
-from runner.report.best import fastest
 from runner.report.table import load
+from runner.report.verdict import fastest
 
 SWEEP = ("kernel=reduceShflUnroll", "block=64,128,256,512,1024", "unroll=1,2,4,8", "size=16Mi", "device=cuda")
 
@@ -47,14 +47,13 @@ def sweep(timing: str) -> Said:
         frame = load(run)
         (found,) = fastest(frame)
         names = {_name(row) for row in frame.to_dict("records")}
-    ties = found.ties
-    level = frozenset(map(_name, (ties.fastest, *ties.level)))
+    level = frozenset(map(_name, (found.fastest, *found.tied)))
     return Said(
-        best=_name(ties.fastest),
-        best_us=float(ties.fastest["median_us"]),
+        best=_name(found.fastest),
+        best_us=float(found.fastest["median_us"]),
         level=level,
-        slower=frozenset(names - level - set(map(_name, ties.unsure))),
-        margin_percent=100 * ties.margin,
+        slower=frozenset(names - level - set(map(_name, found.undecided))),
+        margin_percent=found.margin_percent,
     )
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from runner.columns import AFTER, COMMON
 from runner.kernel.fill import FILLS
 from runner.kernel.from_yaml import KEYS
 from runner.kernel.parameters import VOCABULARY
@@ -71,11 +70,6 @@ def words(path):
     """What stands in backticks."""
     text = re.sub(r"```.*?```", "", Path(path).read_text(encoding="utf-8"), flags=re.DOTALL)
     return set(re.findall(r"[a-z_0-9]+", " ".join(re.findall(r"`([^`]+)`", text))))
-
-
-def test_every_column_is_documented():
-    """docs/results.md has each column of the table."""
-    assert {"case", "kernel", *COMMON, *AFTER} <= words(ROOT / "docs" / "results.md")
 
 
 def test_every_key_of_a_kernel_is_documented():

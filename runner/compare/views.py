@@ -56,7 +56,7 @@ def show(
 
 def page(comparisons: Sequence[Comparison], entries: Sequence[Entry], causes: Causes, picture: Picture | None) -> bytes:
     """The page, as bytes that are the same whenever the comparison is."""
-    from runner.report.html import template  # noqa: PLC0415 - Jinja would slow a comparison without a page
+    from runner.report.page import template  # noqa: PLC0415 - Jinja would slow a comparison without a page
 
     context = _context(comparisons, entries, causes, picture)
     return template("compare.html", "runner.compare", "runner.report").render(context).encode()

@@ -24,7 +24,7 @@ __all__ = ["build", "draw_lanes", "print_summary"]
 def build(folder: Path) -> Path:
     """Write the figures and `report.html` of a run folder, and return the page's path."""
     os.environ["MPLBACKEND"] = "agg"  # notebooks name a backend of theirs there, which matplotlib may not have
-    from runner.report.page import build as build_page  # noqa: PLC0415 - matplotlib would slow the runner's start
+    from runner.report.page import write as build_page  # noqa: PLC0415 - matplotlib would slow the runner's start
 
     return build_page(folder)
 

@@ -26,12 +26,14 @@ class Ranking:
         tied: Cases that are not slower by more than the margin, fastest first.
         undecided: Cases that may be slower or tied, fastest first.
         margin: Fraction within which the tied cases are.
+        among: How many cases were ranked.
     """
 
     fastest: dict[str, Any]
     tied: tuple[dict[str, Any], ...]
     undecided: tuple[dict[str, Any], ...]
     margin: float
+    among: int
 
 
 def noise(rows: Iterable[dict[str, Any]], device: Mapping[str, Any]) -> DeviceNoise:
@@ -63,7 +65,9 @@ def rank(rows: Iterable[dict[str, Any]], known: DeviceNoise) -> Ranking:
     found = decide(pairs, [known.at(best["median_us"])] * len(pairs), side_by_side=True, comparisons=comparisons)
     tied = [(row, min(d.threshold, WIDEST_TIE)) for row, d in zip(others, found, strict=True) if d.word == "tied"]
     undecided = tuple(row for row, d in zip(others, found, strict=True) if d.word == "undecided")
-    return Ranking(best, tuple(row for row, _ in tied), undecided, max((m for _, m in tied), default=THRESHOLD))
+    return Ranking(
+        best, tuple(row for row, _ in tied), undecided, max((m for _, m in tied), default=THRESHOLD), len(pairs) + 1
+    )
 
 
 def _side(row: dict[str, Any]) -> Side:

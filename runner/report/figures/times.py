@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from runner.report.figures.figure import Row, Run
 from runner.report.figures.time_charts import Bars, Lines, Panel, Times
 from runner.report.table import records, timed
-from runner.report.text import absent, count, listed, one_line, size_of, slug, value_of
-from runner.report.traffic import PAIRS, explained
+from runner.report.text import PAIRS, absent, count, explained, listed, one_line, size_of, slug, value_of
 
 MOST_BARS, MOST_LINES, MOST_PANELS = 24, 10, 6
 FEW = 3
