@@ -1,9 +1,9 @@
-"""What a case of a sweep costs before anything is run: composed, planned, and written into its job's folder.
+"""Measures what a case costs before it runs: composing, planning, and writing its job's folder.
 
     python benchmarks/hydra_cost.py [--cases 200] [--rounds 3]
 
-Our launcher and Hydra's own (`hydra/launcher=basic`) do the same sweep in turns, so that a change of the machine's mood
-hits both; the engine is taken out. The table has the medians of the rounds, in milliseconds a case, and their ratio.
+Our launcher and Hydra's own (`hydra/launcher=basic`) do the same sweep in turns, without the engine. The table has the
+medians of the rounds, in milliseconds a case, and their ratio.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from hydra._internal.utils import create_config_search_path
 from hydra.core.hydra_config import HydraConfig
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, RunMode
-
-from runner import config
 from runner.command import app
 from runner.command import launcher as launcher_module
 from runner.command.launcher import BatchLauncher
+
+from runner import config
 from runner.config import Job
 from runner.folder import RunFolder, write_json
 from runner.sweep import engine, plan

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+import processes
 import pytest
-from support import ROOT, Bench, Finished
+from support import Bench
 
 from runner.device.opening import compiler_for, open_device
 from runner.errors import DeviceUnavailable
@@ -60,14 +60,4 @@ def bench(request, own_cache):
 @pytest.fixture
 def runner(tmp_path):
     """`python -m runner ...` in an empty folder."""
-
-    def call(*arguments: str, timeout: float = 120, **environment: str) -> Finished:
-        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
-        command = [sys.executable, "-m", "runner", *arguments]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=timeout, check=False
-        )
-        return Finished(done.returncode, done.stdout, done.stderr, tmp_path)
-
-    return call
+    return functools.partial(processes.run, tmp_path)

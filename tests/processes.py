@@ -1,5 +1,8 @@
-"""What the tests of interrupted sweeps share: real processes, which are watched by the files that they leave."""
+"""Starting the program: forked from a process that has done its imports, or for real; and watching what it leaves."""
 
+import atexit
+import functools
+import json
 import os
 import signal
 import subprocess
@@ -8,10 +11,11 @@ import time
 from pathlib import Path
 
 import pandas as pd
-from support import ROOT
+from support import ROOT, Finished
 
 OWN = Path(__file__).parent / "kernels"
-PATIENCE_S = 100
+PATIENCE_S = 280  # a busy machine is slow; pytest's own limit is 300 s
+AT_START = ("PYTHON", "LC_", "LANG", "LD_")  # Python reads such variables once, when it starts
 
 
 def environment(**further):
@@ -28,11 +32,42 @@ def start(directory, *arguments, module="runner", **further):
     )  # fmt: skip
 
 
+def run(directory, *arguments, module="runner", timeout=PATIENCE_S, **further):
+    """`python -m runner ...` to its end, without its imports: a fork of the zygote, unless that would be another thing."""
+    if any(name.startswith(AT_START) for name in further):
+        process = start(directory, *arguments, module=module, **further)
+        out, err = process.communicate(timeout=timeout)
+        return Finished(process.returncode, out, err, Path(directory))
+    request = {
+        "directory": str(directory), "arguments": list(map(str, arguments)), "environment": environment(**further),
+        "module": module.removesuffix(".__main__"), "timeout": timeout,
+    }  # fmt: skip
+    zygote = _zygote()
+    print(json.dumps(request), file=zygote.stdin, flush=True)
+    return Finished(directory=Path(directory), **json.loads(zygote.stdout.readline()))
+
+
+@functools.cache
+def _zygote():
+    """One for each of pytest's processes, started by the first test that needs it."""
+    command = [sys.executable, str(Path(__file__).parent / "zygote.py")]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True, encoding="utf-8"
+    )
+
+    def end():
+        process.stdin.close()
+        process.stdout.close()
+        process.wait()
+
+    atexit.register(end)
+    return process
+
+
 def call(directory, *arguments, module="runner", **further):
-    """Likewise, and wait for its end."""
-    process = start(directory, *arguments, module=module, **further)
-    out, err = process.communicate(timeout=PATIENCE_S)
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    """The same in `subprocess`'s words."""
+    done = run(directory, *arguments, module=module, **further)
+    return subprocess.CompletedProcess([module, *arguments], done.code, done.out, done.err)
 
 
 def resume(directory, folder, **further):

@@ -1,4 +1,4 @@
-"""The experiments that come with the project: each runs, and ends with a figure that makes its point."""
+"""The experiments that come with the project: each runs, and on a GPU ends with a figure that makes its point."""
 
 import csv
 import re
@@ -19,7 +19,7 @@ def rows(folder):
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
 def test_an_experiment_runs_on_the_cpu_device(path, runner):
-    """With the sizes that it states for that device, every case is right, and there is a figure."""
+    """With the sizes that it states for that device, every case is right."""
     smaller = {
         "tutorial_reductions": ["size=2**16"],  # CI runs it whole: the README's first command
         "ladder_reduction": ["block=256"],  # half of its cases; the others differ in nothing else
@@ -34,7 +34,6 @@ def test_an_experiment_runs_on_the_cpu_device(path, runner):
     expected = {"ok", also.get(path.stem, "ok")}
     assert {row["status"] for row in rows(done.folder)} == expected, done.err
     assert done.code == (1 if path.stem == "hazards" else 0)
-    assert list((done.folder / "figures").glob("*.svg"))
 
 
 @pytest.mark.gpu

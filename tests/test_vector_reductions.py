@@ -10,8 +10,9 @@ from support import case_of, few, shipped
 from runner.device import Role
 from runner.kernel.expression import Expression
 from runner.kernel.reference import find
-from runner.sweep.attempt import Task, attempt
-from runner.sweep.placing import contents, place
+from runner.sweep.outcome import Task
+from runner.sweep.run_case import run_case
+from runner.sweep.upload import contents, upload
 
 HOST = ["reduceVector", "reduceInFlight", "reduceGridStride", "reduceRedux"]
 DEVICE = ["reduceLastBlock", "reduceStream", "reduceFlagged", "reducePacked"]
@@ -77,7 +78,7 @@ def test_a_launch_leaves_all_ready_for_the_next_one(name, bench):
     case = case_of(shipped(name), size=20_000, block=64, unroll=2, fill="random")
     assert case.grid[0] > 10
     binary = bench.compiler.compile(case.source())
-    told = attempt(bench.device, Task(case, case.source(), binary, few(20), 20.0), lambda _: None)
+    told = run_case(bench.device, Task(case, case.source(), binary, few(20), 20.0), lambda _: None)
     assert (told.status, told.value) == ("ok", told.reference)
 
 
@@ -87,7 +88,7 @@ def test_a_launch_leaves_its_state_as_it_found_it(name, bench):
     case = case_of(shipped(name), size=20_000, block=64, unroll=2, fill="random")
     program = bench.device.load(case.source(), bench.compiler.compile(case.source()))
     with ExitStack() as placed:
-        launch, arrays = place(bench.device, program, case, contents(case), placed)
+        launch, arrays = upload(bench.device, program, case, contents(case), placed)
         bench.device.launch(launch, 20.0)
         states = {n: a.read().tolist() for n, a in arrays.items() if a.role is Role.STATE}
     assert states

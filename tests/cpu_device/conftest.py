@@ -66,9 +66,9 @@ class Bench:
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory):
-    """A cache of binaries for the whole session, so that each kernel is compiled once."""
-    return tmp_path_factory.mktemp("cpu-device-cache")
+def cache(own_cache):
+    """The session's cache of binaries: each kernel is compiled once, by whichever of pytest's processes needs it first."""
+    return own_cache / "kernel-runner" / "cpu"
 
 
 @pytest.fixture(scope="session")

@@ -57,6 +57,21 @@ class Toolchain:
         """What a cached result depends on: another compiler, or another version, makes another binary."""
         return f"{shutil.which(self.command[0])}\0{' '.join(self.command)}\0{self.version}"
 
+    @property
+    def is_clang(self) -> bool:
+        """Whether it is clang++, not g++."""
+        return "clang" in self.version
+
+    @property
+    def kernel_flags(self) -> tuple[str, ...]:
+        """Flags of g++ for kernels: of several kernels in a file, only the one that is launched is compiled."""
+        return () if self.is_clang else ("-fwhole-program",)
+
+    @property
+    def precompile_flags(self) -> tuple[str, ...]:
+        """Flags for a precompiled header: clang++ would refuse it once the headers have been installed again."""
+        return ("-Xclang", "-fno-pch-timestamp") if self.is_clang else ()
+
 
 def machine_flags() -> tuple[str, ...]:
     """Flags that only this machine's kind of CPU knows."""

@@ -1,8 +1,13 @@
 // Force-included before a kernel's `.cu`: makes CUDA C++ device code plain C++17.
 //
-// Light headers only: each one costs compile time for each variant of each kernel. They come first, since macros below
-// (`__noinline__` for one) would break them, and since the kernel's own #include of them then does nothing.
+// The standard headers come first: macros below (`__noinline__` for one) would break them, and a kernel's own #include of
+// them then does nothing. Each header costs time for each variant of each kernel, even though the compiler gets this file
+// precompiled (build.py).
 #pragma once
+
+#include <type_traits>
+#include <utility>
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS  // std::riemann_zeta and the like: more text than all of the rest
 
 #include <assert.h>
 #include <float.h>
@@ -14,8 +19,6 @@
 #include <string.h>
 
 #include <cstdio>  // not <stdio.h>: the first <cstdio> undefines printf, which is ours from then on
-#include <type_traits>
-#include <utility>
 
 #include "simt/suspend.h"
 

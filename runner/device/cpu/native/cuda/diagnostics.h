@@ -6,8 +6,14 @@
 // <assert.h> may be included again after this file, and then defines `assert` anew; the name it calls stays ours.
 #define __assert_fail simt_assertion_failed
 
-// They would end the whole process. nvcc refuses a kernel that calls them, and so does this, at the kernel's own line.
-#define SIMT_HOST_ONLY __attribute__((noreturn, error("a function of the host, which a kernel cannot call")))
+// These would end the whole process. nvcc refuses a kernel that calls them, and so does this, at the kernel's own line.
+// clang++ accepts the attribute `error` on a function's first declaration only, and that is in <stdlib.h>.
+#ifdef __clang__
+#define SIMT_REFUSE(message) diagnose_if(true, message, "error")
+#else
+#define SIMT_REFUSE(message) error(message)
+#endif
+#define SIMT_HOST_ONLY __attribute__((noreturn, SIMT_REFUSE("a function of the host, which a kernel cannot call")))
 extern "C" {
 SIMT_HOST_ONLY void exit(int) noexcept;
 SIMT_HOST_ONLY void _Exit(int) noexcept;
@@ -15,6 +21,7 @@ SIMT_HOST_ONLY void quick_exit(int) noexcept;
 SIMT_HOST_ONLY void abort() noexcept;
 }
 #undef SIMT_HOST_ONLY
+#undef SIMT_REFUSE
 
 inline void __trap(SIMT_CALLED_FROM) { simt::violation(line, file, "__trap() was called"); }
 inline void __brkpt() {}
