@@ -88,7 +88,11 @@ def expect(case: Case, inputs: Inputs) -> Expected:
     started = time.perf_counter()
     reference = case.kernel.reference
     if isinstance(reference, str):
-        given = _called(find(case.kernel), reference, inputs, case.variables, case.grid)
+        function = find(case.kernel)
+        try:
+            given = function(inputs, case.variables, case.grid)
+        except Exception as e:  # the code is the user's, it may raise anything
+            raise UsageError(f"reference {reference}: {type(e).__name__}: {e}") from e
         if isinstance(given, Expected):
             return given
         if not isinstance(given, Mapping):
@@ -105,16 +109,16 @@ def evaluate(expression: ArrayExpression, inputs: Inputs, parameters: Parameters
     if len(read) == 1 and expression.only_moves:
         values = [(n, parameters.get(n)) for n in sorted(expression.names - set(read))]
         key = f"{expression.text} {values}"
-        return cached_per_array(inputs[read[0]], key, lambda: _moved(expression, inputs, parameters))
+
+        def moved() -> ExpectedArray:
+            return ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), np.zeros(()))
+
+        return cached_per_array(inputs[read[0]], key, moved)
     # Integers stay in their own type: they wrap as they do in the kernel.
     widened = {n: a.astype(wider(a.dtype), copy=False) if is_float(a.dtype) else a for n, a in inputs.items()}
     sized = expression({**parameters, **widened})
     magnitude = np.asarray(sized.magnitude) if sized.depth else np.zeros(())  # nothing is rounded: no error is allowed
     return ExpectedArray(np.asarray(sized.value), magnitude, depth=sized.depth + 1)
-
-
-def _moved(expression: ArrayExpression, inputs: Inputs, parameters: Parameters) -> ExpectedArray:
-    return ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), np.zeros(()))
 
 
 @functools.lru_cache(maxsize=256)
@@ -130,15 +134,6 @@ def _load(path: Path) -> ModuleType:
     finally:
         sys.path.remove(str(path.parent))
     return module
-
-
-def _called(
-    function: Callable[..., Any], path: str, inputs: Inputs, parameters: Parameters, grid: tuple[int, int, int]
-) -> Any:
-    try:
-        return function(inputs, parameters, grid)
-    except Exception as e:  # the code is the user's, it may raise anything
-        raise UsageError(f"reference {path}: {type(e).__name__}: {e}") from e
 
 
 def module_file(kernel: Kernel) -> Path | None:
