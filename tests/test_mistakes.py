@@ -141,7 +141,10 @@ HYDRA = {
     "null for a folder": (["hydra.sweep.dir=null"], ["hydra.sweep.dir=null: "]),
     "a list for a folder": (["hydra.sweep.dir=[a]"], ["hydra.sweep.dir=[a]: "]),
     "a folder called after nothing": (["hydra.sweep.dir=${nope}"], ["hydra.sweep.dir: "]),
-    "a folder's name too long": (["hydra.sweep.dir=" + "a" * 300], ["cannot make the folder for the results: File name too long"]),
+    "a folder's name too long": (
+        ["hydra.sweep.dir=" + "a" * 300],
+        ["cannot make the folder for the results: File name too long"],
+    ),
     "a folder of another name": (["hydra.sweep.subdir=x"], ["hydra.sweep.dir names"]),
     "another folder": (["hydra.run.dir=x"], ["hydra.run.dir=x", "hydra.sweep.dir names"]),
     "an unknown mode": (["hydra.mode=FAST"], ["hydra.mode=FAST: "]),
@@ -184,7 +187,10 @@ HOSTILE = {
     "markup": (["block='[red]1[/red]'"], ["block=[red]1[/red]: threads per block"]),
     "no UTF-8": (["kernel=\udcff"], ["kernel=\\udcff: cannot read this override"]),
     "other digits": (["size='\u0661\u0662'"], ["size=\u0661\u0662: a number of elements"]),
-    "a very long number": (["block=" + "1" * 5000], ["block=111", "111...111", "cannot read this override: Exceeds the limit"]),
+    "a very long number": (
+        ["block=" + "1" * 5000],
+        ["block=111", "111...111", "cannot read this override: Exceeds the limit"],
+    ),
     "a very long text": (["block='" + "x" * 5000 + "'"], ["block=xxx", "xxx...: threads per block"]),
     "thousands of brackets": (["block='" + "(" * 3000 + "'"], ["block=(((", "...: threads per block"]),
     "thousands of signs": (["block='" + "-" * 5000 + "1'"], ["block=---", "...: threads per block"]),
