@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -103,18 +105,24 @@ def _with_source(declared: str, source: str, origin: Origin) -> str:
     return f"{line}\n{declared}"
 
 
-def fingerprint(kernel: Kernel) -> Mapping[str, str]:
-    """What a kernel's binaries and their check are made of: 12 digits of the hash of each file, by its name."""
-    return _fingerprint(kernel.yaml, kernel.source, _reference(kernel))
+def fingerprint(kernel: Kernel, declared: Mapping[str, Any]) -> Mapping[str, str]:
+    """What a kernel's binaries and their check are made of: 12 digits of a hash by the name of each file.
+
+    Args:
+        kernel: The kernel.
+        declared: The content of its YAML; the path of its source does not count.
+    """
+    content = json.dumps({key: value for key, value in declared.items() if key != "source"}, default=str)
+    return _fingerprint(kernel.source, kernel.yaml, _reference(kernel), content)
 
 
 @functools.lru_cache(maxsize=1024)  # within a sweep, a file has one content
-def _fingerprint(yaml_file: Path, source: Path, reference: str) -> Mapping[str, str]:
+def _fingerprint(source: Path, yaml_file: Path, reference: str, content: str) -> Mapping[str, str]:
     modules = _references(yaml_file.parent, source.parent, reference)[1] or _installed(reference)
     own = source.parent
     included = [(p.relative_to(own).as_posix() if p.is_relative_to(own) else p.name, p) for p in _included(source)]
-    found: dict[str, str] = {}
-    for name, path in [(source.name, source), *included, *((p.name, p) for p in (yaml_file, *modules))]:
+    found = {yaml_file.name: cache.key(content)[:12]}
+    for name, path in [(source.name, source), *included, *((p.name, p) for p in modules)]:
         found[name] = cache.key(found.get(name, ""), cache.digest(path))[:12]
     return found
 
