@@ -70,10 +70,9 @@ def require_same_sources(found: RecordedSweep) -> None:
     Raises:
         UsageError: naming the file.
     """
-    for kernel in {job.case.kernel.name: job.case.kernel for job in found.jobs}.values():
-        then, now = found.fingerprints.get(kernel.name, {}), sources.fingerprint(kernel)
-        # The kept YAML names its source by another path.
-        if changed := [name for name in then if name != kernel.yaml.name and now.get(name) != then[name]]:
+    for name, job in {job.case.kernel.name: job for job in found.jobs}.items():
+        then, now = found.fingerprints.get(name, {}), sources.fingerprint(job.case.kernel, job.origin.kernel)
+        if changed := [file for file in then if now.get(file) != then[file]]:
             raise UsageError(f"Cannot resume: {changed[0]} changed. Restore it or start a new sweep.")
 
 

@@ -52,7 +52,7 @@ def resume(path: Path, session: Session) -> None:
         DeviceUnavailable: if its device is not there.
     """
     from runner import recorded, runs  # noqa: PLC0415
-    from runner.sweep import previous_rows  # noqa: PLC0415
+    from runner.sweep import plan, previous_rows  # noqa: PLC0415
 
     found = recorded.read(path)
     session.resume(found.folder)
@@ -67,6 +67,7 @@ def resume(path: Path, session: Session) -> None:
     if missing:
         _run(found, missing, f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest")
     else:
+        plan.write(found.folder, plan.described(found.jobs, found.launcher))  # a power cut may have torn a case.json
         sys.stderr.write(f"{path}: the sweep is complete: all {done} cases are finished; making its report again\n")
     if found.one_by_one:
         sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")

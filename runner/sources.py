@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -105,20 +107,27 @@ def _with_source(declared: str, source: str, origin: Origin) -> str:
     return f"{line}\n{declared}"
 
 
-def fingerprint(kernel: Kernel) -> Mapping[str, str]:
-    """What a kernel's binaries and their check are made of: 12 digits of the hash of each file, by its name."""
-    yamls = [(kernel.yaml.name, kernel.yaml)]
-    if kernel.common:
-        yamls.append((f"family/{kernel.common.name}", kernel.common))
-    return _fingerprint(kernel.source, tuple(yamls), tuple(_reference_modules(kernel) or _installed(kernel.reference)))
+def fingerprint(kernel: Kernel, declared: Mapping[str, Any]) -> Mapping[str, str]:
+    """What a kernel's binaries and their check are made of: 12 digits of a hash by the name of each file.
+
+    Args:
+        kernel: The kernel.
+        declared: The content of its YAML; the path of its source does not count.
+    """
+    content = json.dumps({key: value for key, value in declared.items() if key != "source"}, default=str)
+    modules = _reference_modules(kernel) or _installed(kernel.reference)
+    return _fingerprint(kernel.source, kernel.yaml.name, content, kernel.common, tuple(modules))
 
 
 @functools.lru_cache(maxsize=1024)  # within a sweep, a file has one content
-def _fingerprint(source: Path, yamls: tuple[tuple[str, Path], ...], modules: tuple[Path, ...]) -> Mapping[str, str]:
+def _fingerprint(
+    source: Path, declared: str, content: str, family: Path | None, modules: tuple[Path, ...]
+) -> Mapping[str, str]:
     own = source.parent
     included = [(p.relative_to(own).as_posix() if p.is_relative_to(own) else p.name, p) for p in _included(source)]
-    found: dict[str, str] = {}
-    for name, path in [(source.name, source), *included, *yamls, *((p.name, p) for p in modules)]:
+    common = [(f"family/{family.name}", family)] if family else []
+    found = {declared: cache.key(content)[:12]}
+    for name, path in [(source.name, source), *included, *common, *((p.name, p) for p in modules)]:
         found[name] = cache.key(found.get(name, ""), cache.digest(path))[:12]
     return found
 

@@ -138,6 +138,7 @@ def test_a_complete_sweep_is_reported_again(uninterrupted, tmp_path):
     shutil.copytree(uninterrupted, folder)
     before = content(folder)
     (folder / "results.csv").unlink()
+    (folder / "1" / "case.json").write_text("{")
     shutil.rmtree(folder / "figures")
     done = resume(tmp_path, folder)
     assert done.returncode == 1, done.stderr
@@ -157,7 +158,7 @@ def test_what_a_power_cut_tore_is_measured_again(uninterrupted, tmp_path):
     kept = (folder / "3" / "result.json").read_bytes()
     done = resume(tmp_path, folder)
     assert done.returncode == 1, done.stderr
-    assert "3 of 6 cases are finished" in done.stderr
+    assert "4 of 6 cases are finished" in done.stderr
     assert names(folder) == names(uninterrupted)
     assert table(folder)["rounds"].equals(table(uninterrupted)["rounds"])
     assert (folder / "3" / "result.json").read_bytes() == kept
@@ -245,6 +246,7 @@ CHANGES = {
     "a kept reference": (
         lambda d: changed(d, f"{KEPT}/conf/kernel/my_references.py", "2.0 *", "2 *"), "my_references.py changed",
     ),
+    "a kept YAML": (lambda d: changed(d, f"{KEPT}/conf/kernel/scaled.yaml", "twice the", "2 times"), "scaled.yaml changed"),
     "a lost kernel": (lambda d: (d / KEPT / "kernels/scaled.cu").unlink(), "its sources/ lacks scaled.cu"),
     "the device": (lambda d: changed(d, "sweep/environment.json", '"arch": "', '"arch": "old_'), "device.arch changed"),
     "the toolchain": (other_compiler, "other++ 99.9"),

@@ -64,7 +64,7 @@ def _content(job: Job, launcher: str) -> dict[str, Any]:
         "device": kind,
         "asked": asked(job),
         "timing": dataclasses.asdict(job.timing),
-        "fingerprint": sources.fingerprint(case.kernel),
+        "fingerprint": sources.fingerprint(case.kernel, job.origin.kernel),
         "excluded": case.excluded or None,
         "variables": case.variables,
         "grid": case.grid,
