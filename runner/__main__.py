@@ -8,6 +8,10 @@ Exit status: 0 all cases are ok or skipped, 1 a case failed, 2 a mistake, or eve
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from runner.session import Session
 
 
 def main() -> int:
@@ -18,12 +22,23 @@ def main() -> int:
 
 
 def _sweep() -> int:
+    from runner.startup import start_worker  # noqa: PLC0415
+
+    worker = start_worker(sys.argv[1:])  # before everything that is slow to import
     from runner.cli import run_sweep  # noqa: PLC0415
-    from runner.hydra import app  # noqa: PLC0415
     from runner.session import Session  # noqa: PLC0415
 
-    session = Session()
-    return run_sweep(session, lambda: app.run(sys.argv[1:], session))
+    session = Session(worker=worker)
+    try:
+        return run_sweep(session, lambda: _run(session))
+    finally:
+        session.end_worker()
+
+
+def _run(session: Session) -> None:
+    from runner.hydra import app  # noqa: PLC0415
+
+    app.run(sys.argv[1:], session)
 
 
 if __name__ == "__main__":

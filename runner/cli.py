@@ -115,8 +115,7 @@ def finish(folder: RunFolder) -> int:
     try:
         plan.gather(folder)
         results.write(folder, rows)
-        report.build(folder.path)
-        report.print_summary(folder.path, Console())
+        report.publish(folder.path, Console())
     except OSError as e:
         return say(f"{folder.path}: {e.strerror or e}; python -m runner.report makes the report again", FAILED)
     return results.exit_status(rows)

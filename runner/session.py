@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner import lock
 from runner.errors import UsageError
 from runner.folder import RunFolder
+from runner.sweep.worker import Worker
 
 
 @dataclass
@@ -20,11 +22,23 @@ class Session:
         folder: The sweep's folder, with an absolute path; `None` until there is one.
         made: Folders that were made for the sweep, inner ones first. None of the others is ever removed.
         new: Whether the sweep is new, and not resumed.
+        worker: One that was started before the configuration was read; `None` if there is none, or it was taken.
     """
 
     folder: RunFolder | None = None
     made: tuple[Path, ...] = ()
     new: bool = True
+    worker: Worker | None = None
+
+    def take_worker(self) -> Worker | None:
+        """The worker, which the caller closes from now on."""
+        worker, self.worker = self.worker, None
+        return worker
+
+    def end_worker(self) -> None:
+        """End a worker that nobody took."""
+        if worker := self.take_worker():
+            worker.kill()
 
     def reserve(self, wanted: Path, *, exactly: bool = False) -> RunFolder:
         """Make a folder for a new sweep. Two sweeps of the same second get two folders.
@@ -81,3 +95,6 @@ def _made(wanted: Path, *, exactly: bool) -> tuple[Path, bool]:
             candidate = wanted.with_name(f"{wanted.name}-{number}")
         else:
             return candidate, True
+
+
+current: ContextVar[Session] = ContextVar("session")  # for what Hydra makes by its name

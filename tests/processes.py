@@ -20,7 +20,8 @@ AT_START = ("PYTHON", "LC_", "LANG", "LD_")  # Python reads such variables once,
 
 def environment(**further):
     """Of a process that finds the package, wherever it is started."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), **further}
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **further}
 
 
 def start(directory, *arguments, module="runner", **further):

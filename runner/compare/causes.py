@@ -136,7 +136,7 @@ def _of_sources(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
 
 def _other_code(comparison: Comparison) -> str:
     """In how many common cases the machine code differs."""
-    known = [c.pair for c in comparison.changes if not absent(c.pair.base["binary"]) and c.pair.other["binary"]]
+    known = [c.pair for c in comparison.common if not absent(c.pair.base["binary"]) and c.pair.other["binary"]]
     other = sum(str(pair.base["binary"]) != str(pair.other["binary"]) for pair in known)
     return f"differs in {other:,} of {count(len(known), 'case')}" if other else ""
 
@@ -160,8 +160,8 @@ def _of_cases(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
         changed = [_changed(found, name) for found in comparisons]
         if any(changed):
             yield Cause(kind, name, ("", *changed))
-    first = [change.pair.base for change in comparisons[0].changes]
-    tables = [first, *([change.pair.other for change in found.changes] for found in comparisons)]
+    first = [change.pair.base for change in comparisons[0].common]
+    tables = [first, *([change.pair.other for change in found.common] for found in comparisons)]
     for name, meaning in CONDITIONS.items():
         medians = [statistics.median([r[name] for r in rows if not absent(r[name])] or [0]) for rows in tables]
         if min(medians) and max(medians) > (1 + MEASURED) * min(medians):
@@ -173,7 +173,7 @@ def _of_cases(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
 
 def _changed(comparison: Comparison, name: str) -> str:
     """The values of a column in right cases that differ from the baseline's: `16 to 24 in 3 cases`."""
-    rows = [(c.pair.base, c.pair.other) for c in comparison.changes]
+    rows = [(c.pair.base, c.pair.other) for c in comparison.common]
     pairs = [
         (was[name], now[name])
         for was, now in rows

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 
 from runner import noise, samples
@@ -28,6 +29,8 @@ class Word(StrEnum):
     SAME = "same"
     FAILED = "failed in both"
     NOT_COMPARED = "not compared"
+    ONLY_BASE = "only in baseline"
+    ONLY_OTHER = "only in run"
 
 
 ORDER = {word: number for number, word in enumerate(Word)}
@@ -52,7 +55,7 @@ class Change:
     """What became of a case.
 
     Attributes:
-        pair: The case's rows in both runs.
+        pair: The case's rows; the row of a run that lacks the case is empty.
         word: The word for it.
         reason: Why; may be empty.
         advice: What to do about it; may be empty.
@@ -69,8 +72,8 @@ class Change:
 
     @property
     def row(self) -> Row:
-        """The case's row in the run that is compared with the baseline."""
-        return self.pair.other
+        """The case's row in the compared run; in the baseline if only that has it."""
+        return self.pair.other or self.pair.base
 
     @property
     def note(self) -> str:
@@ -82,6 +85,12 @@ class Change:
         """How large the change of the time is, in either direction."""
         return abs(math.log(self.decision.change)) if self.decision else 0.0
 
+    @property
+    def percent(self) -> tuple[float, float, float, float] | None:
+        """Change, the ends of its interval, and the threshold, in percent: below zero the run is faster."""
+        d = self.decision
+        return (100 * (d.change - 1), 100 * (d.low - 1), 100 * (d.high - 1), 100 * d.threshold) if d else None
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -90,20 +99,21 @@ class Comparison:
     Attributes:
         base: The baseline.
         other: The run.
-        changes: What became of each common case.
-        only_base: Cases that only the baseline has.
-        only_other: Cases that only the run has.
+        changes: What became of each case.
         without_samples: How many of the compared times have no samples, so that their rounds are not known.
     """
 
     base: Run
     other: Run
     changes: list[Change]
-    only_base: list[Row]
-    only_other: list[Row]
     without_samples: int
 
-    @property
+    @cached_property
+    def common(self) -> list[Change]:
+        """The cases that both runs have."""
+        return [change for change in self.changes if change.pair.base and change.pair.other]
+
+    @cached_property
     def varying(self) -> list[str]:
         """The parameters that distinguish all cases of the two runs."""
         return varying([*self.base.rows, *self.other.rows], self.base.parameters)
@@ -145,7 +155,9 @@ def compare(base: Run, other: Run, step: Callable[[], None]) -> Comparison:
         _by_times(pair, decision, alike=same, known=not lacks)
         for (pair, _), decision, same, lacks in zip(timed, decisions, alike, lacking, strict=True)
     ]
-    return Comparison(base, other, found, joined.only_base, joined.only_other, sum(lacking))
+    found += [Change(Pair(row, {}), Word.ONLY_BASE) for row in joined.only_base]
+    found += [Change(Pair({}, row), Word.ONLY_OTHER) for row in joined.only_other]
+    return Comparison(base, other, found, sum(lacking))
 
 
 def side(run: Run, row: Row, medians: Medians | None = None) -> Side:

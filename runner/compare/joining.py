@@ -17,7 +17,7 @@ MOST_VALUES = 8
 
 @dataclass(frozen=True)
 class Pair:
-    """A case that two runs have: its row in each."""
+    """The rows of a case in two runs; empty if a run lacks the case."""
 
     base: Row
     other: Row
@@ -25,7 +25,8 @@ class Pair:
     @property
     def same_code(self) -> bool:
         """Whether both runs launched the same machine code in the same way."""
-        return not absent(self.base["binary"]) and all(str(self.base[n]) == str(self.other[n]) for n in LAUNCH)
+        known = self.base and self.other and not absent(self.base["binary"])
+        return bool(known) and all(str(self.base[n]) == str(self.other[n]) for n in LAUNCH)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ import io
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from runner.compare.causes import Causes
 from runner.compare.changes import ORDER, Change, Comparison, Word
@@ -16,7 +14,9 @@ from runner.compare.runs import Row, Run, varying
 from runner.report.cells import Cell, Line, Table
 from runner.report.text import absent, exact, one_line, value_of
 
-ONLY_BASE, ONLY_OTHER = "only in baseline", "only in run"
+Entry = tuple[int, Change]
+"""The number of the compared run, counted from 1, and what became of a case in it."""
+
 OF_CSV = (
     *("base_status", "status", "base_median_us", "median_us", "change_percent", "low_percent", "high_percent"),
     *("threshold_percent", "word", "note", "same_binary"),
@@ -30,63 +30,14 @@ STYLES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A case in one of the compared runs.
-
-    Attributes:
-        run: The number of the compared run, counted from 1.
-        word: The word for the case.
-        base: Its row in the baseline; `None` if the baseline lacks it.
-        other: Its row in the run; `None` if the run lacks it.
-        change: What became of it; only if both runs have it.
-    """
-
-    run: int
-    word: str
-    base: Row | None
-    other: Row | None
-    change: Change | None = None
-
-    @property
-    def row(self) -> Row:
-        """Its parameters, from the run that has it."""
-        return self.other or self.base or {}
-
-    @property
-    def note(self) -> str:
-        """Why the word holds, and what to do about it."""
-        return self.change.note if self.change else ""
-
-    @property
-    def brief(self) -> str:
-        """The note for a table: what to do about an inconclusive case, because the interval has its own column."""
-        return self.change.advice or self.change.reason if self.change else ""
-
-    @property
-    def percent(self) -> tuple[float, float, float] | None:
-        """The change of the time and the ends of its interval, in percent: below zero the run is faster."""
-        d = self.change.decision if self.change else None
-        return (100 * (d.change - 1), 100 * (d.low - 1), 100 * (d.high - 1)) if d else None
-
-    @property
-    def threshold_percent(self) -> float | None:
-        """The change that counts, in percent."""
-        d = self.change.decision if self.change else None
-        return 100 * d.threshold if d else None
-
-
 def entries(comparisons: Sequence[Comparison]) -> list[Entry]:
     """All entries, the worst first; cases that only one run has come last."""
-    changes = [(number, change) for number, found in enumerate(comparisons, 1) for change in found.changes]
-    changes.sort(key=lambda item: (ORDER[item[1].word], -round(item[1].size, 9)))
-    common = [Entry(number, c.word.value, c.pair.base, c.pair.other, c) for number, c in changes]
-    lost = [Entry(n, ONLY_BASE, row, None) for n, found in enumerate(comparisons, 1) for row in found.only_base]
-    new = [Entry(n, ONLY_OTHER, None, row) for n, found in enumerate(comparisons, 1) for row in found.only_other]
-    return [*common, *lost, *new]
+    found = [(number, change) for number, compared in enumerate(comparisons, 1) for change in compared.changes]
+    # Rounded, so that equal changes stay in the order of the table.
+    return sorted(found, key=lambda entry: (ORDER[entry[1].word], -round(entry[1].size, 9)))
 
 
-def median(row: Row | None) -> float | None:
+def median(row: Row) -> float | None:
     """A case's time in microseconds; `None` for a case that is not right."""
     return float(row["median_us"]) if row and row["status"] == "ok" and not absent(row["median_us"]) else None
 
@@ -99,10 +50,14 @@ def written(comparisons: Sequence[Comparison], found: Iterable[Entry]) -> str:
     target = io.StringIO()
     lines = csv.writer(target, lineterminator="\n")
     lines.writerow(["case", "run", "baseline", *parameters, "device", *OF_CSV])
-    for entry in found:
-        cells = ["" if absent(entry.row[name]) else entry.row[name] for name in ("case", *parameters, "device")]
-        names = [comparisons[entry.run - 1].other.name, base.name]
-        lines.writerow([cells[0], *names, *cells[1:], *_of_csv(entry)])
+    for number, change in found:
+        case, *values = ("" if absent(change.row[n]) else change.row[n] for n in ("case", *parameters, "device"))
+        pair = change.pair
+        states = [row.get("status", "") for row in (pair.base, pair.other)]
+        numbers = [median(pair.base), median(pair.other), *(change.percent or (None, None, None, None))]
+        same = pair.same_code if pair.base and pair.other else ""
+        own = [*states, *map(_digits, numbers), change.word.value, change.note, same]
+        lines.writerow([case, comparisons[number - 1].other.name, base.name, *values, *own])
     return target.getvalue()
 
 
@@ -114,7 +69,7 @@ def changes(found: Iterable[Entry], comparisons: Sequence[Comparison], parameter
     kept = [n for n, name in enumerate(names) if name in ("kernel", "word") or any(cells[n].text for _, cells in lines)]
     return Table(
         [names[n] for n in kept],
-        [Line(anchor(entry), _words(entry, parameters), [cells[n] for n in kept]) for entry, cells in lines],
+        [Line(anchor(entry), _words(entry[1], parameters), [cells[n] for n in kept]) for entry, cells in lines],
     )
 
 
@@ -129,18 +84,20 @@ def differing(found: Causes, compared: Sequence[Run]) -> Table:
 
 def anchor(entry: Entry) -> str:
     """The id of a case's line. It follows from the case's own id, so that a link to it outlives a rebuild."""
-    mark = re.sub(r"[^A-Za-z0-9_-]", "-", str(entry.row["case"]))[:60]
-    return f"case-{mark}-{one_line(str(entry.row['device']), 8) or 'any'}-{entry.run}"
+    number, row = entry[0], entry[1].row
+    mark = re.sub(r"[^A-Za-z0-9_-]", "-", str(row["case"]))[:60]
+    return f"case-{mark}-{one_line(str(row['device']), 8) or 'any'}-{number}"
 
 
-def columns(found: Iterable[Entry], base: Run) -> list[str]:
-    """The parameters that vary among some cases."""
-    return varying([entry.row for entry in found], base.parameters)
+def columns(comparisons: Sequence[Comparison]) -> list[str]:
+    """The parameters that vary among the common cases."""
+    rows = [change.row for comparison in comparisons for change in comparison.common]
+    return varying(rows, comparisons[0].base.parameters)
 
 
-def interval(entry: Entry) -> str:
+def interval(change: Change) -> str:
     """The ends of the interval of a change, in percent; empty if there is none."""
-    _, low, high = entry.percent or (math.nan, math.nan, math.nan)
+    _, low, high, _ = change.percent or (math.nan,) * 4
     return "" if math.isnan(low) else f"{signed(low)} to {signed(high)}"
 
 
@@ -149,46 +106,39 @@ def signed(percent: float) -> str:
     return re.sub(r"^[+-](0\.0)$", r"\1", f"{percent:+,.1f}")
 
 
-def _of_csv(entry: Entry) -> list[Any]:
-    percent = entry.percent or (None, None, None)
-    numbers = [median(entry.base), median(entry.other), *percent, entry.threshold_percent]
-    states = [row["status"] if row else "" for row in (entry.base, entry.other)]
-    same = entry.change.pair.same_code if entry.change else ""
-    return [*states, *map(_digits, numbers), entry.word, entry.note, same]
-
-
 def _digits(number: float | None) -> str:
     return "" if number is None or math.isnan(number) else f"{number:.6g}"
 
 
 def _cell(name: str, entry: Entry, comparisons: Sequence[Comparison]) -> Cell:
+    number, change = entry
+    percent, row = change.percent, change.row
     match name:
         case "run":
-            return Cell(comparisons[entry.run - 1].other.short)
+            return Cell(comparisons[number - 1].other.short)
         case "word":
-            return Cell(entry.word, kind=STYLES.get(Word(entry.word), ""))
-        case "note":
-            return Cell(one_line(entry.brief, 110))
+            return Cell(change.word, kind=STYLES.get(change.word, ""))
+        case "note":  # the advice of an inconclusive case, because its interval has its own column
+            return Cell(one_line(change.advice or change.reason, 110))
         case "base_median_us" | "median_us":
-            row = entry.base if name.startswith("base") else entry.other
-            number = None if entry.row["emulated"] else median(row)  # side by side they would invite comparison
-            return Cell("") if number is None else Cell(exact(number), f"{number:.9g}")
+            us = median(change.pair.base if name.startswith("base") else change.pair.other)
+            # Emulated times side by side would invite comparison.
+            return Cell("") if us is None or row["emulated"] else Cell(exact(us), f"{us:.9g}")
         case "size":
-            return Cell(value_of(name, entry.row), "" if absent(entry.row["size"]) else str(entry.row["size"]))
-        case "threshold_percent":
-            threshold = entry.threshold_percent
-            return Cell("") if threshold is None else Cell(f"{threshold:.1f}", f"{threshold:.6g}")
+            return Cell(value_of(name, row), "" if absent(row["size"]) else str(row["size"]))
         case "change_percent":
-            return Cell(signed(entry.percent[0]), f"{entry.percent[0]:.6g}") if entry.percent else Cell("")
+            return Cell(signed(percent[0]), _digits(percent[0])) if percent else Cell("")
         case "low_percent to high_percent":
-            return Cell(interval(entry), _digits(entry.percent[1] if entry.percent else None))
+            return Cell(interval(change), _digits(percent[1])) if percent else Cell("")
+        case "threshold_percent":
+            return Cell(f"{percent[3]:.1f}", _digits(percent[3])) if percent else Cell("")
         case _:
-            return Cell(one_line(value_of(name, entry.row), 80))
+            return Cell(one_line(value_of(name, row), 80))
 
 
-def _words(entry: Entry, parameters: Sequence[str]) -> str:
+def _words(change: Change, parameters: Sequence[str]) -> str:
     """What the filter matches as whole words; a size is also found by its digits."""
-    pairs = [f"{name}={value}" for name in parameters if (value := value_of(name, entry.row))]
-    size = [] if absent(entry.row["size"]) else [f"size={entry.row['size']}"]
-    words = (*pairs, *size, f"word={entry.word}")
+    pairs = [f"{name}={value}" for name in parameters if (value := value_of(name, change.row))]
+    size = [] if absent(change.row["size"]) else [f"size={change.row['size']}"]
+    words = (*pairs, *size, f"word={change.word}")
     return " ".join(one_line(word, 80).replace(" ", "_") for word in words).lower()

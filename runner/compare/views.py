@@ -11,12 +11,12 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from runner import statistics
 from runner.compare import tables, verdict
 from runner.compare.causes import Causes, changed_sources
 from runner.compare.changes import Comparison, Word
 from runner.compare.tables import Entry, median
 from runner.report.text import count, described, exact, listed, one_line
-from runner.statistics import ENOUGH_ROUNDS, MANY_ROUNDS, THRESHOLD, THRESHOLD_FEW_ROUNDS, WIDEST_TIE
 
 if TYPE_CHECKING:
     from runner.compare.figure import Picture
@@ -29,8 +29,8 @@ STYLES = {"good": "bold green", "bad": "bold red", "none": "bold yellow"}
 OF_WORD = {
     Word.BROKEN: "bold red", Word.SLOWER: "red", Word.INCONCLUSIVE: "yellow", Word.FIXED: "green", Word.FASTER: "green",
 }  # fmt: skip
-QUIET = frozenset((Word.SAME, Word.NOT_COMPARED))
-"""Words that the terminal only counts."""
+QUIET = frozenset((Word.SAME, Word.NOT_COMPARED, Word.ONLY_BASE, Word.ONLY_OTHER))
+"""Words without a line a case in the terminal."""
 
 
 def show(
@@ -40,8 +40,8 @@ def show(
     for comparison in comparisons:
         _say(console, verdict.headline(comparison), STYLES[verdict.level(comparison)])
         found = verdict.kernels(comparison)
-        for kernel in found[:MOST_KERNELS]:
-            _say(console, f"  {verdict.sentence(kernel)}")
+        for sentence in found[:MOST_KERNELS]:
+            _say(console, f"  {sentence}")
         if len(found) > MOST_KERNELS:
             _say(console, f"  {count(len(found) - MOST_KERNELS, 'more kernel')} changed.", "dim")
         for remark in verdict.remarks(comparison):
@@ -49,7 +49,10 @@ def show(
     _show_causes(causes, comparisons, console)
     _show_cases(comparisons, entries, console)
     for comparison in comparisons:
-        _show_lone(comparison, console)
+        for run, rows in _lone(comparison):
+            cases = "; ".join(described(row, comparison.varying) for row in rows[:3])
+            more = [f"{len(rows) - 3:,} more"] if len(rows) > 3 else []
+            _say(console, f"Only in {run}: {listed([cases, *more])}.", "dim")
     for path in files:
         _say(console, f"Written: {path}")
 
@@ -78,38 +81,29 @@ def _show_causes(causes: Causes, comparisons: Sequence[Comparison], console: Con
 
 def _show_cases(comparisons: Sequence[Comparison], entries: Sequence[Entry], console: Console) -> None:
     """Print the cases that need more than to be counted, the worst first."""
-    shown = [entry for entry in entries if not (entry.change is None or entry.word in QUIET)]
-    if not shown:
-        return
-    names = tables.columns([entry for entry in entries if entry.change], comparisons[0].base)
+    shown = [entry for entry in entries if entry[1].word not in QUIET]
+    names = tables.columns(comparisons)
     lines = [_line(entry, names, comparisons) for entry in shown[:MOST_CASES]]
     widths = [max((cell_len(line[n]) for line in lines if n < len(line) - 1), default=0) for n in range(4)]
-    for entry, line in zip(shown, lines, strict=False):
+    for (_, change), line in zip(shown, lines, strict=False):
         padded = [set_cell_size(text, width) for text, width in zip(line[:-1], widths, strict=False)]
-        _say(console, "  ".join([*padded, line[-1]]).rstrip(), OF_WORD.get(Word(entry.word), ""))
+        _say(console, "  ".join([*padded, line[-1]]).rstrip(), OF_WORD.get(change.word, ""))
     if len(shown) > MOST_CASES:
         _say(console, f"{count(len(shown) - MOST_CASES, 'more case')}: --html or --csv writes all of them.", "dim")
 
 
 def _line(entry: Entry, names: list[str], comparisons: Sequence[Comparison]) -> list[str]:
     """Word, case, times and change, as far as the case has them, and last the note."""
-    run = f"{comparisons[entry.run - 1].other.short}: " if len(comparisons) > 1 else ""
-    start = [entry.word, f"{run}{described(entry.row, names)}"]
-    base, other = median(entry.base), median(entry.other)
-    if base is None or other is None or entry.percent is None:
-        return [*start, one_line(entry.note)]
-    change, interval = f"{tables.signed(entry.percent[0])} %", tables.interval(entry)
-    between = f"{change} ({interval})" if interval else change
-    note = "" if entry.word == Word.INCONCLUSIVE else one_line(entry.note)  # the verdict has the advice once
+    number, change = entry
+    run = f"{comparisons[number - 1].other.short}: " if len(comparisons) > 1 else ""
+    start = [change.word.value, f"{run}{described(change.row, names)}"]
+    base, other = median(change.pair.base), median(change.pair.other)
+    if base is None or other is None or change.percent is None:
+        return [*start, one_line(change.note)]
+    percent, interval = f"{tables.signed(change.percent[0])} %", tables.interval(change)
+    between = f"{percent} ({interval})" if interval else percent
+    note = "" if change.word is Word.INCONCLUSIVE else one_line(change.note)  # the verdict has the advice once
     return [*start, f"{exact(base)} to {exact(other)} µs", between, note]
-
-
-def _show_lone(comparison: Comparison, console: Console) -> None:
-    for rows, run in ((comparison.only_base, comparison.base), (comparison.only_other, comparison.other)):
-        cases = [described(row, comparison.varying) for row in rows[:3]]
-        more = [f"{len(rows) - 3:,} more"] if len(rows) > 3 else []
-        if rows:
-            _say(console, f"Only in {run.short}: {listed([*('; '.join(cases),), *more])}.", "dim")
 
 
 def _say(console: Console, text: str, style: str = "") -> None:
@@ -122,81 +116,41 @@ def _context(
 ) -> dict[str, Any]:
     base = comparisons[0].base
     compared = [base, *(comparison.other for comparison in comparisons)]
-    common = [entry for entry in entries if entry.change]
-    names = tables.columns(common, base)
-    same = [entry for entry in common if entry.word == Word.SAME]
-    rest = [entry for entry in common if entry.word != Word.SAME]
+    names = tables.columns(comparisons)
+    same = [entry for entry in entries if entry[1].word is Word.SAME]
+    rest = [entry for entry in entries if entry[1].word not in (Word.SAME, Word.ONLY_BASE, Word.ONLY_OTHER)]
     return {
         "title": f"{listed([comparison.other.short for comparison in comparisons])} against {base.short}",
-        "verdicts": [_verdict(comparison) for comparison in comparisons],
+        "comparisons": comparisons,
+        "verdict": verdict,
         "banner": listed(causes.surroundings()),
-        "problems": _problems(common, comparisons, names),
+        "problems": [
+            (tables.anchor(entry), described(entry[1].row, names), comparisons[entry[0] - 1].other.short,
+             one_line(entry[1].note, 1500))
+            for entry in rest
+            if entry[1].word is Word.BROKEN
+        ],
         "causes": tables.differing(causes, compared),
         "same_facts": causes.same,
-        "diffs": [
-            (found.other.short, change)
-            for found in comparisons
-            for change in changed_sources(found.base, found.other)
-            if change.diff
-        ],
+        "diffs": [(c.other.short, d) for c in comparisons for d in changed_sources(c.base, c.other) if d.diff],
         "open_lines": OPEN_LINES,
-        "picture": _picture(picture),
+        "picture": picture,
+        "data": f"data:{picture.mime};base64,{base64.b64encode(picture.content).decode()}" if picture else "",
         "changes": tables.changes(rest, comparisons, names),
         "same": tables.changes(same, comparisons, names),
-        "lone": [part for comparison in comparisons for part in _lone(comparison)],
+        "lone": [
+            (run, [f"{described(row, c.varying)}: {str(row['status']).replace('_', ' ')}" for row in rows[:MOST_LONE]],
+             len(rows))
+            for c in comparisons
+            for run, rows in _lone(c)
+        ],
         "most_problems": MOST_PROBLEMS,
-        "rule": {
-            "threshold": f"{100 * THRESHOLD:g} %",
-            "few_rounds": f"{100 * THRESHOLD_FEW_ROUNDS:g} %",
-            "widest": f"{100 * WIDEST_TIE:g} %",
-            "many": MANY_ROUNDS,
-            "enough": ENOUGH_ROUNDS,
-        },
+        "rule": statistics,
         "styled": dict.fromkeys((*tables.LEFT, "kind", "what", *(run.short for run in compared)), "left"),
-    }
+    }  # fmt: skip
 
 
-def _verdict(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "level": verdict.level(comparison),
-        "headline": verdict.headline(comparison),
-        "kernels": [verdict.sentence(kernel) for kernel in verdict.kernels(comparison)],
-        "remarks": verdict.remarks(comparison),
-    }
-
-
-def _problems(common: Sequence[Entry], comparisons: Sequence[Comparison], names: list[str]) -> list[dict[str, str]]:
-    """The cases that were right in the baseline and failed in a run."""
-    several = len(comparisons) > 1
-    return [
-        {
-            "case": described(entry.row, names),
-            "run": f"in {comparisons[entry.run - 1].other.short}" if several else "",
-            "reason": one_line(entry.note, 1500),
-            "anchor": tables.anchor(entry),
-        }
-        for entry in common
-        if entry.word == Word.BROKEN
-    ]
-
-
-def _picture(picture: Picture | None) -> dict[str, str] | None:
-    if picture is None:
-        return None
-    data = base64.b64encode(picture.content).decode()
-    return {"title": picture.title, "note": picture.note, "data": f"data:{picture.mime};base64,{data}"}
-
-
-def _lone(comparison: Comparison) -> list[dict[str, Any]]:
-    """The cases that only one of the runs has."""
-    base, other = comparison.base, comparison.other
-    names = comparison.varying
-    return [
-        {
-            "title": f"{count(len(rows), 'case')} only in {run.short}, not in {against.short}",
-            "cases": [f"{described(row, names)}: {str(row['status']).replace('_', ' ')}" for row in rows[:MOST_LONE]],
-            "more": max(0, len(rows) - MOST_LONE),
-        }
-        for rows, run, against in ((comparison.only_base, base, other), (comparison.only_other, other, base))
-        if rows
-    ]
+def _lone(comparison: Comparison) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The cases that only one of the runs has, by the name of the run."""
+    words = ((Word.ONLY_BASE, comparison.base), (Word.ONLY_OTHER, comparison.other))
+    return [(run.short, [c.row for c in changes]) for word, run in words if (changes := comparison.of(word))]

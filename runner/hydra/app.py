@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from runner.folder import RunFolder, named, write_json
 from runner.hydra import command_line, errors, schema
 from runner.hydra.launcher import BASIC_SWEEPER
 from runner.progress import SweepProgress
-from runner.session import Session
+from runner.session import Session, current
 from runner.sweep import engine
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
@@ -34,9 +33,6 @@ FULL_ERROR = "HYDRA_FULL_ERROR"
 
 class Refused(BaseException):
     """A mistake found in a callback or a job, where Hydra catches ordinary exceptions."""
-
-
-_session: ContextVar[Session] = ContextVar("session")  # for the callback, which Hydra makes by its name
 
 
 def run(arguments: Sequence[str], session: Session) -> None:
@@ -53,7 +49,7 @@ def run(arguments: Sequence[str], session: Session) -> None:
     sys.argv[1:] = ordered
     folders = command_line.search_path(ordered)
     schema.register(folders)
-    _session.set(session)
+    current.set(session)
     debugging = FULL_ERROR in os.environ
     main = hydra.main(version_base="1.3", config_path=str(config.CONF), config_name="config")(job)
     try:
@@ -131,7 +127,7 @@ def _make_folder(config: DictConfig) -> None:
             raise UsageError(f"{override}: a job's folder is its number; hydra.sweep.dir names the sweep's folder")
     exactly = any(override.startswith("hydra.sweep.dir=") for override in overrides)
     path = Path(wanted) if exactly else Path(f"{wanted}-{_what(config)}")
-    folder = _session.get().reserve(path, exactly=exactly)
+    folder = current.get().reserve(path, exactly=exactly)
     with read_write(hydra), open_dict(config):
         hydra.sweep.dir = str(folder.path)
         # Composing a job applies these again.

@@ -136,7 +136,7 @@ def _write(
         "job": {
             **hydra["job"],
             "override_dirname": style["item_sep"].join(named).replace("=", style["kv_sep"]),
-            "id": number,
+            "id": str(number),
             "num": number,
         },
         "runtime": {**hydra["runtime"], "output_dir": str(folder.absolute())},

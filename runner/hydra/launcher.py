@@ -18,6 +18,7 @@ from runner.folder import RunFolder
 from runner.hydra import schema
 from runner.hydra.composing import Composer
 from runner.progress import SweepProgress
+from runner.session import current
 from runner.sweep import engine
 from runner.sweep.compile import Prefetch
 
@@ -56,7 +57,7 @@ class BatchLauncher(Launcher):
                 plan.append(self._composer.job(overrides, number, folder.job(number)))
                 progress.step()
                 if prefetch is None:
-                    prefetch = Prefetch(plan[0], len(job_overrides))
+                    prefetch = Prefetch(plan[0], len(job_overrides), current.get().take_worker())
                     stack.callback(prefetch.close)
                 prefetch.submit(plan[-1])
             for name in _unread(job_overrides, plan):

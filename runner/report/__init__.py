@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["build", "draw_lanes", "print_summary"]
+__all__ = ["build", "draw_lanes", "print_summary", "publish"]
 
 
 def build(folder: Path) -> Path:
@@ -30,10 +30,17 @@ def build(folder: Path) -> Path:
 
 
 def print_summary(folder: Path, console: Console) -> None:
-    """Print what a run found: the times, the verdict, the failures, and where the report lies."""
+    """Print what a run found: the times, the verdict, and the failures."""
     from runner.report.terminal import print_summary as show  # noqa: PLC0415 - pandas would slow the runner's start
 
     show(folder, console)
+
+
+def publish(folder: Path, console: Console) -> None:
+    """Print what a run found, then write its report: the verdict does not wait for the figures."""
+    print_summary(folder, console)
+    page = build(folder)
+    console.print(f"Report: {page}", markup=False, highlight=False, soft_wrap=True)
 
 
 def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:

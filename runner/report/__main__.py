@@ -25,13 +25,12 @@ def _report(name: str) -> int:
     from runner import runs  # noqa: PLC0415  (see `run_command`)
     from runner.console import Console  # noqa: PLC0415
     from runner.folder import RunFolder  # noqa: PLC0415
-    from runner.report import build, print_summary  # noqa: PLC0415
+    from runner.report import publish  # noqa: PLC0415
 
     folder = Path(name) if Path(name).is_dir() else runs.one(name)
     with runs.reading(name):
         _bring_up_to_date(RunFolder(folder))
-        build(folder)
-        print_summary(folder, Console())
+        publish(folder, Console())
     return 0
 
 

@@ -121,7 +121,7 @@ def _read(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise UsageError(f"{path.parent}: no results.csv in it, so it is not a run folder.")
     try:
-        raw = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8", index_col=False)
+        raw = pd.read_csv(path, dtype=object, keep_default_na=False, encoding="utf-8", index_col=False)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read as a table ({' '.join(str(error).split())}).") from error
     missing = [name for name in ("kernel", "status") if name not in raw.columns]
@@ -142,11 +142,11 @@ def _with_planned(raw: pd.DataFrame, path: Path) -> pd.DataFrame:
     try:
         planned = read_json(path)["cases"]
         key = "job" if "job" in raw.columns else "case"  # a case may run on several devices, in one job each
-        seen = set(raw.get(key, pd.Series(dtype=str)))
+        seen = set(raw.get(key, pd.Series(dtype=object)))
         missing = [_planned(case) for case in planned if str(case[key]) not in seen]
     except (KeyError, TypeError):
         return raw  # an old or torn plan must not keep anyone from reading the results
-    extra = pd.DataFrame(missing, dtype=str)
+    extra = pd.DataFrame(missing, dtype=object)
     keep = [name for name in extra.columns if name in columns.BY_NAME or name in raw.columns]
     return pd.concat([raw, extra[keep]], ignore_index=True).fillna("") if missing else raw
 
@@ -167,7 +167,7 @@ def _typed(name: str, cells: pd.Series[str], *, own: bool) -> pd.Series[Any]:
     if kind == "real":
         least = 0.0 if name.endswith("_us") else -math.inf  # what took no time was not timed
         return pd.Series([n if (n := _number(cell)) > least else math.nan for cell in values], dtype="float64")
-    return cells.astype("string")
+    return pd.Series(values, dtype=object)
 
 
 def _is_whole(cell: str) -> bool:

@@ -46,7 +46,7 @@ def say_columns(console: Console, table: Table) -> None:
 
 
 def print_summary(folder: Path, console: Console) -> None:
-    """Print what a run found: values and times, the verdict, the failures, and the path of the report."""
+    """Print what a run found: values and times, the verdict, and the failures."""
     frame = load(folder)
     judged = judge(frame)
     if not frame.empty:
@@ -57,8 +57,6 @@ def print_summary(folder: Path, console: Console) -> None:
     for sentence in judged.cautions:
         say(console, sentence, "yellow")
     _print_problems(frame, judged, console)
-    report = folder / "report.html"
-    say(console, f"Report: {report}" if report.is_file() else f"Results: {folder / 'results.csv'}")
 
 
 def _print_listing(frame: pd.DataFrame, console: Console) -> None:

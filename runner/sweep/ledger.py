@@ -10,6 +10,8 @@ from runner.folder import RunFolder, read_json, write_json
 from runner.sweep import previous_rows, results
 from runner.sweep.results import Row
 
+SOON_S = 1.0  # the first table: by then pandas is imported, and a short sweep need not wait for that
+
 
 class Ledger:
     """The rows of one engine: one per case, replaced as further rounds measure it."""
@@ -26,7 +28,7 @@ class Ledger:
         self.launcher = launcher
         self._rows = dict(known)
         self._stale = bool(known)  # whether the table lacks a row
-        self._due = 0.0  # when the table may be written again
+        self._due = time.monotonic() + SOON_S  # when the table may be written again
         self._kinds: dict[int, str] = {}  # of the devices that were opened: never `auto`
 
     @property
