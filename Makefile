@@ -10,7 +10,7 @@ help: ## list the targets
 
 sweep: $(VENV)/.installed ## sweep six reductions, on the GPU where there is one
 	@PYTHON="$(BIN)/python" sh tools/install_cuda.sh
-	$(BIN)/python -m runner experiment=seed_reductions
+	$(BIN)/python -m runner experiment=tutorial_reductions
 
 test: $(VENV)/.installed-dev ## run the tests, on all cores
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal

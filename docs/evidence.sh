@@ -23,7 +23,7 @@ run() { # NAME ARGUMENT...: sweep into outputs/evidence/NAME, and keep what the 
   grep -v '^Report:' "$work/said.txt" >"$tables/$name.txt"
 }
 
-tutorials() { run tutorials experiment=seed_reductions; } # the tutorials' table
+tutorials() { run tutorials experiment=tutorial_reductions; } # the tutorials' table
 
 sweep() { # the tutorials' reductions over sizes and blocks
   reductions=reduceGmem,reduceGmemUnroll,reduceShfl,reduceShflUnroll,reduceSmem,reduceSmemDyn,reduceSmemUnroll,reduceSmemUnrollDyn,reduceThreadFence

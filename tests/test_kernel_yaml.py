@@ -116,7 +116,7 @@ def test_an_expression_may_have_a_name(read):
     )
     assert case_of(kernel, size=1000, block=64).grid == (8, 1, 1)
     told = case_of(kernel, size=2000, block=64).excluded
-    assert told == "too many (tiles < 9 does not hold for block=64, size=2000)"
+    assert told == "too many (ceil_div(size, block * 2) < 9 does not hold for block=64, size=2000)"
 
 
 FAMILY = """

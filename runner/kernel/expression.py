@@ -120,9 +120,14 @@ class Formula:
                 raise UsageError(f"{where} calls what is none of the functions {functions}")
 
     @property
+    def full(self) -> str:
+        """The text without names of the key `let`."""
+        return self.code or self.text
+
+    @property
     def tree(self) -> ast.Expression:
         """The parsed text."""
-        return _parse(self.code or self.text, self.where)
+        return _parse(self.full, self.where)
 
     @property
     def names(self) -> frozenset[str]:

@@ -84,7 +84,7 @@ def _broken(constraint: Constraint, known: Mapping[str, int | str]) -> str:
         return ""
     names = sorted(constraint.require.names & known.keys())
     values = ", ".join(f"{n}={f'{known[n]:#010x}' if n == 'mask' else known[n]}" for n in names)
-    return f"{constraint.reason} ({constraint.require.text} does not hold for {values})"
+    return f"{constraint.reason} ({constraint.require.full} does not hold for {values})"
 
 
 def _beyond_limits(grid: Dim3) -> str:

@@ -88,13 +88,13 @@ def _merged(accesses: Sequence[Access]) -> list[tuple[str, Access]]:
     """Loads and stores, those of the same elements together: `Store and load`."""
     kinds: dict[tuple[str, str, str], list[Access]] = {}
     for a in accesses:
-        kinds.setdefault((a.index.text, a.dtype, a.vector.text), []).append(a)
+        kinds.setdefault((a.index.full, a.dtype, a.vector.full), []).append(a)
     return [(" and ".join(dict.fromkeys(a.kind for a in those)).capitalize(), those[0]) for those in kinds.values()]
 
 
 def _element(a: Access) -> str:
-    words = " ".join(a.index.text.split())
-    return f"element {words}" if a.vector.text == "1" else f"vector from element {words}"
+    words = " ".join(a.index.full.split())
+    return f"element {words}" if a.vector.full == "1" else f"vector from element {words}"
 
 
 def _values(kernel: Kernel, memory: str) -> str:
