@@ -3,12 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help sweep test gpu-test lint format kernels-page ladder-page lock clean
+.PHONY: help sweep test gpu-test lint format kernels-page tutorial lock clean
 
-help: ## say what there is to make
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-sweep: $(VENV)/.installed ## sweep the seeds' six reductions, on the GPU where there is one
+sweep: $(VENV)/.installed ## sweep six reductions, on the GPU where there is one
 	@PYTHON="$(BIN)/python" sh tools/install_cuda.sh
 	$(BIN)/python -m runner experiment=seed_reductions
 
@@ -19,32 +19,32 @@ gpu-test: $(VENV)/.installed-dev ## run the tests that need a GPU
 	@PYTHON="$(BIN)/python" sh tools/install_cuda.sh
 	$(BIN)/python -m pytest -m gpu
 
-lint: $(VENV)/.installed-dev ## style and types
+lint: $(VENV)/.installed-dev ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-format: $(VENV)/.installed-dev ## bring the code into its style
+format: $(VENV)/.installed-dev ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-kernels-page: $(VENV)/.installed-dev ## write docs/kernels.md anew
+kernels-page: $(VENV)/.installed-dev ## write docs/kernels.md and its pictures
 	$(BIN)/python tools/kernels_page.py
 
-ladder-page: $(VENV)/.installed-dev ## write docs/ladder.md anew
-	$(BIN)/python tools/ladder_page.py
+tutorial: $(VENV)/.installed-dev ## run docs/tutorial.md and write the outputs into it
+	$(BIN)/python tests/test_tutorial.py --write
 
-lock: ## write constraints.txt anew: the newest versions that pyproject.toml allows
+lock: ## write constraints.txt: the newest versions that pyproject.toml allows
 	$(PYTHON) tools/lock.py
 
-clean: ## remove what was installed and built; outputs/ stays
+clean: ## remove what was installed and built, but not outputs/
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version). Name another: make PYTHON=python3.12"; exit 2; }
+	  echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version). Choose another: make PYTHON=python3.12"; exit 2; }
 	@$(PYTHON) -m venv $(VENV) || { \
-	  echo "The venv could not be made; on Debian and Ubuntu: apt-get install python3-venv"; rm -rf $(VENV); exit 2; }
+	  echo "The venv could not be created. On Debian and Ubuntu: apt-get install python3-venv"; rm -rf $(VENV); exit 2; }
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .

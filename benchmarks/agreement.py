@@ -1,13 +1,12 @@
-"""Our cold median of six kernels beside what nvbench and Nsight Compute measure of them, in one run.
+"""Compares our cold median of six kernels with nvbench and Nsight Compute, in one run.
 
     python benchmarks/agreement.py [--out TABLE.csv]
 
-All launch the very same binaries, with the same inputs. Ours is the `default` timing protocol, its rounds one
-behind the other. nvbench's is its cold
-GPU time (its Python package cuda-bench, on our stream): launches behind a blocking kernel, L2 flushed by a write, as
-ours is. Nsight Compute's is gpu__time_duration with `--clock-control none`: the kernel alone, without the events around
-it. Once it looks at launches of our own protocol, flush included (`--cache-control none`), and once it flushes the
-caches itself, which leaves nothing in L2 that the kernel would have to write back first.
+All launch the same binaries with the same inputs. Ours is the `default` timing protocol, round after round. nvbench's
+is its cold GPU time (its Python package cuda-bench, on our stream): launches behind a blocking kernel, L2 flushed by
+a write, as ours is. Nsight Compute's is gpu__time_duration with `--clock-control none`: the kernel alone, without the
+events around it. It measures once the launches of our protocol, flush included (`--cache-control none`), and once
+with its own flush, which leaves nothing in L2 to be written back.
 
 Needs a GPU, PyCUDA, nvcc, ncu and cuda-bench.
 """
@@ -15,29 +14,29 @@ Needs a GPU, PyCUDA, nvcc, ncu and cuda-bench.
 from __future__ import annotations
 
 import argparse
-import csv
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
+from our_kernels import case_of
+from sweeps import ROOT, write_table
 
-from runner import summary
-from runner.config import CONF
 from runner.device.opening import compiler_for, open_device
-from runner.kernel import from_yaml
 from runner.kernel.case import Case
-from runner.kernel.resolve import make
 from runner.settings import DeviceConfig, TimingConfig
-from runner.sweep.attempt import Task, attempt
-from runner.sweep.placing import contents, place, poison
+from runner.statistics import Summary, summarize, unthrottled
+from runner.sweep.outcome import Task
+from runner.sweep.run_case import run_case
+from runner.sweep.upload import contents, poison, upload
+
+sys.path.append(str(ROOT / "tools"))
+
+import ncu
 
 GPU = DeviceConfig(kind="cuda")
 LAUNCHES = 7  # of each case under ncu; the first one is left out
@@ -76,28 +75,20 @@ class Compared:
 
 def cases() -> list[Case]:
     """What is compared."""
-    found = []
-    for name, requested in CASES:
-        path = CONF / "kernel" / f"{name}.yaml"
-        kernel = from_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
-        case = make(kernel, requested, 0)
-        if case.excluded:
-            raise SystemExit(f"{case.label}: {case.excluded}")
-        found.append(case)
-    return found
+    return [case_of(name, requested) for name, requested in CASES]
 
 
-def ours(device: Any, compiler: Any, case: Case) -> summary.Summary:
+def ours(device: Any, compiler: Any, case: Case) -> Summary:
     """Checked and measured as in a sweep, all rounds."""
     protocol = TimingConfig().protocol("cuda")
     samples = []
     for _ in range(protocol.rounds):
         task = Task(case, case.source(), compiler.compile(case.source()), protocol, 60.0)
-        outcome = attempt(device, task, lambda _: None)
+        outcome = run_case(device, task, lambda _: None)
         if outcome.measured is None:
             raise SystemExit(f"{case.label}: {outcome.status}: {outcome.reason}")
-        samples.append(summary.kept(outcome.measured.samples)["us"])
-    return summary.summarize(np.concatenate(samples))
+        samples.append(unthrottled(outcome.measured.samples)["us"])
+    return summarize(np.concatenate(samples))
 
 
 class _Stream:
@@ -118,7 +109,7 @@ def nvbench(device: Any, compiler: Any, chosen: list[Case]) -> list[float]:
     with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         for number, case in enumerate(chosen):
             program = device.load(case.source(), compiler.compile(case.source()))
-            launch, arrays = place(device, program, case, contents(case), stack)
+            launch, arrays = upload(device, program, case, contents(case), stack)
             poison(case, arrays)
             queue = device.queued(launch)
 
@@ -143,29 +134,17 @@ def launch_all() -> None:
     for case in cases():
         with ExitStack() as stack:
             program = device.load(case.source(), compiler.compile(case.source()))
-            launch, arrays = place(device, program, case, contents(case), stack)
+            launch, arrays = upload(device, program, case, contents(case), stack)
             poison(case, arrays)
             device.sample(launch, LAUNCHES, 60.0)
     device.close()
 
 
-def ncu(chosen: list[Case], caches: str) -> list[float]:
+def by_ncu(chosen: list[Case], caches: str) -> list[float]:
     """The GPU's own times, microseconds, in the order of the cases; `caches`: whether ncu flushes them, all or none."""
-    names = "|".join(sorted({case.kernel.name for case in chosen}))
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "ncu.csv"
-        command = ["ncu", "--clock-control", "none", "--cache-control", caches, "--csv", "--page", "raw"]
-        command += ["--print-units", "base", "--target-processes", "all", "--kernel-name", f"regex:^({names})$"]
-        command += ["--metrics", METRIC, "--log-file", str(log), sys.executable, __file__, "--launch"]
-        done = subprocess.run(command, check=False, stdout=sys.stderr, env=os.environ)
-        text = log.read_text(encoding="utf-8") if log.exists() else ""
-    if done.returncode:
-        raise SystemExit(f"ncu ended with {done.returncode}; it said: {text[-2000:]}")
-    lines = text.splitlines()
-    first = next(i for i, line in enumerate(lines) if line.startswith('"ID"'))
-    times = [float(row[METRIC].replace(",", "")) / 1000 for row in csv.DictReader(lines[first:]) if row["ID"]]
-    if len(times) != LAUNCHES * len(chosen):
-        raise SystemExit(f"ncu saw {len(times)} launches, not {LAUNCHES * len(chosen)}")
+    command = [sys.executable, __file__, "--launch"]
+    counted = ncu.count(command, [case for case in chosen for _ in range(LAUNCHES)], [METRIC], caches)
+    times = [ncu.number(launched, METRIC) / 1000 for launched in counted]
     return [statistics.median(times[n + 1 : n + LAUNCHES]) for n in range(0, len(times), LAUNCHES)]
 
 
@@ -184,14 +163,14 @@ def main() -> int:
     mine = [ours(device, compiler, case) for case in chosen]
     theirs = nvbench(device, compiler, chosen)
     device.close()
-    own, clean = ncu(chosen, "none"), ncu(chosen, "all")
+    own, clean = by_ncu(chosen, "none"), by_ncu(chosen, "all")
     rows = [
         Compared(case.label, m.median, (m.ci_high - m.ci_low) / 2, *others)
         for case, m, *others in zip(chosen, mine, theirs, own, clean, strict=True)
     ]
     _show(rows, device.info.name, device.info.details)
-    if given.out:
-        _write(given.out, rows)
+    head = ["case", "ours_us", "half_interval_us", "nvbench_us", "ncu_us", "ncu_clean_us"]
+    write_table(given.out, head, [[r.label, *(f"{time:.3f}" for time in astuple(r)[1:])] for r in rows])
     return 0
 
 
@@ -204,15 +183,6 @@ def _show(rows: list[Compared], name: str, details: dict[str, Any]) -> None:
         numbers = (f"{r.ours_us:.2f}", f"{r.half_us:.2f}", f"{r.nvbench_us:.2f}", f"{r.ours_us / r.nvbench_us:.4f}")
         counted = (f"{r.ncu_us:.2f}", f"{r.ours_us / r.ncu_us:.4f}", f"{r.ours_us - r.ncu_us:.2f} us")
         print("".join(f"{n:>15}" for n in (*numbers, *counted, f"{r.ncu_clean_us:.2f}")) + f"   {r.label}")
-
-
-def _write(path: Path, rows: list[Compared]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        table = csv.writer(stream)
-        table.writerow(["case", "ours_us", "half_interval_us", "nvbench_us", "ncu_us", "ncu_clean_us"])
-        for r in rows:
-            times = (r.ours_us, r.half_us, r.nvbench_us, r.ncu_us, r.ncu_clean_us)
-            table.writerow([r.label, *(f"{time:.3f}" for time in times)])
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
-"""Does comparing say "no change" where nothing changed, and find a kernel that was slowed? On a GPU.
+"""Does `runner.compare` call unchanged kernels unchanged, and does it find a slowed kernel? On a GPU.
 
     python benchmarks/comparing.py [--out DIR] [--again 3] [--one-in 18]
 
-Sweeps of 20 cases, each a process of its own, thoroughly timed: several of the kernels as they are, and one in which
-every 18th block of the first half of reduceShflUnroll's grid loads as much again: of the first half only, as a slow
-block at the end of the grid delays the whole launch by its own time. The comparisons are made by
-`python -m runner.compare`, and kept in DIR. Beside them stands what the rule says of each pair of unchanged sweeps by
-the times alone, as it would where the machine code of every kernel had changed.
+Each sweep has 20 cases with thorough timing. Several sweeps run the kernels unchanged. In one sweep every 18th block of
+the first half of reduceShflUnroll's grid loads twice as much. A slow block at the end of the grid would delay the whole
+launch by its own time, so only the first half is slowed. DIR keeps what `python -m runner.compare` writes, and what the
+rule decides on all pairs of unchanged sweeps from the times alone, without knowing that the machine code is the same.
 
-Exit status: 0 if no unchanged case is called changed and the slower kernel is found, 1 if not.
+Exit status: 0 if no unchanged case is called changed and the slower kernel is found, else 1.
 """
 
 from __future__ import annotations
@@ -23,9 +22,10 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from runner.compare import loading, sides
-from runner.compare.decision import decide
+from runner.compare.changes import known_noise, side
 from runner.compare.joining import join
+from runner.compare.runs import read, united
+from runner.statistics import decide
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOWED = "reduceShflUnroll"
@@ -41,7 +41,7 @@ SWEEP = (
 BEFORE = "    SCALAR sum = 0;\n    if (MASK >> (t % 32) & 1u) {"
 LOADS = """    SCALAR sum = 0;
     if (blockIdx.x < gridDim.x / 2 && blockIdx.x % {one_in} == 0) {{
-        // Slowed on purpose: loads that nobody needs, half the array away.
+        // Slowed on purpose by unused loads, half the array away.
         for (int k = 0; k < UNROLL; ++k) {{
             (void)((const volatile SCALAR*)in)[(first + t + (long long)k * BLOCK + n / 2) % n];
         }}
@@ -53,8 +53,8 @@ def main() -> int:
     """Sweep, compare, show."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="a folder for the comparisons")
-    parser.add_argument("--again", type=int, default=3, help="sweeps of the kernels as they are, after the first")
-    parser.add_argument("--one-in", type=int, default=18, help="of how many blocks one loads as much again")
+    parser.add_argument("--again", type=int, default=3, help="unchanged sweeps after the first")
+    parser.add_argument("--one-in", type=int, default=18, help="one in so many blocks is slowed")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
@@ -69,8 +69,8 @@ def main() -> int:
             name: _compare(out / name, first, other) for name, other in [("unchanged", others[0]), ("slowed", changed)]
         }
         words = Counter(word for pair in itertools.combinations([first, *others], 2) for word in _by_times(*pair))
-        told = ", ".join(f"{words[word]} {word}" for word in ("faster", "slower", "same", "inconclusive"))
-        line = f"{words.total()} pairs of unchanged cases, by their times alone: {told}\n"
+        found = ", ".join(f"{words[word]} {word}" for word in ("faster", "slower", "tied", "undecided"))
+        line = f"{words.total()} pairs of unchanged cases, by their times alone: {found}\n"
         (out / "by_times.txt").write_text(line, encoding="utf-8")
         print(line, end="")
     return 0 if status == {"unchanged": 0, "slowed": 1} and not words["faster"] + words["slower"] else 1
@@ -83,7 +83,7 @@ def _kernels(where: Path, loads: str) -> Path:
     path = where / "kernels" / f"{SLOWED}.cu"
     text = path.read_text(encoding="utf-8")
     if BEFORE not in text:
-        raise SystemExit(f"{path.name} is not what this script slows")
+        raise SystemExit(f"{path.name} changed: this script cannot slow it")
     if loads:
         path.write_text(text.replace(BEFORE, loads), encoding="utf-8")
     return where / "conf"
@@ -96,7 +96,7 @@ def _sweep(run: Path, conf: Path) -> Path:
 
 
 def _compare(target: Path, base: Path, other: Path) -> int:
-    """Compare two runs, and keep what the terminal says, the page and the table."""
+    """Compare two runs, and keep the terminal output, the page and the table."""
     further = ("--html", f"{target}.html", "--csv", f"{target}.csv")
     done = _call("runner.compare", str(base), str(other), *further, status={0, 1})
     said = [line for line in done.stdout.splitlines() if not line.startswith("Written:")]
@@ -118,18 +118,11 @@ def _call(module: str, *arguments: str, status: set[int]) -> subprocess.Complete
 
 
 def _by_times(base: Path, other: Path) -> list[str]:
-    """What the rule says of the common cases of two runs if it does not know that their machine code is the same."""
-    first, second = loading.united(list(loading.read([base, other])))
+    """The decisions on the common cases of two runs, as if their machine code were not known to be the same."""
+    first, second = united(list(read([base, other])))
     common = join(first, second).common
-    pairs = [
-        (
-            sides.side(first, pair.base, sides.rounds(pair.base)),
-            sides.side(second, pair.other, sides.rounds(pair.other)),
-        )
-        for pair in common
-    ]
-    noise = [sides.noise(first, second, pair) for pair in common]
-    return [d.word for d in decide(pairs, noise, [False] * len(pairs))]
+    pairs = [(side(first, pair.base), side(second, pair.other)) for pair in common]
+    return [d.word for d in decide(pairs, [known_noise(first, second, pair) for pair in common])]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Copies of an array, which nothing that reads and writes the same bytes can beat."""
+"""Copies of an array: no kernel that reads and writes the same bytes can be faster."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What the CPU device costs: a shuffle, a barrier, a plain thread, a launch, a reduction, a compilation.
+"""Measures what the CPU device costs: a shuffle, a barrier, a plain thread, a launch, a reduction, a compilation.
 
     python benchmarks/cpu_device.py [--other CHECKOUT] [--rounds 9]
 
-The other side is another checkout of this project, or a folder with a `cs.py` and `cs/rt.cpp` (an earlier form of this
-device). Both sides run in processes of their own and take turns, measurement by measurement, so that a change of the
-machine's mood hits both; the table has the medians and their ratio (above 1: this checkout is faster).
+With another checkout of this project, both sides run in their own processes and take turns, measurement by
+measurement, so that changing load hits both. The table has the medians and their ratio (above 1: this checkout is
+faster).
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -122,37 +120,10 @@ def of_checkout(checkout: Path, cache: Path) -> tuple[Measure, Callable[[], floa
     return measure, compilation
 
 
-def of_earlier_form(folder: Path, scratch: Path) -> tuple[Measure, Callable[[], float]]:
-    """Measuring with the earlier form, in a copy, since it is built in its own folder."""
-    copy = scratch / "copy"
-    shutil.copytree(folder, copy)
-    subprocess.run(["chmod", "-R", "u+w", str(copy)], check=True)
-    built = ["g++", "-O2", "-fPIC", "-shared", "cs/rt.cpp", "-o", "bench/librt.so", "-lpthread"]
-    subprocess.run(built, cwd=copy, check=True)
-    os.environ["CS_CACHE"] = str(scratch / "cache")
-    sys.path.insert(0, str(copy))
-    cs = importlib.import_module("cs")
-    kernels = sorted({m.kernel for m in MEASUREMENTS})
-    binary, _ = cs.build(str(KERNELS), kernels)
-    module = cs.Module(binary, kernels)
-    placed = arrays()
-
-    def measure(what: Measurement) -> float:
-        arguments = [placed[a] if isinstance(a, str) else a for a in what.arguments]
-        module.launch(what.kernel, (what.blocks, 1, 1), (BLOCK, 1, 1), arguments, what.shared, 1)
-        return float(module.dt) * 1e9 / what.per
-
-    def compilation() -> float:
-        return float(cs.build(str(KERNELS), ["manyShuffles"], [f"NONCE={time.time_ns()}"])[1] * 1e3)
-
-    return measure, compilation
-
-
 def serve(path: Path) -> None:
     """Measure what the parent asks for, one number a line; an empty title means a compilation."""
     with tempfile.TemporaryDirectory() as scratch:
-        make = of_earlier_form if (path / "cs.py").exists() else of_checkout
-        measure, compilation = make(path, Path(scratch))
+        measure, compilation = of_checkout(path, Path(scratch))
         print("ready", flush=True)
         for line in sys.stdin:
             index = json.loads(line)

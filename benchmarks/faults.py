@@ -1,26 +1,22 @@
-"""Do kernels that fault change the times of those beside them? The same sweep with them and without them, alternating.
+"""Measures whether kernels that fault change the times of those beside them, by sweeps with and without them in turn.
 
     python benchmarks/faults.py [--rounds 3] [--device cuda] [--out TABLE.csv]
 
-The faulty kernels (tests/kernels) make an illegal access, fail an assertion, trap, call a wild pointer, and never end;
-each costs the worker process, on a GPU, and its context. The table has each sound case's median without and with them,
+The faulty kernels (tests/kernels) make an illegal access, fail an assertion, trap, call a wild pointer, and never end.
+Each costs the worker process and, on a GPU, its context. The table has each sound case's median without and with them,
 and their ratio.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import os
 import statistics
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pandas as pd
+from sweeps import ROOT, swept, write_table
 
-ROOT = Path(__file__).resolve().parents[1]
 SOUND = ("reduceSmem", "reduceShfl", "reduceShflUnroll", "reduceGmemUnroll")
 FAULTY = ("writesBeyond", "asserts", "traps", "callsWild", "hangs")
 SIZES = {"cuda": "16Mi", "cpu": "256Ki"}
@@ -30,16 +26,9 @@ def sweep(device: str, faulty: bool) -> dict[tuple[str, str], float]:  # noqa: F
     """Medians of the sound cases, microseconds, by kernel and block."""
     kernels = [name for pair in zip(SOUND, FAULTY[: len(SOUND)], strict=True) for name in pair] + [FAULTY[-1]]
     chosen = kernels if faulty else list(SOUND)
-    with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
-        command = [sys.executable, "-m", "runner", "--config-dir", str(ROOT / "tests" / "kernels")]
-        command += [f"kernel={','.join(chosen)}", "block=128,256", f"size={SIZES[device]}", f"device={device}"]
-        command += ["device.time_limit_s=2", f"hydra.sweep.dir={run}"]
-        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode != int(faulty):
-            raise SystemExit(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")
+    arguments = [f"kernel={','.join(chosen)}", "block=128,256", f"size={SIZES[device]}", f"device={device}"]
+    more = ("--config-dir", str(ROOT / "tests" / "kernels"), "device.time_limit_s=2")
+    with swept(*more, *arguments, status=int(faulty)) as run:
         rows = pd.read_csv(run / "results.csv", dtype={"block": str})
     failed = set(rows["kernel"][rows["status"] != "ok"])
     if failed != (set(FAULTY) if faulty else set()):
@@ -69,11 +58,8 @@ def main() -> None:
     for kernel, block, without, beside, ratio in rows:
         print(f"{kernel:18} {block:>5} {without:12.2f} {beside:10.2f} {ratio:7.4f}")
     print(f"\nlargest difference: {100 * max(abs(ratio - 1) for *_, ratio in rows):.2f} %")
-    if given.out:
-        with given.out.open("w", newline="", encoding="utf-8") as stream:
-            table = csv.writer(stream)
-            table.writerow(["kernel", "block", "without_us", "with_us", "ratio"])
-            table.writerows((k, b, f"{w:.3f}", f"{t:.3f}", f"{r:.5f}") for k, b, w, t, r in rows)
+    table = ((k, b, f"{w:.3f}", f"{t:.3f}", f"{r:.5f}") for k, b, w, t, r in rows)
+    write_table(given.out, ["kernel", "block", "without_us", "with_us", "ratio"], table)
 
 
 if __name__ == "__main__":

@@ -28,11 +28,11 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, RunMode
 
 from runner import config
-from runner.command import app
-from runner.command import launcher as launcher_module
-from runner.command.launcher import BatchLauncher
 from runner.config import Job
 from runner.folder import RunFolder, write_json
+from runner.hydra import app, schema
+from runner.hydra import launcher as launcher_module
+from runner.hydra.launcher import BatchLauncher
 from runner.sweep import engine, plan
 
 KERNELS = ("reduceShfl", "reduceSmem")
@@ -70,14 +70,14 @@ class NothingAhead:
     def __init__(self, first: Job, count: int) -> None:
         """Nothing is begun."""
 
-    def offer(self, planned: Job) -> None:
+    def submit(self, planned: Job) -> None:
         """Nothing is compiled."""
 
     def close(self) -> None:
         """Nothing to end."""
 
 
-def write_down(planned: Sequence[Job], folder: RunFolder, _progress: Any, launcher: str, _ahead: Any = None) -> None:
+def write_down(planned: Sequence[Job], folder: RunFolder, _progress: Any, launcher: str, _prefetch: Any = None) -> None:
     """In the engine's place: what it writes before it begins."""
     told = plan.described(planned, launcher)
     if launcher == "batch":
@@ -116,7 +116,7 @@ def main() -> None:
     overrides = jobs(options.cases)
     engine.run = write_down
     launcher_module.Prefetch = NothingAhead
-    config.register([config.CONF])
+    schema.register([config.CONF])
     costs: dict[type[Launcher], list[Cost]] = {launcher: [] for launcher in LAUNCHERS}
     with tempfile.TemporaryDirectory() as scratch, initialize_config_dir(str(config.CONF), version_base="1.3"):
         for turn in range(options.rounds):

@@ -1,21 +1,18 @@
-"""A sweep of one kernel by this program and by Kernel Tuner: whole processes, cold caches, alternating.
+"""Compares a sweep of one kernel by this program and by Kernel Tuner: whole processes, cold caches, in turn.
 
     python benchmarks/kernel_tuner.py --cases 20 --rounds 5 [--compilers nvrtc,nvcc] [--out TABLE.csv]
 
-Both sides compile the same kernels/reduceShflUnroll.cu for the same blocks and unroll factors, sum the same 2^24
-integers, check the sums, and time every case. Ours is `python -m runner ... timing=quick`, its report included; the
-peer's is `tune_kernel` with its cuda-python backend, brute force, and its defaults otherwise. What is compared is the
-wall time from starting the process to its end. Needs a GPU, PyCUDA, nvcc, cuda.core and kernel_tuner.
+Both compile kernels/reduceShflUnroll.cu for the same blocks and unroll factors, sum the same 2^24 integers, check the
+sums, and time every case. Ours is `python -m runner ... timing=quick` with its report. The peer's is `tune_kernel`
+with its cuda-python backend, brute force, and its other defaults. The wall time of the process is compared. Needs a
+GPU, PyCUDA, nvcc, cuda.core and kernel_tuner.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import itertools
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -78,15 +75,11 @@ def peer(blocks: tuple[int, ...], unrolls: tuple[int, ...]) -> Finished:
 
 
 def _timed(command: list[str], folder: str) -> tuple[float, str]:
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    caches = {"XDG_CACHE_HOME": f"{folder}/cache", "CUDA_CACHE_PATH": f"{folder}/driver"}
-    environment = {**os.environ, **caches, "PYTHONPATH": os.pathsep.join(paths)}
+    from sweeps import called  # noqa: PLC0415  (the peer's process cannot import what lies beside this file)
+
     started = time.perf_counter()
-    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
-    seconds = time.perf_counter() - started
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")
-    return seconds, done.stdout
+    said = called(command, folder, XDG_CACHE_HOME=f"{folder}/cache", CUDA_CACHE_PATH=f"{folder}/driver")
+    return time.perf_counter() - started, said
 
 
 def tune(cases: int) -> None:
@@ -142,8 +135,14 @@ def main() -> int:
             peer(blocks, unrolls) if side == "kernel_tuner" else ours(side, blocks, unrolls),
         )
     _show(given.cases, found)
-    if given.out:
-        _write(given.out, given.cases, found)
+    from sweeps import write_table  # noqa: PLC0415  (see `_timed`)
+
+    rows = (
+        (given.cases, side, number, f"{p.seconds:.3f}", p.winner, f"{p.winner_us:.2f}")
+        for side, processes in found.items()
+        for number, p in enumerate(processes, 1)
+    )
+    write_table(given.out, ["cases", "side", "round", "seconds", "winner", "winner_us"], rows)
     return 0
 
 
@@ -157,15 +156,6 @@ def _show(cases: int, found: dict[str, list[Finished]]) -> None:
         middle = statistics.median(seconds)
         winners = "; ".join(f"{p.winner} at {p.winner_us:.1f} us" for p in processes)
         print(f"{name:24} {middle:7.2f} {min(seconds):7.2f} {max(seconds):7.2f} {middle / base:6.2f}   {winners}")
-
-
-def _write(path: Path, cases: int, found: dict[str, list[Finished]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        table = csv.writer(stream)
-        table.writerow(["cases", "side", "round", "seconds", "winner", "winner_us"])
-        for side, processes in found.items():
-            for number, p in enumerate(processes, 1):
-                table.writerow([cases, side, number, f"{p.seconds:.3f}", p.winner, f"{p.winner_us:.2f}"])
 
 
 if __name__ == "__main__":

@@ -1,17 +1,13 @@
-"""Our kernels as contenders, on data that others hold, and which configuration of them is the quickest.
+"""Our kernels as contenders on the others' data, and the search for our fastest configuration.
 
-There are two ways of choosing. `swept` has `python -m runner` make a sweep, and reads its results.csv. `quickest` times
-candidates in this process, each checked on the GPU: where the outputs are large, the runner's own check on the host
-takes seconds a case. Either way what was chosen is measured anew, beside the others.
+`swept_results` sweeps with `python -m runner` and reads its results.csv. `quickest` times candidates in this process
+and checks each on the GPU; this is for large outputs, which the runner's check on the host takes seconds for. The
+chosen configuration is then measured again beside the others.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,17 +18,17 @@ import numpy as np
 import pandas as pd
 import yaml
 from numpy.typing import NDArray
-from side_by_side import Contender, alternate, progress, stop, tried
+from side_by_side import Contender, alternate, progress, tried
+from sweeps import stop, swept
 
 from runner.config import CONF
 from runner.device import Launch, Role
 from runner.errors import CompileError, UsageError
 from runner.kernel import from_yaml
 from runner.kernel.case import ArraySpec, Case, ScalarSpec
-from runner.kernel.fill import remembered
+from runner.kernel.fill import cached_fill
 from runner.kernel.resolve import make
 
-ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = 15  # of a candidate
 
 
@@ -41,9 +37,9 @@ class Held:
     """Memory as an argument of a launch.
 
     Attributes:
-        pointer: Where it lies on the GPU.
+        pointer: Its address on the GPU.
         role: As in a kernel's declaration.
-        tensor: What must live as long as this does.
+        tensor: Keeps the memory alive.
     """
 
     pointer: int
@@ -70,7 +66,7 @@ def case_of(kernel: str, requested: Mapping[str, object]) -> Case:
 
 
 def prepared(device: Any, compiler: Any, case: Case, tensors: Mapping[str, Any]) -> tuple[Callable[[], None], Launch]:
-    """What queues one of our kernels, and what must live as long as that is used.
+    """A function that queues one of our kernels, and the launch that must live as long as it.
 
     Args:
         device: Ours.
@@ -94,7 +90,7 @@ def prepared(device: Any, compiler: Any, case: Case, tensors: Mapping[str, Any])
 
 def _content(spec: ArraySpec) -> NDArray[Any]:
     if spec.role is Role.IN:
-        return remembered(spec.fill, spec.shape, spec.dtype, 0, spec.name)
+        return cached_fill(spec.fill, spec.shape, spec.dtype, 0, spec.name)
     return np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
 
 
@@ -116,7 +112,7 @@ def ours(
 
 
 def candidates(kernels: Iterable[str], space: Mapping[str, Sequence[object]], **fixed: object) -> list[Case]:
-    """The cases of a space that can be, each once: not every kernel reads every parameter."""
+    """The valid cases of a space, each once; not every kernel reads every parameter."""
     found: dict[str, Case] = {}
     for kernel, values in itertools.product(kernels, itertools.product(*space.values())):
         try:
@@ -130,7 +126,7 @@ def candidates(kernels: Iterable[str], space: Mapping[str, Sequence[object]], **
 def quickest(
     device: Any, compiler: Any, cases: Sequence[Case], tensors: Mapping[str, Any], check: Callable[[], str]
 ) -> tuple[Case, float]:
-    """The case with the least median among those that are right, and its microseconds."""
+    """The fastest case with a right result, and its microseconds."""
 
     def compiled(case: Case) -> None:
         try:
@@ -154,36 +150,24 @@ def quickest(
 
 
 def told(case: Case, names: Iterable[str], median_us: float, **keys: object) -> dict[str, object]:
-    """A choice, as a line of the file."""
+    """A chosen configuration as a line of the file."""
     read = dict(case.parameters)
     return {**keys, "kernel": case.kernel.name, **{n: read.get(n, "") for n in names}, "median_us": f"{median_us:.3f}"}
 
 
-def swept(*overrides: str) -> pd.DataFrame:
-    """The results of a sweep of our program on the GPU, in a process of its own; everything as text."""
-    with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
-        command = [sys.executable, "-m", "runner", *overrides, "device=cuda", "timing=quick", f"hydra.sweep.dir={run}"]
-        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
-        if not (run / "results.csv").is_file():
-            stop(f"the sweep of {overrides[0]} that is to choose ended with {done.returncode}: {_reason(done.stderr)}")
+def swept_results(*overrides: str) -> pd.DataFrame:
+    """The results of a sweep on the GPU, in its own process; everything as text."""
+    with swept(*overrides, "device=cuda", "timing=quick") as run:
         return pd.read_csv(run / "results.csv", dtype=str, keep_default_na=False)
 
 
-def _reason(stderr: str) -> str:
-    lines = [line.strip() for line in stderr.splitlines()]
-    return next((line for line in reversed(lines) if line and "HYDRA_FULL_ERROR" not in line), "it did not say why")
-
-
 def winners(results: pd.DataFrame, by: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
-    """Of each group the case with the least median, among those that are right and leave the whole result.
+    """The fastest case of each group with a right and whole result.
 
     Args:
         results: Of a sweep, everything as text.
-        by: The columns that tell groups.
-        names: The parameters to be told.
+        by: The columns that define groups.
+        names: The parameters to keep.
     """
     right = results[(results["status"] == "ok") & (results["finish"] == "device")]
     order = right.assign(us=right["median_us"].astype(float)).sort_values("us", kind="stable")
@@ -191,7 +175,7 @@ def winners(results: pd.DataFrame, by: Sequence[str], names: Sequence[str]) -> p
 
 
 def read_choices(path: Path, columns: Iterable[str], kernels: Iterable[str]) -> pd.DataFrame:
-    """What was chosen before.
+    """The configurations that were chosen before.
 
     Args:
         path: A file that --choose made.
@@ -213,7 +197,7 @@ def read_choices(path: Path, columns: Iterable[str], kernels: Iterable[str]) -> 
 
 
 def choice(choices: pd.DataFrame, names: Iterable[str], fixed: Mapping[str, object], **keys: str) -> Case:
-    """The case that was chosen for something."""
+    """The case that was chosen for these keys."""
     fitting = choices
     for name, value in keys.items():
         fitting = fitting[fitting[name].astype(str) == value]

@@ -1,11 +1,11 @@
-"""One launch at a time, or many queued: what that does to the times of single launches on a GPU.
+"""Measures how queueing many launches changes the times of single launches on a GPU.
 
     python benchmarks/queueing.py [--rounds 5]
 
-Each sample is a flush of L2, an event, the launch and an event, all queued while the flush is under way. Then either
-the next sample is queued right behind it, or its end is waited for first, or the launch moreover stands behind a kernel
-that spins until everything is queued. The ways take turns; the table has the median and the width of the middle half of
-all samples, in microseconds. It is why `CudaDevice.sample` waits. Needs a GPU, PyCUDA and nvcc.
+A sample is a flush of L2, an event, the launch and an event, all queued during the flush. Then the next sample is
+queued at once, or its end is waited for first, or the launch also stands behind a kernel that spins until everything
+is queued. The three ways take turns. The table has the median and the width of the middle half of all samples, in
+microseconds. This is why `CudaDevice.sample` waits. Needs a GPU, PyCUDA and nvcc.
 """
 
 from __future__ import annotations
@@ -17,17 +17,14 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
+from our_kernels import case_of
 from pycuda import driver
 
-from runner.config import CONF
-from runner.device.cuda.floor import EMPTY
+from runner.device.cuda.describe import EMPTY
 from runner.device.opening import compiler_for, open_device
-from runner.kernel import from_yaml
-from runner.kernel.resolve import make
 from runner.settings import DeviceConfig
-from runner.sweep.placing import contents, place, poison
+from runner.sweep.upload import contents, poison, upload
 
 Times = NDArray[np.float64]
 Step = Callable[[], object]
@@ -103,11 +100,9 @@ def main() -> None:
     with ExitStack() as stack:
         launches: dict[str, Step] = {"an empty kernel": lambda: empty.prepared_async_call((1, 1), (1, 1, 1), stream)}
         for name, requested in CASES:
-            path = CONF / "kernel" / f"{name}.yaml"
-            kernel = from_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
-            case = make(kernel, requested, 0)
+            case = case_of(name, requested)
             program = device.load(case.source(), compiler.compile(case.source()))
-            launch, arrays = place(device, program, case, contents(case), stack)
+            launch, arrays = upload(device, program, case, contents(case), stack)
             poison(case, arrays)
             device.launch(launch, 60.0)
             launches[f"{name} {requested}"] = device.queued(launch)

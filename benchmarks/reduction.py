@@ -1,28 +1,27 @@
-"""Whole sums of an array by our reducePacked and reduceFlagged, CUB, CuPy and PyTorch, in one run on a GPU.
+"""Compares sums by our reducePacked and reduceFlagged with CUB, CuPy and PyTorch, in one run on a GPU.
 
     python benchmarks/reduction.py --choose --out DIR
     python benchmarks/reduction.py [--chosen FILE] [--sizes 16,20,24] [--dtypes int32] [--rounds 5] [--samples 30]
         [--clean]
 
-Everybody leaves the complete sum on the GPU, of the same data, behind the same flush of L2, between the same events, in
-turn. Each is checked, before and after, against the sum on the host: integers exactly, modulo 2^32; floats, of numbers
-from 0 to 1, to one in a million. Sizes are powers of two and arrays are aligned, which suits vector loads. Ours is one
-configuration a size, the quickest of the candidates in KERNELS and SPACE below in a sweep of `python -m runner`
-(--choose), told in DIR/reduction-chosen.csv and measured anew here; the peers have their defaults. CUB is
-DeviceReduce::Sum, built by nvcc, its temporary storage made ahead. CuPy is `cupy.sum(x, dtype=x.dtype)` with its
-accelerators as they are unless CUPY_ACCELERATORS says otherwise, which in CuPy 14 is its CUB backend (the page's head
-tells them); without `out`, which would cost it a copy. PyTorch is `torch.sum(x, dim=0, dtype=x.dtype, out=y)`.
+Everybody leaves the complete sum on the GPU, of the same data, behind the same flush of L2, between the same events,
+in turn. Each is checked, before and after, against the sum on the host: integers exactly, modulo 2^32; floats, of
+numbers from 0 to 1, to one in a million. Sizes are powers of two and arrays are aligned. Ours is one configuration a
+size, the fastest of KERNELS and SPACE below in a sweep of `python -m runner` (--choose writes it to
+DIR/reduction-chosen.csv), measured again here. The peers have their defaults. CUB is DeviceReduce::Sum, built by
+nvcc, with its temporary storage allocated beforehand. CuPy is `cupy.sum(x, dtype=x.dtype)` with its default
+accelerators (the page's head lists them), without `out`, which would cost it a copy. PyTorch is `torch.sum(x, dim=0,
+dtype=x.dtype, out=y)`.
 
-The flush is a memset, which leaves L2 full of changed lines. They must be written back while a kernel reads, unless it
-leaves them where they are: that is part of what streaming loads (our stream=1) gain. With --clean the flush's memory is
-read once behind the memset, by plain loads, so that L2 holds unchanged lines; for everybody, and reduction-clean.csv
-has the result. The sweeps that choose have the plain flush all the same.
+The flush is a memset, which leaves L2 full of changed lines. They must be written back while a kernel reads, unless
+it leaves them where they are, as streaming loads (our stream=1) partly do. With --clean the flush's memory is read
+once behind the memset, so that L2 holds unchanged lines; reduction-clean.csv has the result. The sweeps that choose
+have the plain flush.
 
-`read only` reads everything and adds nothing up, by plain loads and by streaming ones; the page shows the quicker one.
-It is a floor at large sizes only: its tiles are 64 KiB, so that a small array keeps few blocks busy. `limit` is the
-time that could be, in percent of ours: an empty kernel's, and the bytes at the best bandwidth of `read only` at the
-largest size, of both kinds and all dtypes (by its time less an empty kernel's). Needs a GPU, PyCUDA, PyTorch, CuPy and
-nvcc.
+`read only` reads everything and adds nothing up, by plain and by streaming loads; the page shows the faster one. It
+is a floor at large sizes only, as its tiles of 64 KiB leave most of the GPU idle at small ones. `limit` is the least
+possible time in percent of ours: an empty kernel's, plus the bytes at the best bandwidth of `read only` at the
+largest size. Needs a GPU, PyCUDA, PyTorch, CuPy and nvcc.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from our_kernels import choice, ours, read_choices, swept, winners
+from our_kernels import choice, ours, read_choices, swept_results, winners
 from side_by_side import alternate, gpu, native, progress, ready, tried
 from sums import (
     EMPTY,
@@ -79,7 +78,7 @@ def choose(dtypes: Sequence[str], exponents: Sequence[int]) -> pd.DataFrame:
         for group in filter(None, groups):
             sizes = ",".join(f"2**{e}" for e in group)
             progress(f"sweep: {KERNELS[dtype]} dtype={dtype} size={sizes}")
-            results = swept(f"kernel={KERNELS[dtype]}", f"dtype={dtype}", f"size={sizes}", *SPACE)
+            results = swept_results(f"kernel={KERNELS[dtype]}", f"dtype={dtype}", f"size={sizes}", *SPACE)
             found.append(winners(results, BY, NAMES))
     return pd.concat(found, ignore_index=True)
 

@@ -1,27 +1,24 @@
-"""Does a sweep that is repeated say the same? Several sweeps of 20 close cases, and what each calls the fastest.
+"""Checks that repeated sweeps of 20 close cases agree on what is fastest.
 
     python benchmarks/repeated_sweeps.py [--sweeps 5] [--timing default] [--out TABLE.csv]
 
-Each sweep is a process of its own. Two things must hold: some case is in the set of best ones of every sweep, and no
-sweep calls slower than its best what another one holds to be level with its own. Exit status: 0 both hold, 1 not.
+Each sweep is its own process. Some case must be among the tied fastest ones of every sweep, and no sweep may call
+slower what another holds to be tied with its fastest. Exit status: 0 both hold, 1 not.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import os
-import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.report.best import fastest
-from runner.report.table import load
+from sweeps import swept, write_table
 
-ROOT = Path(__file__).resolve().parents[1]
+from runner.report.table import load
+from runner.report.verdict import fastest
+
 SWEEP = ("kernel=reduceShflUnroll", "block=64,128,256,512,1024", "unroll=1,2,4,8", "size=16Mi", "device=cuda")
 
 
@@ -46,25 +43,17 @@ class Said:
 
 def sweep(timing: str) -> Said:
     """One sweep, in a process of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
-        command = [sys.executable, "-m", "runner", *SWEEP, f"timing={timing}", f"hydra.sweep.dir={run}"]
-        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise SystemExit(f"the sweep ended with {done.returncode}: {done.stderr[-2000:]}")
+    with swept(*SWEEP, f"timing={timing}") as run:
         frame = load(run)
         (found,) = fastest(frame)
         names = {_name(row) for row in frame.to_dict("records")}
-    ties = found.ties
-    level = frozenset(map(_name, (ties.fastest, *ties.level)))
+    level = frozenset(map(_name, (found.fastest, *found.tied)))
     return Said(
-        best=_name(ties.fastest),
-        best_us=float(ties.fastest["median_us"]),
+        best=_name(found.fastest),
+        best_us=float(found.fastest["median_us"]),
         level=level,
-        slower=frozenset(names - level - set(map(_name, ties.unsure))),
-        margin_percent=100 * ties.margin,
+        slower=frozenset(names - level - set(map(_name, found.undecided))),
+        margin_percent=found.margin_percent,
     )
 
 
@@ -90,13 +79,12 @@ def main() -> int:
     against = {(a.best, x) for a in said for b in said for x in a.slower & b.level}
     print(f"in every set: {'; '.join(sorted(always)) or 'none'}")
     print(f"called slower by one sweep, level in another: {'; '.join(x for _, x in sorted(against)) or 'none'}")
-    if given.out:
-        with given.out.open("w", newline="", encoding="utf-8") as stream:
-            table = csv.writer(stream)
-            table.writerow(["sweep", "best", "best_us", "margin_percent", "level", "slower"])
-            for number, one in enumerate(said, 1):
-                sets = ("; ".join(sorted(one.level)), "; ".join(sorted(one.slower)))
-                table.writerow([number, one.best, f"{one.best_us:.3f}", f"{one.margin_percent:.2f}", *sets])
+    sets = (("; ".join(sorted(one.level)), "; ".join(sorted(one.slower))) for one in said)
+    rows = (
+        (number, one.best, f"{one.best_us:.3f}", f"{one.margin_percent:.2f}", *both)
+        for number, (one, both) in enumerate(zip(said, sets, strict=True), 1)
+    )
+    write_table(given.out, ["sweep", "best", "best_us", "margin_percent", "level", "slower"], rows)
     return 0 if always and not against else 1
 
 

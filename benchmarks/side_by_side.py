@@ -1,10 +1,9 @@
 """Contenders that take turns on one GPU: what the benchmarks against libraries share.
 
-Everybody is in this process and queues on one stream, that of our device. PyTorch holds the data, and everybody gets
-it by its address. A sample is taken as `CudaDevice.sample` takes it: the flush of L2, an event, the launch, an event,
-and the end is waited for. In each round everybody takes its samples, in an order of the round's own. Nobody is timed
-who was not right first, and nobody keeps its times who is not right after the last round, too; who fails has the
-reason in its row, and the others go on.
+All run in this process and queue on our device's stream. PyTorch holds the data; the others get its address. A sample
+is taken as `CudaDevice.sample` takes it: flush L2, event, launch, event, wait. In each round every contender takes
+its samples, in an order that is shuffled per round. Results are checked before the first round and after the last. A
+contender that fails has the reason in its row and no times; the others go on.
 """
 
 from __future__ import annotations
@@ -21,10 +20,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sweeps import stop
 
 from runner.device.opening import kind_of, open_device
 from runner.errors import DeviceUnavailable
@@ -38,15 +38,15 @@ LIMIT_S = 60.0  # for a launch
 
 @dataclass(frozen=True)
 class Contender:
-    """Somebody who does the task.
+    """One implementation of the task.
 
     Attributes:
         name: In the table.
-        configuration: What was chosen for it, in words.
+        configuration: Its configuration in words.
         queue: Queues the work on the device's stream.
-        check: What is wrong with what the work left; empty if nothing.
-        output: A tensor to be spoilt before the work that is checked; `None` if each call makes its own.
-        holds: What must live as long as this does.
+        check: Says what is wrong with the result; empty if nothing.
+        output: A tensor to poison before the checked work; `None` if each call makes its own.
+        holds: Keeps alive what the work needs.
         error: Why it cannot take part; empty if it can.
     """
 
@@ -74,24 +74,18 @@ class Taken:
     error: str = ""
 
 
-def stop(message: str) -> NoReturn:
-    """End with one sentence."""
-    print(message, file=sys.stderr)
-    raise SystemExit(2)
-
-
 def progress(message: str) -> None:
-    """Say what is being done."""
+    """Show progress."""
     print(message, file=sys.stderr, flush=True)
 
 
 def ready() -> None:
-    """End if something that is needed is not there; the GPU is not opened."""
+    """End with one sentence if a package, the GPU or nvcc is missing."""
     if missing := [name for package, name in PACKAGES.items() if importlib.util.find_spec(package) is None]:
         stop(f"{' and '.join(missing)} not installed: this benchmark needs {', '.join(PACKAGES.values())} and nvcc")
     if kind_of(DeviceConfig(kind="auto")) != "cuda":
         stop("there is no GPU that CUDA's driver can open: this benchmark needs one")
-    from runner.device.cuda.nvcc import find_nvcc  # noqa: PLC0415  (only where there is PyCUDA)
+    from runner.device.cuda.compiler import find_nvcc  # noqa: PLC0415  (only where there is PyCUDA)
 
     if find_nvcc() is None:
         stop("nvcc is not on the PATH: this benchmark builds kernels with it")
@@ -99,7 +93,7 @@ def ready() -> None:
 
 @contextmanager
 def gpu() -> Iterator[Any]:
-    """Our device, on whose stream PyTorch and CuPy queue, too."""
+    """Our device; PyTorch and CuPy also queue on its stream."""
     ready()
     try:
         device: Any = open_device(DeviceConfig(kind="cuda"))
@@ -129,14 +123,14 @@ def tried(name: str, made: Callable[[], Contender]) -> Contender:
 
 @functools.cache
 def native(name: str, arch: str, folder: Path) -> ctypes.CDLL:
-    """A C++ source, built by nvcc and loaded.
+    """Build a C++ source with nvcc and load it.
 
     Args:
         name: Of a file in benchmarks/native, which has `extern "C"` functions.
         arch: What for, such as `sm_90`.
         folder: Where to put the shared object.
     """
-    from runner.device.cuda.nvcc import find_nvcc  # noqa: PLC0415  (only where there is PyCUDA)
+    from runner.device.cuda.compiler import find_nvcc  # noqa: PLC0415  (only where there is PyCUDA)
 
     source, library = NATIVE / f"{name}.cu", folder / f"{name}.so"
     options = ["-shared", "-Xcompiler", "-fPIC", "-O3", "-std=c++17", f"-arch={arch}"]
@@ -150,7 +144,7 @@ def native(name: str, arch: str, folder: Path) -> ctypes.CDLL:
 def alternate(
     contenders: Sequence[Contender], device: Any, rounds: int, samples: int, flush: Callable[[], object] | None = None
 ) -> list[Taken]:
-    """Check each, let those who are right take turns, and check them again; the samples of each, in the order given.
+    """Check each, let those that are right take turns, and check them again; returns their samples in the order given.
 
     Args:
         contenders: Who takes part.
@@ -181,7 +175,7 @@ def _joined(parts: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]], er
 
 
 def _wrong(contender: Contender, device: Any) -> str:
-    """Why its times count nothing: what it said itself, or what is wrong with its work; empty if nothing."""
+    """Why its times do not count: its own error or a wrong result; empty if neither."""
     if contender.error:
         return contender.error
     try:
@@ -199,7 +193,7 @@ def _wrong(contender: Contender, device: Any) -> str:
 def sampled(
     device: Any, queue: Callable[[], object], count: int, flush: Callable[[], object] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Microseconds of some work, and those that the host took to queue it: as `CudaDevice.sample` does it."""
+    """Microseconds of some work and of queueing it, taken as `CudaDevice.sample` takes them."""
     from pycuda import driver  # noqa: PLC0415  (only where there is a GPU)
 
     before, after, stream = driver.Event(), driver.Event(), device.stream

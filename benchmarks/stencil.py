@@ -1,16 +1,16 @@
-"""Our stencils, each at its quickest, against copies of the same bytes, in one run on a GPU.
+"""Compares our stencils, each at its fastest, with copies of the same bytes, in one run on a GPU.
 
     python benchmarks/stencil.py --choose --out DIR
     python benchmarks/stencil.py [--chosen FILE] [--sizes 20,24,26,28] [--dtypes float32] [--rounds 5] [--samples 30]
 
-All from and to the same memory, behind the same flush of L2, between the same events, in turn. The outputs are checked,
-before and after, on the GPU, against the same sum in double precision by PyTorch; the inputs are within -1 and 1, and
-an output may differ by 16 times its dtype's epsilon: the six roundings behind each other may make 6 times that, and the
-sum in double precision, where float64 is checked, as much again. Each kernel has one configuration a size; --choose
-times all candidates in this process, tells the quickest in DIR/stencil-chosen.csv, and measures it anew.
+All from and to the same memory, behind the same flush of L2, between the same events, in turn. The outputs are
+checked on the GPU, before and after, against the same sum in double precision by PyTorch. Inputs are within -1 and 1,
+and an output may differ by 16 times its dtype's epsilon: six consecutive roundings may make 6 times that, and the sum
+in double precision, where float64 is checked, as much again. Each kernel has one configuration a size; --choose times
+all candidates in this process, writes the fastest to DIR/stencil-chosen.csv, and measures it again.
 
-`the copy` is the quicker one of ours, copyVector, and the driver's, from the GPU to itself; `%` is its time in percent
-of a stencil's. Needs a GPU, PyCUDA, PyTorch, CuPy and nvcc.
+`the copy` is the faster of ours, copyVector, and the driver's; `%` is its time in percent of a stencil's. Needs a
+GPU, PyCUDA, PyTorch, CuPy and nvcc.
 """
 
 from __future__ import annotations

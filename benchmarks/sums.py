@@ -1,4 +1,4 @@
-"""The contenders of benchmarks/reduction.py beside ours, and the sum that all should find."""
+"""The contenders of benchmarks/reduction.py beside ours, and the check of their sums."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def empty_kernel(device: Any) -> Contender:
     """A kernel that does nothing."""
     from pycuda import driver  # noqa: PLC0415  (only where there is a GPU)
 
-    from runner.device.cuda.floor import EMPTY as PTX  # noqa: PLC0415
+    from runner.device.cuda.describe import EMPTY as PTX  # noqa: PLC0415
 
     module = driver.module_from_buffer(PTX)
     function = module.get_function("empty")

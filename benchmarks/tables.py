@@ -1,4 +1,4 @@
-"""What the benchmarks against libraries say and keep: their options, the head of the page, one line a contender."""
+"""Shared by the benchmarks against libraries: their options, the head of the page, one line a contender."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
-from side_by_side import Contender, Taken, stop
+from side_by_side import Contender, Taken
+from sweeps import ROOT, stop
 
 DISTRIBUTIONS = ("torch", "cupy", "pycuda", "numpy")
-KEPT = Path(__file__).resolve().parents[1] / "docs" / "h200" / "limits"
+KEPT = ROOT / "benchmarks" / "chosen"
 
 
 MOST = 10_000  # rounds, and samples
@@ -24,16 +25,16 @@ MOST_ELEMENTS = 2 ** EXPONENTS[-1]
 
 
 class Options(argparse.ArgumentParser):
-    """A parser that complains in one sentence."""
+    """A parser whose errors are one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        """End with the option, what was given, and what is allowed."""
+        """End with the option, its value and what is allowed."""
         of_option = message.removeprefix("argument ")
         stop(message if of_option == message else of_option.replace(": ", " ", 1))
 
 
 def number(allowed: range) -> Callable[[str], int]:
-    """What understands a whole number."""
+    """A parser of whole numbers."""
 
     def read(text: str) -> int:
         if re.fullmatch("[0-9]{1,9}", text) and int(text) in allowed:
@@ -45,7 +46,7 @@ def number(allowed: range) -> Callable[[str], int]:
 
 
 def one_of(names: Sequence[str]) -> Callable[[str], str]:
-    """What understands a name."""
+    """A parser of names."""
 
     def read(text: str) -> str:
         if text in names:
@@ -66,12 +67,12 @@ def shape(text: str) -> str:
 
 
 def several(one: Callable[[str], Hashable]) -> Callable[[str], list[Hashable]]:
-    """What understands a list with commas, in which nothing counts twice."""
+    """A parser of comma-separated lists without repetition."""
     return lambda text: list(dict.fromkeys(one(part.strip()) for part in text.split(",")))
 
 
 def folder(text: str) -> Path:
-    """A folder that is there, or can be made: not to be found out when all has been measured."""
+    """A folder that can be written to, checked before anything is measured."""
     path = Path(text)
     there = next(p for p in (path, *path.absolute().parents) if p.exists())
     if there.is_dir() and os.access(there, os.W_OK):
@@ -80,7 +81,7 @@ def folder(text: str) -> Path:
 
 
 def options(page: str | None, name: str) -> argparse.ArgumentParser:
-    """What all these benchmarks can be told.
+    """The options of all these benchmarks.
 
     Args:
         page: The script's docstring.
@@ -92,12 +93,12 @@ def options(page: str | None, name: str) -> argparse.ArgumentParser:
     parser.add_argument("--samples", type=samples, default=30, help="of each contender in each round")
     parser.add_argument("--out", type=folder, help=f"a folder for {name}.csv, and with --choose for {name}-chosen.csv")
     parser.add_argument("--choose", action="store_true", help="find our quickest configurations first")
-    parser.add_argument("--chosen", type=Path, default=KEPT / f"{name}-chosen.csv", help="those found before")
+    parser.add_argument("--chosen", type=Path, default=KEPT / f"{name}.csv", help="those found before")
     return parser
 
 
 def row(contender: Contender, taken: Taken, **keys: object) -> dict[str, object]:
-    """A contender's line: quartiles in microseconds, and what the host took to queue the work."""
+    """A contender's line: quartiles and the time to queue the work, in microseconds."""
     q1, median, q3 = np.percentile(taken.us, [25, 50, 75]) if len(taken.us) else (np.nan,) * 3
     return {
         **keys,
@@ -130,7 +131,7 @@ def same_task(frame: pd.DataFrame, by: Sequence[str], contender: str) -> pd.Seri
 
 
 def head(device: Any, rounds: int, samples: int, *further: str, clean: bool = False) -> str:
-    """What was measured on, with what and how; `clean` is whether the flush's memory was read afterwards."""
+    """The GPU, versions and method; `clean` says that the flush's memory was read afterwards."""
     info = device.info
     details = info.details
     versions = [*(f"{n} {v}" for n, v in info.versions.items()), *further]
@@ -162,7 +163,7 @@ def text(table: pd.DataFrame) -> str:
 
 
 def say(frame: pd.DataFrame, by: Sequence[str], chosen: Sequence[str], flush_us: float) -> None:
-    """Say what was chosen, who failed, and whose times hold the host's queueing, too, as the flush was over before."""
+    """Print configurations, failures, and whose queueing took longer than the flush, so that its times include it."""
     for line in frame.to_dict("records"):
         who = f"{line['contender']}, {' '.join(str(line[b]) for b in by)}"
         if line["contender"] in chosen:
@@ -174,7 +175,7 @@ def say(frame: pd.DataFrame, by: Sequence[str], chosen: Sequence[str], flush_us:
 
 
 def keep(frame: pd.DataFrame, out: Path | None, name: str) -> None:
-    """Write a table into the folder that was asked for."""
+    """Write a table into the given folder."""
     if out:
         out.mkdir(parents=True, exist_ok=True)
         frame.to_csv(out / f"{name}.csv", index=False, float_format="%.3f", lineterminator="\n")

@@ -1,16 +1,16 @@
-"""Our quickest transpose of float32 matrices against cuBLAS, PyTorch, CuPy and copies of the same bytes, on a GPU.
+"""Compares our fastest transpose of float32 matrices with cuBLAS, PyTorch, CuPy and copies of the same bytes, on a GPU.
 
     python benchmarks/transpose.py --choose --out DIR
     python benchmarks/transpose.py [--chosen FILE] [--shapes 4096x4096,4097x4095] [--rounds 5] [--samples 30]
 
 All in one run, from and to the same memory, behind the same flush of L2, between the same events, in turn. Each
-transpose is checked, before and after, on the GPU, against PyTorch's. Ours is one configuration a shape; --choose times
-all candidates in this process, tells the quickest in DIR/transpose-chosen.csv, and measures it anew. cuBLAS is `sgeam`
-with CuPy's handle, PyTorch `out.copy_(x.t())`, CuPy `copyto(out, x.T)`.
+transpose is checked on the GPU against PyTorch's, before and after. Ours is one configuration a shape; --choose times
+all candidates in this process, writes the fastest to DIR/transpose-chosen.csv, and measures it again. cuBLAS is
+`sgeam` with CuPy's handle, PyTorch `out.copy_(x.t())`, CuPy `copyto(out, x.T)`.
 
-`the copy` is the quicker one of ours, copyVector, and the driver's, from the GPU to itself; `%` is its time in percent
-of a transpose's. `tensor copies (tried)` is benchmarks/native/transpose_tensor.cu, by the bulk tensor copies of sm_90,
-which needs multiples of 4. Needs a GPU, PyCUDA, PyTorch, CuPy and nvcc.
+`the copy` is the faster of ours, copyVector, and the driver's; `%` is its time in percent of a transpose's. `tensor
+copies (tried)` is benchmarks/native/transpose_tensor.cu, by the bulk tensor copies of sm_90, which needs multiples of
+4. Needs a GPU, PyCUDA, PyTorch, CuPy and nvcc.
 """
 
 from __future__ import annotations

@@ -1,57 +1,101 @@
 #!/bin/sh
-# Makes the tables and reports that are kept in docs/: run it where the device is, then commit what it wrote.
+# Measures what docs/ cites, on a GPU. Each part writes its small tables (.txt) to docs/ and everything else to
+# outputs/evidence/, which is not tracked.
 #
-#   sh docs/evidence.sh docs/h200 cuda        # the seeds' table, a sweep, all experiments, two comparisons with the GPU
-#   sh docs/evidence.sh docs/h200 cuda timed  # without the two comparisons, in which no time is measured
-#   sh docs/evidence.sh docs/h200 cuda seeds  # only the seeds' table
-#   sh docs/evidence.sh docs/cpu cpu          # the seeds' table on the CPU device
+#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing example
+#   sh docs/evidence.sh all
+#
+# Beside what a sweep needs: nvcc; ncu for steps, agreement and measuring; torch and cupy for limits; cuda-core,
+# cuda-bench and kernel_tuner for measuring; Chromium for example.
 set -eu
-target=$1
-device=$2
-what=${3:-all}
 python=${PYTHON:-python3}
-work=outputs/evidence-$device
+tables=docs/h200
+work=outputs/evidence
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" # the checkout's own runner
-rm -rf "$work"
-mkdir -p "$target" "$work"
+parts="tutorials sweep experiments steps agreement limits measuring comparing example"
 
-run() { # NAME ARGUMENT...: run, and keep the table and what the terminal said
+run() { # NAME ARGUMENT...: sweep into outputs/evidence/NAME, and keep what the terminal said
   name=$1
   shift
-  COLUMNS=160 "$python" -m runner "$@" "device=$device" "hydra.sweep.dir=$work/$(basename "$name")" >"$work/said.txt"
-  grep -v '^Report:' "$work/said.txt" >"$target/$name.txt"
-  cp "$work/$(basename "$name")/results.csv" "$target/$name.csv"
+  rm -rf "$work/$name"
+  mkdir -p "$(dirname "$work/$name")" "$(dirname "$tables/$name")"
+  COLUMNS=160 "$python" -m runner "$@" device=cuda "hydra.sweep.dir=$work/$name" >"$work/said.txt"
+  grep -v '^Report:' "$work/said.txt" >"$tables/$name.txt"
 }
 
-report() { # NAME: keep the report and the environment, too
-  cp "$work/$1/report.html" "$target/$1.html"
-  cp "$work/$1/environment.json" "$target/$1.json"
-}
+tutorials() { run tutorials experiment=seed_reductions; } # the tutorials' table
 
-figures() { # NAME: keep the figures
-  for figure in "$work/$1"/figures/*.svg; do
-    case $figure in */dtypes/*lanes* | */width_ladder/*lanes* | */samples-*) continue ;; esac # not these experiments' point
-    cp "$figure" "$target/experiments/$1-$(basename "$figure")"
-  done
-}
-
-run seeds experiment=seed_reductions
-report seeds
-if [ "$device" = cuda ] && [ "$what" != seeds ]; then
-  reductions=reduceGmem,reduceGmemUnroll,reduceShfl,reduceShflUnroll,reduceSmem,reduceSmemDyn,reduceSmemUnroll,reduceSmemUnrollDyn,reduceThreadFence # those of the seeds
+sweep() { # the tutorials' reductions over sizes and blocks
+  reductions=reduceGmem,reduceGmemUnroll,reduceShfl,reduceShflUnroll,reduceSmem,reduceSmemDyn,reduceSmemUnroll,reduceSmemUnrollDyn,reduceThreadFence
   run sweep kernel=$reductions block=64,128,256,512,1024 size=16Ki,64Ki,256Ki,1Mi,4Mi,16Mi,64Mi,256Mi unroll=8
-  report sweep
-  rm -rf "$target/experiments"
-  mkdir -p "$target/experiments"
+}
+
+experiments() {
   for file in conf/experiment/*.yaml; do
     experiment=$(basename "$file" .yaml)
-    case $experiment in seed_reductions | ladder_*) continue ;; esac # kept as `seeds`, and by docs/ladder.sh
+    case $experiment in seed_reductions | tutorial_reductions | ladder_*) continue ;; esac # `tutorials` and `steps`
     run "experiments/$experiment" "experiment=$experiment"
-    figures "$experiment"
   done
-fi
-if [ "$device" = cuda ] && [ "$what" = all ]; then
-  "$python" tools/agreement.py "$target/agreement.csv" >"$target/agreement.txt"
-  "$python" tools/count_accesses.py "$target/accesses.csv" >"$target/accesses.txt"
-fi
-rm -rf "$work"
+}
+
+steps() { # what docs/optimizing.md tells, and the counters behind its reasons
+  quick="timing=quick timing.rounds=3"
+  # shellcheck disable=SC2086
+  {
+    run steps/reduction-int32 experiment=ladder_reduction dtype=int32 'size=2**20,2**24,2**28' $quick
+    run steps/reduction-float32 experiment=ladder_reduction dtype=float32 'size=2**20,2**24,2**28' $quick
+    run steps/transpose experiment=ladder_transpose size=4096x4096,4097x4095 $quick
+    run steps/stencil experiment=ladder_stencil size=2**24 $quick
+  }
+  for name in reduction-int32 reduction-float32 transpose stencil; do
+    echo "> $name"
+    "$python" tools/count_accesses.py "$work/counters-$name.csv" --run "$work/steps/$name"
+  done >"$tables/steps/counters.txt"
+}
+
+agreement() { # the CPU device against the GPU; calculated accesses against counted ones
+  "$python" tools/agreement.py "$work/agreement.csv" >"$tables/agreement.txt"
+  "$python" tools/count_accesses.py "$work/accesses.csv" >"$tables/accesses.txt"
+}
+
+limits() { # the last steps beside CUB, cuBLAS, CuPy, PyTorch and a copy, with configurations chosen anew
+  for name in reduction transpose stencil; do
+    "$python" "benchmarks/$name.py" --choose --out "$work/limits" >"$tables/limits/$name.txt"
+    cp "$work/limits/$name-chosen.csv" "benchmarks/chosen/$name.csv"
+  done
+  "$python" benchmarks/reduction.py --clean --out "$work/limits" >"$tables/limits/reduction-clean.txt"
+}
+
+measuring() { # how far the times can be trusted
+  to=$tables/measuring
+  "$python" benchmarks/queueing.py >"$to/queueing.txt"
+  "$python" benchmarks/agreement.py >"$to/agreement.txt"
+  # The noise that is found here counts in what follows, as it would in any later sweep.
+  COLUMNS=120 "$python" -m runner.calibrate | sed -n '/^Noise/,/^└/p' >"$to/noise.txt"
+  "$python" benchmarks/repeated_sweeps.py >"$to/repeated_sweeps.txt"
+  "$python" benchmarks/faults.py >"$to/faults.txt"
+  "$python" benchmarks/kernel_tuner.py --cases 20 --rounds 5 >"$to/kernel_tuner-20.txt"
+  "$python" benchmarks/kernel_tuner.py --cases 384 --rounds 3 >"$to/kernel_tuner-384.txt"
+}
+
+comparing() { # what runner.compare says of two sweeps, without and with a change
+  "$python" benchmarks/comparing.py --again 1 --out "$work/comparing"
+  cp "$work"/comparing/*.txt "$tables/comparing/"
+}
+
+example() { # docs/example.html and docs/report.png: the report of `sweep`
+  [ -d "$work/sweep" ] || sweep
+  cp "$work/sweep/report.html" docs/example.html
+  profile=$(mktemp -d)
+  chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --hide-scrollbars \
+    --user-data-dir="$profile" --window-size=1280,1500 --screenshot=docs/report.png "file://$PWD/docs/example.html" 2>/dev/null
+  rm -rf "$profile"
+}
+
+[ $# -gt 0 ] || set -- help
+[ "$1" != all ] || set -- $parts
+for part in "$@"; do
+  case " $parts " in *" $part "*) ;; *) echo "docs/evidence.sh: one or more of $parts, or all, are expected, not '$part'." >&2; exit 2 ;; esac
+done
+mkdir -p "$work" "$tables/steps" "$tables/limits" "$tables/measuring" "$tables/comparing"
+for part in "$@"; do "$part"; done

@@ -7,7 +7,6 @@
 // Macros: BLOCK threads per block, SCALAR integral element type.
 // Constraints: whole warps; stride from 0 to 33, so that all 32 lanes start inside the chain; loads from 1 to 2^20;
 //              BLOCK * blocks at most 2^24.
-// From: seed 002, 5.1.3.2 (there in words only: parallel, serial and broadcast access).
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

@@ -4,7 +4,6 @@
 //      allowed if the whole block takes the branch. REPAIRED, all wait at the same one.
 // Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
 // Constraints: whole blocks.
-// From: seed 002, 5.1.5.2; CUDA C++ Programming Guide, "Synchronization Functions".
 
 #if !defined(BLOCK) || !defined(REPAIRED) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, REPAIRED, SCALAR"

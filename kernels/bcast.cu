@@ -3,7 +3,6 @@
 // New: nothing; the smallest use of a shuffle. A scalar reaches every lane through lane 0's register.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: a block of one dimension; lane 0 is there in every warp.
-// From: seed 003, 3.1 (there the value is 1234, and a lane that got another one prints that it failed).
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

@@ -1,10 +1,9 @@
 // copyGmem: out[r * cols + c] = in[r * cols + c], a copy of a matrix of rows by cols.
 //
-// New: nothing, it is the baseline and the upper bound: no transpose moves less. (The seed's listing of this name is
-// really a transpose, as its own comment says; here that one is transposeGmem.)
+// New: nothing, it is the baseline and the upper bound: no transpose moves less. (The tutorial's listing of this name
+// is a transpose, as its own comment says; here that one is transposeGmem.)
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: none.
-// From: seed 002, 5.4.1.
 
 #if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK_X, BLOCK_Y, SCALAR"

@@ -5,7 +5,6 @@
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: the arrays begin at multiples of 16 bytes, as allocated ones do. What is left of the last vector is
 //      copied element by element.
-// From: CUDA C++ Programming Guide, "Device Memory Accesses" (size and alignment).
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

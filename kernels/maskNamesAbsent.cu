@@ -6,7 +6,6 @@
 //                                mask names those that call.
 // Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
 // Constraints: whole warps, whole blocks.
-// From: seed 000, "Variants of the Warp Shuffle Instruction" (the rule that it quotes).
 
 #if !defined(BLOCK) || !defined(REPAIRED) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, REPAIRED, SCALAR"

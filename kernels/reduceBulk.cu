@@ -6,8 +6,6 @@
 //         type.
 // Constraints: 32-bit integers; sm_90; whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of
 //      16 bytes is loaded element by element.
-// From: CUDA C++ Programming Guide, "Asynchronous Data Copies using the Tensor Memory Accelerator"; PTX ISA,
-//      cp.async.bulk.
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(STAGES) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, STAGES, SCALAR"

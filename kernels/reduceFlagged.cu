@@ -5,7 +5,6 @@
 // Macros: BLOCK threads per block, UNROLL vectors under way at once, STREAM 1 for streaming loads, SCALAR element type.
 // Constraints: elements of 4 bytes; whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of 16
 //      bytes is loaded element by element.
-// From: D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back" (the flagged words).
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(STREAM) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, STREAM, SCALAR"

@@ -3,7 +3,6 @@
 // New: nothing; this is the start of the ladder. The sum is folded in place, in global memory, with a barrier a step.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: a block of one dimension; it need not be a power of two.
-// From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction"; seed 002, 5.3.1.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

@@ -3,7 +3,6 @@
 // New against reduceGmem: a block takes UNROLL blocks of data; each thread adds up UNROLL elements before the folding.
 // Macros: BLOCK threads per block, UNROLL data blocks per thread block, SCALAR element type.
 // Constraints: UNROLL from 1 to 64.
-// From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction" (there with a factor of 4).
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, SCALAR"

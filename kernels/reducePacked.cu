@@ -6,7 +6,6 @@
 // Macros: BLOCK threads per block, UNROLL vectors under way at once, STREAM 1 for streaming loads, SCALAR element type.
 // Constraints: 32-bit integers; sm_80; whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of
 //      16 bytes is loaded element by element.
-// From: the packing is this project's; CUDA C++ Programming Guide, "Atomic Functions".
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(STREAM) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, STREAM, SCALAR"

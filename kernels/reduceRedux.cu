@@ -5,7 +5,6 @@
 // Macros: BLOCK threads per block, UNROLL vectors under way at once, SCALAR element type.
 // Constraints: 32-bit integers; sm_80; whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of
 //      16 bytes is loaded element by element.
-// From: CUDA C++ Programming Guide, "Warp Reduce Functions".
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, SCALAR"

@@ -3,7 +3,6 @@
 // New against reduceSmem: lanes exchange registers by butterfly shuffles; shared memory holds one value a segment.
 // Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that take part, SCALAR element type.
 // Constraints: whole warps; WIDTH 1, 2, 4, 8, 16 or 32; MASK made of whole segments, not empty.
-// From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction"; seed 002, 5.6.3; seed 004.
 
 #if !defined(BLOCK) || !defined(WIDTH) || !defined(MASK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, WIDTH, MASK, SCALAR"

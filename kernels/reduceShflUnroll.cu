@@ -5,7 +5,6 @@
 // Macros: BLOCK threads per block, UNROLL data blocks per thread block, WIDTH lanes per segment, MASK lanes that take
 //         part, SCALAR element type.
 // Constraints: whole warps; WIDTH 1, 2, 4, 8, 16 or 32; MASK made of whole segments, not empty; UNROLL from 1 to 64.
-// From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction" (there with a factor of 4).
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(WIDTH) || !defined(MASK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, WIDTH, MASK, SCALAR"

@@ -3,7 +3,6 @@
 // New against reduceGmem: the block's elements are read once into shared memory and folded there.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: a block of one dimension; it need not be a power of two.
-// From: seed 000, "Parallel Reduction Using the Warp Shuffle Instruction"; seed 002, 5.3.1.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

@@ -3,7 +3,6 @@
 // New against reduceSmem: how much shared memory there is is said at the launch (dynamic), not when this is compiled.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: a block of one dimension; it need not be a power of two.
-// From: seed 002, 5.3.3 (as fast as static shared memory, it says).
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

@@ -3,7 +3,6 @@
 // New against reduceSmemUnroll: dynamic shared memory.
 // Macros: BLOCK threads per block, UNROLL data blocks per thread block, SCALAR element type.
 // Constraints: UNROLL from 1 to 64.
-// From: seed 002, 5.3.3.
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, SCALAR"

@@ -1,14 +1,13 @@
 // reduceStream: out[0] = sum of in[i] for i < n, in one launch; of floats always the same, bit for bit.
 //
-// New against reduceLastBlock: with STREAM the loads are streaming ones, evicted first, so that what others left in L2
-//      stays there.
-// Macros: BLOCK threads per block, UNROLL vectors under way at once, STREAM 1 for streaming loads, SCALAR element type.
+// New against reduceLastBlock: the loads are streaming ones. Their lines are evicted first, so that what others left in
+//      L2 stays there.
+// Macros: BLOCK threads per block, UNROLL vectors under way at once, SCALAR element type.
 // Constraints: whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of 16 bytes is loaded
 //      element by element.
-// From: CUDA C++ Programming Guide, "Load Functions Using Cache Hints".
 
-#if !defined(BLOCK) || !defined(UNROLL) || !defined(STREAM) || !defined(SCALAR)
-#error "this kernel needs the macros BLOCK, UNROLL, STREAM, SCALAR"
+#if !defined(BLOCK) || !defined(UNROLL) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, UNROLL, SCALAR"
 #endif
 #include "strided_sum.cuh"
 
@@ -17,7 +16,7 @@ extern "C" __global__ void reduceStream(const SCALAR* in, SCALAR* out, volatile 
 {
     __shared__ bool last;
     const int t = threadIdx.x;
-    const SCALAR mine = block_sum(strided_sum<STREAM>(in, n));  // the loop of reduceGridStride
+    const SCALAR mine = block_sum(strided_sum<true>(in, n));  // the loop of reduceGridStride
     if (t == 0) {
         partial[blockIdx.x] = mine;
         __threadfence();  // whoever sees the counter below sees the partial sum, too

@@ -4,7 +4,6 @@
 //                               sure that it sees the others' sums.
 // Macros: BLOCK threads per block, UNROLL data blocks per thread block, SCALAR element type.
 // Constraints: UNROLL from 1 to 64.
-// From: seed 002, 5.1.5.3; CUDA C++ Programming Guide, "Memory Fence Functions".
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, SCALAR"

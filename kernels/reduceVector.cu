@@ -5,7 +5,6 @@
 //      most that it loads before sm_100. (All lanes take part: WIDTH and MASK are gone.)
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: whole warps. An array that does not begin at a multiple of 16 bytes is loaded element by element.
-// From: CUDA C++ Programming Guide, "Device Memory Accesses" (size and alignment).
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

@@ -4,7 +4,6 @@
 // New against setRowReadRow: read column by column. Writing is free of conflicts, reading is not.
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: BLOCK_X * BLOCK_Y * blocks is at most 2^24, up to which a float holds every index.
-// From: seed 002, 5.2.1.2 and 5.2.2.2.
 
 #if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK_X, BLOCK_Y, SCALAR"

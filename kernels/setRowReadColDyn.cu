@@ -5,7 +5,6 @@
 // dimension, so rows and columns become one index. The conflicts are the same.
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: BLOCK_X * BLOCK_Y * blocks is at most 2^24, up to which a float holds every index.
-// From: seed 002, 5.2.1.3 and 5.2.2.3.
 
 #if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK_X, BLOCK_Y, SCALAR"

@@ -5,7 +5,6 @@
 // by itself where the array had two dimensions.
 // Macros: BLOCK_X and BLOCK_Y threads per block, PADDING further columns, SCALAR element type.
 // Constraints: BLOCK_X * BLOCK_Y * blocks is at most 2^24, up to which a float holds every index; PADDING from 0 to 32.
-// From: seed 002, 5.2.1.5 and 5.2.2.5.
 
 #if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(PADDING) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK_X, BLOCK_Y, PADDING, SCALAR"

@@ -5,7 +5,6 @@
 // 32 words of a column lie in 32 banks. A 32x16 block, of which a warp reads 2 columns at once, needs 2.
 // Macros: BLOCK_X and BLOCK_Y threads per block, PADDING further columns, SCALAR element type.
 // Constraints: BLOCK_X * BLOCK_Y * blocks is at most 2^24, up to which a float holds every index; PADDING from 0 to 32.
-// From: seed 002, 5.2.1.4 and 5.2.2.4.
 
 #if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(PADDING) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK_X, BLOCK_Y, PADDING, SCALAR"

@@ -1,10 +1,9 @@
 // setRowReadRow: out[i] = i, by way of a tile in shared memory that is written and read row by row.
 //
 // New: nothing, it is the baseline. A warp's 32 threads touch 32 words side by side, one in each bank: no conflict.
-// The seed launches one block; with many, each on its own stretch of out, the time shows what the tile costs.
+// The tutorial launches one block; with many, each on its own stretch of out, the time shows what the tile costs.
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: BLOCK_X * BLOCK_Y * blocks is at most 2^24, up to which a float holds every index.
-// From: seed 002, 5.2.1.1 and 5.2.2.1.
 
 #if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK_X, BLOCK_Y, SCALAR"

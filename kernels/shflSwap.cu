@@ -8,7 +8,6 @@
 //         FIRST and SECOND places in the array, SCALAR element type.
 // Constraints: WIDTH 1, 2, 4, 8, 16 or 32; MASK not empty; PER_THREAD from 1 to 32; lanes 1, 2, 4, 8 or 16. A lane that
 //              reads one outside MASK, or one that the block does not have, receives undefined values.
-// From: seed 000, "Exchange Values Using Array Indices across a Warp"; seed 002, 5.6.2.7.
 
 #if !defined(BLOCK) || !defined(WIDTH) || !defined(MASK) || !defined(PER_THREAD) || !defined(FIRST) || \
     !defined(SECOND) || !defined(SCALAR)

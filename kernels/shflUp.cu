@@ -4,7 +4,6 @@
 // Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that take part, SCALAR element type.
 // Constraints: WIDTH 1, 2, 4, 8, 16 or 32; MASK not empty. A lane that reads one outside MASK, or one that the
 //              block does not have, receives an undefined value.
-// From: seed 000, "Shift Up within a Warp"; seed 002, 5.6.2.2; seed 004.
 
 #if !defined(BLOCK) || !defined(WIDTH) || !defined(MASK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, WIDTH, MASK, SCALAR"

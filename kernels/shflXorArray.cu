@@ -6,7 +6,6 @@
 //         SCALAR element type.
 // Constraints: WIDTH 1, 2, 4, 8, 16 or 32; MASK not empty; PER_THREAD from 1 to 32. A lane that reads one outside MASK,
 //              or one that the block does not have, receives undefined values.
-// From: seed 000, "Exchange Values of an Array across a Warp"; seed 002, 5.6.2.6; seed 004 (there SEGM is 4).
 
 #if !defined(BLOCK) || !defined(WIDTH) || !defined(MASK) || !defined(PER_THREAD) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, WIDTH, MASK, PER_THREAD, SCALAR"

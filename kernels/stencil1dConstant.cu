@@ -5,7 +5,6 @@
 //      and serves a warp at once if all its lanes read the same address, as they do here.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: at least 4 threads per block, as each of the first 4 loads the halo.
-// From: seed 002, 5.5.1 (its listing lacks the second barrier, and would load the next tile too early).
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

@@ -4,7 +4,6 @@
 // New against stencil1dConstant: the coefficients lie in global memory; __ldg reads them through the read-only cache.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: at least 4 threads per block, as each of the first 4 loads the halo.
-// From: seed 002, 5.5.2.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

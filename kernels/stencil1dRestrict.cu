@@ -5,7 +5,6 @@
 //                           compiler may choose the read-only cache by itself.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: at least 4 threads per block, as each of the first 4 loads the halo.
-// From: seed 002, 5.5.2.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

@@ -6,7 +6,6 @@
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: whole warps. What is left of the last vector is loaded and stored element by element;
 //      the arrays begin at multiples of 16 bytes, as allocated ones do.
-// From: this project.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

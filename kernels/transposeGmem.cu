@@ -4,7 +4,6 @@
 // them rows elements apart: each goes to a 32-byte sector of its own, 32 sectors where 4 would do.
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: none.
-// From: seed 002, 5.4.1 (listed there as copyGmem).
 
 #if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK_X, BLOCK_Y, SCALAR"

@@ -1,57 +1,56 @@
 // transposeShifted: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-// New against transposeVector: any shape. A row may begin anywhere in a sector of 32 bytes. A block loads the aligned
-//      vectors that hold its part of a row, and of each row of the output it writes whole sectors: they begin up to a
-//      sector before the tile, so it reads SECTOR rows more. Nothing but a row's ends is written by the element.
+//      loads from a row of in   |...=====|========|===.....|   | begins a vector of 16 bytes, = belongs to the tile:
+//                                   ^ begin                    the block loads one vector more than a tile is wide
+//      stores to a row of out       |========|========|====    | begins a sector of 32 bytes, up to SECTOR - 1 rows
+//                                        ^ top + SECTOR        before the tile's first row
+//
+// New against transposeVector: any shape, so a row may begin anywhere in a vector or a sector. A block loads aligned
+//      vectors, and shifts each row of them into its tile. It stores whole sectors, and for those that begin before its
+//      rows it loads SECTOR rows more. Only the ends of rows are stored by the element.
 // Macros: BLOCK threads per block, TILE_ROWS rows of a tile, TILE_COLS columns of a tile, SCALAR element type.
 // Constraints: TILE_ROWS and TILE_COLS multiples of 32; BLOCK divides the number of the tile's vectors; the tile, with
 //      SECTOR rows and one column more, fits into 48 KiB, and a thread's part of it into 512 bytes of registers; the
 //      arrays begin at multiples of 32 bytes, as allocated ones do.
-// From: this project.
 
 #if !defined(BLOCK) || !defined(TILE_ROWS) || !defined(TILE_COLS) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, TILE_ROWS, TILE_COLS, SCALAR"
 #endif
+#include "aligned_vectors.cuh"
 
-constexpr int SIDE = 16 / sizeof(SCALAR), SECTOR = 32 / sizeof(SCALAR);    // elements, powers of two
-constexpr int HEIGHT = TILE_ROWS + SECTOR, ACROSS = TILE_COLS / SIDE + 1;  // rows read, and vectors of each
-constexpr int DOWN = TILE_ROWS / SIDE;                                     // vectors written of a row of the output
-constexpr int LOADS = (HEIGHT * ACROSS + BLOCK - 1) / BLOCK, STORES = DOWN * TILE_COLS / BLOCK;  // of each thread
+constexpr int SECTOR = 32 / sizeof(SCALAR);      // elements
+constexpr int HEIGHT = TILE_ROWS + SECTOR;       // rows that a block loads
+constexpr int PER_ROW = TILE_COLS / VECTOR + 1;  // vectors that it loads of each
+constexpr int PER_COLUMN = TILE_ROWS / VECTOR;   // vectors that it stores of a column
+constexpr int LOADS = (HEIGHT * PER_ROW + BLOCK - 1) / BLOCK, STORES = PER_COLUMN * TILE_COLS / BLOCK;  // of a thread
 
-// 16 bytes, which one instruction loads or stores.
-struct alignas(16) Vector {
-    SCALAR element[SIDE];
-};
+// How many elements an index lies behind the last multiple of a power of two.
+__device__ int behind(long long index, int unit)
+{
+    return (int)(index & (unit - 1));
+}
 
 extern "C" __global__ void transposeShifted(const SCALAR* in, SCALAR* out, long long rows, long long cols)
 {
     __shared__ SCALAR tile[HEIGHT][TILE_COLS + 1];
-    const int t = threadIdx.x;
     const long long top = (long long)blockIdx.x * TILE_ROWS - SECTOR, left = (long long)blockIdx.y * TILE_COLS;
     const long long width = min((long long)TILE_COLS, cols - left);
 
     Vector held[LOADS] = {};
 #pragma unroll
     for (int k = 0; k < LOADS; ++k) {
-        const int across = (k * BLOCK + t) % ACROSS, y = (k * BLOCK + t) / ACROSS;
-        const long long begin = (top + y) * cols + left, at = (begin & -SIDE) + across * SIDE, end = begin + width;
-        if (y < HEIGHT && top + y >= 0 && top + y < rows && at < end) {
-            if (at + SIDE <= rows * cols) {
-                held[k] = *(const Vector*)(in + at);
-            } else {
-#pragma unroll
-                for (int i = 0; i < SIDE; ++i) {
-                    held[k].element[i] = in[at + i < end ? at + i : at];  // nothing lies behind the last row
-                }
-            }
+        const int n = k * BLOCK + threadIdx.x, y = n / PER_ROW;
+        const long long begin = (top + y) * cols + left, at = begin - behind(begin, VECTOR) + n % PER_ROW * VECTOR;
+        if (y < HEIGHT && top + y >= 0 && top + y < rows && at < begin + width) {
+            held[k] = load(in, at, rows * cols);
         }
     }
 #pragma unroll
     for (int k = 0; k < LOADS; ++k) {
-        const int across = (k * BLOCK + t) % ACROSS, y = (k * BLOCK + t) / ACROSS;
-        const int x = across * SIDE - (int)(((top + y) * cols + left) & (SIDE - 1));
+        const int n = k * BLOCK + threadIdx.x, y = n / PER_ROW;
+        const int x = n % PER_ROW * VECTOR - behind((top + y) * cols + left, VECTOR);
 #pragma unroll
-        for (int i = 0; i < SIDE; ++i) {
+        for (int i = 0; i < VECTOR; ++i) {
             if (y < HEIGHT && x + i >= 0 && x + i < TILE_COLS) {
                 tile[y][x + i] = held[k].element[i];
             }
@@ -59,27 +58,17 @@ extern "C" __global__ void transposeShifted(const SCALAR* in, SCALAR* out, long 
     }
     __syncthreads();
 
-    // The tile leaves column by column, each from the row on that a sector of the output begins with.
 #pragma unroll
     for (int k = 0; k < STORES; ++k) {
-        const int x = (k * BLOCK + t) / DOWN;
-        const int y = (k * BLOCK + t) % DOWN * SIDE + SECTOR - (int)(((left + x) * rows) & (SECTOR - 1));
-        const long long row = top + y;
-        SCALAR* const to = out + (left + x) * rows + row;
+        const int n = k * BLOCK + threadIdx.x, x = n / PER_COLUMN;
+        const int y = n % PER_COLUMN * VECTOR + SECTOR - behind((left + x) * rows, SECTOR);
         Vector column;
 #pragma unroll
-        for (int i = 0; i < SIDE; ++i) {
+        for (int i = 0; i < VECTOR; ++i) {
             column.element[i] = tile[y + i][x];
         }
-        if (left + x < cols && row >= 0 && row + SIDE <= rows) {
-            *(Vector*)to = column;
-        } else if (left + x < cols) {
-#pragma unroll
-            for (int i = 0; i < SIDE; ++i) {
-                if (row + i >= 0 && row + i < rows) {
-                    to[i] = column.element[i];
-                }
-            }
+        if (left + x < cols) {
+            store(out + (left + x) * rows, top + y, rows, column);
         }
     }
 }

@@ -4,7 +4,6 @@
 // dimension, so rows and columns become one index.
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: none.
-// From: seed 002, 5.4.2, with the dynamic form of 5.2.2.3.
 
 #if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK_X, BLOCK_Y, SCALAR"

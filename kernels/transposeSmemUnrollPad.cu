@@ -4,7 +4,6 @@
 // than the row above, if the tiles side by side are a multiple of 32 wide; see transposeSmemPad.
 // Macros: BLOCK_X and BLOCK_Y threads per block, UNROLL tiles per block, PADDING further columns, SCALAR element type.
 // Constraints: UNROLL from 1 to 16; PADDING from 0 to 32; the tiles fit into 48 KiB.
-// From: seed 002, 5.4.4 and 5.4.3.
 
 #if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(UNROLL) || !defined(PADDING) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK_X, BLOCK_Y, UNROLL, PADDING, SCALAR"

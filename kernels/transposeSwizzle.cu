@@ -6,7 +6,6 @@
 // Macros: BLOCK threads per block, TILE_ROWS rows of a tile, TILE_COLS columns of a tile, SCALAR element type.
 // Constraints: TILE_ROWS and TILE_COLS are multiples of 32 that divide BLOCK, which divides their product; the tile
 //      fits into 48 KiB.
-// From: CUDA C++ Programming Guide, "Shared Memory Bank Swizzling" (there it is done by bulk copies).
 
 #if !defined(BLOCK) || !defined(TILE_ROWS) || !defined(TILE_COLS) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, TILE_ROWS, TILE_COLS, SCALAR"

@@ -7,8 +7,6 @@
 //      SCALAR element type.
 // Constraints: TILE_ROWS and TILE_COLS are multiples of 32 that divide BLOCK, which divides their product; PADDING from
 //      0 to 32; the tile fits into 48 KiB.
-// From: Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA", 2009 (fewer threads than elements, and the
-//      order of blocks).
 
 #if !defined(BLOCK) || !defined(TILE_ROWS) || !defined(TILE_COLS) || !defined(PADDING) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, TILE_ROWS, TILE_COLS, PADDING, SCALAR"

@@ -8,7 +8,6 @@
 //      TILE_ROWS a multiple of 8 vectors, TILE_COLS of one; BLOCK divides the number of squares; the tile fits into 48
 //      KiB, and a thread's part of it into 512 bytes of registers; the arrays begin at multiples of 16 bytes, as
 //      allocated ones do.
-// From: this project.
 
 #if !defined(BLOCK) || !defined(TILE_ROWS) || !defined(TILE_COLS) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, TILE_ROWS, TILE_COLS, SCALAR"

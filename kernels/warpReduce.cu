@@ -3,7 +3,6 @@
 // New against warpScan: the butterfly. Both lanes of a pair add the other's sum, so all lanes end with the whole.
 // Macros: BLOCK threads per block, WIDTH lanes per segment, SCALAR element type.
 // Constraints: WIDTH 1, 2, 4, 8, 16 or 32; whole segments, as every lane of one is read.
-// From: seed 003, 3.3 (there a WIDTH of 32 and 31 - lane as input).
 
 #if !defined(BLOCK) || !defined(WIDTH) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, WIDTH, SCALAR"

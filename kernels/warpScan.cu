@@ -4,7 +4,6 @@
 //                    (Hillis and Steele's inclusive scan), so log2(WIDTH) steps do.
 // Macros: BLOCK threads per block, WIDTH lanes per segment, SCALAR element type.
 // Constraints: WIDTH 1, 2, 4, 8, 16 or 32; a block may end with part of a warp, as lanes read lower lanes only.
-// From: seed 003, 3.2 (there `scan4`, with a WIDTH of 8 and 31 - lane as input).
 
 #if !defined(BLOCK) || !defined(WIDTH) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, WIDTH, SCALAR"

@@ -1,4 +1,4 @@
-"""Writing files whole: a reader sees the old file or the new one, never half of it."""
+"""Write files atomically: a reader sees the old file or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def write(path: Path, content: bytes) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a text file in one step; what UTF-8 cannot hold is written as it was read."""
+    """Replace a text file in one step; surrogates are written as the bytes they stand for."""
     write(path, text.encode("utf-8", errors="surrogateescape"))
 
 
 def _umask() -> int:
-    mask = os.umask(0o022)  # there is no way to ask without setting it
+    mask = os.umask(0o022)  # it cannot be read without being set
     os.umask(mask)
     return mask

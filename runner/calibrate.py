@@ -1,8 +1,8 @@
-"""`python -m runner.calibrate`: how much the times of this device differ though nothing is changed (an A/A test).
+"""`python -m runner.calibrate`: measure how much the times of a GPU differ although nothing changes (an A/A test).
 
-One kernel at several sizes, each four times over as cases of their own that differ in nothing but their names (the
-seed, which the content of their input does not depend on), measured thoroughly: five rounds, each in a fresh process.
-Sweeps on the device take the noise into account from then on, where they say which cases cannot be told apart.
+One kernel at several sizes. At each size four cases are identical except for their seed, which their input does not
+depend on. Each case takes five rounds, each in its own process. Later sweeps on the GPU use this noise to decide which
+cases are tied.
 """
 
 from __future__ import annotations
@@ -11,87 +11,94 @@ import argparse
 import itertools
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.table import Table
 
 from runner import noise
-from runner.__main__ import MISTAKE
-from runner.__main__ import main as sweep
-from runner.command import app
+from runner.cli import run_command, run_sweep
 from runner.console import Console
+from runner.device.kinds import AUTO, CHOICES, is_emulated, label
 from runner.device.opening import kind_of
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
-from runner.report import ties
+from runner.hydra import app
+from runner.report import ranking
 from runner.report.table import load, records, timed
+from runner.session import Session
 from runner.settings import DeviceConfig
-from runner.summary import by_round, kept
+from runner.statistics import Times, round_medians, unthrottled
 
-ALIKE = 4  # cases that differ in nothing
-SIZES = {"cuda": ("64Ki", "1Mi", "16Mi", "64Mi"), "cpu": ("4Ki", "64Ki", "1Mi")}
+ALIKE = 4  # identical cases of each size
+SIZES = ("64Ki", "1Mi", "16Mi", "64Mi")
 KERNEL = ("kernel=reduceShflUnroll", "block=256", "unroll=8", "fill=index", "dtype=int32")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, keep, and show the noise of a device."""
+    """Measure, store, and show the noise of a GPU."""
     parser = argparse.ArgumentParser(
         prog="python -m runner.calibrate", description=(__doc__ or "").partition("\n\n")[2]
     )
-    parser.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto", help="which device; default: auto")
-    given = parser.parse_args(arguments)
-    try:
-        noise.make_room()
-    except UsageError as e:
-        sys.stderr.write(f"runner: {e}\n")
-        return MISTAKE
-    kind = kind_of(DeviceConfig(kind=given.device))
-    seeds = ",".join(map(str, range(ALIKE)))
-    sizes = ",".join(SIZES[kind])
-    sys.argv[1:] = [*KERNEL, f"size={sizes}", f"seed={seeds}", f"device={given.device}", "timing=thorough"]
-    if status := sweep():
+    parser.add_argument("--device", choices=CHOICES, default=AUTO, help=f"the device; default: {AUTO}")
+    device = parser.parse_args(arguments).device
+    return run_command(lambda: _calibrate(device))
+
+
+def _calibrate(device: str) -> int:
+    _check(device)
+    session = Session()
+    sizes, seeds = ",".join(SIZES), ",".join(map(str, range(ALIKE)))
+    command = [*KERNEL, f"size={sizes}", f"seed={seeds}", f"device={device}", "timing=thorough"]
+    if status := run_sweep(session, lambda: app.run(command, session)):
         return status
-    folder = app.folder()
+    folder = session.folder
     assert folder is not None  # noqa: S101  (a sweep that succeeded has one)
-    rows = records(timed(load(folder.path)))
-    device: dict[str, Any] = next(iter((read_json(folder.environment) or {})["devices"].values()))
-    groups = [list(g) for _, g in itertools.groupby(sorted(rows, key=lambda r: int(r["size"])), lambda r: r["size"])]
-    medians = [[_rounds(folder, row) for row in group] for group in groups]
-    points = [
-        {"median_us": float(np.median([row["median_us"] for row in group])), **noise.measured([rounds])}
-        for group, rounds in zip(groups, medians, strict=True)
-    ]
-    found = {"points": points, "rounds": int(rows[0]["rounds"]), "alike": ALIKE}
-    path = noise.keep(str(device["name"]), found)
-    _show(groups, points, {**device, "noise": found}, path)
+    keep(folder, Console())
     return 0
 
 
-def _rounds(folder: RunFolder, row: dict[str, Any]) -> noise.Times:
-    """The medians of a case's rounds."""
-    samples = kept(np.load(folder.samples(row["case"], int(row["job"]))))
-    return np.array([s.median for s in by_round(samples)])
-
-
-def _show(
-    groups: list[list[dict[str, Any]]], points: list[dict[str, float]], device: dict[str, Any], path: Path
-) -> None:
-    console = Console()
-    heads = ("size", "median us", "between alike cases, %", "between rounds, %", "wrongly called slower")
+def keep(folder: RunFolder, console: Console) -> None:
+    """Store and show the noise that the sweep of identical cases found."""
+    rows = sorted(records(timed(load(folder.path))), key=lambda row: int(row["size"]))
+    device: dict[str, Any] = next(iter((read_json(folder.environment) or {})["devices"].values()))
+    groups = [list(group) for _, group in itertools.groupby(rows, lambda row: row["size"])]
+    points = [
+        {"median_us": float(np.median([row["median_us"] for row in group])), **_noise(folder, group)}
+        for group in groups
+    ]
+    found = {"points": points, "rounds": int(rows[0]["rounds"]), "alike": ALIKE}
+    path = noise.keep(str(device["name"]), found)
+    heads = ("size", "median us", "between identical cases, %", "between rounds, %", "wrongly called slower")
     table = Table(*heads, title=f"Noise of {device['name']}", title_justify="left")
     for group, point in zip(groups, points, strict=True):
-        near = ties.ties(group, ties.noise(group, device))
+        ranked = ranking.rank(group, ranking.noise(group, {**device, "noise": found}))
+        wrong = len(group) - 1 - len(ranked.tied) - len(ranked.undecided)
         table.add_row(
             f"{group[0]['size']:,}",
             f"{point['median_us']:,.2f}",
             f"{point['alike_percent']:.3f}",
             f"{point['round_percent']:.3f}",
-            f"{len(group) - 1 - len(near.level) - len(near.unsure)} of {len(group) - 1}",
+            f"{wrong} of {len(group) - 1}",
         )
     console.print(table)
-    console.print(f"Kept in {path}: sweeps on this device take it into account.", soft_wrap=True, highlight=False)
+    console.print(f"Stored in {path}. Later sweeps on this GPU use it.", soft_wrap=True, highlight=False)
+
+
+def _check(device: str) -> None:
+    """Refuse an emulated device, and make the folder of the noise."""
+    kind = kind_of(DeviceConfig(kind=device))
+    if is_emulated(kind):
+        raise UsageError(f"the times of {label(kind)} are emulated and never ranked: calibrating needs a GPU")
+    noise.make_folder()
+
+
+def _noise(folder: RunFolder, group: Sequence[dict[str, Any]]) -> dict[str, float]:
+    return noise.measured([_rounds(folder, row) for row in group])
+
+
+def _rounds(folder: RunFolder, row: dict[str, Any]) -> Times:
+    return round_medians(unthrottled(np.load(folder.samples(row["case"], int(row["job"])))))
 
 
 if __name__ == "__main__":

@@ -1,29 +1,196 @@
-"""The columns of results.csv, in their order. docs/results.md says what each means."""
+"""The columns of results.csv, in their order: what each holds, means, and where the report shows it.
+
+The types of the table that is written and read, the columns of the report and the table in docs/results.md follow from
+`COLUMNS`. To add a column, add a line here and let the sweep fill it.
+"""
 
 from __future__ import annotations
 
-# What the case is, what came of it, what it cost, what is known of the kernel. The parameters that kernels declare
-# beyond the common ones come after `dtype`.
-COMMON = ("block", "block_x", "block_y", "size", "rows", "cols", "width", "mask", "unroll", "dtype")
-AFTER = (
-    "seed", "device", "status", "reason", "note", "grid", "shared_dynamic", "value", "reference", "reference_us",
-    "mismatches", "undefined_reads", "shuffle", "received", "rounds", "samples", "median_us", "ci_low_us", "ci_high_us",
-    "min_us", "q1_us", "q3_us", "round_spread_percent", "stop_reason", "hot_samples", "hot_median_us", "hot_ci_low_us",
-    "hot_ci_high_us", "bytes_read", "bytes_written", "operations", "gbps", "percent_peak", "percent_copy", "enqueue_us",
-    "host_bound", "timer_limited", "throttled", "remeasured", "clock_reasons", "sm_mhz", "temperature_c", "power_w",
-    "shared_load_wavefronts", "shared_store_wavefronts", "global_load_sectors", "global_store_sectors", "registers",
-    "shared_bytes", "local_bytes", "blocks_per_sm", "occupancy_percent", "waves", "bytes_in_flight", "compile_s",
-    "compiler", "finish", "family", "baseline", "launcher", "binary", "job",
-)  # fmt: skip
-INTEGERS = (
-    "block_x", "block_y", "size", "rows", "cols", "width", "unroll", "seed", "shared_dynamic", "mismatches",
-    "undefined_reads", "rounds", "samples", "hot_samples", "remeasured", "sm_mhz", "temperature_c", "bytes_read",
-    "bytes_written", "operations", "registers", "shared_bytes", "local_bytes", "blocks_per_sm", "bytes_in_flight",
-    "job",
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+Type = Literal["text", "integer", "real", "flag"]
+
+
+class Shown(enum.Enum):
+    """Where the report's tables show a column."""
+
+    NEVER = enum.auto()
+    ALWAYS = enum.auto()
+    MEASURED = enum.auto()  # at once, but not of an emulated time, which says nothing about a GPU
+    CALCULATED = enum.auto()  # on request beside measured times, at once where the device is emulated
+    ON_REQUEST = enum.auto()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column.
+
+    Attributes:
+        name: In the table, the filter of the report and on the axes of figures.
+        type: What its cells hold. Flags are written True or False.
+        unit: Of a number; empty if it has none.
+        meaning: One or two sentences in Markdown, for docs/results.md and the report's tooltips.
+        shown: Where the report shows it. The parameters of cases are shown wherever they vary.
+    """
+
+    name: str
+    type: Type
+    unit: str
+    meaning: str
+    shown: Shown = Shown.NEVER
+
+
+COLUMNS = (
+    Column("case", "text", "",
+           "Hash of kernel, parameters and seed, 12 hexadecimal digits. Device and timing do not enter it, so runs on "
+           "different devices join on it."),
+    Column("kernel", "text", "", "Name of the kernel."),
+    Column("block", "text", "", "Threads per block; `32x16` for two dimensions."),
+    Column("block_x", "integer", "threads", "Block size in x."),
+    Column("block_y", "integer", "threads", "Block size in y."),
+    Column("size", "integer", "elements", "Number of elements."),
+    Column("rows", "integer", "", "Rows of a two-dimensional size."),
+    Column("cols", "integer", "", "Columns of a two-dimensional size."),
+    Column("width", "integer", "lanes",
+           "Shuffle width. Like all parameters, empty if the kernel does not read it. Further parameters that kernels "
+           "declare follow `dtype`."),
+    Column("mask", "text", "", "Member mask of the shuffles, in hexadecimal."),
+    Column("unroll", "integer", "", "Unroll factor."),
+    Column("dtype", "text", "", "Element type."),
+    Column("seed", "integer", "", "Random seed of the inputs."),
+    Column("device", "text", "",
+           "Kind of device: `cuda` or `cpu`. The latter is the CPU device of this project, whose times say nothing "
+           "about a GPU."),
+    Column("status", "text", "", "Outcome, see [Statuses](#statuses).", Shown.ALWAYS),
+    Column("reason", "text", "", "Why the status is not `ok`.", Shown.ALWAYS),
+    Column("note", "text", "", "A remark on a row that is `ok`, such as the first undefined read.", Shown.CALCULATED),
+    Column("grid", "text", "blocks", "Blocks of the launch.", Shown.ON_REQUEST),
+    Column("shared_dynamic", "integer", "bytes", "Dynamic shared memory per block.", Shown.ON_REQUEST),
+    Column("value", "text", "", "Sum of the outputs on the device, exact.", Shown.CALCULATED),
+    Column("reference", "text", "", "Sum of the CPU reference, exact."),
+    Column("reference_us", "real", "us", "Time of the NumPy reference on the host."),
+    Column("mismatches", "integer", "elements", "Elements that differ from the reference.", Shown.CALCULATED),
+    Column("undefined_reads", "integer", "",
+           "Shuffles that read a lane whose value CUDA leaves undefined. Only the CPU device counts "
+           "them.", Shown.CALCULATED),
+    Column("shuffle", "text", "", "For a kernel that is one shuffle: operation and argument, such as `down 2`."),
+    Column("received", "text", "",
+           "For a kernel that is one shuffle: the index of the input element that each output element of the first "
+           "block holds, as observed, for at most 128 elements. `?` marks a value that no input element has. Empty if "
+           "two input elements are equal, as with `fill=ones`."),
+    Column("rounds", "integer", "",
+           "Number of rounds that measured the case. A round measures every case of the sweep once.", Shown.ON_REQUEST),
+    Column("samples", "integer", "", "Timed launches of all rounds.", Shown.ON_REQUEST),
+    Column("median_us", "real", "us",
+           "Median time of a launch. With several rounds, the mean of the rounds' medians.", Shown.MEASURED),
+    Column("ci_low_us", "real", "us",
+           "Lower end of the 95 % confidence interval of `median_us`, from order statistics. With fewer than 6 "
+           "samples, the minimum.", Shown.MEASURED),
+    Column("ci_high_us", "real", "us", "Upper end of that interval.", Shown.MEASURED),
+    Column("min_us", "real", "us", "Shortest sample.", Shown.ON_REQUEST),
+    Column("q1_us", "real", "us", "Lower quartile of the samples.", Shown.ON_REQUEST),
+    Column("q3_us", "real", "us", "Upper quartile of the samples.", Shown.ON_REQUEST),
+    Column("round_spread_percent", "real", "%",
+           "Standard deviation of the rounds' medians, relative to their mean.", Shown.MEASURED),
+    Column("stop_reason", "text", "",
+           "Why a round took no more samples: `precise` (the median is known well enough), `max_samples` or "
+           "`max_time`. With several rounds, the first that is not `precise`.", Shown.ON_REQUEST),
+    Column("hot_samples", "integer", "", "Timed batches of the hot mode."),
+    Column("hot_median_us", "real", "us",
+           "With `timing.hot=true`: median time of a launch in a batch of back-to-back launches with "
+           "warm caches.", Shown.MEASURED),
+    Column("hot_ci_low_us", "real", "us", "Lower end of the 95 % confidence interval of `hot_median_us`."),
+    Column("hot_ci_high_us", "real", "us", "Upper end of that interval."),
+    Column("bytes_read", "integer", "bytes",
+           "Bytes that the algorithm must at least read, as the kernel's YAML declares."),
+    Column("bytes_written", "integer", "bytes",
+           "Bytes that the algorithm must at least write, as the kernel's YAML declares."),
+    Column("operations", "integer", "",
+           "Operations that the algorithm must at least do, as the kernel's YAML declares."),
+    Column("gbps", "real", "GB/s",
+           "Effective bandwidth: `bytes_read` plus `bytes_written`, divided by `median_us`. Empty on "
+           "the CPU device.", Shown.MEASURED),
+    Column("percent_peak", "real", "%", "`gbps` relative to the theoretical peak bandwidth.", Shown.MEASURED),
+    Column("percent_copy", "real", "%",
+           "`gbps` relative to a device-to-device copy measured in the same sweep.", Shown.MEASURED),
+    Column("enqueue_us", "real", "us", "Median time the host takes to queue a launch."),
+    Column("host_bound", "flag", "",
+           "In more than 5 % of the samples the host queued the launch too late for the flush to hide it."),
+    Column("timer_limited", "flag", "",
+           "The median is less than twice that of an empty kernel, so most of it is launch overhead."),
+    Column("throttled", "flag", "", "NVML reported throttling right after the samples that count."),
+    Column("remeasured", "integer", "", "How often a round was repeated because of throttling."),
+    Column("clock_reasons", "text", "", "NVML's reasons for lower clocks."),
+    Column("sm_mhz", "integer", "MHz", "SM clock after measuring, the lowest of all rounds."),
+    Column("temperature_c", "integer", "°C", "GPU temperature after measuring, the highest of all rounds."),
+    Column("power_w", "real", "W", "GPU power after measuring, the highest of all rounds."),
+    Column("shared_load_wavefronts", "real", "",
+           "Wavefronts (passes) per shared-memory load of a warp: 1 without bank conflicts, 2 for 8 bytes per thread, "
+           "4 for 16. Calculated from the addresses in the kernel's YAML, averaged over the warps of the first block; "
+           "empty if none are declared.", Shown.CALCULATED),
+    Column("shared_store_wavefronts", "real", "", "The same for shared-memory stores.", Shown.CALCULATED),
+    Column("global_load_sectors", "real", "",
+           "32-byte sectors per global-memory load of a warp: 4 for adjacent 4-byte elements, 16 for 16 bytes per "
+           "thread. Calculated in the same way.", Shown.CALCULATED),
+    Column("global_store_sectors", "real", "", "The same for global-memory stores.", Shown.CALCULATED),
+    Column("registers", "integer", "", "Registers per thread, from the driver.", Shown.ON_REQUEST),
+    Column("shared_bytes", "integer", "bytes", "Static shared memory per block.", Shown.ON_REQUEST),
+    Column("local_bytes", "integer", "bytes",
+           "Local memory per thread, from the driver: spills and indexed arrays.", Shown.ON_REQUEST),
+    Column("blocks_per_sm", "integer", "", "Blocks that fit on an SM, from the driver."),
+    Column("occupancy_percent", "real", "%",
+           "Warps of these blocks, relative to the warps that an SM can hold.", Shown.ON_REQUEST),
+    Column("waves", "real", "",
+           "Blocks of the grid divided by the blocks that fit on the whole GPU at once.", Shown.ON_REQUEST),
+    Column("bytes_in_flight", "integer", "bytes",
+           "Bytes that loads can have in flight on an SM: `in_flight` of the kernel's YAML times the threads of its "
+           "resident blocks. Bandwidth is bytes in flight divided by memory latency. Empty if not declared, and on the "
+           "CPU device.", Shown.ON_REQUEST),
+    Column("compile_s", "real", "s", "Time to compile the kernel or to find it in the cache."),
+    Column("compiler", "text", "", "Compiler of a GPU kernel: `nvcc` or `nvrtc`."),
+    Column("finish", "text", "",
+           "Who completes the result, as the kernel's YAML declares: `device`, or `host` if the host adds partial "
+           "sums, which is not timed."),
+    Column("family", "text", "",
+           "Family of the kernel. Cases of different families are not ranked against each other."),
+    Column("baseline", "text", "", "The kernel that this one is measured against: the step before it."),
+    Column("launcher", "text", "",
+           "`batch` if the case was measured together with the rest of the sweep, else the Hydra launcher that ran it "
+           "alone."),
+    Column("binary", "text", "",
+           "First 12 digits of the SHA-256 of the compiled kernel. Equal values are the same machine code."),
+    Column("job", "integer", "", "Number of the job and of its folder."),
 )  # fmt: skip
 
-# No parameter may have the name of a column, of a configuration key, or of what expressions see beside parameters.
-RESERVED = frozenset(
-    ("case", "kernel", "block_x", "block_y", "rows", "cols", *AFTER,
-     "timing", "experiment", "hydra", "schema", "record_host", "on_cpu", "grid_x", "grid_y")
-)  # fmt: skip
+BY_NAME = MappingProxyType({column.name: column for column in COLUMNS})
+NAMES = tuple(BY_NAME)
+
+_FIRST_BEHIND_PARAMETERS = "seed"
+_COMMON_PARAMETERS = frozenset(("block", "size", "width", "mask", "unroll", "dtype"))
+_CONFIGURATION_KEYS = ("timing", "experiment", "hydra", "schema", "record_host", "on_cpu")
+_IN_EXPRESSIONS = ("grid_x", "grid_y")
+_ADDED_BY_THE_REPORT = ("emulated", "row")
+
+RESERVED = frozenset((*NAMES, *_CONFIGURATION_KEYS, *_IN_EXPRESSIONS, *_ADDED_BY_THE_REPORT)) - _COMMON_PARAMETERS
+"""Names that no parameter of a kernel may have."""
+
+
+def of_type(*types: Type) -> list[str]:
+    """The columns of some types."""
+    return [column.name for column in COLUMNS if column.type in types]
+
+
+def shown(*where: Shown) -> list[str]:
+    """The columns that the report shows there: numbers before text, which is wide."""
+    found = [column for column in COLUMNS if column.shown in where]
+    return [column.name for column in sorted(found, key=lambda column: column.type == "text")]
+
+
+def with_own(own: Iterable[str]) -> list[str]:
+    """All columns of a table whose kernels have further parameters of their own, in order."""
+    at = NAMES.index(_FIRST_BEHIND_PARAMETERS)
+    return [*NAMES[:at], *own, *NAMES[at:]]

@@ -1,4 +1,4 @@
-"""The terminal, or a pipe whose reader may leave early: `... | head` is no failure of what was to be told."""
+"""The terminal, or a pipe whose reader may leave early, as in `... | head`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rich.console import Console as RichConsole
 
 
 class Console(RichConsole):
-    """Rich's, but that a broken pipe does not end the program with status 1, which has a meaning of its own here."""
+    """Rich's console, except that a broken pipe does not end the program with status 1, which means a failed case."""
 
     def on_broken_pipe(self) -> None:
-        """Called by Rich: say the rest to nobody."""
+        """Called by Rich: discard the rest."""
         self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes its buffer at exit

@@ -1,6 +1,6 @@
-"""Where and with what a sweep was run: enough to explain a difference, nothing that tells who or which machine.
+"""Where and with what a sweep was run: enough to explain a difference.
 
-No absolute path and no host name, unless asked for.
+It names no person and no machine: no absolute path, and no host name unless asked for.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import platform
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from runner import __version__, noise
-from runner.device import DeviceInfo
+from runner.device import DeviceInfo, processor
 
 PACKAGES = ("hydra-core", "omegaconf", "numpy", "pandas", "matplotlib", "jinja2", "pycuda", "cuda-core", "nvidia-ml-py")
 
@@ -37,7 +36,7 @@ def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
         "git": _git(),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "cpu": _cpu(),
+        "cpu": f"{processor.name()}, {os.cpu_count()} cores",
         "packages": {name: v for name in PACKAGES if (v := _version(name))},
         "devices": {},
     }
@@ -48,7 +47,7 @@ def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
 
 
 def device(info: DeviceInfo) -> dict[str, Any]:
-    """A device, as it stands in environment.json."""
+    """The entry of a device in environment.json."""
     return {
         "kind": info.kind,
         "name": info.name,
@@ -67,13 +66,13 @@ _ABSOLUTE = re.compile(r"(?<![\w.)])/[\w.+~ -]+(?:/[\w.+~ -]+)*")
 
 
 def _relative(argument: str) -> str:
-    """Absolute paths as seen from the working directory; of those elsewhere only the last part, which tells no home."""
-    if argument.startswith("/"):  # the value of an option is one path, whatever characters it has
-        return _told(Path(argument))
-    return _ABSOLUTE.sub(lambda found: _told(Path(found[0])), argument)
+    """Make absolute paths relative to the working directory; of others, only the last part stays."""
+    if argument.startswith("/"):  # an option's value is one path, whatever characters it has
+        return _shortened(Path(argument))
+    return _ABSOLUTE.sub(lambda found: _shortened(Path(found[0])), argument)
 
 
-def _told(path: Path) -> str:
+def _shortened(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else f".../{path.name}"
 
 
@@ -85,7 +84,7 @@ def _version(package: str) -> str | None:
 
 
 def _git() -> dict[str, Any] | None:
-    """Commit of the runner's own checkout; `None` where it is installed without one."""
+    """Commit of the runner's checkout; `None` if it is installed without one."""
     root = Path(__file__).resolve().parents[1]
     if not (root / ".git").exists():
         return None
@@ -100,12 +99,3 @@ def _output(*command: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
-
-
-def _cpu() -> str:
-    """The processor's model, as Linux tells it."""
-    if sys.platform == "linux":
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return f"{line.partition(':')[2].strip()}, {os.cpu_count()} cores"
-    return f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"

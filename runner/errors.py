@@ -1,16 +1,16 @@
-"""Everything that can go wrong, as one tree.
+"""The tree of errors.
 
     RunnerError
-      UsageError              the user asked for something that cannot be: one sentence, exit status 2, nothing run
-      DeviceUnavailable    the asked-for device is not there
-      CaseError            one case failed; it becomes a row, the sweep goes on
+      UsageError           the request is impossible: one sentence, exit status 2, nothing is run
+      DeviceUnavailable    the requested device cannot be opened
+      CaseError            one case failed; it becomes a row, and the sweep goes on
         CompileError
         LaunchError        the launch was refused, or the device faulted
-          Hazard           the CPU device caught the kernel breaking one of CUDA's rules
-          LaunchTimeout    the kernel did not end within its time limit
+          Hazard           the kernel breaks one of CUDA's rules, and the CPU device noticed
+          LaunchTimeout    the kernel exceeded its time limit
           OutOfMemory      the arrays do not fit
 
-Every message names what is wrong, where, the offending value, and what is allowed.
+Every message says what is wrong, where, the offending value, and what is allowed.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ class RunnerError(Exception):
 
 
 class UsageError(RunnerError):
-    """A request that cannot be carried out; the message is one sentence."""
+    """An impossible request; the message is one sentence."""
 
 
 class DeviceUnavailable(RunnerError):
-    """The device that was asked for cannot be opened here."""
+    """The requested device cannot be opened here."""
 
 
 class CaseError(RunnerError):
-    """One case failed. `status` is the word that its row carries."""
+    """One case failed. `status` is the status of its row."""
 
     status = "crashed"
 
 
 class CompileError(CaseError):
-    """The compiler refused the kernel; `log` is what it said, at the kernel's own lines."""
+    """The compiler rejected the kernel; `log` is its output, with the kernel's own lines."""
 
     status = "compile_error"
 
@@ -45,7 +45,7 @@ class CompileError(CaseError):
 
 
 class LaunchError(CaseError):
-    """The device refused the launch, or faulted while it ran."""
+    """The device refused the launch, or faulted during it."""
 
     status = "launch_error"
 

@@ -1,10 +1,10 @@
-"""The folder of one sweep: the files that the engine writes, by their names.
+"""The folder of one sweep: the names of its files, and how they are read and written.
 
     outputs/<date>/<time>-<what>/
         plan.json  results.csv  samples/  figures/  report.html  environment.json  multirun.yaml  sources/  .lock
         0/ 1/ 2/ ...    Hydra's folder of each job: .hydra/, case.json, result.json, compile.log
 
-Every file is replaced whole: written aside, then renamed. Only multirun.yaml is Hydra's own writing.
+Every file is replaced whole: written aside, then renamed. Hydra writes multirun.yaml.
 """
 
 from __future__ import annotations
@@ -16,25 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from runner import atomic
-from runner.errors import UsageError
 
-_ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # as `atomic` names a file that is not complete
+_ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # what `atomic` calls an incomplete file
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Names of the files of one sweep, and how they are written and read."""
+    """The files of one sweep."""
 
     path: Path
 
     @property
     def plan(self) -> Path:
-        """The cases that are to be run, in order."""
+        """All cases, and how each is run."""
         return self.path / "plan.json"
 
     @property
     def results(self) -> Path:
-        """The table: one row a case."""
+        """The table: one row per case."""
         return self.path / "results.csv"
 
     @property
@@ -44,20 +43,20 @@ class RunFolder:
 
     @property
     def multirun(self) -> Path:
-        """Hydra's record of the sweep; a plain run has none."""
+        """Hydra's configuration of the sweep; a plain run has none."""
         return self.path / "multirun.yaml"
 
     @property
     def sources(self) -> Path:
-        """The kernels and the configuration, as they were."""
+        """The kernels and the configuration of the sweep."""
         return self.path / "sources"
 
     def samples(self, case: str, job: int) -> Path:
-        """Raw samples of a case. One case may be run on several devices, by a job each."""
+        """Raw samples of a case. Jobs on different devices share a case."""
         return self.path / "samples" / f"{case}-{job}.npy"
 
     def hot_samples(self, case: str, job: int) -> Path:
-        """Batches of its hot mode."""
+        """Raw samples of its launches back to back."""
         return self.path / "samples" / f"{case}-{job}-hot.npy"
 
     def job(self, number: int) -> Path:
@@ -65,7 +64,7 @@ class RunFolder:
         return self.path / str(number)
 
     def case(self, number: int) -> Path:
-        """The job's case, with its derived values."""
+        """The job's case, and how it is run."""
         return self.job(number) / "case.json"
 
     def result(self, number: int) -> Path:
@@ -73,55 +72,32 @@ class RunFolder:
         return self.job(number) / "result.json"
 
     def compile_log(self, number: int) -> Path:
-        """What the compiler said."""
+        """The compiler's messages."""
         return self.job(number) / "compile.log"
 
     def jobs(self) -> list[int]:
-        """Numbers of the jobs that have a folder."""
+        """The numbers of the jobs that have a folder."""
         return sorted(int(p.name) for p in self.path.iterdir() if p.name.isdigit() and p.is_dir())
 
     def sweep_up(self) -> None:
-        """Remove what a killed program was writing: files that were not renamed yet, of which nobody knows."""
+        """Remove files that a killed program had not renamed yet."""
         for path in self.path.rglob(".*"):
             if _ASIDE.fullmatch(path.name) and path.is_file() and not path.is_symlink():
                 path.unlink()
 
 
-def reserve(wanted: Path) -> Path:
-    """Make a folder that is nobody else's; two sweeps of the same second get two.
-
-    Raises:
-        UsageError: if none can be made there.
-    """
-    candidate, number = wanted, 0
-    while True:
-        try:
-            candidate.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as e:
-            raise UsageError(f"{wanted}: the folder for the results cannot be made: {e.strerror}") from None
-        try:
-            candidate.mkdir()
-        except FileExistsError:
-            number += 1
-            candidate = wanted.with_name(f"{wanted.name}-{number}")
-        except OSError as e:
-            raise UsageError(f"{wanted}: the folder for the results cannot be made: {e.strerror}") from None
-        else:
-            return candidate
-
-
 def named(text: str) -> str:
-    """Text as a part of a folder's name."""
+    """Text as part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9_+]+", "-", text).strip("-")[:48]
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Replace a JSON file whole."""
+    """Replace a JSON file."""
     atomic.write_text(path, json.dumps(content, indent=2) + "\n")
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file; `None` if it is not there, or not whole."""
+    """Read a JSON file; `None` if it is missing or torn."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -129,6 +105,6 @@ def read_json(path: Path) -> Any:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a file once; one that is there already is left."""
+    """Copy a file, unless the target exists."""
     if not target.exists():
         atomic.write(target, source.read_bytes())

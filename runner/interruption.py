@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM: heard at any moment, obeyed once, and not lost.
+"""Ctrl-C and SIGTERM end the program once, at any moment, and are never lost.
 
-Python raises `KeyboardInterrupt` wherever the program is, and code that swallows it has been met: it may come up in the
-middle of pandas. So it is also remembered, and raised again where the next case would begin.
+Python raises `KeyboardInterrupt` wherever the program is, and foreign code may swallow it: pandas has been seen to. So
+the signal is also remembered, and `check` raises it again before the next case.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ AGAIN_S = 30.0
 
 @dataclass
 class _Signals:
-    """What has come so far.
+    """The signals so far.
 
     Attributes:
-        heard: Whether a signal came.
-        ignored_until: Others change nothing before that, since what was finished is being saved. After half a minute
-            they count again, so that a program that hangs there can be ended.
+        heard: Whether one came.
+        ignored_until: Further signals change nothing before this time, while finished work is saved. They count again
+            after half a minute, so that a program that hangs can be ended.
     """
 
     heard: bool = False
@@ -38,18 +38,18 @@ _signals = _Signals()
 
 
 def listen() -> None:
-    """From now on, Ctrl-C and a batch system's SIGTERM end what is being done."""
+    """From now on, Ctrl-C and a batch system's SIGTERM interrupt the program."""
     _handle(_signals)
 
 
 def check() -> None:
-    """End what is being done, if that was asked for."""
+    """Raise `KeyboardInterrupt` if a signal came."""
     if _signals.heard:
         raise KeyboardInterrupt
 
 
 def ignore() -> None:
-    """Let nothing disturb the program's last steps; Python's own end would bring back the default."""
+    """Ignore both signals during the program's last steps."""
     _handle(signal.SIG_IGN)
 
 

@@ -1,6 +1,6 @@
-"""Who writes into a sweep's folder: one program at a time.
+"""One program at a time writes into a sweep's folder.
 
-The lock goes with the process that holds it, however that ends; the file `.lock` stays, and means nothing by itself.
+The lock ends with the process that holds it, however that ends. The file `.lock` stays, and means nothing by itself.
 """
 
 from __future__ import annotations
@@ -11,28 +11,25 @@ from pathlib import Path
 
 from runner.errors import UsageError
 
-_held: list[int] = []  # open files: a lock is held as long as its file is open
-
 
 def take(folder: Path) -> None:
-    """Hold the lock of a folder until this process ends.
+    """Lock a folder until this process ends.
 
     Raises:
-        UsageError: if another process holds it.
+        UsageError: if another process has locked it.
     """
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)  # never closed: closing would unlock it
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise UsageError(f"{folder}: a sweep is being run in this folder right now") from None
+        raise UsageError(f"{folder}: a sweep is running in this folder right now") from None
     except OSError:
         pass  # a file system without locks
-    _held.append(descriptor)
 
 
 def held(folder: Path) -> bool:
-    """Whether a process holds the lock of a folder. Nothing is written for that: the folder may be anyone's."""
+    """Whether a process has locked a folder. This writes nothing: the folder may belong to somebody else."""
     try:
         descriptor = os.open(folder / ".lock", os.O_RDONLY | os.O_NONBLOCK)
     except OSError:

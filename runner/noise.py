@@ -1,86 +1,126 @@
-"""How much the times of a device differ though nothing was changed: measured by `runner.calibrate`, kept for sweeps.
+"""Noise of a device's times: how much they differ although nothing changed. `runner.calibrate` measures it.
 
-Kept a file a device in `$XDG_STATE_HOME/kernel-runner/noise` (or ~/.local/state/...), and copied into each sweep's
-environment.json, so that a report needs nothing but its folder.
+Each device has a file in `$XDG_STATE_HOME/kernel-runner/noise` (default ~/.local/state/...). A sweep copies its content
+into environment.json, so that a report needs only its folder.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from runner.device import DeviceInfo
 from runner.errors import UsageError
 from runner.folder import named, read_json, write_json
+from runner.statistics import ASSUMED, Noise, Spread, Times, pooled, spread_of
 
-Times = NDArray[np.float64]
+MOST_BYTES = 100_000  # a larger file was not written by the runner
+MOST_PERCENT = 100.0  # more noise is not a measurement
 
-MOST_BYTES = 100_000  # of a file: more is none of ours
+Points = tuple[tuple[float, float], ...]
+"""Standard deviations in percent, each with the median time at which it was measured, in microseconds."""
 
 
-def measured(groups: Iterable[Sequence[Times]]) -> dict[str, float]:
-    """The noise, from cases that are the same.
+@dataclass(frozen=True)
+class DeviceNoise:
+    """The known noise of a device, by median time.
+
+    Attributes:
+        alike: Between the medians of identical cases of one sweep; empty if nobody measured it.
+        processes: Between processes; empty if nobody measured it.
+        tick_us: Resolution of the timer.
+        spread: Between the rounds of one sweep.
+    """
+
+    alike: Points = ()
+    processes: Points = ()
+    tick_us: float = 0.0
+    spread: Spread | None = None
+
+    def at(self, median_us: float) -> Noise:
+        """The noise of a case with this median: that of the nearest time that was measured."""
+        alike, process = _nearest(self.alike, median_us), _nearest(self.processes, median_us)
+        return Noise(process, ASSUMED if alike is None else alike, self.spread, self.tick_us)
+
+
+def of_device(device: Mapping[str, Any]) -> DeviceNoise:
+    """The noise of a device, from its section of environment.json, which anyone may have edited."""
+    found, tick = device.get("noise"), device.get("event_tick_us")
+    points = found.get("points") if isinstance(found, dict) else None
+    return DeviceNoise(
+        alike=_points(points, "alike_percent"),
+        processes=_points(points, "round_percent"),
+        tick_us=float(tick) if isinstance(tick, int | float) else 0.0,
+    )
+
+
+def measured(cases: Sequence[Times]) -> dict[str, float]:
+    """The noise of identical cases, in percent.
 
     Args:
-        groups: Of each group the cases, each by the medians of its rounds: microseconds, shape (rounds,).
+        cases: For each case the medians of its rounds, in microseconds, shape (rounds,).
 
     Returns:
-        `alike_percent`: standard deviation of a case's whole median among those that are the same; `round_percent`: of
-        a round's median among the rounds of one case. Both in percent, pooled over all groups.
+        `alike_percent`: standard deviation between the cases; `round_percent`: standard deviation between the rounds of
+        a case, pooled over the cases.
     """
-    whole: list[Times] = []
-    rounds: list[Times] = []
-    for cases in groups:
-        logs = [np.log(c) for c in cases]
-        whole.append(np.log([c.mean() for c in cases]))
-        rounds += logs
-    return {"alike_percent": _pooled(whole), "round_percent": _pooled(rounds)}
+    alike, rounds = spread_of([case.mean() for case in cases]), pooled(map(spread_of, cases))
+    return {"alike_percent": _percent(alike), "round_percent": _percent(rounds)}
 
 
-def _pooled(samples: Iterable[Times]) -> float:
-    """Standard deviation within the samples, in percent, each about its own mean."""
-    kept = [s for s in samples if len(s) > 1]
-    freedom = sum(len(s) - 1 for s in kept)
-    return 100.0 * math.sqrt(sum(float(((s - s.mean()) ** 2).sum()) for s in kept) / freedom) if freedom else 0.0
-
-
-def place(info_name: str) -> Path:
-    """The file of the device of that name."""
+def path_of(device: str) -> Path:
+    """The file of the device of this name."""
     given = Path(os.environ.get("XDG_STATE_HOME", ""))
     base = given if given.is_absolute() else Path.home() / ".local" / "state"  # as the XDG specification says
-    return base / "kernel-runner" / "noise" / f"{named(info_name).lower()}.json"
+    return base / "kernel-runner" / "noise" / f"{named(device).lower()}.json"
 
 
-def make_room() -> None:
-    """Make the folder in which noise is kept.
+def make_folder() -> None:
+    """Make the folder of these files.
 
     Raises:
-        UsageError: if it cannot be.
+        UsageError: if it cannot be made.
     """
-    folder = place("any").parent
+    folder = path_of("any").parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        raise UsageError(f"{folder}: the noise cannot be kept there: {e.strerror}") from None
+        raise UsageError(f"{folder}: this folder for the noise cannot be made: {e.strerror}") from None
 
 
-def keep(name: str, found: dict[str, Any]) -> Path:
-    """Keep the noise of the device of that name for all sweeps to come; where it is kept."""
-    write_json(place(name), {"device": name, **found})
-    return place(name)
+def keep(device: str, found: dict[str, Any]) -> Path:
+    """Store the noise of a device for later sweeps, and return the file."""
+    write_json(path_of(device), {"device": device, **found})
+    return path_of(device)
 
 
 def known(info: DeviceInfo) -> dict[str, Any] | None:
-    """What was measured on a device of that name; `None` if nothing was."""
-    path = place(info.name)
+    """The stored noise of a device; `None` if there is none."""
+    path = path_of(info.name)
     try:
         found = read_json(path) if path.is_file() and path.stat().st_size <= MOST_BYTES else None
     except (OSError, RecursionError):
         return None
     return found if isinstance(found, dict) and found.get("device") == info.name else None
+
+
+def _points(found: Any, name: str) -> Points:
+    try:
+        points = tuple((float(p["median_us"]), float(p[name])) for p in found)
+    except (TypeError, KeyError, ValueError, OverflowError):
+        return ()
+    return tuple(p for p in points if 0 < p[0] < math.inf and 0 <= p[1] <= MOST_PERCENT)
+
+
+def _nearest(points: Iterable[tuple[float, float]], median_us: float) -> float | None:
+    """The standard deviation at the nearest time, as a fraction."""
+    nearest = min(points, key=lambda point: abs(math.log(point[0] / median_us)), default=None)
+    return None if nearest is None else nearest[1] / 100.0
+
+
+def _percent(spread: Spread | None) -> float:
+    return 100.0 * spread.deviation if spread else 0.0

@@ -1,4 +1,7 @@
-"""What a list tells of one run, from results.csv, plan.json and environment.json alone. Any of them may be torn."""
+"""The list of runs: what was run and what came of it.
+
+A run is read from results.csv, plan.json and environment.json alone, any of which may be torn.
+"""
 
 from __future__ import annotations
 
@@ -10,39 +13,41 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from rich.console import Console as RichConsole
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from runner import lock, runs
+from runner.console import Console
+from runner.device.kinds import is_emulated, label
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
-from runner.report.best import fastest, of_note, worth_telling
+from runner.progress import SweepProgress
 from runner.report.folder import section
-from runner.report.table import PEERS, load, parameters, records, timed, varying
-from runner.report.text import absent, described, one_line, rough, size_of
-from runner.report.verdict import IDLE
+from runner.report.table import load, measured, varying
+from runner.report.terminal import BROAD, say, say_columns
+from runner.report.text import described, one_line, rough, size_of
+from runner.report.verdict import IDLE, headline_groups
 
-CPU = "CPU device (emulated)"
-NAMED = 2  # kernels that are named; of more, their number is told
-NEEDED = (
-    *(*PEERS, "size", "rows", "cols", "status"),
-    *("median_us", "ci_low_us", "ci_high_us", "rounds", "round_spread_percent"),
-)
-"""Beside the parameters, what the fastest cases are told by; with all columns it takes twice as long."""
+NAMED = 2  # kernels that are named; of more, only the number is shown
+NONE = "none"
 
 
 @dataclass(frozen=True)
 class Overview:
-    """What is known of a run; empty where nothing is.
+    """What is known of a run; fields are empty where nothing is.
 
     Attributes:
         path: Of its folder.
         started: When.
         what: Its experiment, or its kernels.
         device: The names of its devices.
-        cases: How many there are to be.
+        cases: How many it has or plans.
         failed: How many failed.
         not_run: How many have no row yet, or were not reached.
-        state: `running`, `interrupted`, `all skipped`, or what its table suffers from.
-        best: The fastest case with its time, as the report tells it.
+        state: `running`, `interrupted`, `all skipped`, or what is wrong with its table.
+        best: The case that the report calls the fastest, with its time.
     """
 
     path: Path
@@ -56,12 +61,37 @@ class Overview:
     best: str
 
 
+def print_runs(root: Path, most: int) -> None:
+    """Print the newest runs below a folder.
+
+    Raises:
+        UsageError: if there is no such folder.
+    """
+    if root != runs.OUTPUTS and not root.is_dir():
+        raise UsageError(f"{root}: there is no such folder")
+    known = runs.below(root)
+    console = Console()
+    if not known:
+        hint = " yet; `python -m runner device=cpu` makes one" if root == runs.OUTPUTS else ""
+        say(console, f"No runs below {_pasted(root)}{hint}.")
+        return
+    found = []
+    with SweepProgress() as progress:
+        progress.stage("reading runs", len(known[:most]))
+        for path in known[:most]:
+            progress.now(path.name)
+            found.append(read(path))
+            progress.step()
+    show(found, console)
+    if len(known) > most:
+        where = "" if root == runs.OUTPUTS else f" {_pasted(root)}"
+        say(console, f"{len(known) - most:,} more; `python -m runner.list{where} -n {len(known)}` shows all.")
+
+
 def read(path: Path) -> Overview:
     """The overview of a run."""
-    known = runs.environment(path)
-    frame = _table(path)
-    planned = _planned(path)
-    kernels = dict.fromkeys(frame["kernel"] if frame is not None else planned)
+    known, frame, planned = runs.environment(path), _table(path), _planned(path)
+    kernels = dict.fromkeys(planned if frame is None else frame["kernel"])
     not_run = len(planned) if frame is None else int((frame["status"] == "not_run").sum())
     return Overview(
         path=path,
@@ -76,6 +106,18 @@ def read(path: Path) -> Overview:
     )
 
 
+def show(found: Sequence[Overview], console: RichConsole) -> None:
+    """Print a line per run. In a terminal that is too narrow for that, the folder has a line of its own."""
+    table = _as_table(found)
+    width = console.measure(table, options=console.options.update(max_width=BROAD)).maximum
+    if width <= console.width or not console.is_terminal:
+        say_columns(console, table)
+        return
+    for run in found:
+        say(console, _pasted(run.path), "bold")
+        console.print(Padding(Text("  ".join(_words(run)), style=_style(run)), (0, 0, 0, 4), expand=False))
+
+
 def _table(path: Path) -> pd.DataFrame | None:
     try:
         return load(path)
@@ -84,7 +126,7 @@ def _table(path: Path) -> pd.DataFrame | None:
 
 
 def _planned(path: Path) -> list[str]:
-    """The kernels of the planned cases, one a case."""
+    """The kernels of the planned cases, one per case."""
     try:
         return [str(case["kernel"]) for case in read_json(RunFolder(path).plan)["cases"]]
     except runs.MALFORMED:
@@ -111,11 +153,12 @@ def _what(command: str, kernels: Sequence[str]) -> str:
 
 
 def _device(known: dict[str, Any], kinds: Sequence[str]) -> str:
-    """The GPUs' names, and the CPU device; of a run without a row, what was opened."""
+    """The names of the GPUs, and the CPU device; for a run without a row, of what was opened."""
     devices = [device for device in section(known, "devices").values() if isinstance(device, dict)]
     used = [kind for kind in kinds if kind] or [str(device.get("kind", "")) for device in devices]
-    gpus = [str(device.get("name") or "a GPU") for device in devices if device.get("kind") != "cpu"]
-    found = [*([CPU] if "cpu" in used else []), *((gpus or ["a GPU"]) if "cuda" in used else [])]
+    found = [f"{label(kind)} (emulated)" for kind in used if is_emulated(kind)]
+    for kind in (kind for kind in used if kind and not is_emulated(kind)):
+        found += [str(d.get("name") or label(kind)) for d in devices if d.get("kind") == kind] or [label(kind)]
     return ", ".join(one_line(name, 40) for name in dict.fromkeys(found))
 
 
@@ -130,24 +173,51 @@ def _state(path: Path, frame: pd.DataFrame | None, not_run: int) -> str:
 
 
 def _best(frame: pd.DataFrame) -> str:
-    """The case that the report calls the fastest first of all; empty where it calls none so."""
+    """The case that the report's first sentence calls the fastest; empty if it names none."""
     try:
-        right = timed(of_note(frame))[[*dict.fromkeys((*parameters(frame), *NEEDED))]]
-        right.attrs = frame.attrs
-        best = worth_telling(fastest(right))
-        return _told(best[0].row, right) if best else ""
+        groups = headline_groups(frame)
     except runs.MALFORMED:
         return ""
+    if not groups:
+        return ""
+    row, size = groups[0].fastest, size_of(groups[0].fastest)
+    names = [name for name in varying(measured(frame)) if name not in ("size", "device", "dtype", "seed")]
+    return f"{described(row, names)}{f' at {size}' if size else ''}: {rough(row['median_us'])} µs"
 
 
-def _told(row: dict[str, Any], right: pd.DataFrame) -> str:
-    rows = records(right)
-    names = [n for n in varying(right) if n not in ("size", "device", "dtype", "seed") and _values(rows, n) > 1]
-    size = size_of(row)
-    emulated = " (emulated)" if row["device"] == "cpu" else ""
-    return f"{described(row, names)}{f' at {size}' if size else ''}: {rough(row['median_us'])} µs{emulated}"
+def _as_table(found: Sequence[Overview]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for head in ("folder", "started", "what", "device", "cases", "failures", "best"):
+        table.add_column(head, no_wrap=True, justify="right" if head == "cases" else "left")
+    for run in found:
+        cells = (_pasted(run.path), _when(run), run.what, run.device, f"{run.cases:,}", _failures(run), run.best)
+        table.add_row(*map(Text, cells), style=_style(run))
+    return table
 
 
-def _values(rows: Sequence[dict[str, Any]], name: str) -> int:
-    """How many values a parameter has where a kernel reads it."""
-    return len({row[name] for row in rows if not absent(row[name])})
+def _words(run: Overview) -> list[str]:
+    """The cells of a run without its folder, for lines without heads."""
+    cases = f"{run.cases:,} case{'' if run.cases == 1 else 's'}"
+    failures = "" if _failures(run) == NONE else _failures(run)
+    best = f"best: {run.best}" if run.best else ""
+    return [part for part in (_when(run), run.what, run.device, cases, failures, best) if part]
+
+
+def _when(run: Overview) -> str:
+    return run.started.strftime("%Y-%m-%d %H:%M %Z") if run.started else ""
+
+
+def _failures(run: Overview) -> str:
+    numbers = ((run.failed, "failed"), (run.not_run, "not run"))
+    return ", ".join(filter(None, [run.state, *(f"{n:,} {word}" for n, word in numbers if n)])) or NONE
+
+
+def _style(run: Overview) -> str:
+    return "red" if run.failed else "yellow" if run.state else ""
+
+
+def _pasted(path: Path) -> str:
+    """A path as a shell takes it, relative to the working directory if it is below it."""
+    here = Path.cwd()
+    text = shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

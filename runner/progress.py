@@ -1,4 +1,4 @@
-"""What the terminal shows while a sweep runs: a bar where there is a terminal, a line a case where there is none."""
+"""Progress of a sweep: a bar in a terminal, otherwise a line per case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-QUIET_S = 2.0  # without a terminal, a stage says something at least that often while it goes on
+QUIET_S = 2.0  # without a terminal, a long stage prints a line about that often
 
 
 def _duration(microseconds: float) -> str:
@@ -19,7 +19,7 @@ def _duration(microseconds: float) -> str:
 
 
 class SweepProgress:
-    """Stages one after the other, each with a number of steps. Used as a context manager."""
+    """A sequence of stages, each with a number of steps; a context manager."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
@@ -55,30 +55,27 @@ class SweepProgress:
         self._said = time.monotonic()
 
     def now(self, what: str) -> None:
-        """Say what is being done in the current step."""
+        """Show the current step."""
         if self._task is not None:
             self._bar.update(self._task, now=escape(what))
         if not self.console.is_terminal and time.monotonic() - self._said > QUIET_S:
-            self._say(f"{self._stage} {self._done + 1}/{self._total}: {what}")
+            self.say(f"{self._stage} {self._done + 1}/{self._total}: {what}")
 
     def step(self) -> None:
-        """One step is done."""
+        """Count a step as done."""
         self._done += 1
         if self._task is not None:
             self._bar.advance(self._task)
 
     def row(self, label: str, row: Mapping[str, Any]) -> None:
-        """A case is done; what came of it stays on the screen if it failed, or if there is no bar."""
+        """Show a finished case. In a terminal only a failed one stays on the screen."""
         if self.console.is_terminal and row["status"] in ("ok", "skipped"):
             return
         time_us = row.get("median_us")
         what = _duration(time_us) if time_us else row.get("reason") or ""
-        self._say(f"{self._done}/{self._total} {label}: {row['status']} {what}".rstrip())
+        self.say(f"{self._done}/{self._total} {label}: {row['status']} {what}".rstrip())
 
     def say(self, text: str) -> None:
-        """A line that stays."""
-        self._say(text)
-
-    def _say(self, text: str) -> None:
+        """Print a line that stays."""
         self._said = time.monotonic()
         self.console.print(escape(text), highlight=False, soft_wrap=True)

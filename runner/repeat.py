@@ -1,10 +1,10 @@
-"""`python -m runner.repeat outputs/X`: the same sweep once more, and what is different from then.
+"""`python -m runner.repeat outputs/X`: run a sweep again in a new folder, from its folder alone, and compare the two.
 
-The sweep's command is given again, with the configuration and the kernels that its folder keeps: so it works wherever
-the folder lies by now, and whatever became of the files of then. The new sweep gets a folder of its own.
+Jobs and sources are those that the folder keeps. With overrides, Hydra composes the sweep again from the kept
+configuration.
 
-Exit status: 2 or 130 if the new sweep ended so; else that of the comparison, since a case that fails as it did then is
-no news; 1 also if a case fails that was not run then. Without a common case, that of the sweep.
+Exit status: 2 or 130 if the new sweep ended so. Otherwise that of the comparison: a case that fails as it did before is
+no news. 1 also if a case fails that the old sweep did not have. Without a common case, that of the new sweep.
 """
 
 from __future__ import annotations
@@ -15,14 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner import runs
-from runner.__main__ import INTERRUPTED, MISTAKE, run_command
-
 if TYPE_CHECKING:
-    from runner.command.record import Record
     from runner.folder import RunFolder
-
-MOST = 3  # missing files that are told
+    from runner.recorded import RecordedSweep
+    from runner.session import Session
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,117 +29,102 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     parser.add_argument("overrides", nargs="*", help="what is to be different, such as device=cpu timing=quick")
     given = parser.parse_args(arguments)
-    original: Path | None = None
+    from runner.cli import run_command  # noqa: PLC0415
 
-    def work() -> RunFolder | None:
-        nonlocal original
-        original = runs.one(given.folder)  # `latest` is another one afterwards
-        return repeat(original, given.overrides)
-
-    status = run_command(work)
-    return status if original is None or status in (MISTAKE, INTERRUPTED) else _compared(original, status)
+    return run_command(lambda: _repeated(given.folder, given.overrides))
 
 
-def repeat(path: Path, further: Sequence[str] = ()) -> RunFolder | None:
+def _repeated(name: str, overrides: Sequence[str]) -> int:
+    from runner import runs  # noqa: PLC0415
+    from runner.cli import MISTAKE, run_sweep  # noqa: PLC0415
+    from runner.folder import RunFolder  # noqa: PLC0415
+    from runner.session import Session  # noqa: PLC0415
+
+    session = Session()
+    original = runs.one(name)  # before `latest` names the new one
+    status = run_sweep(session, lambda: repeat(original, overrides, session))
+    if status == MISTAKE or session.folder is None or not session.folder.results.exists():
+        return status
+    return _compared(RunFolder(original), session.folder, status)
+
+
+def repeat(path: Path, overrides: Sequence[str], session: Session) -> None:
     """Run a sweep again.
 
     Args:
         path: Of its folder, in which nothing is written.
-        further: Overrides; one takes the place of what was recorded for the same key.
+        overrides: What is to be different; each replaces the recorded override of the same key.
+        session: Learns the new folder.
 
     Raises:
-        UsageError: if the folder does not tell what was run, or lacks what it was made of.
-        DeviceUnavailable: if no device that is needed is there.
+        UsageError: if the folder does not tell what was run, or lacks sources.
+        DeviceUnavailable: if the device is not there.
     """
-    from runner import __version__, lock  # noqa: PLC0415  (see `run_command`)
-    from runner.command import app, record  # noqa: PLC0415
+    from runner import __version__, lock, recorded, runs  # noqa: PLC0415
     from runner.errors import UsageError  # noqa: PLC0415
+    from runner.resume import ONE_BY_ONE  # noqa: PLC0415
 
     if lock.held(path):
-        raise UsageError(f"{path}: a sweep is being run in this folder right now; repeat it when that has ended")
-    found = record.read(path)
-    _refuse_an_unfinished_list(path, found)
-    _refuse_missing_files(path, found)
-    then = runs.environment(path).get("runner")
-    if then != __version__:
-        sys.stderr.write(f"{path}: run by version {then or 'unknown'} of the runner, and now by {__version__}\n")
-    return app.run(again(found, further))
+        raise UsageError(f"{path}: a sweep is running in this folder right now; repeat it when it has ended")
+    found = recorded.read(path)
+    if (then := runs.environment(path).get("runner")) != __version__:
+        sys.stderr.write(f"{path}: run by version {then or 'unknown'} of the runner; this is version {__version__}\n")
+    if overrides:
+        from runner.hydra import app, recorded_command  # noqa: PLC0415
+
+        app.run(recorded_command.again(found.folder, overrides), session)
+        return
+    _run(found, session)
+    if found.one_by_one:
+        sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
 
 
-def again(found: Record, further: Sequence[str]) -> list[str]:
-    """The command of a sweep, after the program's name, that makes it anew from the sources it kept."""
-    from runner.command import record  # noqa: PLC0415
-    from runner.command.command_line import quoted  # noqa: PLC0415
+def _run(found: RecordedSweep, session: Session) -> None:
+    """The same jobs, in a new folder."""
+    import shutil  # noqa: PLC0415
 
-    new = {_key(text) for text in further}
-    dropped = {"hydra.sweep.dir", "hydra.searchpath", *new}
-    overrides = [text for text in found.overrides if _key(text) not in dropped]
-    if found.searchpath and "hydra.searchpath" not in new:  # what lay in folders was kept with the rest
-        packages = [quoted(place) for place in found.searchpath if place.startswith("pkg://")]
-        overrides.append(f"hydra.searchpath=[{','.join(packages)}]")
-    overrides += further
-    mode = [] if found.launcher == "none" or "hydra.mode" in map(_key, overrides) else ["-m"]
-    conf = str((found.folder.sources / "conf").resolve())
-    return [*mode, "--config-path", conf, *record.named(found.config_name), *overrides]
+    from runner import environment, runs  # noqa: PLC0415
+    from runner.folder import write_json  # noqa: PLC0415
+    from runner.progress import SweepProgress  # noqa: PLC0415
+    from runner.sweep import engine  # noqa: PLC0415
 
-
-def _key(override: str) -> str:
-    return override.partition("=")[0].lstrip("+~")
-
-
-def _refuse_an_unfinished_list(path: Path, found: Record) -> None:
-    """Refuse what a launcher told job by job until it was interrupted: of jobs after that, nothing was kept."""
-    from runner.errors import UsageError  # noqa: PLC0415
-    from runner.sweep import results  # noqa: PLC0415
-
-    if not found.at_once and any(row["status"] == "not_run" for row in results.collect(found.folder)):
-        raise UsageError(
-            f"{path}: the sweep was interrupted, and its launcher told the jobs one by one, so that the "
-            f"rest of them is not known here; python -m runner.resume finishes it first"
-        )
+    old = found.folder
+    new = session.reserve(_name(old.path.name))
+    known = runs.environment(old.path)
+    here = environment.gather((), record_host="host" in known)
+    write_json(new.environment, {**here, "command": known.get("command", here["command"]), "planned_at_once": True})
+    for job in found.jobs:
+        if (files := old.job(job.number) / ".hydra").is_dir():
+            shutil.copytree(files, new.job(job.number) / ".hydra")
+    if old.multirun.exists():
+        shutil.copy(old.multirun, new.multirun)
+    with SweepProgress() as progress:
+        engine.run(found.jobs, new, progress, "none" if found.launcher == "none" else "batch")
 
 
-def _refuse_missing_files(path: Path, found: Record) -> None:
-    """Refuse a folder whose sources are no longer whole: a pattern such as kernel=glob(*) would not notice."""
-    from runner.errors import UsageError  # noqa: PLC0415
-    from runner.folder import read_json  # noqa: PLC0415
+def _name(old: str) -> Path:
+    import re  # noqa: PLC0415
+    from datetime import datetime  # noqa: PLC0415
 
-    folder = found.folder
-    told = [read_json(folder.case(job)) or {} for job in folder.jobs()]
-    # A module of a reference may have been installed: whether it is needed here, its kernel's YAML tells.
-    files = {name for case in told for name in case.get("fingerprint", {}) if not name.endswith(".py")}
-    kept = {path.name for path in folder.sources.rglob("*")}
-    wanted = sorted({f"{found.config_name.removesuffix('.yaml')}.yaml", *files})
-    if missing := [name for name in wanted if Path(name).name not in kept]:
-        more = f" and {len(missing) - MOST} more" if len(missing) > MOST else ""
-        raise UsageError(
-            f"{path}: the sweep cannot be repeated from its folder, as its sources/ lacks "
-            f"{', '.join(missing[:MOST])}{more}"
-        )
+    from runner import folder, runs  # noqa: PLC0415
+
+    what = folder.named(re.sub(r"^\d\d-\d\d-\d\d-", "", old)) or "sweep"
+    return runs.OUTPUTS / f"{datetime.now().astimezone():%Y-%m-%d/%H-%M-%S}-{what}"
 
 
-def _compared(original: Path, status: int) -> int:
-    """Compare the new sweep with that of then; the status is of the new one where it left no table."""
-    from runner.command import app  # noqa: PLC0415
-    from runner.folder import RunFolder  # noqa: PLC0415
-
-    new = app.folder()
-    if new is None or not new.results.exists():
-        return status
+def _compared(old: RunFolder, new: RunFolder, status: int) -> int:
+    """Compare the new sweep with the old one."""
     from runner.compare.__main__ import main as compare  # noqa: PLC0415
     from runner.sweep import results  # noqa: PLC0415
 
-    then = {row["case"] for row in results.collect(RunFolder(original))}
+    before = {row["case"] for row in results.collect(old)}
     now = results.collect(new)
-    if then.isdisjoint(row["case"] for row in now):
-        sys.stderr.write(f"runner: with what was changed, no case is one of {original}: there is nothing to compare\n")
+    if before.isdisjoint(row["case"] for row in now):
+        sys.stderr.write(f"runner: {old.path} has none of these cases: there is nothing to compare\n")
         return status
-    try:
-        compared = compare([str(original), str(new.path), "--html", str(new.path / "compare.html")])
-        failed = any(row["status"] not in results.FINE for row in now if row["case"] not in then)
-        return compared or int(failed)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    compared = compare([str(old.path), str(new.path), "--html", str(new.path / "compare.html")])
+    failed = any(row["status"] not in results.FINE for row in now if row["case"] not in before)
+    return compared or int(failed)
 
 
 if __name__ == "__main__":

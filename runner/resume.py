@@ -1,137 +1,112 @@
-"""`python -m runner.resume outputs/X`: what is missing in a sweep that was interrupted, and nothing else.
+"""`python -m runner.resume outputs/X`: run what an interrupted sweep lacks, and nothing else.
 
-The sweep's own command is given again, after a look at whether it still means the same: rows of another kernel, device
-or toolchain must not come into the same table.
+The jobs come from the sweep's folder, and so do their sources: a kernel that changed since does not matter. Device and
+toolchain must be the same, since their rows enter one table.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
-import tempfile
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner import runs
-from runner.__main__ import run_command
-
 if TYPE_CHECKING:
-    from runner.command.record import Record
     from runner.config import Job
-    from runner.folder import RunFolder
+    from runner.recorded import RecordedSweep
+    from runner.session import Session
 
-HERE = ("batch", "basic", "joblib", "none")  # launchers whose jobs run on this machine
-SCRATCH = ".resuming"
+ONE_BY_ONE = "its jobs were planned one by one, and any that were not planned yet are not known here"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Go on with a sweep; the exit status is that of its rows, 2 if it cannot be gone on with."""
-    parser = ArgumentParser(prog="python -m runner.resume", description="Do what is missing in an interrupted sweep.")
+    """Resume a sweep; the exit status is that of its rows, or 2 if it cannot be resumed."""
+    parser = ArgumentParser(prog="python -m runner.resume", description="Run what an interrupted sweep lacks.")
     parser.add_argument("folder", help="a sweep's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     given = parser.parse_args(arguments)
-    folder = Path(given.folder)  # `record` says what one lacks
-    return run_command(lambda: _resumed(folder if folder.is_dir() else runs.one(given.folder)))
+    from runner.cli import run_command  # noqa: PLC0415
+
+    return run_command(lambda: _resumed(given.folder))
 
 
-def _resumed(path: Path) -> RunFolder:
-    from runner.errors import UsageError  # noqa: PLC0415  (see `run_command`)
+def _resumed(name: str) -> int:
+    from runner import runs  # noqa: PLC0415
+    from runner.cli import run_sweep  # noqa: PLC0415
+    from runner.session import Session  # noqa: PLC0415
 
-    try:
-        return resume(path)
-    except (KeyError, TypeError, AttributeError) as e:
-        raise UsageError(f"{path}: a file in it is none that the runner writes ({e!r})") from e
+    session = Session()
+    path = Path(name) if Path(name).is_dir() else runs.one(name)
+    return run_sweep(session, lambda: resume(path, session))
 
 
-def resume(path: Path) -> RunFolder:
+def resume(path: Path, session: Session) -> None:
     """Run the cases and rounds that a sweep's folder lacks.
 
     Args:
         path: Of the folder.
+        session: Learns the folder.
 
     Raises:
-        UsageError: if it is no sweep's folder, or not all would be as it was; nothing was changed then.
-        DeviceUnavailable: if no device that is needed is there; likewise.
+        UsageError: if it cannot be resumed; nothing was changed then.
+        DeviceUnavailable: if its device is not there.
     """
-    from runner import lock  # noqa: PLC0415  (see `run_command`)
-    from runner.command import app, record  # noqa: PLC0415  (see `run_command`)
-    from runner.command.taking_up import TakenUp  # noqa: PLC0415
-    from runner.sweep import earlier, plan  # noqa: PLC0415  (see `run_command`)
+    from runner import recorded, runs  # noqa: PLC0415
+    from runner.sweep import previous_rows  # noqa: PLC0415
 
-    found = record.of_this_version(path)
-    lock.take(found.folder.path)
-    if found.directory.is_dir():
-        os.chdir(found.directory)  # where the paths of the command lead somewhere
-    with tempfile.TemporaryDirectory() as scratch:
-        rehearsal = TakenUp(found, Path(scratch), rehearsal=True)
-        app.run(rehearsal.arguments, rehearsal)
-    jobs = rehearsal.planned
-    _refuse_another_number(found, len(jobs))
-    missing = earlier.missing(jobs, plan.described(jobs, found.launcher), found.folder)
-    if found.launcher in HERE:
-        _refuse_other_devices(missing, found.folder)
-    again = found.folder.path / SCRATCH
-    shutil.rmtree(again, ignore_errors=True)
+    found = recorded.read(path)
+    session.resume(found.folder)
+    _require_this_runner(path, found)
+    recorded.require_same_sources(found)
+    with runs.reading(path):
+        known = previous_rows.rows(found.jobs, found.folder)
+        keys = {job.key for job in found.jobs if previous_rows.finished(job, known.get(job.number))}
+    missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())
+    done = sum(job.key in keys for job in found.jobs)
     found.folder.sweep_up()
-    _say(path, len(jobs), len(missing))
     if missing:
-        _note(found.folder)
-        try:
-            app.run(found.arguments, TakenUp(found, again, rehearsal=False))
-        finally:
-            shutil.rmtree(again, ignore_errors=True)
-    return found.folder
+        _run(found, missing, f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest")
+    else:
+        sys.stderr.write(f"{path}: the sweep is complete: all {done} cases are finished; making its report again\n")
+    if found.one_by_one:
+        sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
 
 
-def _refuse_another_number(found: Record, now: int) -> None:
-    """Refuse a sweep that has more or fewer jobs by now; how many it had is known where all were planned at once."""
-    from runner.differences import between, refusal  # noqa: PLC0415
+def _require_this_runner(path: Path, found: RecordedSweep) -> None:
+    from runner import __version__  # noqa: PLC0415
+    from runner.errors import UsageError  # noqa: PLC0415
     from runner.folder import read_json  # noqa: PLC0415
 
-    planned = read_json(found.folder.plan)
-    then = planned["jobs"] if planned and found.at_once else max([now - 1, *found.folder.jobs()]) + 1
-    if changed := between("the number of cases", then, now):
-        raise refusal(changed)
+    known = read_json(found.folder.environment)
+    if not isinstance(known, dict):
+        raise UsageError(f"{path}: environment.json is missing or torn; start a new sweep")
+    if (then := known.get("runner")) != __version__:
+        raise UsageError(
+            f"Cannot resume: the runner changed from {then} to {__version__}. Restore it or start a new sweep."
+        )
 
 
-def _refuse_other_devices(missing: Sequence[Job], folder: RunFolder) -> None:
-    """Refuse to measure on another device, or with another toolchain, before anything is measured."""
+def _run(found: RecordedSweep, missing: Sequence[Job], announcement: str) -> None:
+    """Run what is missing, once the device is known to be the same."""
+    from contextlib import closing  # noqa: PLC0415
+    from datetime import UTC, datetime  # noqa: PLC0415
+
     from runner.device.opening import compiler_for  # noqa: PLC0415
-    from runner.differences import refusal  # noqa: PLC0415
-    from runner.sweep import engine, opened  # noqa: PLC0415
-    from runner.sweep.worker import Worker  # noqa: PLC0415
-
-    for first in (group[0] for group in engine.measured_alike(missing)):
-        if (then := opened.before(folder, first)) is None:
-            continue
-        worker = Worker(first.device)
-        try:
-            compiler = compiler_for(first.device, worker.info, first.compiler)
-            changed = opened.changes(then, opened.entry(worker.info, first, compiler))
-        finally:
-            worker.close()
-        if changed:
-            raise refusal(changed)
-
-
-def _note(folder: RunFolder) -> None:
-    """Note in environment.json that the sweep was taken up again."""
     from runner.folder import read_json, write_json  # noqa: PLC0415
+    from runner.progress import SweepProgress  # noqa: PLC0415
+    from runner.sweep import device_record, engine  # noqa: PLC0415
+    from runner.sweep.compile import Prefetch  # noqa: PLC0415
 
-    known = read_json(folder.environment)
-    known.setdefault("resumed_utc", []).append(datetime.now(UTC).isoformat(timespec="seconds"))
-    write_json(folder.environment, known)
-
-
-def _say(folder: Path, cases: int, missing: int) -> None:
-    if missing:
-        told = f"{cases - missing} of {cases} cases are finished; going on with the other {missing}"
-    else:
-        told = f"the sweep is complete: all {cases} cases are finished; table and report are made again"
-    sys.stderr.write(f"{folder}: {told}\n")
+    first = missing[0]
+    with closing(Prefetch(first, len(missing))) as prefetch, SweepProgress() as progress:
+        info = prefetch.worker.info
+        compiler = compiler_for(first.device, info, first.compiler)
+        device_record.require_same(found.folder, device_record.entry(info, first, compiler))
+        progress.say(announcement)
+        known = read_json(found.folder.environment)
+        known.setdefault("resumed_utc", []).append(datetime.now(UTC).isoformat(timespec="seconds"))
+        write_json(found.folder.environment, known)
+        engine.run(found.jobs, found.folder, progress, found.launcher, prefetch)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,26 @@ from runner.folder import RunFolder, read_json
 OUTPUTS = Path("outputs")
 LATEST = "latest"
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
-"""What reading a folder may raise that somebody else wrote, or edited."""
+"""What reading a folder may raise that somebody else wrote or edited."""
 
-_DEEPEST = 4  # levels below the root at which a run's folder is looked for: outputs/<date>/<time>-<what>, and some more
+_DEEPEST = 4  # levels below the root that are searched; outputs/<date>/<time>-<what> needs two
+
+
+@contextmanager
+def reading(name: object) -> Iterator[None]:
+    """Make one sentence of what a malformed run folder raises while it is read.
+
+    Raises:
+        UsageError: naming the folder.
+    """
+    try:
+        yield
+    except MALFORMED as e:
+        raise UsageError(f"Malformed run folder: {name}: {e!r}") from e
 
 
 def below(root: Path) -> list[Path]:
-    """The run folders below a folder, or the folder itself, newest first by the time at which they were started."""
+    """The run folders below a folder, or the folder itself; the one that was started last comes first."""
     return sorted(_below(root, _DEEPEST), key=lambda path: (_started(path), str(path)), reverse=True)
 
 
@@ -27,26 +41,26 @@ def named(text: str) -> list[Path]:
     """The run folders that a user means.
 
     Args:
-        text: A folder; a pattern such as `outputs/2026-11-*/*`, of which what is no run's folder is left out; `latest`,
-            or `latest~1` for the one before it, and so on.
+        text: A folder; a pattern such as `outputs/2026-11-*/*`, which skips what is no run folder; `latest`, or
+            `latest~1` for the one before it.
 
     Raises:
         UsageError: if there is none.
     """
     if not text.strip():
-        raise UsageError("an empty name is no run: give a folder, a pattern or `latest`")
+        raise UsageError("the name of the run is empty: give a folder, a pattern or `latest`")
     if text.partition("~")[0] == LATEST and not Path(text).exists():
         return [_latest(text)]
     if any(letter in text for letter in "*?[") and not Path(text).exists():
         found = [path for path in map(Path, sorted(glob.glob(text, recursive=True))) if is_run(path)]  # noqa: PTH207
         if not found:
-            raise UsageError(f"{text}: no run's folder matches; `python -m runner.list` shows those below {OUTPUTS}")
+            raise UsageError(f"{text}: no run folder matches; `python -m runner.list` shows those below {OUTPUTS}")
         return found
     path = Path(text)
     if not path.is_dir():
         raise UsageError(f"{text}: there is no such folder; `python -m runner.list` shows those below {OUTPUTS}")
     if not is_run(path):
-        raise UsageError(f"{text}: no results.csv in it, so it is not the folder of a run")
+        raise UsageError(f"{text}: not a run folder: it has no results.csv")
     return [path]
 
 
@@ -58,17 +72,17 @@ def one(text: str) -> Path:
     """
     found = named(text)
     if len(found) > 1:
-        raise UsageError(f"{text}: {len(found)} runs match, and one is expected")
+        raise UsageError(f"{text}: {len(found)} runs match; name one")
     return found[0]
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is that of a run that has at least begun."""
+    """Whether a folder holds a run that has at least begun."""
     return path.is_dir() and (RunFolder(path).results.is_file() or RunFolder(path).plan.is_file())
 
 
 def environment(path: Path) -> dict[str, Any]:
-    """A run's environment.json; empty where it is missing or torn."""
+    """A run's environment.json; empty if it is missing or torn."""
     found = read_json(RunFolder(path).environment)
     return found if isinstance(found, dict) else {}
 
@@ -76,7 +90,7 @@ def environment(path: Path) -> dict[str, Any]:
 def _latest(text: str) -> Path:
     back = text.removeprefix(LATEST).removeprefix("~") or "0"
     if not (back.isascii() and back.isdecimal()):
-        raise UsageError(f"{text}: `latest`, or `latest~1` for the one before it, is expected")
+        raise UsageError(f"{text}: expected `latest`, or `latest~1` for the run before it")
     known = below(OUTPUTS)
     if int(back) >= len(known):
         raise UsageError(f"{text}: there are {len(known)} runs below {OUTPUTS}")
@@ -100,5 +114,5 @@ def _inside(path: Path) -> list[Path]:
 
 
 def _started(path: Path) -> str:
-    """When a run was started, in UTC, as ISO 8601; its name tells where the environment does not."""
+    """When a run was started, in UTC, as ISO 8601; empty if unknown."""
     return str(environment(path).get("started_utc") or "")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner import atomic
-from runner.summary import SAMPLE, Samples, Times
+from runner.statistics import SAMPLE, Samples, Times
 
 HOT = np.dtype([("round", np.int32), ("us", np.float64)])
 

@@ -1,10 +1,11 @@
-"""How and where to run: the groups `device` and `timing` as dataclasses that Hydra fills and the engine reads."""
+"""How and where to run: the groups `device` and `timing` as dataclasses."""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
 
+from runner.device.kinds import CHOICES, is_emulated
 from runner.errors import UsageError
 
 COMPILERS = ("nvcc", "nvrtc")
@@ -17,9 +18,9 @@ class DeviceConfig:
     Attributes:
         kind: auto, cuda or cpu.
         index: Which GPU.
-        nvcc_options: Further options for nvcc.
-        threads: OS threads of the CPU device; 0 for all cores.
-        time_limit_s: Seconds after which a launch counts as endless.
+        nvcc_options: Additional options for nvcc.
+        threads: OS threads of the CPU device; 0 uses all cores.
+        time_limit_s: A launch that takes longer, in seconds, times out.
     """
 
     kind: str = "auto"
@@ -30,34 +31,34 @@ class DeviceConfig:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells one device of a sweep from another."""
+        """Tells the devices of a sweep apart."""
         return tuple(str(v) for v in dataclasses.asdict(self).values())
 
     def __post_init__(self) -> None:
-        if self.kind not in ("auto", "cuda", "cpu"):
-            raise UsageError(f"device.kind={self.kind}: one of auto, cuda, cpu is expected")
-        for name, least in (("index", 0), ("threads", 0)):
-            if getattr(self, name) < least:
-                raise UsageError(f"device.{name}={getattr(self, name)}: at least {least} is expected")
+        if self.kind not in CHOICES:
+            raise UsageError(f"device.kind={self.kind}: expected one of {', '.join(CHOICES)}")
+        for name in ("index", "threads"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"device.{name}={getattr(self, name)}: expected 0 or more")
         if not 0 < self.time_limit_s <= 86400:
-            raise UsageError(f"device.time_limit_s={self.time_limit_s}: seconds above 0, up to 86400, are expected")
+            raise UsageError(f"device.time_limit_s={self.time_limit_s}: expected seconds above 0, up to 86400")
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How the cases of a sweep are measured on one kind of device.
+    """How one kind of device measures the cases of a sweep.
 
     Attributes:
-        rounds: How often each case is measured, all the others in between.
-        fresh_process: Whether each round has a worker process of its own.
-        order_seed: Of the order of the cases, another one in each round.
-        warmup_ms: Launching before the first sample of a round; the checked launch counts.
-        min_samples: Samples of a round, at least.
-        max_samples: And at most.
-        min_time_ms: How long a round measures a case at least, flushes included.
-        max_time_s: And at most, once there are `min_samples`.
-        precision_percent: Half the 95 % interval of the median, in percent of it, at which a round has enough samples.
-        hot: Whether launches one behind the other are timed, too, with nothing flushed in between.
+        rounds: How often each case is measured. All other cases come between two rounds of a case.
+        fresh_process: Whether each round starts a new worker process.
+        order_seed: Seeds the order of the cases, which differs from round to round.
+        warmup_ms: Launches before the first sample of a round, in milliseconds. The checked launch counts.
+        min_samples: Least samples of a round.
+        max_samples: Most samples of a round.
+        min_time_ms: Least time that a round spends on a case, flushes included.
+        max_time_s: Most time that a round spends on a case, once it has `min_samples`.
+        precision_percent: A round stops when half the 95 % interval of the median is below this percentage of it.
+        hot: Whether to also time launches back to back, without a flush in between.
     """
 
     rounds: int
@@ -74,11 +75,13 @@ class Protocol:
 
 @dataclass
 class TimingConfig:
-    """The group `timing`. On the CPU device a fixed number of samples is taken: their times tell nothing of a GPU.
+    """The group `timing`.
 
-    Attributes: as of `Protocol`, and
-        cpu_rounds: `rounds` on the CPU device.
-        cpu_samples: Samples of a round on the CPU device.
+    An emulated device takes a fixed number of samples, since its times say nothing about a GPU.
+
+    Attributes: those of `Protocol`, and
+        cpu_rounds: `rounds` of the CPU device.
+        cpu_samples: Samples of a round of the CPU device.
     """
 
     rounds: int = 3
@@ -96,20 +99,18 @@ class TimingConfig:
 
     def __post_init__(self) -> None:
         for name, (least, most) in _LIMITS.items():
-            if not least <= getattr(self, name) <= most:  # so that NaN is refused, too
-                raise UsageError(f"timing.{name}={getattr(self, name)}: {least} to {most} is expected")
+            if not least <= getattr(self, name) <= most:  # also refuses NaN
+                raise UsageError(f"timing.{name}={getattr(self, name)}: expected {least} to {most}")
         if self.max_samples < self.min_samples:
-            raise UsageError(
-                f"timing.max_samples={self.max_samples}: at least min_samples={self.min_samples} is expected"
-            )
+            raise UsageError(f"timing.max_samples={self.max_samples}: expected min_samples={self.min_samples} or more")
 
     def protocol(self, kind: str) -> Protocol:
-        """What holds on that kind of device."""
-        known = {f.name: getattr(self, f.name) for f in dataclasses.fields(Protocol)}
-        if kind == "cpu":
-            fixed = {"min_samples": self.cpu_samples, "max_samples": self.cpu_samples, "rounds": self.cpu_rounds}
-            known |= {**fixed, "min_time_ms": 0.0}
-        return Protocol(**known)
+        """The protocol for a kind of device."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(Protocol)}
+        if is_emulated(kind):
+            samples = {"min_samples": self.cpu_samples, "max_samples": self.cpu_samples}
+            values |= {**samples, "rounds": self.cpu_rounds, "min_time_ms": 0.0}
+        return Protocol(**values)
 
 
 _LIMITS: dict[str, tuple[float, float]] = {

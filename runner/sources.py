@@ -1,39 +1,43 @@
-"""What a sweep is made of: kernels, includes, references and configuration. Kept, it is enough to repeat the sweep.
+"""What a sweep is made of: kernels, includes, references and configuration. Its folder keeps enough to run it again.
 
-sources/conf/       the configuration, as the sweep saw it: a folder for --config-path
-sources/kernels/    the .cu files and what they include
+sources/conf/       the configuration: a folder for --config-path
+sources/kernels/    the .cu files, what they include, and the references
 """
 
 from __future__ import annotations
 
 import functools
 import importlib.util
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
 
-from runner import atomic, config
-from runner.config import Job
+from runner import atomic
+from runner.config import Job, Origin
 from runner.device import cache
 from runner.folder import RunFolder, copy_file
 from runner.kernel.declaration import Kernel
-from runner.kernel.parameters import VOCABULARY
+from runner.kernel.reference import module_file
+
+EXTRA_PARAMETERS = "further_parameters.yaml"  # of kernels on the search path that the sweep did not use
 
 # In a list of defaults: `- kernel: NAME`, `- override /kernel: NAME`, `[override /kernel: NAME]`.
 _DEFAULT_KERNEL = re.compile(rb"((?:-|\[|\boverride) */?kernel: *)(\w+)")
 _SOURCE_LINE = re.compile(r"^source:.*$", re.MULTILINE)
+_COMPOSED = re.compile(r"^defaults:|\$\{", re.MULTILINE)
 
 
 def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
-    """Copy what the cases are made of into the folder."""
-    for kernel in {p.case.kernel.yaml: p.case.kernel for p in plan}.values():
-        _keep_kernel(folder.sources, kernel)
+    """Copy what the jobs are made of into the folder, unless they were made from there."""
+    plan = [job for job in plan if not job.case.kernel.yaml.is_relative_to(folder.sources)]
+    for job in {job.case.kernel.yaml: job for job in plan}.values():
+        _keep_kernel(folder.sources, job.case.kernel, job.origin)
     conf = folder.sources / "conf"
-    _keep_parameters(conf / config.EXTRA_PARAMETERS)
     files: dict[Path, Path] = {}
-    for root in dict.fromkeys(f for p in plan for f in p.search_path):
+    for root in dict.fromkeys(f for job in plan for f in job.origin.folders):
         for path in sorted(root.rglob("*.yaml")):
             if path.parent.name != "kernel" and not _is_of_a_sweep(path, root):
                 files.setdefault(path.relative_to(root), path)  # the first folder that has a file wins
@@ -42,24 +46,22 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
         copy_file(path, conf / name)
         if name.parts[0] in ("experiment", name.name):
             _choose_a_kept_kernel(path, conf / name, kept)
-
-
-def _keep_parameters(path: Path) -> None:
-    """Note the parameters that kernels declared which had no part: the command or an experiment may set them."""
-    names = [name for name in config.parameter_names() if name not in VOCABULARY]
-    if names and not path.exists():
-        atomic.write_text(path, yaml.safe_dump({"parameters": dict.fromkeys(names, 0)}, sort_keys=False))
+    # The command or an experiment may still set these.
+    parameters = dict.fromkeys(name for job in plan for name in job.origin.parameters)
+    if parameters and not (conf / EXTRA_PARAMETERS).exists():
+        text = yaml.safe_dump({"parameters": dict.fromkeys(parameters, 0)}, sort_keys=False)
+        atomic.write_text(conf / EXTRA_PARAMETERS, text)
 
 
 def _is_of_a_sweep(path: Path, root: Path) -> bool:
-    """Whether a file lies in the folder of an earlier sweep: with `--config-dir .`, outputs/ is on the search path."""
+    """Whether a file lies in the folder of an earlier sweep: `--config-dir .` puts outputs/ on the search path."""
     return any((parent / "plan.json").exists() for parent in path.parents if parent.is_relative_to(root))
 
 
 def _choose_a_kept_kernel(path: Path, copy: Path, kept: Sequence[bytes]) -> None:
-    """Make a kernel that was kept the default, as Hydra composes the default before it looks at what is swept.
+    """Make a kept kernel the default, since Hydra composes the default before it looks at what is swept.
 
-    With a stock launcher the kernels come one by one, so that the default itself may be kept in the end.
+    A stock launcher brings the kernels one by one, so the default itself may be kept in the end.
     """
     if (default := _DEFAULT_KERNEL.search(path.read_bytes())) is None:
         return
@@ -70,60 +72,81 @@ def _choose_a_kept_kernel(path: Path, copy: Path, kept: Sequence[bytes]) -> None
         atomic.write(copy, chosen)
 
 
-def _keep_kernel(target: Path, kernel: Kernel) -> None:
-    declared = kernel.yaml.read_text(encoding="utf-8")
-    place = Path("kernels") / kernel.source.name
-    if (target / place).exists() and (target / place).read_bytes() != kernel.source.read_bytes():
-        place = Path("kernels") / kernel.name / kernel.source.name  # two kernels, two files, one name
-    moved = _with_source(declared, f"../../{place}")
-    atomic.write_text(target / "conf" / "kernel" / kernel.yaml.name, moved)
-    copy_file(kernel.source, target / place)
-    for name, path in _included(kernel.source):
-        copy_file(path, (target / place).parent / name)
-    if isinstance(kernel.reference, str):
-        for module in _modules(kernel.yaml.parent, kernel.reference):
-            copy_file(module, target / "conf" / "kernel" / module.relative_to(kernel.yaml.parent))
+def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
+    """Keep a kernel's files. What lies beside or above the `.cu` keeps its place, so that includes are found."""
+    modules = _reference_modules(kernel)
+    beside = kernel.yaml.parent
+    with_yaml = [path for path in modules if path.is_relative_to(beside)] if beside != kernel.source.parent else []
+    files = [kernel.source, *_included(kernel.source), *(() if with_yaml else modules)]
+    root = Path(os.path.commonpath([path.parent for path in files]))
+    kernels = target / "kernels"
+    if any(_differs(kernels / path.relative_to(root), path) for path in files):
+        kernels = kernels / kernel.name  # two kernels, two files, one name
+    for path in files:
+        copy_file(path, kernels / path.relative_to(root))
+    for path in with_yaml:
+        copy_file(path, target / "conf" / "kernel" / path.relative_to(beside))
+    source = os.path.relpath(kernels / kernel.source.relative_to(root), target / "conf" / "kernel")
+    declared = _with_source(kernel.yaml.read_text(encoding="utf-8"), source, origin)
+    atomic.write_text(target / "conf" / "kernel" / kernel.yaml.name, declared)
 
 
-def fingerprint(kernel: Kernel) -> dict[str, str]:
-    """What goes into a kernel's binaries and their check: 12 digits of the hash of each file, by its name."""
-    return _fingerprint(kernel.yaml, kernel.source, kernel.reference if isinstance(kernel.reference, str) else "")
+def _differs(kept: Path, path: Path) -> bool:
+    return kept.exists() and kept.read_bytes() != path.read_bytes()
+
+
+def _with_source(declared: str, source: str, origin: Origin) -> str:
+    """The YAML with another `source`, and otherwise as it was written, if it can be read without Hydra."""
+    line = f"source: {source}"
+    if _COMPOSED.search(declared) or declared.lstrip().startswith("{"):
+        return str(yaml.safe_dump({**origin.kernel, "source": source}, sort_keys=False))
+    if _SOURCE_LINE.search(declared):
+        return _SOURCE_LINE.sub(line, declared)
+    return f"{line}\n{declared}"
+
+
+def fingerprint(kernel: Kernel) -> Mapping[str, str]:
+    """What a kernel's binaries and their check are made of: 12 digits of the hash of each file, by its name."""
+    yamls = [(kernel.yaml.name, kernel.yaml)]
+    if kernel.common:
+        yamls.append((f"family/{kernel.common.name}", kernel.common))
+    return _fingerprint(kernel.source, tuple(yamls), tuple(_reference_modules(kernel) or _installed(kernel.reference)))
 
 
 @functools.lru_cache(maxsize=1024)  # within a sweep, a file has one content
-def _fingerprint(yaml_file: Path, source: Path, reference: str) -> dict[str, str]:
-    modules = _modules(yaml_file.parent, reference) or _installed(reference) if reference else []
-    named = [(source.name, source), *_included(source), (yaml_file.name, yaml_file)]
+def _fingerprint(source: Path, yamls: tuple[tuple[str, Path], ...], modules: tuple[Path, ...]) -> Mapping[str, str]:
+    own = source.parent
+    included = [(p.relative_to(own).as_posix() if p.is_relative_to(own) else p.name, p) for p in _included(source)]
     found: dict[str, str] = {}
-    for name, path in [*named, *((m.name, m) for m in modules)]:
+    for name, path in [(source.name, source), *included, *yamls, *((p.name, p) for p in modules)]:
         found[name] = cache.key(found.get(name, ""), cache.digest(path))[:12]
     return found
 
 
-def _included(source: Path) -> Iterator[tuple[str, Path]]:
-    """The files that a kernel's `.cu` includes, each with its name as seen from there."""
-    own = source.parent
-    for path in cache.includes(source.read_text(encoding="utf-8"), [own]):
-        yield (path.relative_to(own).as_posix() if path.is_relative_to(own) else path.name), path
+def _included(source: Path) -> list[Path]:
+    return list(cache.includes(source.read_text(encoding="utf-8"), [source.parent]))
 
 
-def _modules(folder: Path, reference: str) -> list[Path]:
-    """The file that a reference beside the YAML is in, and its neighbours, which it may import; else none."""
-    beside = folder / (reference.rpartition(".")[0].replace(".", "/") + ".py")
-    return sorted(beside.parent.glob("*.py")) if beside.is_file() else []
+def _reference_modules(kernel: Kernel) -> list[Path]:
+    """The file of a reference in Python, and the modules beside it that it imports."""
+    file = module_file(kernel) if isinstance(kernel.reference, str) else None
+    return _with_neighbours(file) if file else []
 
 
-def _installed(reference: str) -> list[Path]:
-    """The file of a reference in a package."""
-    spec = importlib.util.find_spec(reference.rpartition(".")[0])
+@functools.lru_cache(maxsize=1024)
+def _with_neighbours(module: Path) -> list[Path]:
+    beside = {path.stem: path for path in sorted(module.parent.glob("*.py"))}
+    found, waiting = {module}, [module]
+    while waiting:
+        text = waiting.pop().read_text(encoding="utf-8", errors="replace")
+        lines = re.findall(r"^\s*(?:from|import)\s+([\w, ]+)", text, re.MULTILINE)
+        more = {beside[n] for line in lines for n in re.findall(r"\w+", line) if n in beside} - found
+        found |= more
+        waiting += more
+    return sorted(found)
+
+
+def _installed(reference: object) -> list[Path]:
+    """The file of a reference in an installed package."""
+    spec = importlib.util.find_spec(reference.rpartition(".")[0]) if isinstance(reference, str) else None
     return [Path(spec.origin)] if spec and spec.origin and Path(spec.origin).is_file() else []
-
-
-def _with_source(declared: str, source: str) -> str:
-    """The YAML with another `source`, and otherwise as it was written."""
-    line = f"source: {source}"
-    if _SOURCE_LINE.search(declared):
-        return _SOURCE_LINE.sub(line, declared)
-    if declared.lstrip().startswith("{"):  # all in braces: there is no line to put it on
-        return str(yaml.safe_dump({**yaml.safe_load(declared), "source": source}, sort_keys=False))
-    return f"{line}\n{declared}"

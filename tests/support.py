@@ -19,9 +19,10 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.settings import Protocol, TimingConfig
-from runner.sweep.attempt import Outcome, Task, attempt
-from runner.sweep.placing import launch_once
-from runner.sweep.prefetch import reason_to_skip
+from runner.sweep.compile import reason_to_skip
+from runner.sweep.outcome import Outcome, Task
+from runner.sweep.run_case import run_case
+from runner.sweep.upload import launch_once
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))
@@ -59,7 +60,7 @@ class Bench:
             binary = self.compiler.compile(source)
         except CompileError as e:
             return Outcome(e.status, str(e))
-        return attempt(self.device, Task(case, source, binary, few(samples), time_limit), lambda _: None)
+        return run_case(self.device, Task(case, source, binary, few(samples), time_limit), lambda _: None)
 
     def run_all(self, cases: list[Case]) -> list[Outcome]:
         """Compile on all cores, then run one after the other."""

@@ -40,20 +40,14 @@ def test_no_case_is_drawn_twice():
     assert len(set(cases)) == len(cases)
 
 
-@pytest.mark.parametrize("count", ["0", "-3"])
-def test_at_least_one_case_is_asked_for(count, tmp_path):
-    """Fewer are a mistake, and one sentence."""
-    done = run(tmp_path / "table.csv", "--cases", count)
-    assert done.returncode == 2
-    assert done.stderr.endswith(f"error: --cases: a number from 1 on is expected, not {count}\n")
-
-
-def test_without_a_second_device_it_says_so_in_one_line(tmp_path):
-    """No traceback, and no table."""
-    done = run(tmp_path / "table.csv", "--cases", "1", CUDA_VISIBLE_DEVICES="")
-    assert done.returncode == 2
-    assert done.stderr.startswith("agreement: device=cuda: ")
-    assert len(done.stderr.splitlines()) == 1
+def test_what_cannot_be_done_is_one_sentence(tmp_path):
+    """Too few cases, or no second device: status 2, no traceback and no table."""
+    few = run(tmp_path / "table.csv", "--cases", "0")
+    assert (few.returncode, "--cases 0: must be at least 1" in few.stderr) == (2, True)
+    alone = run(tmp_path / "table.csv", "--cases", "1", CUDA_VISIBLE_DEVICES="")
+    assert alone.returncode == 2
+    assert alone.stderr.startswith("agreement: device=cuda: ")
+    assert len(alone.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())
 
 

@@ -36,6 +36,14 @@ def test_what_the_kernel_does_not_read_is_ignored():
 def test_the_identity_is_stable():
     """The hash is a contract: results of last year join with those of today."""
     assert case_of(SHFL).id == "04ca93178d7e"
+    assert case_of(SHFL, fill="random").id == "e30711dfddb6"
+
+
+def test_the_former_name_of_a_fill_is_understood():
+    """`seed_rand` is `c_rand`: one case, with the identity that it always had."""
+    former, now = (case_of(SHFL, fill=name) for name in ("seed_rand", "c_rand"))
+    assert former.id == now.id == "04ca93178d7e"
+    assert dict(former.parameters)["fill"] == former.arrays()[0].fill == "c_rand"
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ def test_a_longer_sequence_begins_with_a_shorter_one():
     assert (glibc_rand(70_000)[:333] == glibc_rand(333)).all()
 
 
-def test_the_seeds_sum_comes_out():
-    """2**24 elements of `rand() & 0xff` sum up to the 2139353471 of seed 000's listing."""
-    values = fill("seed_rand", (2**24,), DTYPES["int32"], 0, "in")
+def test_the_tutorials_sum_comes_out():
+    """2**24 elements of `rand() & 0xff` sum up to the 2139353471 of tutorial 000's listing."""
+    values = fill("c_rand", (2**24,), DTYPES["int32"], 0, "in")
     assert values.sum(dtype=np.int64) == 2139353471
 
 

@@ -1,12 +1,11 @@
 """The shipped kernels on the real devices: always the CPU device, the GPU with `-m gpu`."""
 
-import random
 import subprocess
 
 import pytest
 from support import KERNELS, case_of, shipped
 
-from runner.sweep.prefetch import reason_to_skip
+from runner.sweep.compile import reason_to_skip
 
 REDUCTIONS = [n for n in KERNELS if shipped(n).family == "reduction"]
 SIZES = [1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 511, 513, 1000, 1023, 1024, 1025, 4097, 65537]
@@ -74,75 +73,43 @@ def test_lanes_outside_the_mask_are_not_in_the_sum(name, mask, width, bench):
     assert outcome.value == 100 * mask.bit_count()
 
 
-def drawn(count):
-    """Combinations over everything that the reductions read, sensible or not."""
-    draw = random.Random(20)
-    for _ in range(count):
-        whole = draw.random() < 0.7
-        yield case_of(
-            shipped(draw.choice(REDUCTIONS)),
-            block=draw.choice([1, 16, 32, 64, 96, 100, 128, 256, 500, 512, 1024, 1025, 2048]),
-            size=draw.choice([0, 1, draw.randrange(1, 100), draw.randrange(1, 10**5), 2 ** draw.randrange(20)]),
-            width=draw.choice([1, 2, 4, 8, 16, 32, 3, 64, 0]),
-            mask=0xFFFFFFFF if whole else draw.choice([0, 0xFF, 0x00FF00FF, 0xFFFF0000, draw.getrandbits(32)]),
-            unroll=draw.choice([1, 2, 3, 4, 8, 16, 0, 65]),
-            dtype=draw.choice(["int32", "uint32", "int64", "float32", "float64", "uint64"]),
-            fill=draw.choice(["random", "seed_rand", "index", "ones", "zeros"]),
-            seed=draw.randrange(100),
-        )
-
-
-def test_250_drawn_combinations_are_right_or_skipped(bench):
-    """Whatever is asked for, the sum is right or the row says why there is none; nothing crashes."""
-    cases = list(drawn(250))
-    outcomes = bench.run_all(cases)
-    for case, outcome in zip(cases, outcomes, strict=True):
-        assert outcome.status in ("ok", "skipped"), f"{case.label}: {outcome.status} {outcome.reason}"
-        assert outcome.status == "ok" or outcome.reason
-    assert sum(o.status == "ok" for o in outcomes) >= 60
-    assert sum(o.status == "skipped" for o in outcomes) >= 60
-
-
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_block_of_two_dimensions_is_right_or_skipped(name, bench):
     """A kernel that numbers its threads in x alone refuses 32x2, rather than let each element be taken twice."""
     outcome = bench.run(case_of(shipped(name), block="32x2"))
     broken = bool(case_of(shipped(name)).hazard)
     assert outcome.status in (("skipped",) if broken else ("ok", "skipped"))
-    assert outcome.status == "ok" or "in x alone" in outcome.reason or "a row of whole warps" in outcome.reason
+    assert outcome.status == "ok" or "in x alone" in outcome.reason
 
 
 @pytest.mark.nvcc
-@pytest.mark.parametrize("arch", [75, 90, 100])
 @pytest.mark.parametrize("name", KERNELS)
-def test_nvcc_compiles_every_kernel(name, arch, tmp_path):
-    """Every kernel compiles without a warning for every architecture that its YAML allows."""
+def test_nvcc_compiles_every_kernel(name, tmp_path):
+    """Every kernel compiles without a warning, for each of three architectures that its YAML allows."""
     kernel = shipped(name)
-    if arch < kernel.min_arch:
-        pytest.skip(f"{name} needs sm_{kernel.min_arch}")
     source = case_of(kernel).source()
     path = tmp_path / f"{name}.cu"
     path.write_text(f'{source.defines()}#line 1 "{name}.cu"\n{source.text}')
+    targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in (75, 90, 100) if a >= kernel.min_arch]
     command = [
         "nvcc",
-        "-cubin",
-        f"-arch=sm_{arch}",
+        "-fatbin",
+        *targets,
         "-Werror",
         "all-warnings",
         f"-I{kernel.source.parent}",
         "-o",
-        str(tmp_path / "out.cubin"),
+        "out",
         str(path),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.nvcc
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_missing_macro_is_an_error(name, tmp_path):
-    """A source has no defaults: without its macros it does not compile, and says which it needs."""
-    command = ["nvcc", "-cubin", "-arch=sm_75", "-o", str(tmp_path / "out.cubin"), str(shipped(name).source)]
+def test_a_missing_macro_is_an_error(name):
+    """A source has no defaults: without its macros the preprocessor says which it needs."""
+    command = ["g++", "-E", "-x", "c++", str(shipped(name).source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "this kernel needs the macros BLOCK" in done.stderr

@@ -10,7 +10,7 @@ from runner.kernel.check import check
 from runner.kernel.dtypes import DTYPES
 from runner.kernel.lanes import exchange, exchange_of, received, source_lane
 from runner.kernel.reference import expect
-from runner.sweep.placing import contents
+from runner.sweep.upload import contents
 
 SHUFFLES = {
     "shflBroadcast": "src_lane",
@@ -98,16 +98,6 @@ def drawn(count):
         )
 
 
-def test_200_drawn_shuffles_move_what_the_rule_says(bench):
-    """Every kernel, dtype, width, mask and argument; undefined elements are not compared."""
-    cases = list(drawn(200))
-    outcomes = bench.run_all(cases)
-    for case, outcome in zip(cases, outcomes, strict=True):
-        assert outcome.status in ("ok", "skipped"), f"{case.label}: {outcome.status} {outcome.reason}"
-        assert outcome.status == "ok" or outcome.reason
-    assert sum(o.status == "ok" for o in outcomes) >= 150
-
-
 def test_exactly_what_the_rule_leaves_undefined_is_read_undefined(bench):
     """The CPU device counts a read for each lane that calls and whose source the rule calls undefined; no more."""
     if bench.device.info.kind != "cpu":
@@ -127,7 +117,7 @@ def test_exactly_what_the_rule_leaves_undefined_is_read_undefined(bench):
     assert seen >= 10
 
 
-AMBIGUOUS = [{"fill": "ones"}, {"fill": "random", "dtype": "float16"}, {"fill": "seed_rand", "dtype": "bfloat16"}]
+AMBIGUOUS = [{"fill": "ones"}, {"fill": "random", "dtype": "float16"}, {"fill": "c_rand", "dtype": "bfloat16"}]
 MANY = [{"per_thread": 3}, {"per_thread": 8, "lane_mask": 16, "block": 32}, {"per_thread": 2, "block": 256}]
 
 
@@ -147,7 +137,7 @@ def test_a_half_that_is_one_lane_off_is_a_mismatch(dtype, bench):
     """A shuffle does not round: large halves lie a whole number apart, and the neighbour's is still another."""
     case = case_of(shipped("shflUp"), block=32, size=1500, dtype=dtype, fill="index", delta=1)
     outputs, _ = bench.outputs(case)
-    expected = expect(case.kernel.reference, case.kernel.yaml.parent, contents(case), case.variables, case.grid)
+    expected = expect(case, contents(case))
     assert check(outputs, expected.outputs, None).ok
     outputs["out"] = np.roll(outputs["out"], 1, axis=0)
     assert check(outputs, expected.outputs, None).mismatches > 500

@@ -7,7 +7,7 @@ import pytest
 
 from runner.device import GpuState, Timed
 from runner.settings import TimingConfig
-from runner.summary import SAMPLE, by_round, kept, median_ranks, of_rounds, spread_percent, summarize
+from runner.statistics import SAMPLE, median_ranks, of_rounds, round_medians, spread_percent, summarize, unthrottled
 from runner.sweep.measure import collect, hot, measure
 
 
@@ -130,14 +130,14 @@ def test_a_throttled_try_is_repeated_and_its_samples_do_not_count():
     found, paused = measured([HOT, COOL])
     assert (found.tries, len(paused), found.conditions) == (2, 1, COOL)
     assert len(found.samples) == 60
-    assert kept(found.samples)["us"].min() == 130.0
+    assert unthrottled(found.samples)["us"].min() == 130.0
 
 
 def test_a_gpu_that_stays_throttled_is_measured_all_the_same():
     """After three throttled tries their times count, and are flagged."""
     found, paused = measured([HOT, HOT, HOT, COOL])
     assert (found.tries, len(paused), found.conditions) == (3, 2, HOT)
-    assert len(kept(found.samples)) == 90
+    assert len(unthrottled(found.samples)) == 90
     assert found.samples["throttled"].all()
 
 
@@ -164,7 +164,7 @@ def test_the_spread_is_between_rounds():
     samples = np.zeros(9, SAMPLE)
     samples["round"] = [1, 1, 1, 2, 2, 2, 3, 3, 3]
     samples["us"] = [90, 99, 150, 80, 100, 110, 70, 101, 102]
-    assert [s.median for s in by_round(samples)] == [99, 100, 101]
+    assert list(round_medians(samples)) == [99, 100, 101]
     assert spread_percent(np.array([99.0, 100.0, 101.0])) == pytest.approx(1.0)
     assert spread_percent(np.array([99.0])) is None
 

@@ -120,148 +120,26 @@ def test_what_is_no_file_is_told(what, tmp_path):
     told(tmp_path, sentence)
 
 
-# What is written for which key, and words of the sentence.
-KEYS = {
-    "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is no key here; did you mean arguments?"),
-    "a capital": ({"Grid": "1"}, "mine.yaml: 'Grid' is no key here; did you mean grid?"),
-    "no grid": ({"grid": None}, "mine.yaml: the key 'grid' is missing"),
-    "null for a grid": ({"grid": "null"}, "mine.yaml: the key 'grid' is missing"),
-    "another name": ({"name": "other"}, "mine.yaml: name: 'other' must be the file's own name, 'mine'"),
-    "a number for a name": ({"name": "5"}, "mine.yaml: name: text is expected, not '5'"),
-    "a list for a text": ({"summary": "[a]"}, "mine.yaml: summary: text is expected, not"),
-    "another file": ({"source": "nope.cu"}, "mine.yaml: source: there is no file 'nope.cu'"),
-    "a file far away": ({"source": "../../nope"}, "mine.yaml: source: there is no file '../../nope'"),
-    "an endless device": ({"source": "/dev/zero"}, "mine.yaml: source: there is no file '/dev/zero'"),
-    "a very long file": ({"source": "x" * 5000}, "cannot be read: File name too long"),
-    "a file with an escape": ({"source": '"\\e[31m"'}, "mine.yaml: source: there is no file '\\x1b[31m'"),
-    "an unknown finish": ({"finish": "gpu"}, "mine.yaml: finish: 'gpu' is none of host, device"),
-    "no architecture": ({"min_arch": "9.0"}, "mine.yaml: min_arch: an architecture such as sm_90 is expected, not '9.0'"),
-    "a list for the bytes": ({"bytes": "[1]"}, "mine.yaml: bytes: keys with values are expected, not '[1]'"),
-    "misspelt bytes": ({"bytes": "{reed: 1}"}, "mine.yaml: bytes: 'reed' is no key here; did you mean read?"),
-    "a misspelt value": ({"value": "sum(nope)"}, "mine.yaml: value: 'sum(nope)' names 'nope'"),
-    "an unknown function": ({"value": "median(out)"}, "mine.yaml: value: 'median(out)' calls what is none of sum"),
-    "a reserved parameter": ({"parameters": "{status: 1}"}, "mine.yaml: parameters: 'status' is reserved"),
-    "a keyword": ({"parameters": "{lambda: 1}"}, "'lambda' means something else in expressions"),
-    "a parameter in capitals": ({"parameters": "{Block: 1}"}, "'Block' is no name for a parameter"),
-    "a parameter without a value": ({"parameters": "{block: null}"}, "the key 'default' is missing"),
-    "a block of text": ({"parameters": "{block: many}"}, "block.default=many: threads per block"),
-    "an unknown kind": ({"parameters": "{mine: {default: 1, kind: float}}"}, "kind: 'float' is none of integer, size"),
-    "a default that is not allowed": ({"parameters": "{mine: {default: 1, allowed: [2]}}"}, "the default 1 is none of"),
-    "a short macro": ({"macros": "{N: 1}"}, "mine.yaml: macros: 'N': four or more of A-Z"),
-    "a macro of two words": ({"macros": "{'BL OCK': 1}"}, "mine.yaml: macros: 'BL OCK': four or more"),
-    "a macro of two lines": ({"macros": '{"BLOCK\\n#error": 1}'}, "mine.yaml: macros: 'BLOCK\\n#error': four or more"),
-    "a macro of nothing": ({"macros": "{BLOCK: null}"}, "mine.yaml: macros.BLOCK: an expression is expected, not 'null'"),
-    "a macro of nothing known": ({"macros": "{BLOCK: nope}"}, "mine.yaml: macros.BLOCK: 'nope' names 'nope'"),
-    "a constraint without reason": ({"constraints": "[{require: size > 0}]"}, "constraints[0]: the key 'reason' is missing"),
-    "an empty reason": ({"constraints": "[{require: size > 0, reason: ''}]"}, "constraints[0]: the key 'reason' is missing"),
-    "a constraint that is no list": ({"constraints": "{require: 1, reason: x}"}, "constraints: a list is expected"),
-    "a constraint that is null": ({"constraints": "[null]"}, "constraints[0]: keys with values are expected, not 'null'"),
-    "an assignment": ({"constraints": "[{require: size = 5, reason: x}]"}, "require: 'size = 5' is no expression"),
-    "a number beside text": ({"constraints": "[{require: size < 'a', reason: x}]"}, "cannot be evaluated"),
-    "an unknown shuffle": ({"shuffle": "{operation: rotate, argument: 1}"}, "'rotate' is none of idx, wrap"),
-    "a shuffle without lanes": ({"shuffle": "{operation: up, argument: 1}"}, "no parameter 'width'"),
-    "a hazard without a rule": ({"hazard": "{when: size > 0}"}, "mine.yaml: hazard: the key 'reason' is missing"),
-    "a GPU for no reason": ({"gpu_only": "true"}, "mine.yaml: gpu_only: text is expected, not 'true'"),
-    "a GPU without a word": ({"gpu_only": ""}, "mine.yaml: gpu_only: a reason is expected, not 'null'"),
-    "a GPU for an empty reason": ({"gpu_only": "'  '"}, "mine.yaml: gpu_only: a reason is expected, not '  '"),
-    "loads that are a list": ({"in_flight": "[16]"}, "mine.yaml: in_flight: an expression is expected, not '[16]'"),
-    "a vector of three": ({"accesses": "[{memory: global, kind: load, index: 0, dtype: int32, vector: 3}]"}, "'3' is 3, and so 12 bytes at once"),
-    "an access to nothing": ({"accesses": "[{memory: l1, kind: load, index: 1}]"}, "memory: 'l1' is none of shared, global"),
-}  # fmt: skip
-
-A = "- {name: in, role: in, dtype: int32, shape: size, fill: index}"
-OUT = "\n  - {name: out, role: out, dtype: int32, shape: size}"
-ARGUMENTS = {
-    "a list of words": ("[in, out]", "mine.yaml: arguments[0]: keys with values are expected, not 'in'"),
-    "keys with values": ("{in: 1}", "mine.yaml: arguments: a list is expected"),
-    "no name": ("[{role: in}]", "mine.yaml: arguments[0]: the key 'name' is missing"),
-    "an unknown role": (f"\n  {A.replace('role: in', 'role: input')}", "arguments[0]: role: 'input' is none of in, out"),
-    "an unknown dtype": (f"\n  {A.replace('int32', 'int')}{OUT}", "argument 'in': 'int' is no dtype"),
-    "no shape": (f"\n  {A.replace(', shape: size', '')}", "arguments[0]: the key 'shape' is missing"),
-    "four dimensions": (f"\n  {A.replace('shape: size', 'shape: [1, 1, 1, 1]')}", "1 to 3 expressions are expected, not 4"),
-    "no fill": (f"\n  {A.replace(', fill: index', '')}", "arguments[0]: the key 'fill' is missing"),
-    "an unknown fill": (f"\n  {A.replace('fill: index', 'fill: randon')}{OUT}", "argument 'in': fill: 'randon' is none of zeros"),
-    "a fill of words": (f"\n  {A.replace('fill: index', 'fill: [a, b]')}", "arguments[0]: fill: numbers such as 0.5"),
-    "a fill divided by zero": (f"\n  {A.replace('fill: index', 'fill: [1/0]')}", "arguments[0]: fill: numbers such as 0.5"),
-    "a name twice": (f"\n  {A}\n  {A}", "arguments: the name 'in' is given twice"),
-    "a parameter's name": (f"\n  {A.replace('name: in', 'name: size')}", "the name 'size' is given twice, or is a parameter's"),
-    "a scalar without value": ("[{name: n, scalar: int32}]", "mine.yaml: arguments[0]: the key 'value' is missing"),
-    "a scalar of text": (f"\n  {A}\n  - {{name: n, scalar: int32, value: dtype}}{OUT}", "value: 'dtype' gives the text 'int32'"),
-    "no output": (f"\n  {A}", "mine.yaml: arguments: no array has the role out or inout"),
-    "a half constant": (f"\n  {A.replace('fill: index', 'fill: index, constant: maybe')}", "constant: true or false is expected"),
-}  # fmt: skip
-
-GRIDS = {
-    "a division": ("size / 2", "grid: 'size / 2' uses Div; allowed are + - * //"),
-    "an unfinished one": ("size //", "grid: 'size //' is no expression"),
-    "a fraction": ("1.5", "grid: an expression is expected, not '1.5'"),
-    "true": ("true", "grid: an expression is expected, not 'true'"),
-    "an empty list": ("[]", "grid: 1 to 3 expressions are expected, not 0"),
-    "four dimensions": ("[1, 1, 1, 1]", "grid: 1 to 3 expressions are expected, not 4"),
-    "a misspelt parameter": ("ceil_div(size, blokc)", "names 'blokc', which is no parameter; known are block"),
-    "too few arguments": ("ceil_div(size)", "cannot be evaluated: ceil_div() missing 1 required positional argument"),
-    "a division by zero": ("size // 0", "'size // 0' cannot be evaluated: integer division or modulo by zero"),
-    "a division by what is zero": (
-        "ceil_div(size, block - 64)",
-        "cannot be evaluated: integer division or modulo by zero",
-    ),
-    "a huge exponent": ("2**9999", "cannot be evaluated: exponent 9999 is not within 0 to 128"),
-    "a tower": ("9**9**9**9", "cannot be evaluated: exponent"),
-    "a long shift": ("1 << 200", "cannot be evaluated: exponent 200"),
-    "itself": ("grid", "'grid' names 'grid', which is none of block"),
-    "text": ("dtype", "'dtype' gives the text 'int32'; a number is expected"),
-    "much text": ("'\"a\" * 99999999'", "cannot be evaluated: text cannot be calculated with"),
-    "an unknown dtype": ("itemsize(size)", "itemsize: '1000' is none of the dtypes int32"),
-    "a call into Python": ("'__import__(\"os\").abort()'", "calls what is none of the functions ceil_div"),
-    "a method": ("size.bit_length()", "calls what is none of the functions ceil_div"),
-    "a function of its own": ("'(lambda: 1)()'", "calls what is none of the functions ceil_div"),
-    "a choice": ("size if block else 1", "uses IfExp"),
-    "an assignment": ("(size := 5)", "uses NamedExpr"),
-    "an element": ("size[0]", "uses Subscript"),
-    "other digits": ("\u0661\u0662", "is no expression"),
-    "hundreds of brackets": ("'" + "(" * 500 + "1" + ")" * 500 + "'", "is no expression"),
-    "thousands of signs": ("'" + "-" * 20000 + "1'", "..."),
-    "thousands of terms": ("'" + "1+" * 20000 + "1'", "grid: '1+1+1"),
-}
-
-REFERENCES = {
-    "a word": ("nope", "mine.yaml: reference: 'nope' is no dotted path"),
-    "a module that is not there": ("no.such", "mine.yaml: reference no.such: ModuleNotFoundError"),
-    "a function that is not there": (
-        "wanted.nope",
-        "mine.yaml: reference wanted.nope: the module 'wanted' has no function 'nope'",
-    ),
-    "a module that does not load": ("spoilt.expected", "mine.yaml: reference spoilt.expected: SyntaxError"),
-    "no output": ("{}", "mine.yaml: reference: an expression for each of out is expected, not for none"),
-    "another output": (
-        "{other: in + 1}",
-        "mine.yaml: reference: an expression for each of out is expected, not for other",
-    ),
-    "an input": ("{out: in, in: out}", "an expression for each of out is expected"),
-    "a misspelt array": (
-        "{out: ni + 1}",
-        "mine.yaml: reference.out: 'ni + 1' names 'ni', which is neither an array nor",
-    ),
-    "a function of Python's": ("{out: open('x')}", "mine.yaml: reference.out: 'open('x')' calls what is none of sum"),
-    "an attribute": ("{out: in.T}", "mine.yaml: reference.out: 'in.T' uses Attribute"),
-    "no expression": ("{out: in +}", "mine.yaml: reference.out: 'in +' is no expression"),
-}
-
+# Mistakes of several kinds; tests/test_kernel_yaml.py has all of them.
 KERNELS = {
-    **{f"keys: {k}": v for k, v in KEYS.items()},
-    **{f"arguments: {k}": ({"arguments": text}, said) for k, (text, said) in ARGUMENTS.items()},
-    **{f"grid: {k}": ({"grid": text}, said) for k, (text, said) in GRIDS.items()},
-    **{f"reference: {k}": ({"reference": text}, said) for k, (text, said) in REFERENCES.items()},
-}
+    "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is no key here; did you mean arguments?"),
+    "an argument without fill": ({"arguments": "[{name: in, role: in, dtype: int32, shape: size}]"}, "mine.yaml: arguments[0]: the key 'fill' is missing"),
+    "a file with an escape": ({"source": '"\\e[31m"'}, "mine.yaml: source: there is no file '\\x1b[31m'"),
+    "a macro of two lines": ({"macros": '{"BLOCK\\n#error": 1}'}, "mine.yaml: macros: 'BLOCK\\n#error': four or more"),
+    "a division by zero": ({"grid": "size // 0"}, "'size // 0' cannot be evaluated: integer division or modulo by zero"),
+    "a reference that does not load": ({"reference": "spoilt.expected"}, "mine.yaml: reference spoilt.expected: SyntaxError"),
+    "a family that is no YAML": ({"family": "torn"}, "family/torn.yaml: this is no YAML"),
+    "a family that is there twice": ({"family": "reduction"}, "family/reduction.yaml: there is a family reduction in"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", KERNELS)
 def test_a_broken_kernel_is_told(what, tmp_path):
     """The sentence names the file, the key, what stands there, and what is allowed."""
     lines, sentence = KERNELS[what]
-    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(**lines)})
-    lay(tmp_path, {"kernel/wanted.py": "def expected(): ...\n", "kernel/spoilt.py": "def expected(:\n"})
-    told(tmp_path, "mine.yaml: ", sentence)
+    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(**lines), "kernel/spoilt.py": "def expected(:\n"})
+    lay(tmp_path, {"family/torn.yaml": "a: [", "family/reduction.yaml": "finish: host\n"})
+    told(tmp_path, sentence)
 
 
 GLOBAL = "# @package _global_\n"

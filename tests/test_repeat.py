@@ -72,7 +72,6 @@ COMMANDS = {
     "a pattern, and a list": ("kernel=glob(reduceShfl*)", "block=32,64", "seed=3", *SMALL),
     "a plain run": ("hydra.mode=RUN", "kernel=warpReduce", *SMALL),
     "a part of an experiment": ("experiment=block_ladder", "kernel=reduceShfl,reduceSmem", "block=64", *SMALL),
-    "a stock launcher": ("hydra/launcher=basic", "kernel=reduceSmem,reduceShfl", *SMALL),
     "quotes": ("kernel=reduceSmem", "size='2**10','1000'", "device=cpu"),
     "a parameter that no kernel reads": ("kernel=reduceSmem,reduceShfl", "stride=3", *SMALL),
     "two ways of timing": ("kernel=reduceSmem", "timing=glob(*,exclude=thorough)", "++device.threads=1", *SMALL),
@@ -107,7 +106,7 @@ def test_nothing_but_the_folder_is_needed(tmp_path):
     assert rows(second) == expected
     shutil.rmtree(moved)
     assert rows(repeated(elsewhere, "latest")) == expected
-    assert "--config-path .../conf kernel=" in json.loads((second / "environment.json").read_text())["command"]
+    assert "kernel=scaled,saxpy" in json.loads((second / "environment.json").read_text())["command"]
 
 
 def test_overrides_take_the_place_of_those_of_then(original, tmp_path):
@@ -170,12 +169,24 @@ REFUSED = {
     "without what it includes": (lacking("kernels/scaled.cuh"), "its sources/ lacks scaled.cuh"),
     "without a YAML": (lacking("conf/kernel/scaled.yaml"), "its sources/ lacks scaled.yaml"),
     "without a reference": (lacking("conf/kernel/my_references.py"), "my_references"),
-    "without a configuration": (lacking("conf/config.yaml"), "its sources/ lacks config.yaml"),
-    "without any sources": (lambda folder: shutil.rmtree(folder / "sources"), "its sources/ lacks config.yaml"),
-    "with a torn record": (lambda folder: (folder / "multirun.yaml").write_text("hydra:\n  run"), "multirun.yaml is torn"),
-    "without a record": (lambda folder: (folder / "multirun.yaml").unlink(), "it has no multirun.yaml"),
-    "which is no run": (lambda folder: [(folder / n).unlink() for n in ("results.csv", "plan.json")], "not the folder of a run"),
+    "without any sources": (lambda folder: shutil.rmtree(folder / "sources"), "its sources/ lacks"),
+    "which is no run": (lambda folder: [(folder / n).unlink() for n in ("results.csv", "plan.json")], "not a run folder"),
 }  # fmt: skip
+
+NOT_COMPOSED = {
+    "without a configuration": (lacking("conf/config.yaml"), "its sources/ lacks config.yaml"),
+    "with a torn record": (lambda folder: (folder / "multirun.yaml").write_text("hydra:\n  run"), "multirun.yaml"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", NOT_COMPOSED)
+def test_a_folder_that_cannot_be_composed_again_is_repeated_as_it_is(change, original, tmp_path):
+    """Without Hydra's record or the configuration, only overrides are refused."""
+    make_it, words = NOT_COMPOSED[change]
+    expected = rows(original)
+    make_it(original)
+    refused(repeat(tmp_path, "first", "block=32"), words)
+    assert rows(repeated(tmp_path, "first")) == expected
 
 
 @pytest.mark.parametrize("change", REFUSED)
@@ -199,23 +210,26 @@ def test_a_sweep_that_is_running_is_refused(original, tmp_path):
     """While a process holds the folder, it is not repeated: its rows would be compared half done."""
     with (original / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        refused(repeat(tmp_path, "first"), "a sweep is being run in this folder right now")
+        refused(repeat(tmp_path, "first"), "a sweep is running in this folder right now")
 
 
 def test_one_run_is_expected(original, tmp_path):
     """A pattern that several runs match, none, or a name that is not there are refused."""
     shutil.copytree(original, tmp_path / "firsts")
-    refused(repeat(tmp_path, "first*"), "2 runs match, and one is expected")
-    refused(repeat(tmp_path, "second*"), "no run's folder matches")
+    refused(repeat(tmp_path, "first*"), "2 runs match")
+    refused(repeat(tmp_path, "second*"), "no run folder matches")
     refused(repeat(tmp_path, "second"), "there is no such folder")
-    refused(repeat(tmp_path, "first", "nosuch=3"), "nosuch: there is no such key")
+    refused(repeat(tmp_path, "first", "nosuch=3"), "nosuch: unknown key")
 
 
-def test_a_list_that_is_not_known_to_its_end_is_refused(tmp_path):
-    """Of an interrupted sweep whose jobs came one by one, the rest is not known: it is to be finished first."""
+def test_a_stock_launchers_sweep_is_repeated_side_by_side(tmp_path):
+    """All jobs that were planned are run beside each other, and one sentence says that further ones are not known."""
     first = swept(tmp_path, "hydra/launcher=basic", "kernel=reduceSmem,reduceShfl", *SMALL)
-    (first / "1" / "result.json").unlink()
-    refused(repeat(tmp_path, "first"), "python -m runner.resume finishes it first")
+    done = repeat(tmp_path, "first")
+    assert "planned one by one" in done.err
+    again = table(done.folder)
+    assert list(again["case"]) == list(table(first)["case"])
+    assert set(again["launcher"]) == {"batch"}
 
 
 def test_ctrl_c_ends_a_repetition(original, tmp_path):

@@ -1,8 +1,9 @@
-"""`python -m runner.resume`: what is missing is run, what is there stays, and what has changed is not mixed in."""
+"""`python -m runner.resume`: what is missing is run from the folder alone, and what is there stays."""
 
 import json
 import random
 import shutil
+import stat
 
 import numpy as np
 import pytest
@@ -44,11 +45,10 @@ def rounds_of(folder):
 
 
 def moments(seed):
-    """GpuState at which a sweep is killed: before anything is planned, early, and in the middle of a later round."""
+    """When a sweep is killed: early, and in the middle of a later round."""
     drawn = random.Random(seed)
     early, late = drawn.randrange(1, JOBS), drawn.randrange(1, JOBS - 2)
     return {
-        "before the plan": lambda folder: (folder / "0" / ".hydra" / "config.yaml").exists(),
         f"after {early} rows": lambda folder: len(rounds_of(folder)) >= early,
         f"after {late} cases of round 2": lambda folder: sum(n >= 2 for n in rounds_of(folder).values()) >= late + 2,
     }
@@ -99,21 +99,37 @@ def test_a_killed_sweep_is_made_whole(moment, uninterrupted, tmp_path):
     assert "report.html" in done.stdout
 
 
-def test_a_killed_sweep_that_hydra_launches_job_by_job_is_made_whole(tmp_path):
-    """With a stock launcher and an experiment, the jobs that were not reached are planned and run."""
-    arguments = ("experiment=block_ladder", "block=64,128,256,512", "kernel=reduceShfl", "size=300Ki", "device=cpu",
-                 "hydra/launcher=basic", "hydra.sweep.dir=sweep")  # fmt: skip
-    process = start(tmp_path, *arguments)
+def test_a_stock_launchers_sweep_is_resumed(tmp_path):
+    """Every job that was planned is run, and one sentence says that further ones are not known."""
+    done = call(
+        tmp_path, "block=64,128,256", "size=3000", "device=cpu", "hydra/launcher=basic", "hydra.sweep.dir=sweep"
+    )
+    assert done.returncode == 0, done.stderr
     folder = tmp_path / "sweep"
-    wait_until((folder / "1" / "result.json").exists, process)
-    kill_all(process)
+    (folder / "1" / "result.json").unlink()
+    (folder / "2" / "case.json").unlink()  # as if it had been killed before it planned the last job
+    for file in ("result.json", "../plan.json"):
+        (folder / "2" / file).unlink()
     first = (folder / "0" / "result.json").read_bytes()
     done = resume(tmp_path, "sweep")
     assert done.returncode == 0, done.stderr
+    assert "planned one by one" in done.stderr
     rows = table(folder)
-    assert list(rows["status"]) == ["ok"] * 4
+    assert list(rows["status"]) == ["ok"] * 2
     assert set(rows["launcher"]) == {"basic"}
     assert (folder / "0" / "result.json").read_bytes() == first
+
+
+def test_a_sweep_that_ended_before_its_plan_is_refused(tmp_path):
+    """Of a sweep that was killed while it read its configuration, nobody knows the jobs; nothing was run either."""
+    process = start(tmp_path, *SWEEP, "hydra.sweep.dir=sweep")
+    wait_until((tmp_path / "sweep" / "0" / ".hydra" / "config.yaml").exists, process)
+    kill_all(process)
+    if (tmp_path / "sweep" / "plan.json").exists():
+        pytest.skip("the sweep was faster")
+    done = resume(tmp_path, "sweep")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "start a new sweep" in done.stderr
 
 
 def test_a_complete_sweep_is_reported_again(uninterrupted, tmp_path):
@@ -153,7 +169,7 @@ def test_a_folder_that_is_no_sweep_is_refused(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
     for name, words in {
-        "absent": "there is no such folder", "empty": "the folder is empty", "other": "this is no sweep's folder",
+        "absent": "there is no such folder", "empty": "not the folder of a sweep", "other": "not the folder of a sweep",
     }.items():  # fmt: skip
         done = resume(tmp_path, name)
         assert done.returncode == 2
@@ -170,4 +186,85 @@ def test_a_sweep_that_is_running_is_refused(tmp_path):
     assert process.poll() is None
     kill_all(process)
     assert done.returncode == 2
-    assert "a sweep is being run in this folder right now" in done.stderr
+    assert "a sweep is running in this folder right now" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """Kernels of one's own, and a sweep of one of them that lacks a case."""
+    directory = tmp_path_factory.mktemp("lab")
+    shutil.copytree(OWN, directory / "own")
+    swept = call(
+        directory, "--config-dir", "own", "kernel=scaled", "block=32,64", "device=cpu", "hydra.sweep.dir=sweep"
+    )
+    assert swept.returncode == 0, swept.stderr
+    (directory / "sweep" / "1" / "result.json").rename(directory / "expected.json")
+    return directory
+
+
+def test_what_changed_outside_the_folder_does_not_matter(lab, tmp_path):
+    """With its kernel, headers and references changed or gone, a sweep is resumed from what it kept."""
+    shutil.copytree(lab, tmp_path / "lab")
+    own = tmp_path / "lab" / "own" / "kernel"
+    (own / "scaled.cuh").write_text("__device__ inline float twice(float x) { return 3.0f * x; }\n")
+    (own / "scaled.cu").unlink()
+    (own / "my_references.py").unlink()
+    done = resume(tmp_path, "lab/sweep")
+    assert done.returncode == 0, done.stderr
+    row, expected = (
+        json.loads((tmp_path / "lab" / name).read_text()) for name in ("sweep/1/result.json", "expected.json")
+    )
+    assert all(row[name] == expected[name] for name in ("case", "status", "value", "mismatches", "launcher"))
+
+
+def changed(folder, name, old, new):
+    """A file with another text in it."""
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new))
+
+
+def other_compiler(folder):
+    """The host's compiler, which says that it is another one."""
+    path = folder / "other++"
+    path.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "other++ 99.9" && exit\nexec c++ "$@"\n')
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return {"CXX": str(path)}
+
+
+def without_a_plan(folder):
+    """A job that neither plan.json nor its case.json tells."""
+    (folder / "sweep/plan.json").write_text('{"jobs": 2')
+    (folder / "sweep/1/case.json").unlink()
+
+
+KEPT = "sweep/sources"
+CHANGES = {
+    "a kept kernel": (lambda d: changed(d, f"{KEPT}/kernels/scaled.cu", "not zero", "not nought"), "scaled.cu changed"),
+    "a kept header": (lambda d: changed(d, f"{KEPT}/kernels/scaled.cuh", "2.0f", "2.f"), "scaled.cuh changed"),
+    "a kept reference": (
+        lambda d: changed(d, f"{KEPT}/conf/kernel/my_references.py", "2.0 *", "2 *"), "my_references.py changed",
+    ),
+    "a lost kernel": (lambda d: (d / KEPT / "kernels/scaled.cu").unlink(), "its sources/ lacks scaled.cu"),
+    "the device": (lambda d: changed(d, "sweep/environment.json", '"arch": "', '"arch": "old_'), "device.arch changed"),
+    "the toolchain": (other_compiler, "other++ 99.9"),
+    "the runner": (lambda d: changed(d, "sweep/environment.json", '"runner": "', '"runner": "0.0.'), "the runner changed"),
+    "the environment": (lambda d: (d / "sweep/environment.json").write_text("{"), "environment.json is missing or torn"),
+    "the plan": (without_a_plan, "the plan is incomplete"),
+    "a case": (lambda d: changed(d, "sweep/0/case.json", '"asked"', '"wanted"'), "Malformed run folder"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_would_mix_rows_is_refused(change, lab, tmp_path):
+    """One sentence, status 2, and no file of the folder is changed."""
+    shutil.copytree(lab, tmp_path / "lab")
+    make_it, words = CHANGES[change]
+    further = make_it(tmp_path / "lab")
+    before = content(tmp_path)
+    done = resume(tmp_path, "lab/sweep", **(further if isinstance(further, dict) else {}))
+    assert content(tmp_path) == before
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("runner: ")
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert words in done.stderr

@@ -11,8 +11,8 @@ from runner.config import Job
 from runner.folder import RunFolder
 from runner.progress import SweepProgress
 from runner.settings import DeviceConfig, TimingConfig
-from runner.sweep import engine, rounds
-from runner.sweep.attempt import Outcome
+from runner.sweep import engine
+from runner.sweep.outcome import Outcome
 
 OWN = ROOT / "tests" / "kernels" / "kernel"
 
@@ -41,15 +41,14 @@ def swept(folder, cases, monkeypatch, wrong=None, **timing):
             workers.append(config)
             super().__init__(config)
 
-        def run(self, task, told, meanwhile):
+        def run(self, task, on_step, meanwhile):
             runs[task.case] += 1
-            outcome = super().run(task, told, meanwhile)
+            outcome = super().run(task, on_step, meanwhile)
             return (
                 Outcome("mismatch", "y[0] is 1, expected 2") if wrong and wrong(task.case, runs[task.case]) else outcome
             )
 
     monkeypatch.setattr(engine, "Worker", Counted)
-    monkeypatch.setattr(rounds, "Worker", Counted)
     device, how = DeviceConfig(kind="cpu", threads=1), TimingConfig(warmup_ms=0, **timing)
     plan = [Job(case, device, how, "nvcc", job) for job, case in enumerate(cases)]
     folder.mkdir()

@@ -1,13 +1,10 @@
 """What a sweep is made of: kept beside it, and noticed when it changes."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
-from support import ROOT
+from processes import resume
 
 YAML = """
 parameters: {block: 64, size: 1000}
@@ -48,13 +45,6 @@ def status(done):
     return list(pd.read_csv(done.folder / "results.csv")["status"])
 
 
-def resumed(folder):
-    """`python -m runner.resume` of a folder."""
-    command = [sys.executable, "-m", "runner.resume", str(folder)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
-
-
 def test_a_file_that_a_macro_includes_is_looked_at(own, runner, tmp_path):
     """When a header that only a macro names has changed, the kernel is compiled anew, and is wrong."""
     first = runner("--config-dir", str(own.parent), "kernel=numbers", "device=cpu", "hydra.sweep.dir=first")
@@ -64,26 +54,30 @@ def test_a_file_that_a_macro_includes_is_looked_at(own, runner, tmp_path):
     assert (again.code, list(pd.read_csv(tmp_path / "again" / "results.csv")["status"])) == (1, ["mismatch"])
 
 
-@pytest.mark.parametrize("changed", ["number.cuh", "helper.py"])
-def test_what_is_reached_indirectly_is_watched(changed, own, runner, tmp_path):
-    """A sweep is not taken up with another header that a macro names, nor with another module that the reference imports."""
-    done = runner("--config-dir", str(own.parent), "kernel=numbers", "block=32,64", "device=cpu")
-    assert status(done) == ["ok", "ok"]
-    (done.folder / "0" / "result.json").unlink()
-    with (own / changed).open("a") as stream:
-        stream.write("\n")
-    refused = resumed(done.folder)
-    assert refused.returncode == 2
-    assert changed in refused.stderr
-
-
 def test_everything_that_is_needed_is_kept(own, runner, tmp_path):
-    """With its own folder gone, a kernel runs again from what was kept: headers and the reference's modules included."""
+    """With its own folder gone, a kernel runs again from what was kept: headers above it and the reference's modules."""
+    (own / "number.cuh").rename(own.parent / "number.cuh")
+    (own / "numbers.cu").write_text(
+        CU.replace('#define HEADER "number.cuh"\n#include HEADER', '#include "../number.cuh"')
+    )
     done = runner("--config-dir", str(own.parent), "kernel=numbers", "device=cpu")
+    assert status(done) == ["ok"]
     own.parent.rename(tmp_path / "gone")
     kept = str((done.folder / "sources" / "conf").absolute())
     again = runner("--config-path", kept, "kernel=numbers", "device=cpu", "hydra.sweep.dir=again")
     assert again.code == 0, again.err
+
+
+def test_a_kernel_that_hydra_composes_of_two_files_is_kept_whole(own, runner, tmp_path):
+    """A YAML with a list of defaults is kept as it was composed, so that it can be read without Hydra."""
+    (own / "common.yaml").write_text((own / "numbers.yaml").read_text())
+    (own / "numbers.yaml").write_text("defaults: [common]\nsummary: numbers\n")
+    done = runner("--config-dir", str(own.parent), "kernel=numbers", "device=cpu", "hydra.sweep.dir=first")
+    assert done.code == 0, done.err
+    own.parent.rename(tmp_path / "gone")
+    (tmp_path / "first" / "0" / "result.json").unlink()
+    again = resume(tmp_path, "first")
+    assert again.returncode == 0, again.stderr
 
 
 def test_a_sweep_without_the_default_kernel_can_be_repeated(runner):

@@ -1,5 +1,6 @@
 """The program as a user starts it, on the CPU device."""
 
+import functools
 import importlib.util
 import json
 import platform
@@ -10,10 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from support import KERNELS, ROOT, shipped
+from processes import call
+from support import KERNELS, ROOT, Finished, shipped
 
 OWN = Path(__file__).parent / "kernels"
 SMALL = ("device=cpu", "size=1000")
+MIXED = {
+    "saxpy": "ok", "writesPart": "mismatch", "broken": "compile_error", "writesBeyond": "hazard", "speaks": "ok",
+    "speaksPtx": "skipped", "scaled": "ok",
+}  # fmt: skip
 
 
 def table(folder):
@@ -21,11 +27,42 @@ def table(folder):
     return pd.read_csv(folder / "results.csv", dtype={"value": str, "reference": str, "block": str, "mask": str})
 
 
-def test_a_sweep_leaves_everything_in_its_folder(runner):
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """Runs a command once for all tests of this module that look at what it left."""
+
+    @functools.cache
+    def run(*arguments, **environment):
+        folder = tmp_path_factory.mktemp("run")
+        done = call(folder, *arguments, **environment)
+        return Finished(done.returncode, done.stdout, done.stderr, folder)
+
+    return run
+
+
+@pytest.fixture
+def grid(ran):
+    """A sweep of two kernels by two blocks, and a parameter that neither reads."""
+    return ran("-m", "kernel=reduceShfl,reduceSmem", "block=128,256", "unroll=8", *SMALL)
+
+
+@pytest.fixture
+def single(ran):
+    """One case, in a terminal that knows only ASCII, with a notebook's matplotlib backend."""
+    odd = {"PYTHONIOENCODING": "ascii", "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    return ran(*SMALL, "record_host=true", **odd)
+
+
+@pytest.fixture
+def mixed(ran):
+    """Kernels of the user's own: right ones, wrong ones, and one for GPUs only."""
+    return ran("--config-dir", str(OWN), f"kernel={','.join(MIXED)}", "device=cpu")
+
+
+def test_a_sweep_leaves_everything_in_its_folder(grid):
     """One command leaves a table, samples, figures, a report, the environment, the plan and the sources."""
-    done = runner("-m", "kernel=reduceShfl,reduceSmem", "block=128,256", *SMALL)
-    assert done.code == 0, done.err
-    folder = done.folder
+    assert grid.code == 0, grid.err
+    folder = grid.folder
     assert re.fullmatch(r"\d\d-\d\d-\d\d-reduceShfl\+reduceSmem", folder.name)
     for name in ("plan.json", "results.csv", "report.html", "environment.json", "multirun.yaml"):
         assert (folder / name).stat().st_size
@@ -47,30 +84,103 @@ def test_a_sweep_leaves_everything_in_its_folder(runner):
     assert (folder / "sources" / "conf" / "config.yaml").is_file()
 
 
-def test_the_summary_is_shaped_like_the_seeds_listing(runner):
-    """The terminal shows the CPU's sum and, for each kernel, time, sum, grid and block."""
-    done = runner("kernel=reduceShfl,reduceSmem", *SMALL)
-    assert re.search(r"cpu reduce.*cpu sum: *\d+", done.out)
-    assert re.search(r"reduceSmem.*sum: *\d+.*<<<grid 4 block 256>>>", done.out)
-    assert "report.html" in done.out
+def test_the_terminal_lists_what_a_cuda_program_prints(grid):
+    """The terminal shows the CPU's sum and, for each kernel, time, sum, grid and block; then where the report is."""
+    assert re.search(r"cpu reduce.*cpu sum: *\d+", grid.out)
+    assert re.search(r"reduceSmem.*sum: *\d+.*<<<grid 8 block 128>>>", grid.out)
+    assert "report.html" in grid.out
 
 
-def test_a_single_run_has_the_same_layout(runner):
-    """Without -m, one case has the same folder as a sweep."""
-    done = runner(*SMALL)
-    assert done.code == 0
-    assert (done.folder / "0" / "result.json").is_file()
-    assert len(table(done.folder)) == 1
+def test_a_parameter_that_nobody_reads_is_named(grid):
+    """An override without effect is reported."""
+    assert "unroll: " in grid.err
 
 
-@pytest.mark.parametrize("option", ["hydra.mode=RUN", "hydra/launcher=basic"])
-def test_stock_ways_of_running_work_too(runner, option):
-    """With Hydra's own launcher, or as a plain run, the folder is the same and the rows say how they were launched."""
-    done = runner(*SMALL, option)
+def test_hydras_own_files_are_those_of_hydra(grid, ran):
+    """The composed configuration in .hydra is the same whether our launcher or Hydra's wrote it."""
+    sweep = ("-m", "kernel=reduceShfl,reduceSmem", "block=128,256", "unroll=8", *SMALL)
+    basic = ran(*sweep, "hydra/launcher=basic", "hydra.sweep.dir=basic").directory / "basic"
+    for name in ("config.yaml", "overrides.yaml"):
+        ours, theirs = (yaml.safe_load((f / "1" / ".hydra" / name).read_text()) for f in (grid.folder, basic))
+        assert ours == theirs
+
+
+def test_one_case_has_the_layout_of_a_sweep(single):
+    """One case has the same folder as a sweep, and an odd terminal or matplotlib backend changes nothing."""
+    assert single.code == 0, single.err
+    assert (single.folder / "0" / "result.json").is_file()
+    assert (single.folder / "report.html").is_file()
+    assert len(table(single.folder)) == 1
+
+
+def test_the_environment_names_the_host_if_asked(single):
+    """record_host=true adds the machine's name."""
+    assert "host" in json.loads((single.folder / "environment.json").read_text())
+
+
+def test_a_plain_run_has_the_layout_of_a_sweep(runner):
+    """With hydra.mode=RUN the folder is the same, and the row says how it was launched."""
+    done = runner(*SMALL, "hydra.mode=RUN")
     assert done.code == 0, done.err
-    rows = table(done.folder)
-    assert list(rows["status"]) == ["ok"]
-    assert list(rows["launcher"]) == ["basic" if "basic" in option else "none"]
+    assert list(table(done.folder)["launcher"]) == ["none"]
+
+
+def test_a_failed_case_is_a_row_and_the_rest_goes_on(mixed):
+    """Wrong answers, compile errors and hazards cost their own rows; the exit status is 1."""
+    assert mixed.code == 1, mixed.err
+    rows = table(mixed.folder).set_index("kernel")
+    assert rows["status"].to_dict() == MIXED
+    assert "writesBeyond.cu:6" in rows.loc["writesBeyond", "reason"]
+    assert "broken.cu" in (mixed.folder / "2" / "compile.log").read_text()
+    assert "thread 7 says hello" in mixed.err
+    assert rows.loc["writesPart", "samples"] != rows.loc["writesPart", "samples"]  # no speed for a wrong kernel
+
+
+def test_a_kernel_for_gpus_only_is_skipped_before_it_is_compiled(mixed):
+    """The CPU device, which could not compile it, says why it is not run and which device runs it."""
+    rows = table(mixed.folder).set_index("kernel")
+    reason = rows.loc["speaksPtx", "reason"]
+    assert "its lane is read by inline PTX" in reason
+    assert "device=cuda" in reason
+    assert not (mixed.folder / "5" / "compile.log").exists()
+    assert rows["bytes_in_flight"].isna().all()  # how many blocks would fit is unknown
+
+
+def test_what_an_own_kernel_includes_is_kept(mixed):
+    """Includes and a reference of the user's own are copied, so that the sweep can be repeated."""
+    sources = mixed.folder / "sources"
+    assert (sources / "kernels" / "scaled.cuh").is_file()
+    assert (sources / "conf" / "kernel" / "my_references.py").is_file()
+
+
+def test_the_kept_sources_are_enough_to_run_again(mixed, runner, tmp_path):
+    """With --config-path at the kept configuration, the same cases come out."""
+    kept = mixed.folder / "sources" / "conf"
+    again = runner("--config-path", str(kept), "kernel=scaled", "device=cpu", f"hydra.sweep.dir={tmp_path}/again")
+    assert again.code == 0, again.err
+    first = table(mixed.folder)
+    assert list(table(tmp_path / "again")["case"]) == list(first.loc[first["kernel"] == "scaled", "case"])
+
+
+def test_files_name_no_path_and_no_host(mixed):
+    """No file holds the directory or the machine's name, unless asked for."""
+    for name in ("environment.json", "report.html", "results.csv", "plan.json"):
+        text = (mixed.folder / name).read_text()
+        assert str(mixed.directory) not in text
+        assert str(ROOT) not in text
+        assert not re.search(rf"\b{re.escape(platform.node())}\b", text)
+    known = json.loads((mixed.folder / "environment.json").read_text())
+    assert known["command"].startswith("python -m runner --config-dir .../kernels kernel=saxpy,")
+    assert known["devices"]["cpu"]["kind"] == "cpu"
+
+
+def test_jobs_that_are_one_case_are_run_once_on_each_device(runner):
+    """size=1Ki and size=2**10 make one row per device, with samples of its own; the second job names the first."""
+    done = runner("size=1Ki,2**10", "device=cpu", "device.threads=1,2")
+    assert done.code == 0, done.err
+    assert list(table(done.folder)["job"]) == [0, 1]
+    assert len(list((done.folder / "samples").iterdir())) == 2
+    assert json.loads((done.folder / "2" / "case.json").read_text())["same_as"] == 0
 
 
 def test_a_stock_launcher_runs_a_whole_sweep(runner):
@@ -78,6 +188,7 @@ def test_a_stock_launcher_runs_a_whole_sweep(runner):
     done = runner("-m", "block=64,128,100", *SMALL, "hydra/launcher=basic")
     assert done.code == 0, done.err
     assert list(table(done.folder)["status"]) == ["ok", "ok", "skipped"]
+    assert set(table(done.folder)["launcher"]) == {"basic"}
 
 
 @pytest.mark.skipif(importlib.util.find_spec("joblib") is None, reason="hydra-joblib-launcher is not installed")
@@ -98,40 +209,6 @@ def test_a_glob_sweeps_all_kernels(runner):
     assert rows["width"].count() == len([n for n in rows.index if shipped(n).parameter("width")]) >= 2
     assert rows.loc["reduceShfl", "mask"] == "0x00ff00ff"
     assert int(rows.loc["reduceShfl", "value"]) < int(rows.loc["reduceSmem", "value"])
-
-
-def test_two_ways_of_writing_one_case_are_run_once(runner):
-    """size=1Ki and size=2**10 make one row; the second job's folder says whose it is."""
-    done = runner("size=1Ki,2**10,1024", "device=cpu")
-    assert len(table(done.folder)) == 1
-    assert json.loads((done.folder / "2" / "case.json").read_text())["same_as"] == 0
-
-
-def test_a_failed_case_is_a_row_and_the_rest_goes_on(runner):
-    """Wrong answers, compile errors and hazards cost their own rows; the exit status is 1."""
-    names = "saxpy,writesPart,broken,writesBeyond,speaks"
-    done = runner("--config-dir", str(OWN), f"kernel={names}", "device=cpu")
-    assert done.code == 1, done.err
-    rows = table(done.folder).set_index("kernel")
-    assert rows["status"].to_dict() == {
-        "saxpy": "ok", "writesPart": "mismatch", "broken": "compile_error", "writesBeyond": "hazard", "speaks": "ok",
-    }  # fmt: skip
-    assert "writesBeyond.cu:6" in rows.loc["writesBeyond", "reason"]
-    assert "broken.cu" in (done.folder / "2" / "compile.log").read_text()
-    assert "thread 7 says hello" in done.err
-    assert rows.loc["writesPart", "samples"] != rows.loc["writesPart", "samples"]  # no speed for a wrong kernel
-
-
-def test_a_kernel_for_gpus_only_is_skipped_before_it_is_compiled(runner):
-    """The CPU device, which could not compile it, says why it is not run and where it would be; the rest goes on."""
-    done = runner("--config-dir", str(OWN), "kernel=speaksPtx,saxpy", "device=cpu")
-    assert done.code == 0, done.err
-    rows = table(done.folder).set_index("kernel")
-    assert rows["status"].to_dict() == {"speaksPtx": "skipped", "saxpy": "ok"}
-    told = "it runs on a GPU only: its lane is read by inline PTX; device=cuda runs it"
-    assert rows.loc["speaksPtx", "reason"] == told
-    assert not (done.folder / "0" / "compile.log").exists()
-    assert rows["bytes_in_flight"].isna().all()  # nobody knows how many blocks would fit
 
 
 @pytest.mark.gpu
@@ -181,14 +258,6 @@ def test_both_devices_give_the_same_sums(runner):
     assert values["cpu"].items() <= values["cuda"].items()
 
 
-def test_every_device_of_a_sweep_has_its_rows(runner):
-    """One case on two devices is two rows, with samples of their own."""
-    done = runner(*SMALL, "device.threads=1,2")
-    assert done.code == 0, done.err
-    assert len(table(done.folder)) == 2
-    assert len(list((done.folder / "samples").iterdir())) == 2
-
-
 def test_a_device_that_is_missing_costs_its_own_rows(runner):
     """In a sweep over two devices, the cases of one that is not there are not_run, with the reason."""
     done = runner("size=1000", "device=cpu,cuda", CUDA_VISIBLE_DEVICES="")
@@ -203,21 +272,6 @@ def test_what_does_not_fit_is_out_of_memory(runner):
     done = runner("size=2**45", "block=1024", "unroll=64", "kernel=reduceSmemUnroll", "device=cpu")
     assert done.code == 1
     assert list(table(done.folder)["status"]) == ["out_of_memory"]
-
-
-def test_a_parameter_that_nobody_reads_is_told(runner):
-    """An override without effect is no silent one."""
-    assert "unroll: none of these kernels reads it" in runner(*SMALL, "unroll=8").err
-
-
-@pytest.mark.parametrize(
-    "environment", [{"PYTHONIOENCODING": "ascii"}, {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}]
-)
-def test_odd_environments_do_no_harm(environment, runner):
-    """A terminal that knows only ASCII, or a notebook's matplotlib backend, changes nothing."""
-    done = runner(*SMALL, **environment)
-    assert done.code == 0, done.err
-    assert (done.folder / "report.html").is_file()
 
 
 def test_a_damaged_cache_is_built_anew(runner, tmp_path):
@@ -237,29 +291,6 @@ def test_an_own_kernel_needs_no_python_of_ours(runner):
     assert (done.folder / "sources" / "kernels" / "saxpy.cu").is_file()
 
 
-def test_what_an_own_kernel_includes_is_kept(runner):
-    """Includes and a reference of the user's own are copied, so that the sweep can be repeated."""
-    done = runner("--config-dir", str(OWN), "kernel=scaled", "device=cpu")
-    assert done.code == 0, done.err
-    sources = done.folder / "sources"
-    assert (sources / "kernels" / "scaled.cuh").is_file()
-    assert (sources / "conf" / "kernel" / "my_references.py").is_file()
-
-
-def test_the_kept_sources_are_enough_to_run_again(runner, tmp_path):
-    """With --config-path at the kept configuration, the same cases come out."""
-    first = runner("--config-dir", str(OWN), "kernel=scaled", "device=cpu").folder
-    again = runner(
-        "--config-path",
-        str(first / "sources" / "conf"),
-        "kernel=scaled",
-        "device=cpu",
-        f"hydra.sweep.dir={tmp_path}/again",
-    )
-    assert again.code == 0, again.err
-    assert list(table(tmp_path / "again")["case"]) == list(table(first)["case"])
-
-
 def test_only_skipped_cases_are_a_mistake(runner):
     """Where every case is skipped, the status is 2 and the reasons are told."""
     done = runner("width=3,5", "device=cpu")
@@ -268,45 +299,12 @@ def test_only_skipped_cases_are_a_mistake(runner):
     assert "1, 2, 4, 8, 16 or 32" in done.out
 
 
-def test_one_skipped_case_is_none(runner):
-    """A skipped case beside a good one leaves the status at 0."""
-    assert runner("width=3,8", *SMALL).code == 0
-
-
 def test_an_experiment_is_a_sweep_without_m(runner):
     """experiment=... runs its own sweep; a value on the command line replaces the experiment's."""
     done = runner("experiment=seed_reductions", *SMALL)
     assert done.code == 0, done.err
     assert len(table(done.folder)) == 6
     assert done.folder.name.endswith("-seed_reductions")
-
-
-def test_the_environment_tells_no_path_and_no_host(runner):
-    """environment.json and report.html hold neither the directory nor the machine's name, unless asked for."""
-    done = runner(*SMALL, "--config-dir", str(OWN), "kernel=broken,writesBeyond,reduceShfl")
-    for name in ("environment.json", "report.html", "results.csv", "plan.json"):
-        text = (done.folder / name).read_text()
-        assert str(done.directory) not in text
-        assert str(ROOT) not in text
-        assert not re.search(rf"\\b{re.escape(platform.node())}\\b", text)
-    known = json.loads((done.folder / "environment.json").read_text())
-    assert known["command"].startswith("python -m runner --config-dir .../kernels device=cpu size=1000 kernel=broken")
-    assert known["devices"]["cpu"]["kind"] == "cpu"
-
-
-def test_the_environment_names_the_host_if_asked(runner):
-    """record_host=true adds the machine's name."""
-    done = runner(*SMALL, "record_host=true")
-    assert "host" in json.loads((done.folder / "environment.json").read_text())
-
-
-def test_hydras_own_files_are_those_of_hydra(runner):
-    """The composed configuration in .hydra is the same whether our launcher or Hydra's wrote it."""
-    ours = runner(*SMALL, "block=64,128").folder
-    files = [yaml.safe_load((ours / "1" / ".hydra" / n).read_text()) for n in ("config.yaml", "overrides.yaml")]
-    basic = runner(*SMALL, "block=64,128", "hydra/launcher=basic", "hydra.sweep.dir=basic").directory / "basic"
-    theirs = [yaml.safe_load((basic / "1" / ".hydra" / n).read_text()) for n in ("config.yaml", "overrides.yaml")]
-    assert files == theirs
 
 
 def test_a_size_of_nothing_is_a_row_beside_the_others(runner):

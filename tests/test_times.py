@@ -6,7 +6,7 @@ from support import case_of, shipped
 
 from runner.device import DeviceInfo, GpuState
 from runner.samples import HOT
-from runner.summary import SAMPLE
+from runner.statistics import SAMPLE
 from runner.sweep.measure import Round
 from runner.sweep.times import occupancy, times
 

@@ -9,15 +9,16 @@ from support import case_of, few, shipped
 
 from runner.device import Role
 from runner.kernel.expression import Expression
-from runner.references.sums import strided_block_sums
-from runner.sweep.attempt import Task, attempt
-from runner.sweep.placing import contents, place
+from runner.kernel.reference import find
+from runner.sweep.outcome import Task
+from runner.sweep.run_case import run_case
+from runner.sweep.upload import contents, upload
 
 HOST = ["reduceVector", "reduceInFlight", "reduceGridStride", "reduceRedux"]
 DEVICE = ["reduceLastBlock", "reduceStream", "reduceFlagged", "reducePacked"]
 VECTORS = [*HOST, *DEVICE]
 STRIDING = [n for n in VECTORS if shipped(n).parameter("blocks")]
-STREAMING = [n for n in VECTORS if shipped(n).parameter("stream")]
+STREAMING = ["reduceFlagged", "reducePacked"]
 
 
 def all_right(outcomes):
@@ -65,6 +66,7 @@ def test_any_number_of_blocks_takes_all_tiles(name, blocks, bench):
 def test_a_strided_block_sums_up_every_gridth_tile():
     """With tiles of 128 elements and two blocks, the first takes tiles 0 and 2, the second tile 1."""
     x = np.arange(300, dtype=np.int32)
+    strided_block_sums = find(shipped("reduceGridStride"))
     told = strided_block_sums({"in": x}, {"block": 32, "unroll": 1}, (2, 1, 1))
     assert told.outputs["out"].values.tolist() == [x[:128].sum() + x[256:].sum(), x[128:256].sum()]
     assert told.value == x.sum()
@@ -76,7 +78,7 @@ def test_a_launch_leaves_all_ready_for_the_next_one(name, bench):
     case = case_of(shipped(name), size=20_000, block=64, unroll=2, fill="random")
     assert case.grid[0] > 10
     binary = bench.compiler.compile(case.source())
-    told = attempt(bench.device, Task(case, case.source(), binary, few(20), 20.0), lambda _: None)
+    told = run_case(bench.device, Task(case, case.source(), binary, few(20), 20.0), lambda _: None)
     assert (told.status, told.value) == ("ok", told.reference)
 
 
@@ -86,7 +88,7 @@ def test_a_launch_leaves_its_state_as_it_found_it(name, bench):
     case = case_of(shipped(name), size=20_000, block=64, unroll=2, fill="random")
     program = bench.device.load(case.source(), bench.compiler.compile(case.source()))
     with ExitStack() as placed:
-        launch, arrays = place(bench.device, program, case, contents(case), placed)
+        launch, arrays = upload(bench.device, program, case, contents(case), placed)
         bench.device.launch(launch, 20.0)
         states = {n: a.read().tolist() for n, a in arrays.items() if a.role is Role.STATE}
     assert states
@@ -108,6 +110,11 @@ def test_a_float_sum_is_the_same_in_every_launch(name, dtype, bench):
 def test_streaming_loads_change_no_sum(name, bench):
     """They say what L2 should keep, nothing else."""
     all_right(bench.run_all([case_of(shipped(name), size=5000, stream=s, fill="random") for s in (0, 1)]))
+
+
+def test_streaming_is_what_tells_reduce_stream_from_reduce_last_block():
+    """Without it the two would be the same, so stream=0 is refused."""
+    assert "none of the values reduceStream takes: 1" in case_of(shipped("reduceStream"), stream=0).excluded
 
 
 def test_a_packed_sum_wraps_without_touching_the_count(bench):

@@ -1,9 +1,9 @@
 """Whether the CPU device and a GPU give the same: 300 drawn cases over all kernels of both, launched once on each.
 
-    python tools/agreement.py docs/h200/agreement.csv
+    python tools/agreement.py OUT.csv [--cases 300] [--seed 1]
 
-Integers must agree bit for bit, floats lie within the stated bound of the reference on both devices; elements that CUDA
-leaves undefined are left out. Needs a GPU, PyCUDA, nvcc and g++. Exit status 1 if a case does not agree, 2 where a
+Integers must agree bit for bit. Floats must lie within the stated bound of the reference on both devices. Elements that
+CUDA leaves undefined are left out. Needs a GPU, PyCUDA, nvcc and g++. Exit status: 0 all agree, 1 a case does not, 2 a
 device is missing.
 """
 
@@ -20,12 +20,12 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-import generated
 import numpy as np
 import pandas as pd
 import shipped
 
 from runner.device import Compiler, Device
+from runner.device.kinds import CPU, CUDA
 from runner.device.opening import compiler_for, open_device
 from runner.errors import CompileError, RunnerError
 from runner.kernel.case import Case
@@ -35,12 +35,13 @@ from runner.kernel.dtypes import is_float
 from runner.kernel.reference import Expected, expect
 from runner.kernel.resolve import make
 from runner.settings import DeviceConfig
-from runner.sweep.placing import contents, launch_once
+from runner.sweep.upload import contents, launch_once
 
 Outputs = dict[str, np.ndarray[Any, Any]]
 
 FLAT = [1, 16, 32, 35, 64, 96, 100, 128, 256, 1000, 1024]
 SQUARE = ["32x32", "32x16", "16x32", "32x8", "8x8", "7x5", "64x4", "1x32", "33x3"]
+MATRICES = ["1x1", "1x100", "100x1", "32x32", "33x31", "64x128", "100x300", "257x129"]
 POOLS: dict[str, list[Any]] = {
     "size": [1, 31, 32, 33, 100, 1000, 1025, 4096, 65537, 100_000],
     "width": [1, 2, 4, 8, 16, 32],
@@ -63,29 +64,27 @@ POOLS: dict[str, list[Any]] = {
     "tile_rows": [32, 64, 128],
     "tile_cols": [32, 64, 128],
 }
-TRIES = 10_000  # until a kernel has one more case that can be run; of transposeVector's, one in ten can
-MATRICES = ["1x1", "1x100", "100x1", "32x32", "33x31", "64x128", "100x300", "257x129"]
+TRIES = 10_000  # for one more case of a kernel that can run; of transposeVector's, one in ten can
 
 
 def main() -> int:
     """Draw, run on both devices, compare, write the table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("table", type=Path, help="the CSV to write")
     parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     if arguments.cases < 1:
-        parser.error(f"--cases: a number from 1 on is expected, not {arguments.cases}")
+        parser.error(f"--cases {arguments.cases}: must be at least 1")
     cases = list(drawn(arguments.cases, random.Random(arguments.seed)))  # noqa: S311  (nothing is secret here)
     try:
-        generated.ready(arguments.table)
-        first, other = (open_device(DeviceConfig(kind=kind)) for kind in ("cpu", "cuda"))
+        first, other = (open_device(DeviceConfig(kind=kind)) for kind in (CPU, CUDA))
+        arguments.table.parent.mkdir(parents=True, exist_ok=True)
     except (RunnerError, OSError) as e:
         print(f"agreement: {e}", file=sys.stderr)
         return 2
     results = [launched(device, cases) for device in (first, other)]
-    rows = [compared(case, *pair) for case, *pair in zip(cases, *results, strict=True)]
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame([compared(case, *pair) for case, *pair in zip(cases, *results, strict=True)])
     table.to_csv(arguments.table, index=False, lineterminator="\n")
     print(f"{other.info.name} against the CPU device, {len(table)} cases over {table.kernel.nunique()} kernels:")
     for kind, part in table.groupby("elements"):
@@ -97,7 +96,7 @@ def main() -> int:
 
 
 def drawn(count: int, draw: random.Random) -> Iterator[Case]:
-    """Different cases that can be run, each kernel about equally often."""
+    """Different cases that can run, each kernel about equally often."""
     shared = [kernel for kernel in shipped.kernels().values() if not kernel.gpu_only]
     seen: set[str] = set()
     for kernel in islice(cycle(shared), count):
@@ -111,7 +110,7 @@ def _another(kernel: Kernel, seen: set[str], draw: random.Random) -> Case:
         case = make(kernel, {p.name: _value(kernel, p.name, draw) for p in kernel.parameters}, draw.randrange(1000))
         if not case.excluded and case.id not in seen:
             return case
-    raise SystemExit(f"{kernel.name}: none of {TRIES} drawn cases can be run and is new")
+    raise SystemExit(f"{kernel.name}: {TRIES} draws gave no new case that can run")
 
 
 def _value(kernel: Kernel, name: str, draw: random.Random) -> Any:
@@ -124,7 +123,7 @@ def _value(kernel: Kernel, name: str, draw: random.Random) -> Any:
         return draw.choice(POOLS[name])
     if declared is not None and declared.allowed:
         return draw.choice(declared.allowed)
-    raise SystemExit(f"{kernel.name}: there is nothing to draw for its parameter '{name}'")
+    raise SystemExit(f"{kernel.name}: tools/agreement.py has no values for its parameter '{name}'")
 
 
 def launched(device: Device, cases: list[Case]) -> list[Outputs | str]:
@@ -138,7 +137,7 @@ def launched(device: Device, cases: list[Case]) -> list[Outputs | str]:
 
 
 def _compiled(compiler: Compiler, case: Case) -> None:
-    with suppress(CompileError):  # told when it is launched
+    with suppress(CompileError):  # reported when the case is launched
         compiler.compile(case.source())
 
 
@@ -152,31 +151,20 @@ def _launched(device: Device, compiler: Compiler, case: Case) -> Outputs | str:
 def compared(case: Case, first: Outputs | str, other: Outputs | str) -> dict[str, Any]:
     """One row: how many elements were compared, and whether the devices agree on them."""
     row: dict[str, Any] = {"case": case.id, "kernel": case.kernel.name, "parameters": case.label.partition(" ")[2]}
-    row["seed"] = case.seed
+    row |= {"seed": case.seed, "elements": "none", "compared": 0, "undefined": 0, "identical": False, "agree": False}
     if isinstance(first, str) or isinstance(other, str):
-        told = "; ".join(f"{d}: {o}" for d, o in (("cpu", first), ("cuda", other)) if isinstance(o, str))
-        return {
-            **row,
-            "elements": "none",
-            "compared": 0,
-            "undefined": 0,
-            "identical": False,
-            "agree": False,
-            "why": told,
-        }
-    expected = expect(case.kernel.reference, case.kernel.yaml.parent, contents(case), case.variables, case.grid)
+        failed = ((CPU, first), (CUDA, other))
+        return row | {"why": "; ".join(f"{kind}: {outcome}" for kind, outcome in failed if isinstance(outcome, str))}
+    expected = expect(case, contents(case))
     verdicts = [check(outputs, expected.outputs, case.count("depth")) for outputs in (first, other)]
-    total = sum(first[name].size for name in expected.outputs)
     identical = all(_identical(first[name], other[name], expected, name) for name in expected.outputs)
     floats = any(is_float(first[name].dtype) for name in expected.outputs)
-    right = all(v.ok for v in verdicts)
-    return {
-        **row,
+    return row | {
         "elements": "floats" if floats else "integers",
         "compared": verdicts[0].compared,
-        "undefined": total - verdicts[0].compared,
+        "undefined": sum(first[name].size for name in expected.outputs) - verdicts[0].compared,
         "identical": identical,
-        "agree": right and (floats or identical),
+        "agree": all(v.ok for v in verdicts) and (floats or identical),
         "why": "; ".join(v.reason for v in verdicts if not v.ok),
     }
 

@@ -1,28 +1,31 @@
-"""Compares what `runner.kernel.access` calculates of accesses with what a GPU counts, by Nsight Compute's counters.
+"""Counts what cases do on a GPU, by Nsight Compute, beside what `runner.kernel.access` calculates of their accesses.
 
-    python tools/count_accesses.py OUT.csv
+    python tools/count_accesses.py OUT.csv                # tiles, strides and transposes; their sizes divide evenly
+    python tools/count_accesses.py OUT.csv --run outputs/X  # each kernel's fastest case at each size of that run
 
-Needs a GPU, PyCUDA, nvcc and ncu. One process launches every case once, in order, under one ncu. Sizes divide evenly,
-so that every block does what the first does, which is the one that the model looks at. Exit status: 0 all agree to
-1 %, 1 some do not, 2 nothing could be counted.
+Needs a GPU, PyCUDA, nvcc and ncu. One process launches every case once, in order, under one ncu. With `--run` the table
+also has instructions, L1 hits and what a warp waits for, and differences do not count: the calculation looks at the
+first block only. Exit status: 0 all accesses agree to 1 %, 1 some do not, 2 nothing could be counted.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import generated
 import ncu
 import shipped
 
+from runner import atomic
 from runner.errors import RunnerError
 from runner.kernel import access
 from runner.kernel.case import Case
+from runner.kernel.lanes import WARP
 from runner.kernel.resolve import make
 
 TOLERANCE = 0.01
@@ -31,11 +34,11 @@ TILES = "setRowReadRow setColReadCol setRowReadCol setColReadRow setRowReadColDy
 TRANSPOSES = (
     "copyGmem transposeGmem transposeSmem transposeSmemPad transposeSmemDyn transposeSmemUnroll transposeSmemUnrollPad"
 )
-VECTORS = "copyVector transposeTile transposeSwizzle transposeVector"  # not transposeShifted: its first block is unlike
+VECTORS = "copyVector transposeTile transposeSwizzle transposeVector"  # not transposeShifted: its first block differs
 
 
 def cases() -> Iterator[Case]:
-    """What is launched, in this order. Beside 4-byte elements some of 8 and 2: their rules are others."""
+    """The cases that are compared. Beside 4-byte elements some have 8 and 2 bytes, which follow other rules."""
     for name in TILES.split():
         for block in ("32x32", "32x16", "16x32"):
             yield _case(name, block=block, blocks=64)
@@ -49,80 +52,128 @@ def cases() -> Iterator[Case]:
             yield _case(name, block=block, size="1024x2048")
         for dtype in ("float64", "float16"):
             yield _case(name, block="32x32", size="1024x2048", dtype=dtype)
-    for name in VECTORS.split():
-        for dtype in ("float32", "float64"):
-            yield _case(name, block=256, size="1024x2048", dtype=dtype)
+    for name, dtype in itertools.product(VECTORS.split(), ("float32", "float64")):
+        yield _case(name, block=256, size="1024x2048", dtype=dtype)
+
+
+def of_run(folder: Path) -> list[Case]:
+    """Of a run folder, each kernel's fastest case at each size and dtype, as the kernels' YAMLs declare it today.
+
+    Raises:
+        RunnerError: if the folder has no such case, or a kernel has changed so that it is another case today.
+    """
+    with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["status"] == "ok" and row["median_us"]]
+    best: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in sorted(rows, key=lambda row: float(row["median_us"])):
+        best.setdefault(tuple(row.get(name, "") for name in ("kernel", "size", "rows", "cols", "dtype")), row)
+    if not best:
+        raise RunnerError(f"{folder}: no case of it has a time")
+    found = []
+    for row in best.values():
+        kernel = shipped.kernel(row["kernel"])
+        given = {p.name: row[p.name] for p in kernel.parameters if row.get(p.name)}
+        if row.get("rows"):
+            given["size"] = f"{row['rows']}x{row['cols']}"
+        case = make(kernel, given, int(row["seed"]))
+        if case.id != row["case"]:
+            raise RunnerError(f"{case.label} is another case today ({case.id}) than in the run ({row['case']})")
+        found.append(case)
+    return found
 
 
 def _case(name: str, **requested: object) -> Case:
     case = make(shipped.kernel(name), requested, 0)
     if case.excluded:
-        raise SystemExit(f"{case.label}: {case.excluded}")
+        raise RunnerError(f"{case.label}: {case.excluded}")
     return case
 
 
-def measured(launch: ncu.Launched) -> dict[str, float | None]:
-    """Wavefronts or sectors a request, by column; `None` where there was no request."""
-    found: dict[str, float | None] = {}
-    for column, metrics in ncu.REQUESTS.items():
-        found[column] = ncu.ratio(*(ncu.number(launch, metric) for metric in metrics))
-    return found
-
-
 def agree(computed: float | None, counted: float | None) -> bool:
-    """Whether both say the same, to 1 %; or both say that there is no such access."""
+    """Whether both are the same to 1 %, or both say that there is no such access."""
     if computed is None or counted is None:
         return computed is counted
     return abs(computed - counted) <= TOLERANCE * max(computed, counted)
 
 
-def table(launches: list[ncu.Launched]) -> list[dict[str, Any]]:
-    """Calculated beside measured, a row a case."""
-    rows = []
-    for case, launch in zip(cases(), launches, strict=True):
-        computed, counted = access.costs(case), measured(launch)
-        row: dict[str, Any] = {"kernel": case.kernel.name, "block": dict(case.parameters)["block"]}
-        row["parameters"] = " ".join(f"{n}={v}" for n, v in case.chosen.items() if n != "block")
-        for column in ncu.REQUESTS:
-            row[f"{column}_computed"], row[f"{column}_measured"] = computed[column], counted[column]
-        row["differ"] = " ".join(c for c in ncu.REQUESTS if not agree(computed[c], counted[c]))
-        rows.append(row)
-    return rows
+def row(case: Case, launch: ncu.Launched) -> dict[str, Any]:
+    """A case's line: the accesses, calculated beside counted, and where they differ."""
+    computed = access.costs(case)
+    told: dict[str, Any] = {"kernel": case.kernel.name}
+    told["parameters"] = " ".join(f"{n}={v}" for n, v in case.chosen.items())
+    counted = {column: ncu.ratio(launch, *metrics) for column, metrics in ncu.REQUESTS.items()}
+    for column, value in counted.items():
+        told[f"{column}_computed"], told[f"{column}_measured"] = computed[column], value
+    told["differ"] = " ".join(column for column in counted if not agree(computed[column], counted[column]))
+    return told
+
+
+def further(case: Case, launch: ncu.Launched) -> dict[str, Any]:
+    """What else a launch did: instructions an element, L1 hits, and what its warps waited for, in percent."""
+    hits = ncu.ratio(launch, ncu.HIT, ncu.REQUESTS["global_load_sectors"][0])
+    instructions = ncu.number(launch, ncu.INSTRUCTIONS) * WARP / int(case.variables["size"])
+    told = {"instructions_per_element": instructions, "l1_hit_percent": None if hits is None else 100 * hits}
+    whole = ncu.number(launch, ncu.LATENCY)
+    for what, reasons in ncu.WAITS.items():
+        waited = sum(ncu.number(launch, ncu.STALLED.format(reason)) for reason in reasons)
+        told[f"waits_{what.replace(' ', '_')}_percent"] = 100 * waited / whole
+    return {name: None if value is None else f"{value:.4g}" for name, value in told.items()}
+
+
+def page(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The lines of a run for people: accesses as load/store, and what a warp waits for at least 5 % of its time."""
+
+    def both(r: Mapping[str, Any], column: str) -> str:
+        values = (r[f"{column.format(kind)}_measured"] for kind in ("load", "store"))
+        return "/".join("-" if value is None else f"{value:.3g}" for value in values)
+
+    lines = [("kernel", "instructions", "sectors", "wavefronts", "L1 hits %", "waits, %", "parameters")]
+    for r in rows:
+        waits = {n.removeprefix("waits_").removesuffix("_percent"): float(v) for n, v in r.items() if "waits_" in n}
+        told = ", ".join(f"{what.replace('_', ' ')} {share:.0f}" for what, share in waits.items() if share >= 5)
+        accesses = both(r, "global_{}_sectors"), both(r, "shared_{}_wavefronts")
+        hits = r["l1_hit_percent"] or ""
+        lines.append((r["kernel"], r["instructions_per_element"], *accesses, hits, told, r["parameters"]))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the table."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [list(rows[0]), *([r[name] for name in rows[0]] for r in rows)]
+    atomic.write_text(path, "".join(",".join("" if c is None else f"{c}" for c in line) + "\n" for line in lines))
 
 
 def main() -> int:
     """Compile, count, compare, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", nargs="?", type=Path, help="the table to write")
-    parser.add_argument("--launch", action="store_true", help="only launch all cases: what runs under ncu")
-    arguments = parser.parse_args()
+    parser.add_argument("out", type=Path, help="the table to write")
+    parser.add_argument("--run", type=Path, help="a run folder whose fastest cases are counted")
+    parser.add_argument("--launch", action="store_true", help=argparse.SUPPRESS)  # what runs under ncu
+    given = parser.parse_args()
     try:
-        if arguments.launch:
-            ncu.launch(list(cases()))
+        chosen = of_run(given.run) if given.run else list(cases())
+        if given.launch:
+            ncu.launch(chosen)
             return 0
-        if arguments.out is None:
-            parser.error("a file to write the table to is expected")
-        generated.ready(arguments.out)
-        ncu.prepare(list(cases()))
-        metrics = [metric for pair in ncu.REQUESTS.values() for metric in pair]
-        rows = table(ncu.count([sys.executable, __file__, "--launch"], list(cases()), metrics))
+        ncu.prepare(chosen)
+        launches = ncu.count([sys.executable, *sys.argv, "--launch"], chosen, ncu.ALL if given.run else ncu.ACCESSES)
+        rows = [row(*pair) | (further(*pair) if given.run else {}) for pair in zip(chosen, launches, strict=True)]
+        write(given.out, rows)
     except (RunnerError, OSError) as e:
-        return _gave_up(str(e))
-    with arguments.out.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    wrong = [f"{row['kernel']} {row['block']} {row['parameters']}: {row['differ']}" for row in rows if row["differ"]]
-    compared = sum(row[f"{c}_computed"] is not None for row in rows for c in ncu.REQUESTS)
-    differing = sum(len(row["differ"].split()) for row in rows)
-    print("".join(f"differ: {line}\n" for line in wrong), end="")
+        print(f"Nothing could be counted: {e}", file=sys.stderr)
+        return 2
+    if given.run:
+        print(page(rows))
+        return 0
+    wrong = [r for r in rows if r["differ"]]
+    for r in wrong:
+        print(f"differ: {r['kernel']} {r['parameters']}: {r['differ']}")
+    compared = sum(r[f"{column}_computed"] is not None for r in rows for column in ncu.REQUESTS)
+    differing = sum(len(r["differ"].split()) for r in wrong)
     print(f"{compared - differing} of {compared} quantities of {len(rows)} cases agree to 1 %")
     return 1 if wrong else 0
-
-
-def _gave_up(reason: str) -> int:
-    ncu.say(f"nothing could be counted: {reason}")
-    return 2
 
 
 if __name__ == "__main__":

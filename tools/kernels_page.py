@@ -1,83 +1,60 @@
-"""Writes docs/kernels.md and its pictures, from the kernels' YAMLs, the headers of their sources, and pictures.
+"""Writes docs/kernels.md and its pictures from the kernels' YAMLs and the headers of their sources.
 
-python tools/kernels_page.py            # write them anew
-python tools/kernels_page.py --check    # write nothing; exit status 1 if they are not what would be written
+python tools/kernels_page.py            # write them
+python tools/kernels_page.py --check    # write nothing; exit status 1 if they are not current
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import generated
+import jinja2
 import shipped
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from kernel_page import header, sections  # noqa: E402  (the path must be there first)
+from kernel_page import header  # noqa: E402  (the path must be there first)
 from kernel_page.pictures import Studio  # noqa: E402
-from kernel_page.sections import Section  # noqa: E402
 
+from runner import atomic  # noqa: E402
+from runner.kernel import access  # noqa: E402
 from runner.kernel.declaration import Kernel  # noqa: E402
 from runner.kernel.from_yaml import CACHES  # noqa: E402
+from runner.kernel.parameters import written  # noqa: E402
+from runner.kernel.resolve import make  # noqa: E402
+from runner.report.text import count  # noqa: E402
 
 PAGE = ROOT / "docs" / "kernels.md"
-PICTURES = "pictures"
-COMMAND = "python tools/kernels_page.py"
+TEMPLATE = Path(__file__).resolve().parent / "kernel_page" / "page.md.j2"
+COMMAND = "make kernels-page"
 
-# In this order, then those that are not here. What a family has in common.
+# The order of the families, and what each has in common. Families that are not here come last.
 FAMILIES = {
-    "reduction": "The sum of an array, block by block: first folded in memory, then by shuffles, then by fewer blocks "
-    "that do more each, then by vectors, of which many are under way at once. A kernel adds one idea to the one that "
-    "it is new against; [the ladder](ladder.md) tells what each gains on an H200.",
-    "shuffle": "One exchange of registers within a warp, and nothing else. They show what each of CUDA's shuffles does "
-    "with its argument, its `width` and its `mask`.",
+    "reduction": "The sum of an array. The first kernels fold a block's elements in memory, the next use shuffles, and "
+    "the last ones use vector loads of which many are in flight at once. "
+    "[What each step gained](optimizing.md#reductions).",
+    "shuffle": "One exchange of registers within a warp, and nothing else. These show what each of CUDA's shuffles "
+    "does with its argument, its `width` and its `mask`.",
     "broadcast": "The smallest use of a shuffle: one lane tells all others.",
-    "warp": "Small programs of several shuffles that need nothing but a warp: add up to here, add up all.",
-    "shared_memory": "A tile of shared memory, written and read by rows or by columns. The kernels differ in the order "
-    "of their accesses, and so in how often lanes of a warp want different words of one bank.",
-    "bank_access": "The banks of shared memory by themselves: a warp loads with a stride.",
-    "transpose": "A matrix, transposed. Reading and writing both want to go along rows; a tile of shared memory makes "
-    "that possible, and brings conflicts of its own. [The ladder](ladder.md) tells what each gains on an H200.",
-    "stencil": "A derivative from eight neighbours. The first three kernels differ in where the coefficients "
-    "lie, the others in how the neighbours are had: [the ladder](ladder.md).",
+    "warp": "Small programs of several shuffles that need nothing but a warp: a scan and a sum.",
+    "shared_memory": "A tile of shared memory, written and read by rows or by columns. The order of the accesses "
+    "decides how many lanes of a warp want different words of one bank.",
+    "bank_access": "A warp loads from shared memory with a stride.",
+    "transpose": "A matrix, transposed. Reading and writing are both fastest along rows. A tile of shared memory "
+    "makes that possible, but has bank conflicts of its own. [What each step gained](optimizing.md#transposes).",
+    "stencil": "A derivative from eight neighbours. The first three kernels differ in where the coefficients lie, the "
+    "others in how a thread gets its neighbours' elements. [What each step gained](optimizing.md#stencils).",
     "counterexample": "Kernels that break a rule of CUDA on purpose, each with its repaired form in the same source. "
-    "The CPU device names the rule; a GPU may do anything, so there the broken form is skipped.",
+    "The CPU device names the rule. On a GPU the broken form is undefined, so it is skipped.",
 }
-
-INTRODUCTION = """\
-# The kernels
-
-<!-- Written by `{command}`; what is changed here by hand is lost. -->
-
-Every kernel that comes with the project: what it computes, what is new in it, what it reads, and a picture of the
-idea. This page is written by `{command}` from the kernels' YAMLs ([their keys](kernel-yaml.md)) and the
-headers of their sources; with `--check` the command says whether the page is up to date. The seeds are the tutorials
-that the kernels [come from](seeds.md).
-
-Pictures of shuffles are measured: the kernel ran on the [CPU device](cpu-device.md), and the arrows say what each lane
-received. Pictures of banks and sectors follow from the accesses that a YAML declares. The others are drawn.
-
-Some words:
-
-- A **warp** is 32 threads that run together; a thread's place in it is its **lane**. A shuffle lets a lane read a
-  register of another lane. `width` divides the warp into **segments** of that many lanes; `mask` names the lanes that
-  take part.
-- Shared memory has 32 **banks**, to which 4-byte words belong by turns. Different words of one bank are served one
-  after the other, each in a pass called a **wavefront**: 1 is best, 32 is worst.
-- Global memory is moved in **sectors** of 32 bytes: 4 for a warp that reads 32 neighbouring 4-byte elements, 32 where
-  they lie apart.
-
-How values are written: an `integer` as `8`, `-2` or `2**3`; a `size` as `16Mi`, `2**24` or, rows by columns,
-`4096x8192`; a `block` as `256` or `32x16`; a `mask` as `0xffffffff` or `0b1010`. Besides its own parameters every
-kernel takes `cache`, {caches}: what the on-chip memory of a GPU should rather be. The default, `none`,
-is no preference; the CPU device skips the others.
-"""
 
 
 def main() -> int:
@@ -86,11 +63,17 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare, and write nothing")
     arguments = parser.parse_args()
     files = made()
+    left_over = [path for path in sorted((PAGE.parent / "pictures").glob("*.svg")) if path not in files]
     if arguments.check:
-        if stale := generated.outdated(files):
-            print(generated.told(stale, COMMAND), file=sys.stderr)
-        return bool(stale)
-    generated.write(files)
+        stale = [path for path, content in files.items() if not path.is_file() or path.read_bytes() != content]
+        if names := [str(path.relative_to(ROOT)) for path in (*stale, *left_over)]:
+            print(f"Not current: {', '.join(names)}. Run '{COMMAND}'.", file=sys.stderr)
+        return bool(names)
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write(path, content)
+    for path in left_over:
+        path.unlink()
     print(f"{PAGE.relative_to(ROOT)} and {len(files) - 1} pictures")
     return 0
 
@@ -100,48 +83,52 @@ def made(conf: Path = ROOT / "conf", page: Path = PAGE) -> dict[Path, bytes]:
 
     Args:
         conf: The configuration, with `kernel/` and `experiment/`.
-        page: Where the page will lie; links and pictures go by that.
+        page: Where the page will lie; its links depend on that.
     """
-    kernels = shipped.kernels(conf)
-    experiments = used_by(conf)
-    studio = Studio(kernels)
+    kernels, studio = shipped.kernels(conf), Studio({})
+    studio.kernels = kernels
     files: dict[Path, bytes] = {}
-    first: dict[str, str] = {}  # by picture, the kernel whose section shows it
-    text = [INTRODUCTION.format(command=COMMAND, caches=_or(CACHES)), *_table(kernels)]
+    shown: dict[str, str] = {}  # the kernel that shows a picture first
+    used = experiments(conf)
+    told = []
     for family, own in families(kernels).items():
-        text += [f"\n## {_title(family)}\n", f"{FAMILIES[family]}\n" if family in FAMILIES else ""]
+        sections = []
         for kernel in own:
-            picture, shown = studio.picture(kernel), ""
-            if picture:
-                path = page.parent / PICTURES / f"{picture.stem}.svg"
+            section = _section(kernel, kernels, page)
+            if picture := studio.picture(kernel):
+                path = page.parent / "pictures" / f"{picture.stem}.svg"
                 files[path] = picture.svg
-                owner = first.setdefault(picture.stem, kernel.name)
-                shown = f"Its picture is that of [{owner}](#{owner.lower()})."
-                if owner == kernel.name:
-                    shown = f"![{picture.alt}]({sections.relative(path, page)})"
-            told = Section(
-                kernel=kernel,
-                header=header.read(kernel.source),
-                experiments=experiments.get(kernel.name, []),
-                finish=any(k.finish == "host" for k in own),
-                refusal=studio.refusal(kernel) if kernel.hazard else "",
-                picture=shown,
-            )
-            text.append(sections.section(told, kernels, page))
+                owner = shown.setdefault(picture.stem, kernel.name)
+                image = f"![{picture.alt}]({_relative(path, page)})"
+                section["picture"] = image if owner == kernel.name else f"Its picture is that of {_link(owner)}."
+            if kernel.hazard:
+                section["refusal"] = _code(studio.refusal(kernel))
+            section["experiments"] = ", ".join(f"`{name}`" for name, (_, swept) in used.items() if kernel.name in swept)
+            sections.append(section)
+        title = family.replace("_", " ").capitalize()
+        anchor = title.lower().replace(" ", "-")
+        told.append({"title": title, "anchor": anchor, "text": FAMILIES.get(family, ""), "kernels": sections})
     studio.close()
-    joined = re.sub(r"\n{3,}", "\n\n", "\n".join(text)).rstrip() + "\n"
-    return {page: joined.encode(), **files}
+    caches = ", ".join(f"`{name}`" for name in CACHES)
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - Markdown
+    listed = [(name, summary) for name, (summary, _) in used.items()]
+    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+    text = template.render(families=told, experiments=listed, caches=caches)
+    return {page: (re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n").encode(), **files}
 
 
-def used_by(conf: Path) -> dict[str, list[Path]]:
-    """The experiments that run each kernel."""
-    found: dict[str, list[Path]] = {}
+def experiments(conf: Path) -> dict[str, tuple[str, list[str]]]:
+    """What each experiment shows, by the first paragraph of its YAML, and which kernels it runs."""
+    found = {}
     for path in sorted((conf / "experiment").glob("*.yaml")):
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        content = yaml.safe_load(text)
         swept = content.get("hydra", {}).get("sweeper", {}).get("params", {}).get("kernel", "")
-        chosen = [d["override /kernel"] for d in content.get("defaults", []) if "override /kernel" in d]
-        for kernel in [name.strip() for name in str(swept).split(",") if name.strip()] or chosen:
-            found.setdefault(kernel, []).append(path)
+        kernels = [name.strip() for name in str(swept).split(",") if name.strip()]
+        kernels = kernels or [d["override /kernel"] for d in content.get("defaults", []) if "override /kernel" in d]
+        first = text.removeprefix("# @package _global_\n").partition("\n#\n")[0]  # the first paragraph of the comment
+        words = " ".join(line.removeprefix("#").strip() for line in first.splitlines() if line.startswith("#"))
+        found[path.stem] = (prose(words if words.endswith("..") else words.removesuffix(".")), kernels)
     return found
 
 
@@ -153,40 +140,91 @@ def families(kernels: Mapping[str, Kernel]) -> dict[str, list[Kernel]]:
 
 def _grown(own: Sequence[Kernel]) -> list[Kernel]:
     known = {k.name: k for k in own}
-    children: dict[str, list[str]] = {}
-    for k in own:
-        previous = header.read(k.source).previous
-        children.setdefault(previous if previous in known and previous != k.name else "", []).append(k.name)
+    previous = {name: header.read(k.source).previous for name, k in known.items()}
     order: list[str] = []
 
     def visit(name: str) -> None:
-        if name in known and name not in order:
+        if name not in order:
             order.append(name)
-            for child in sorted(children.get(name, [])):
+            for child in sorted(n for n in known if previous[n] == name):
                 visit(child)
 
-    for name in [*sorted(children.get("", [])), *sorted(known)]:
+    for name in [*sorted(n for n in known if previous[n] not in known or previous[n] == n), *sorted(known)]:
         visit(name)
     return [known[name] for name in order]
 
 
-def _table(kernels: Mapping[str, Kernel]) -> Iterator[str]:
-    yield "\n| kernel | what it does | family | seed section |\n|---|---|---|---|"
-    for family, own in families(kernels).items():
-        link = f"[{_title(family).lower()}](#{_title(family).lower().replace(' ', '-')})"
-        for k in own:
-            summary, origin = (sections.prose(text, k) for text in (k.summary, k.origin))
-            yield f"| [{k.name}](#{k.name.lower()}) | {summary} | {link} | {origin} |"
+def _section(kernel: Kernel, kernels: Mapping[str, Kernel], page: Path) -> dict[str, Any]:
+    """What the template shows of a kernel, in Markdown."""
+    head = header.read(kernel.source)
+    hazard = kernel.hazard and f"{_code(kernel.hazard.when.text)}: {prose(kernel.hazard.reason, kernel)}"
+    return {
+        "name": kernel.name,
+        "summary": prose(kernel.summary, kernel),
+        "formula": head.formula,
+        "previous": _link(head.previous) if head.previous in kernels else head.previous,
+        "new": prose(head.new, kernel),
+        "picture": "",
+        "parameters": ", ".join(_parameter(kernel, head.macros)),
+        "constraints": prose(head.constraints, kernel),
+        "costs": _costs(kernel),
+        "gpu_only": kernel.gpu_only and prose(kernel.gpu_only, kernel),
+        "origin": prose(kernel.origin, kernel),
+        "source": _relative(kernel.source, page),
+        "yaml": _relative(kernel.yaml, page),
+        "hazard": hazard,
+        "refusal": "",
+        "experiments": "",
+    }
 
 
-def _title(family: str) -> str:
-    words = family.replace("_", " ")
-    return words[0].upper() + words[1:]
+def _parameter(kernel: Kernel, meanings: Mapping[str, str]) -> list[str]:
+    """Each parameter but `cache`: its default, what else is allowed, and what its macro means."""
+    macros = {e.text: meanings[name] for name, e in kernel.macros if name in meanings}
+    told = []
+    for p in kernel.parameters:
+        if p.name == "cache":
+            continue
+        others = [_code(written(p.kind, value)) for value in p.allowed if value != p.default]
+        notes = [macros.get(p.name, ""), f"or {', '.join(others)}" if others else ""]
+        words = "; ".join(filter(None, notes))
+        told.append(_code(f"{p.name}={written(p.kind, p.default)}") + (f" ({words})" if words else ""))
+    return told
 
 
-def _or(words: Sequence[str]) -> str:
-    quoted = [f"`{word}`" for word in words]
-    return f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+def _costs(kernel: Kernel) -> str:
+    """What the declared accesses cost."""
+    told = []
+    for name, cost in access.costs(make(kernel, {}, 0)).items() if kernel.accesses else ():
+        if cost is not None:
+            memory, kind, unit = name.split("_")
+            number = count(int(cost), unit[:-1]) if cost == int(cost) else f"{cost:.1f} {unit}"
+            told.append(f"{memory} {kind} {number}")
+    return ", ".join(told)
+
+
+def prose(text: str, kernel: Kernel | None = None) -> str:
+    """Words of a header or a YAML in Markdown: names and expressions as code, nothing taken for markup."""
+    names = [re.escape(name) for name, _ in kernel.macros] if kernel else []
+    macros = "|".join(sorted(names, key=len, reverse=True)) or "(?!)"
+    code = rf"`[^`]+`|__\w+|\b\w+(?:\[[^\]]*\])+|\b(?:{macros})\b(?:\(\))?|\b[a-z]\w*_\w+\b|\b\w+\^\w+"
+    parts = re.split(f"({code})", text)
+    return "".join(
+        _code(part.strip("`")) if number % 2 else re.sub(r"([\\*_<>\[\]])", r"\\\1", part)
+        for number, part in enumerate(parts)
+    )
+
+
+def _code(text: str) -> str:
+    return f"`{' '.join(text.split())}`" if text else ""
+
+
+def _link(kernel: str) -> str:
+    return f"[{kernel}](#{kernel.lower()})"
+
+
+def _relative(target: Path, page: Path) -> str:
+    return Path(os.path.relpath(target, page.parent)).as_posix()
 
 
 if __name__ == "__main__":

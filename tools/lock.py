@@ -1,4 +1,4 @@
-"""Writes constraints.txt anew: what pip chooses today for pyproject.toml with all extras, version by version."""
+"""Writes constraints.txt: the versions that pip chooses today for pyproject.toml with all extras."""
 
 from __future__ import annotations
 
@@ -14,18 +14,7 @@ HEAD = "# Written by `make lock`. The versions that the tests ran with; pip take
 
 def resolved(python: str) -> list[str]:
     """`name==version` of everything that would be installed, sorted."""
-    command = [
-        python,
-        "-m",
-        "pip",
-        "install",
-        "--dry-run",
-        "--ignore-installed",
-        "--quiet",
-        "--report",
-        "-",
-        ".[dev,cuda]",
-    ]
+    command = [python, *"-m pip install --dry-run --ignore-installed --quiet --report - .[dev,cuda]".split()]
     report = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
     found = [(i["metadata"]["name"].lower(), i["metadata"]["version"]) for i in report["install"]]
     return sorted(f"{name}=={version}" for name, version in found if name != "kernel-runner")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ladder.files import of_yaml
+import yaml
 
 from runner.config import CONF
 from runner.kernel import from_yaml
@@ -15,11 +15,10 @@ def kernel(name: str, conf: Path = CONF) -> Kernel:
     """One of them.
 
     Raises:
-        ValueError: if there is none of that name, or its YAML is torn; one sentence.
         UsageError: if the YAML declares no kernel; one sentence.
     """
     path = conf / "kernel" / f"{name}.yaml"
-    return from_yaml.read(name, of_yaml(path), path)
+    return from_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
 
 
 def kernels(conf: Path = CONF) -> dict[str, Kernel]:

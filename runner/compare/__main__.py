@@ -10,27 +10,21 @@ import argparse
 import sys
 from pathlib import Path
 
-from runner import runs
-from runner.errors import UsageError
-
-UNUSABLE, INTERRUPTED = 2, 130
+from runner.cli import run_command
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Compare the runs that the arguments name."""
     given = _parser().parse_args(arguments)
-    try:
-        from runner.compare import command  # noqa: PLC0415 - so that Ctrl-C is quiet from the start
+    return run_command(lambda: _compare(given))
 
+
+def _compare(given: argparse.Namespace) -> int:
+    from runner import runs  # noqa: PLC0415  (see `run_command`)
+    from runner.compare import command  # noqa: PLC0415
+
+    with runs.reading(", ".join(given.runs)):
         return command.run_command(given.runs, given.baseline, given.html, given.csv, strict=given.strict)
-    except UsageError as mistake:
-        return _say(str(mistake))
-    except runs.MALFORMED as error:
-        return _say(f"a file in one of the folders is none that the runner writes ({error!r})")
-    except OSError as error:
-        return _say(f"{error.filename or 'a file'}: {error.strerror or error}")
-    except KeyboardInterrupt:
-        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -42,13 +36,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write a table")
     parser.add_argument("--strict", action="store_true", help="exit with 3 if a case was not decided upon")
     return parser
-
-
-def _say(text: str) -> int:
-    from runner.report.text import plain  # noqa: PLC0415 - see above
-
-    sys.stderr.write(f"runner: {plain(text)}\n")
-    return UNUSABLE
 
 
 if __name__ == "__main__":

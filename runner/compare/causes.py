@@ -1,34 +1,38 @@
-"""What differs between runs, as far as their folders tell: the possible causes of a change, the likeliest first.
+"""What differs between runs, as far as their folders tell: possible causes of a change, the likeliest first.
 
-Names of folders and times of day are no causes, and what a device was measured to do is told only if it changed.
+Names of folders and times of day are not causes. A measured property of a device counts only if it changed noticeably.
 """
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from runner.compare import sources
 from runner.compare.changes import Comparison
-from runner.compare.kinds import KINDS, TELLING, kind_of
-from runner.compare.loading import Run, values
+from runner.compare.runs import KINDS, SURROUNDINGS, Run, kind_of, values
 from runner.report.folder import flat
 from runner.report.text import absent, count, listed, one_line
 
 _FOLDER = re.compile(r" '?hydra\.(sweep|run)\.dir=\S+| --config-(path|dir)[ =]\S+")
-"""Of a command: where things lie, which is no cause; what lies there is compared by itself."""
+"""The folders in a command are not causes: what they hold is compared itself."""
 
-MEASURED = 0.02  # what was measured of a device differs by a little each time
+MEASURED = 0.02  # a measured property of a device differs by less each time
 CONDITIONS = {"sm_mhz": "clock while measuring, median (MHz)", "temperature_c": "temperature, median (°C)"}
 OF_A_CASE = ("compiler", "launcher", "grid", "shared_dynamic", "registers", "local_bytes")
+
+SOURCES = ("kernels", "conf/kernel")
+MOST_BYTES = 200_000  # of a source file; a larger one has no diff
+MOST_LINES = 400  # of a diff
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Something that differs: of what kind, what it is, and its value in each run, the baseline's first."""
+    """A difference: its kind, its name, and its value in each run, the baseline's first."""
 
     kind: str
     name: str
@@ -37,34 +41,60 @@ class Cause:
 
 @dataclass(frozen=True)
 class Causes:
-    """What differs, the likeliest causes first, and what of the environments is the same."""
+    """The differences, the likeliest cause first, and the entries of the environments that are the same."""
 
     differing: list[Cause]
     same: list[tuple[str, str]]
 
-    def telling(self) -> list[Cause]:
-        """Those that a reader must know before the times."""
-        return [cause for cause in self.differing if cause.kind in TELLING]
+    def surroundings(self) -> list[str]:
+        """The kinds of differences that change times although the kernel is the same."""
+        return list(dict.fromkeys(cause.kind for cause in self.differing if cause.kind in SURROUNDINGS))
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A source file that differs.
+
+    Attributes:
+        name: Its path below sources/.
+        summary: What changed, in a few words.
+        diff: The lines; empty if only one run has the file, or if it is too large.
+    """
+
+    name: str
+    summary: str
+    diff: str
 
 
 def causes(base: Run, comparisons: Sequence[Comparison]) -> Causes:
-    """What differs between the baseline and the runs that were compared with it."""
+    """Find what differs between the baseline and the runs that were compared with it."""
     compared = [base, *(comparison.other for comparison in comparisons)]
     environments = [{name: _FOLDER.sub("", value) for name, value in flat(run.environment)} for run in compared]
-    names = list(dict.fromkeys(name for environment in environments for name in environment))
-    told = [(kind, name, tuple(e.get(name, "") for e in environments)) for name in names if (kind := kind_of(name))]
-    known = [place for place, environment in enumerate(environments) if environment]
+    names = dict.fromkeys(name for environment in environments for name in environment)
+    entries = [(kind, name, tuple(e.get(name, "") for e in environments)) for name in names if (kind := kind_of(name))]
+    known = [n for n, environment in enumerate(environments) if environment]
     differing = [
-        Cause(k, _plain(name), tuple(map(_readable, found)))
-        for k, name, found in told
-        if _differ(k, [found[n] for n in known])
+        Cause(kind, _plain(name), tuple(map(_readable, found)))
+        for kind, name, found in entries
+        if _differ(kind, [found[n] for n in known])
     ]
     if len(known) < len(compared):
-        kept = tuple("" if environment else "not in the folder" for environment in environments)
-        differing.append(Cause("runner", "environment.json", kept))
+        there = tuple("" if environment else "not in the folder" for environment in environments)
+        differing.append(Cause("runner", "environment.json", there))
     differing += [*_of_sources(comparisons), *_of_parameters(compared), *_of_cases(comparisons)]
     differing.sort(key=lambda cause: KINDS.index(cause.kind))
-    return Causes(differing, [(_plain(name), found[0]) for _, name, found in told if len(set(found)) == 1])
+    return Causes(differing, [(_plain(name), found[0]) for _, name, found in entries if len(set(found)) == 1])
+
+
+def changed_sources(base: Run, other: Run) -> list[FileChange]:
+    """The source files that differ, kernels first, and those that one run lacks although both ran the kernel."""
+    left, right = _files(base), _files(other)
+    if not left or not right:
+        return []
+    lone = {str(row["kernel"]) for row in base.rows} ^ {str(row["kernel"]) for row in other.rows}
+    names = [name for name in dict.fromkeys((*left, *right)) if Path(name).stem not in lone]
+    found = (_file_change(name, left.get(name), right.get(name)) for name in names)
+    return [change for change in found if change]
 
 
 def _plain(name: str) -> str:
@@ -72,12 +102,12 @@ def _plain(name: str) -> str:
 
 
 def _readable(value: str) -> str:
-    """A measured number in four digits; anything else as it is."""
+    """A measured number with four digits; any other value unchanged."""
     return f"{float(value):.4g}" if "." in value and len(value) > 7 and _number(value) else value
 
 
 def _differ(kind: str, found: Sequence[str]) -> bool:
-    if kind == "clocks" and all(_number(value) for value in found):
+    if kind == "clocks" and all(map(_number, found)):
         numbers = [_number(value) for value in found]
         return max(numbers) > (1 + MEASURED) * min(numbers)
     return len(set(found)) > 1
@@ -93,10 +123,10 @@ def _number(text: str) -> float:
 
 
 def _of_sources(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
-    changed = [{c.name: c.summary for c in sources.changed(found.base, found.other)} for found in comparisons]
+    changed = [{c.name: c.summary for c in changed_sources(found.base, found.other)} for found in comparisons]
     for name in dict.fromkeys(name for files in changed for name in files):
         yield Cause("kernel source", name, ("", *(files.get(name, "as the baseline") for files in changed)))
-    lacking = [sources.missing(comparisons[0].base), *(sources.missing(found.other) for found in comparisons)]
+    lacking = [not _files(run) for run in (comparisons[0].base, *(found.other for found in comparisons))]
     if any(lacking) and not all(lacking):
         yield Cause("kernel source", "sources/", tuple("not in the folder" if lacks else "" for lacks in lacking))
     other_code = [_other_code(found) for found in comparisons]
@@ -105,18 +135,18 @@ def _of_sources(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
 
 
 def _other_code(comparison: Comparison) -> str:
-    """In how many common cases it is not the same."""
-    known = [c.pair for c in comparison.changes if not absent(c.pair.base["binary"]) and c.pair.other["binary"]]
+    """In how many common cases the machine code differs."""
+    known = [c.pair for c in comparison.common if not absent(c.pair.base["binary"]) and c.pair.other["binary"]]
     other = sum(str(pair.base["binary"]) != str(pair.other["binary"]) for pair in known)
-    return f"another in {other:,} of {count(len(known), 'case')}" if other else ""
+    return f"differs in {other:,} of {count(len(known), 'case')}" if other else ""
 
 
 def _of_parameters(compared: Sequence[Run]) -> Iterator[Cause]:
-    """Values that not every run has; the common cases are equal in all of them."""
+    """Values that not every run has; the common cases are equal in all runs."""
     for name in compared[0].parameters:
         found = [values(run.rows, name) for run in compared]
-        if len({frozenset(told) for told in found}) > 1:
-            yield Cause("parameters", name, tuple(_listed(told) for told in found))
+        if len(set(map(frozenset, found))) > 1:
+            yield Cause("parameters", name, tuple(_listed(of_run) for of_run in found))
 
 
 def _listed(found: Iterable[str]) -> str:
@@ -124,14 +154,14 @@ def _listed(found: Iterable[str]) -> str:
 
 
 def _of_cases(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
-    """What the rows of common cases tell of how they were compiled, launched and measured."""
+    """How common cases were compiled, launched and measured, as their rows tell."""
     for name in OF_A_CASE:
         kind = "method" if name == "launcher" else "toolkit" if name == "compiler" else "kernel source"
-        told = [_changed(found, name) for found in comparisons]
-        if any(told):
-            yield Cause(kind, name, ("", *told))
-    first = [change.pair.base for change in comparisons[0].changes]
-    tables = [first, *([change.pair.other for change in found.changes] for found in comparisons)]
+        changed = [_changed(found, name) for found in comparisons]
+        if any(changed):
+            yield Cause(kind, name, ("", *changed))
+    first = [change.pair.base for change in comparisons[0].common]
+    tables = [first, *([change.pair.other for change in found.common] for found in comparisons)]
     for name, meaning in CONDITIONS.items():
         medians = [statistics.median([r[name] for r in rows if not absent(r[name])] or [0]) for rows in tables]
         if min(medians) and max(medians) > (1 + MEASURED) * min(medians):
@@ -142,11 +172,52 @@ def _of_cases(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
 
 
 def _changed(comparison: Comparison, name: str) -> str:
-    """The values of a column where a case has another one than in the baseline: `16 to 24 in 3 cases`."""
-    pairs = [(c.pair.base[name], c.pair.other[name]) for c in comparison.changes if c.decision]
-    moved = [(was, now) for was, now in pairs if not absent(was) and not absent(now) and was != now]
-    if not moved:
+    """The values of a column in right cases that differ from the baseline's: `16 to 24 in 3 cases`."""
+    rows = [(c.pair.base, c.pair.other) for c in comparison.common]
+    pairs = [
+        (was[name], now[name])
+        for was, now in rows
+        if was["status"] == now["status"] == "ok" and was["device"] == now["device"]
+    ]
+    differing = [(was, now) for was, now in pairs if not absent(was) and not absent(now) and was != now]
+    if not differing:
         return ""
-    told = [f"{one_line(str(was), 20)} to {one_line(str(now), 20)}" for was, now in dict.fromkeys(moved)]
-    examples = listed(told[:3]) if len(told) <= 3 else f"{', '.join(told[:2])} and others"
-    return f"{examples} in {count(len(moved), 'case')}"
+    found = [f"{one_line(str(was), 20)} to {one_line(str(now), 20)}" for was, now in dict.fromkeys(differing)]
+    examples = listed(found[:3]) if len(found) <= 3 else f"{', '.join(found[:2])} and others"
+    return f"{examples} in {count(len(differing), 'case')}"
+
+
+def _files(run: Run) -> dict[str, Path]:
+    """A run's sources by name, without links that lead out of its folder."""
+    root = run.folder.sources
+    inside = root.resolve()
+    found = [path for part in SOURCES for path in sorted((root / part).rglob("*")) if path.is_file()]
+    return {path.relative_to(root).as_posix(): path for path in found if path.resolve().is_relative_to(inside)}
+
+
+def _file_change(name: str, base: Path | None, other: Path | None) -> FileChange | None:
+    if base is None or other is None:
+        return FileChange(name, "not there" if other is None else "new", "")
+    before, after = _content(base), _content(other)
+    if before == after:
+        return None
+    if max(len(before), len(after)) > MOST_BYTES:
+        return FileChange(name, "changed", "")
+    lines = _diff(name, before, after)
+    added, removed = (sum(line.startswith(sign) for line in lines[2:]) for sign in "+-")
+    left_out = len(lines) - MOST_LINES
+    shown = [*lines[:MOST_LINES], *([f"[{count(left_out, 'more line')}]"] if left_out > 0 else [])]
+    return FileChange(name, f"{count(added, 'line')} added, {removed:,} removed", "\n".join(shown))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _diff(name: str, before: bytes, after: bytes) -> list[str]:
+    old, new = (content.decode("utf-8", errors="replace").splitlines() for content in (before, after))
+    found = list(difflib.unified_diff(old, new, f"baseline/{name}", f"run/{name}", lineterm=""))
+    return found or [f"--- baseline/{name}", f"+++ run/{name}", "[only white space at the ends of lines differs]"]

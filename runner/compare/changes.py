@@ -6,17 +6,20 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
 
-from runner.compare import sides
-from runner.compare.decision import Decision, decide
+from runner import noise, samples
 from runner.compare.joining import Pair, join
-from runner.compare.loading import Row, Run, varying
+from runner.compare.runs import Row, Run, varying
+from runner.report.folder import section
 from runner.report.text import absent
 from runner.report.verdict import IDLE
+from runner.statistics import Decision, Noise, Side, decide, round_medians, unthrottled
 
 
 class Word(StrEnum):
-    """What is said of a case, in the order in which a reader should hear of it."""
+    """The word for a case, in the order in which a reader should hear of it."""
 
     BROKEN = "BROKEN"
     SLOWER = "slower"
@@ -26,14 +29,25 @@ class Word(StrEnum):
     SAME = "same"
     FAILED = "failed in both"
     NOT_COMPARED = "not compared"
+    ONLY_BASE = "only in baseline"
+    ONLY_OTHER = "only in run"
 
 
-ORDER = {word: place for place, word in enumerate(Word)}
+ORDER = {word: number for number, word in enumerate(Word)}
+OF_DECISION = {
+    "slower": Word.SLOWER, "faster": Word.FASTER, "tied": Word.SAME, "undecided": Word.INCONCLUSIVE,
+}  # fmt: skip
+OF_RESULTS = ("value", "undefined_reads")
+"""Columns that show whether two right cases of an emulated device gave the same result."""
 
 SAME_CODE = "the machine code is the same, so the kernel is not the cause"
-NO_SAMPLES = "its rounds are not known: compare folders that have their samples/"
-DOUBTFUL = "measured in several ways in one of the runs, or on several devices: which of its rows is meant is not clear"
-NO_SPEED = "no speed: an emulated time says nothing about a GPU"
+NO_ROUNDS = "its rounds are not known"
+KEEP_SAMPLES = "compare folders that have their samples/"
+DOUBTFUL = "one of the runs has several rows of this case: timed in several ways, or on several devices"
+NO_SPEED = "an emulated time says nothing about a GPU"
+
+Medians = tuple[tuple[float, ...], ...]
+"""The medians of a case's rounds in microseconds, by run; empty for a run whose samples cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -41,30 +55,41 @@ class Change:
     """What became of a case.
 
     Attributes:
-        pair: The case's rows in both runs.
-        word: What is said of it.
-        note: Why, or what to do about it; may be empty.
-        decision: How the times compare; only of a case that is right and timed in both.
-        same_code: Whether both runs launched the same machine code in the same way.
-        alike: Whether nothing else differs either, so that the times differ by noise alone.
+        pair: The case's rows; the row of a run that lacks the case is empty.
+        word: The word for it.
+        reason: Why; may be empty.
+        advice: What to do about it; may be empty.
+        decision: How the times compare; only of a case that is right and timed in both, on a GPU.
+        alike: Whether code, launch and environment are the same, so that the times differ by noise alone.
     """
 
     pair: Pair
     word: Word
-    note: str
+    reason: str = ""
+    advice: str = ""
     decision: Decision | None = None
-    same_code: bool = False
     alike: bool = False
 
     @property
     def row(self) -> Row:
-        """The case's row in the run that is compared with the baseline."""
-        return self.pair.other
+        """The case's row in the compared run; in the baseline if only that has it."""
+        return self.pair.other or self.pair.base
+
+    @property
+    def note(self) -> str:
+        """Why, and what to do about it."""
+        return ": ".join(part for part in (self.reason, self.advice) if part)
 
     @property
     def size(self) -> float:
         """How large the change of the time is, in either direction."""
         return abs(math.log(self.decision.change)) if self.decision else 0.0
+
+    @property
+    def percent(self) -> tuple[float, float, float, float] | None:
+        """Change, the ends of its interval, and the threshold, in percent: below zero the run is faster."""
+        d = self.decision
+        return (100 * (d.change - 1), 100 * (d.low - 1), 100 * (d.high - 1), 100 * d.threshold) if d else None
 
 
 @dataclass(frozen=True)
@@ -74,94 +99,149 @@ class Comparison:
     Attributes:
         base: The baseline.
         other: The run.
-        changes: What became of each common case.
-        only_base: Cases that only the baseline has.
-        only_other: Cases that only the run has.
+        changes: What became of each case.
         without_samples: How many of the compared times have no samples, so that their rounds are not known.
     """
 
     base: Run
     other: Run
     changes: list[Change]
-    only_base: list[Row]
-    only_other: list[Row]
     without_samples: int
 
-    @property
+    @cached_property
+    def common(self) -> list[Change]:
+        """The cases that both runs have."""
+        return [change for change in self.changes if change.pair.base and change.pair.other]
+
+    @cached_property
     def varying(self) -> list[str]:
-        """The parameters that tell all cases of the two runs apart."""
+        """The parameters that distinguish all cases of the two runs."""
         return varying([*self.base.rows, *self.other.rows], self.base.parameters)
 
     def of(self, word: Word) -> list[Change]:
-        """The cases of which this is said."""
+        """The cases with this word."""
         return [change for change in self.changes if change.word is word]
 
 
 def compare(base: Run, other: Run, step: Callable[[], None]) -> Comparison:
-    """Say what became of each case.
+    """Find out what became of each case.
 
     Args:
-        base: What it was before.
-        other: What it is now.
-        step: Called whenever a case is done with.
+        base: The run before.
+        other: The run after.
+        step: Called after each case.
 
     Raises:
         UsageError: if the runs have no case in common.
     """
     joined = join(base, other)
-    found, timed, times, known, lacking = [], [], [], [], 0
+    found = [Change(pair, Word.NOT_COMPARED, DOUBTFUL) for pair in joined.doubtful]
+    timed: list[tuple[Pair, tuple[Medians, Medians]]] = []
     for pair in joined.common:
         step()
-        if not _has_times(pair):
-            found.append(_untimed(base, other, pair))
-            continue
-        medians = [sides.rounds(row) for row in (pair.base, pair.other)]
-        lacks = sum(not all(of_side) or not of_side for of_side in medians)
-        lacking += lacks
-        known.append(not lacks)
-        timed.append(pair)
-        times.append((sides.side(base, pair.base, medians[0]), sides.side(other, pair.other, medians[1])))
-    noise = [sides.noise(base, other, pair) for pair in timed]
-    alike = [sides.alike(base, other, pair) for pair in timed]
-    decisions = decide(times, noise, alike)
-    found += [Change(pair, Word.NOT_COMPARED, DOUBTFUL) for pair in joined.doubtful]
-    found += [_timed(p, d, alike=a, known=k) for p, d, a, k in zip(timed, decisions, alike, known, strict=True)]
-    return Comparison(base, other, found, joined.only_base, joined.only_other, lacking)
+        if _has_times(pair):
+            timed.append((pair, (_medians(pair.base), _medians(pair.other))))
+        else:
+            found.append(_by_correctness(base, other, pair))
+    unchanged = {kind for kind in base.kinds & other.kinds if _same_surroundings(base, other, kind)}
+    alike = [_alike(pair, unchanged) for pair, _ in timed]
+    decisions = decide(
+        [(side(base, pair.base, was), side(other, pair.other, now)) for pair, (was, now) in timed],
+        [known_noise(base, other, pair) for pair, _ in timed],
+        alike=alike,
+    )
+    lacking = [sum(not all(medians) or not medians for medians in sides) for _, sides in timed]
+    found += [
+        _by_times(pair, decision, alike=same, known=not lacks)
+        for (pair, _), decision, same, lacks in zip(timed, decisions, alike, lacking, strict=True)
+    ]
+    found += [Change(Pair(row, {}), Word.ONLY_BASE) for row in joined.only_base]
+    found += [Change(Pair({}, row), Word.ONLY_OTHER) for row in joined.only_other]
+    return Comparison(base, other, found, sum(lacking))
+
+
+def side(run: Run, row: Row, medians: Medians | None = None) -> Side:
+    """The times of a case in one run, by its rounds; by the table's median if the samples cannot be read."""
+    medians = _medians(row) if medians is None else medians
+    median = float(row["median_us"])
+    least, q1, q3 = (median if absent(row[name]) else float(row[name]) for name in ("min_us", "q1_us", "q3_us"))
+    timing = section(run.device(str(row["device"])), "timing")
+    single = len(medians) > 1 and all(len(of_run) == 1 for of_run in medians)  # each run has its own process
+    rounds = [m for of_run in medians for m in of_run]
+    return Side.of(rounds or [median], least, q1, q3, fresh=single or timing.get("fresh_process") is True)
+
+
+def known_noise(base: Run, other: Run, pair: Pair) -> Noise:
+    """The known noise of a pair's times: the larger one of the two devices."""
+    kind, median = str(pair.base["device"]), float(pair.base["median_us"])
+    found = [noise.of_device(run.device(kind)).at(median) for run in (base, other)]
+    measured = [one.process for one in found if one.process is not None]
+    return Noise(process=max(measured, default=None), tick_us=max(one.tick_us for one in found))
+
+
+def _medians(row: Row) -> Medians:
+    return tuple(_of_file(path) for path in row["measured"])
+
+
+def _of_file(path: Path) -> tuple[float, ...]:
+    found = samples.read(path)
+    return () if found is None else tuple(round_medians(unthrottled(found)).tolist())
+
+
+def _same_surroundings(base: Run, other: Run, kind: str) -> bool:
+    was = base.surroundings(kind)
+    return bool(was) and was == other.surroundings(kind)
+
+
+def _alike(pair: Pair, unchanged: set[str]) -> bool:
+    """Whether nothing differs, as far as the folders tell; `unchanged`: kinds of devices with the same surroundings."""
+    throttled = "True" in (pair.base["throttled"], pair.other["throttled"])
+    return pair.same_code and not throttled and pair.base["device"] in unchanged
 
 
 def _has_times(pair: Pair) -> bool:
     """Whether a case is right in both runs and has times that may be compared."""
-    right = all(row["status"] == "ok" and row["median_us"] > 0 for row in (pair.base, pair.other))
+    rows = (pair.base, pair.other)
+    right = all(row["status"] == "ok" and row["median_us"] > 0 and not row["emulated"] for row in rows)
     return right and pair.base["device"] == pair.other["device"]
 
 
-def _timed(pair: Pair, decision: Decision, *, alike: bool, known: bool) -> Change:
-    """What is said of a case with times in both runs; `known`: whether its rounds are."""
-    word, same = Word(decision.word), sides.same_code(pair)
-    lost = word is Word.INCONCLUSIVE and not known
-    notes = [NO_SAMPLES if lost else decision.note, SAME_CODE if same and word in (Word.SLOWER, Word.FASTER) else ""]
-    return Change(pair, word, "; ".join(note for note in notes if note), decision, same, alike)
+def _by_times(pair: Pair, decision: Decision, *, alike: bool, known: bool) -> Change:
+    """The change of a case with times in both runs; `known`: whether its rounds are known."""
+    word = OF_DECISION[decision.word]
+    if word is Word.INCONCLUSIVE and not known:
+        return Change(pair, word, NO_ROUNDS, KEEP_SAMPLES, decision, alike)
+    code = SAME_CODE if pair.same_code and word in (Word.SLOWER, Word.FASTER) else ""
+    reason = "; ".join(part for part in (decision.note, code) if part)
+    return Change(pair, word, reason, decision.advice, decision, alike)
 
 
-def _untimed(base: Run, other: Run, pair: Pair) -> Change:
-    was, now = (_state(row) for row in (pair.base, pair.other))
-    same = sides.same_code(pair)
-    match was, now:
+def _by_correctness(base: Run, other: Run, pair: Pair) -> Change:
+    """The change of a case whose times are not compared."""
+    match _state(pair.base), _state(pair.other):
         case "ok", "failed":
-            return Change(pair, Word.BROKEN, _told(pair.other), same_code=same)
+            return Change(pair, Word.BROKEN, _status(pair.other))
         case "failed", "ok":
-            return Change(pair, Word.FIXED, f"it was {_told(pair.base)}", same_code=same)
+            return Change(pair, Word.FIXED, f"it was {_status(pair.base)}")
         case "failed", "failed":
-            as_before = _told(pair.base) == _told(pair.other)
-            note = _told(pair.other) if as_before else f"{_told(pair.other)}; before, {_told(pair.base)}"
-            return Change(pair, Word.FAILED, note, same_code=same)
+            was, now = _status(pair.base), _status(pair.other)
+            return Change(pair, Word.FAILED, now if was == now else f"{now}; before, {was}")
+        case "ok", "ok" if pair.base["emulated"] and pair.other["emulated"]:
+            return Change(pair, Word.SAME, "; ".join(_other_results(pair)))
         case "ok", "ok":
             crossed = pair.base["device"] != pair.other["device"]
-            note = NO_SPEED if crossed else "no time in one of them"
+            return Change(pair, Word.NOT_COMPARED, NO_SPEED if crossed else "no time in one of them")
         case _:
             rows = ((base, pair.base), (other, pair.other))
-            note = "; ".join(f"in {run.name} {_told(row)}" for run, row in rows if row["status"] != "ok")
-    return Change(pair, Word.NOT_COMPARED, note, same_code=same)
+            why = "; ".join(f"in {run.name} {_status(row)}" for run, row in rows if row["status"] != "ok")
+            return Change(pair, Word.NOT_COMPARED, why)
+
+
+def _other_results(pair: Pair) -> list[str]:
+    """How two right results differ, both of which match the reference within its tolerance."""
+    cells = [(name, pair.base[name], pair.other[name]) for name in OF_RESULTS]
+    known = [(name, was, now) for name, was, now in cells if not absent(was) and not absent(now)]
+    return [f"{name} is {now}, was {was}" for name, was, now in known if was != now]
 
 
 def _state(row: Row) -> str:
@@ -169,6 +249,6 @@ def _state(row: Row) -> str:
     return status if status == "ok" else "idle" if status in IDLE else "failed"
 
 
-def _told(row: Row) -> str:
+def _status(row: Row) -> str:
     status = str(row["status"]).replace("_", " ")
     return status if absent(row["reason"]) else f"{status}: {row['reason']}"

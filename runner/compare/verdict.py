@@ -1,166 +1,134 @@
-"""What a comparison comes to, in sentences and as an exit status. Pure: page and terminal only place it."""
+"""The result of a comparison in sentences, and as an exit status. Pure: the views only show it."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from runner.compare.changes import Change, Comparison, Word
-from runner.compare.loading import Run
-from runner.report.text import EMULATED, count, listed, one_line
+from runner.report.text import count, listed, one_line
 from runner.report.verdict import IDLE
+from runner.statistics import geometric_mean
 
-WORSE, UNDECIDED = 1, 3
-"""Exit statuses, beside 0: nothing is worse; 2 is a mistake."""
+WORSE, UNDECIDED = 1, 3  # exit statuses; 0: nothing is worse, 2: a usage error
+DECIDED = frozenset((Word.SLOWER, Word.FASTER, Word.SAME, Word.ONLY_OTHER))
+OF_TIMES = (Word.FASTER, Word.SLOWER)
+COUNTED_IF_ANY = (Word.INCONCLUSIVE, Word.FIXED, Word.FAILED, Word.NOT_COMPARED)
 
-LONGEST = 40  # letters of a run's name
-DECIDED = frozenset((Word.SLOWER, Word.FASTER, Word.SAME))
-ALWAYS_TOLD = (Word.FASTER, Word.SLOWER, Word.SAME)
-TOLD_IF_ANY = (Word.INCONCLUSIVE, Word.FIXED, Word.FAILED, Word.NOT_COMPARED)
-
-
-@dataclass(frozen=True)
-class KernelChange:
-    """How the time of a kernel changed, over all its cases on one kind of device that were compared.
-
-    Attributes:
-        kernel: Its name.
-        emulated: Whether the times are those of the CPU device.
-        change: Geometric mean of the ratios of times, run over baseline.
-        low: The least of the ratios.
-        high: The greatest.
-        cases: How many there are.
-    """
-
-    kernel: str
-    emulated: bool
-    change: float
-    low: float
-    high: float
-    cases: int
-
-
-def short(run: Run) -> str:
-    """A run's name, as long as a sentence can bear: cut in the middle, as names often differ at their ends."""
-    name = one_line(run.name, 1000)
-    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2 - 1]}…{name[-LONGEST // 2 :]}"
+ONLY_RESULTS = "Times of the CPU device are emulated and not compared. Its cases are the same if both are right."
 
 
 def level(comparison: Comparison) -> str:
-    """One word for the whole, as the page's style knows it."""
-    if comparison.of(Word.BROKEN) or comparison.of(Word.SLOWER):
+    """The result as one word of the page's style."""
+    words = {change.word for change in comparison.common}
+    if words & {Word.BROKEN, Word.SLOWER}:
         return "bad"
-    return "good" if all(change.word in (Word.FASTER, Word.SAME) for change in comparison.changes) else "none"
+    return "good" if words <= {Word.FASTER, Word.SAME} else "none"
 
 
 def headline(comparison: Comparison) -> str:
     """As in `B against A, 192 common cases: none broken, 48 faster, 0 slower, 144 same`."""
-    broken = len(comparison.of(Word.BROKEN))
-    told = [f"{broken:,} BROKEN" if broken else "none broken"]
-    told += [f"{len(comparison.of(word)):,} {word}" for word in ALWAYS_TOLD]
-    told += [f"{n:,} {word}" for word in TOLD_IF_ANY if (n := len(comparison.of(word)))]
-    base, other = short(comparison.base), short(comparison.other)
-    alone = [(comparison.only_base, base), (comparison.only_other, other)]
-    lone = [f"{count(len(rows), 'case')} only in {name}" for rows, name in alone if rows]
-    rest = f" {listed(lone)}." if lone else ""
-    common = count(len(comparison.changes), "common case")
-    return f"{other} against {base}, {common}: {', '.join(told)}.{rest}"
+    numbers = Counter(change.word for change in comparison.changes)
+    timed = not all(map(_emulated, comparison.common))
+    parts = [f"{numbers[Word.BROKEN]:,} BROKEN" if numbers[Word.BROKEN] else "none broken"]
+    parts += [f"{numbers[word]:,} {word}" for word in (*(OF_TIMES if timed else ()), Word.SAME)]
+    parts += [f"{numbers[word]:,} {word}" for word in COUNTED_IF_ANY if numbers[word]]
+    base, other = comparison.base.short, comparison.other.short
+    lone = [(numbers[Word.ONLY_BASE], base), (numbers[Word.ONLY_OTHER], other)]
+    alone = [f"{count(n, 'case')} only in {name}" for n, name in lone if n]
+    rest = f" {listed(alone)}." if alone else ""
+    return f"{other} against {base}, {count(len(comparison.common), 'common case')}: {', '.join(parts)}.{rest}"
 
 
-def kernels(comparison: Comparison) -> list[KernelChange]:
-    """The kernels of which at least one case became faster or slower, the largest change first."""
-    groups: dict[tuple[str, bool], list[Change]] = {}
+def kernels(comparison: Comparison) -> list[str]:
+    """A sentence on each kernel with a faster or slower case, the largest change first.
+
+    As in `reduceShfl: 1.14x faster (geometric mean of its 12 cases, from 1.05x faster to 1.30x faster)`.
+    """
+    ratios: dict[str, list[float]] = {}
+    changed = set()
     for change in comparison.changes:
         if change.decision:
-            groups.setdefault((str(change.row["kernel"]), change.row["device"] == "cpu"), []).append(change)
-    found = [_kernel(*key, cases) for key, cases in groups.items() if _any_changed(cases)]
-    return sorted(found, key=lambda kernel: -abs(math.log(kernel.change)))
+            ratios.setdefault(str(change.row["kernel"]), []).append(change.decision.change)
+        if change.word in OF_TIMES:
+            changed.add(str(change.row["kernel"]))
+    found = [(geometric_mean(ratios[name]), name) for name in ratios if name in changed]
+    found.sort(key=lambda item: -abs(math.log(item[0])))
+    return [f"{one_line(name, 60)}: {_times(mean)} ({_range(mean, ratios[name])})." for mean, name in found]
 
 
-def _any_changed(cases: Iterable[Change]) -> bool:
-    return any(change.word in (Word.FASTER, Word.SLOWER) for change in cases)
+def remarks(comparison: Comparison) -> list[str]:
+    """What limits the comparison, and what to do about it."""
+    return [*_advice(comparison), *_cautions(comparison), *_noise(comparison)]
 
 
-def _kernel(name: str, emulated: bool, cases: Sequence[Change]) -> KernelChange:  # noqa: FBT001 - half of a key
-    ratios = [change.decision.change for change in cases if change.decision]
-    return KernelChange(name, emulated, statistics.geometric_mean(ratios), min(ratios), max(ratios), len(ratios))
+def exit_status(comparisons: Iterable[Comparison], *, strict: bool) -> int:
+    """0 if nothing is worse, 1 if a case is slower or broken, 3 if `strict` and a case is undecided.
+
+    Undecided is a case that was right in the baseline and has no answer: inconclusive, not run, or not there any more.
+    """
+    changes = [change for comparison in comparisons for change in comparison.changes]
+    if any(change.word in (Word.BROKEN, Word.SLOWER) for change in changes):
+        return WORSE
+    undecided = any(c.word not in DECIDED and c.pair.base["status"] == "ok" for c in changes)
+    return UNDECIDED if strict and undecided else 0
 
 
-def sentence(kernel: KernelChange) -> str:
-    """As in `reduceShfl: 1.14x faster (geometric mean of its 12 cases, from 1.05x faster to 1.30x faster)`."""
-    emulated = " in emulated time" if kernel.emulated else ""
-    how = "one case" if kernel.cases == 1 else f"geometric mean of its {kernel.cases} cases{_range(kernel)}"
-    return f"{one_line(kernel.kernel, 60)}: {times(kernel.change)}{emulated} ({how})."
+def _emulated(change: Change) -> bool:
+    """Whether a time of a common case is emulated, so that only results are compared."""
+    return bool(change.pair.base["emulated"] or change.pair.other["emulated"])
 
 
-def _range(kernel: KernelChange) -> str:
-    ends = (kernel.high, kernel.low) if kernel.change < 1 else (kernel.low, kernel.high)
-    least, most = map(times, ends)
-    return f", from {least} to {most}" if least != most else ""
-
-
-def times(change: float) -> str:
-    """A ratio of times in words: `1.14x faster`; of less than 5 % in percent."""
+def _times(change: float) -> str:
+    """A ratio of times in words: `1.14x faster`; below 5 % in percent."""
     direction = "faster" if change < 1 else "slower"
     if max(change, 1 / change) < 1.05:
         return f"{100 * abs(change - 1):.1f} % {direction}" if abs(change - 1) >= 0.0005 else "as fast"
     return f"{max(change, 1 / change):.2f}x {direction}"
 
 
-def cautions(comparison: Comparison) -> list[str]:
-    """What keeps a comparison from being taken as it stands."""
-    base, other = short(comparison.base), short(comparison.other)
-    told = []
-    if any(row["device"] == "cpu" for change in comparison.changes for row in (change.pair.base, change.pair.other)):
-        told.append(f"Device cpu: {EMULATED}.")
-    if not any(change.decision for change in comparison.changes):
-        told.append(f"No case has a time in both {base} and {other} that may be compared.")
+def _range(mean: float, ratios: list[float]) -> str:
+    if len(ratios) == 1:
+        return "one case"
+    least, most = map(_times, sorted((min(ratios), max(ratios)), reverse=mean < 1))
+    return f"geometric mean of its {len(ratios)} cases" + (f", from {least} to {most}" if least != most else "")
+
+
+def _advice(comparison: Comparison) -> list[str]:
+    """What to do about inconclusive cases, each advice once."""
+    advice = Counter(change.advice for change in comparison.of(Word.INCONCLUSIVE))
+    return [f"{count(n, 'inconclusive case')}: {one_line(text, 200)}." for text, n in advice.most_common(3) if text]
+
+
+def _cautions(comparison: Comparison) -> list[str]:
+    """What to know before the comparison is taken as it stands."""
+    changes, base, other = comparison.common, comparison.base.short, comparison.other.short
+    emulated = [change for change in changes if _emulated(change)]
+    found = [ONLY_RESULTS] if emulated else []
+    if n := sum(change.word is Word.SAME and bool(change.reason) for change in emulated):
+        gave = "case gave another result" if n == 1 else "cases gave other results"
+        found.append(f"{n:,} {gave}, within the tolerance of the reference. The notes say which.")
+    if len(emulated) < len(changes) and not any(change.decision for change in changes):
+        found.append(f"No case has comparable times in both {base} and {other}.")
     if n := comparison.without_samples:
-        told.append(
-            f"{count(n, 'time')} {'has' if n == 1 else 'have'} no samples in the folder, so that rounds are not known "
-            f"and the median of the table counts as one."
-        )
-    failed = [row for row in comparison.only_other if row["status"] not in ("ok", *IDLE)]
-    if failed:
-        told.append(f"{count(len(failed), 'case')} that only {other} has failed.")
-    idle = [c for c in comparison.changes if c.pair.base["status"] in IDLE or c.pair.other["status"] in IDLE]
-    if idle:
-        told.append(f"{count(len(idle), 'common case')} {'was' if len(idle) == 1 else 'were'} not run in one of them.")
-    return told
+        has = "has" if n == 1 else "have"
+        found.append(f"{count(n, 'time')} {has} no samples in the folder: the table's median counts as one round.")
+    if n := sum(change.row["status"] not in ("ok", *IDLE) for change in comparison.of(Word.ONLY_OTHER)):
+        found.append(f"{count(n, 'case')} that only {other} has failed.")
+    if n := sum(change.pair.base["status"] in IDLE or change.pair.other["status"] in IDLE for change in changes):
+        found.append(f"{count(n, 'common case')} did not run in at least one of them.")
+    return found
 
 
-def advice(comparison: Comparison) -> list[str]:
-    """What to do about inconclusive cases, each advice once; a decision's note has it behind what it follows from."""
-    notes = Counter(change.note.rpartition(": ")[2] for change in comparison.of(Word.INCONCLUSIVE))
-    return [f"{count(n, 'inconclusive case')}: {one_line(note, 200)}." for note, n in notes.most_common(3) if note]
-
-
-def of_the_same_code(comparison: Comparison) -> str:
-    """The A/A check: how much cases differ of which nothing was changed; empty where there are none."""
+def _noise(comparison: Comparison) -> list[str]:
+    """The A/A check: how much the times of unchanged cases differ; empty where there are no such cases."""
     found = [change.size for change in comparison.changes if change.alike]
     if not found:
-        return ""
-    noun = "case has" if len(found) == 1 else "cases have"
+        return []
     typical, most = (100 * math.expm1(size) for size in (statistics.median(found), max(found)))
     how = f"{typical:.1f} % typically and {most:.1f} % at most" if len(found) > 1 else f"{most:.1f} %"
-    return (
-        f"{len(found):,} {noun} the same machine code, launch and environment in both: what their times differ by, "
-        f"{how}, is the noise of this comparison."
-    )
-
-
-def exit_status(comparisons: Iterable[Comparison], *, strict: bool) -> int:
-    """0 if nothing is worse, 1 if a case is slower or broken, 3 if `strict` and a case was not decided upon."""
-    found = list(comparisons)
-    if any(comparison.of(word) for comparison in found for word in (Word.BROKEN, Word.SLOWER)):
-        return WORSE
-    return UNDECIDED if strict and any(undecided(comparison) for comparison in found) else 0
-
-
-def undecided(comparison: Comparison) -> int:
-    """How many cases that were right in the baseline have no answer: inconclusive, not run, not there any more."""
-    open_ = [c for c in comparison.changes if c.word not in DECIDED and c.pair.base["status"] == "ok"]
-    return len(open_) + sum(1 for row in comparison.only_base if row["status"] == "ok")
+    have, their = ("has", "Its") if len(found) == 1 else ("have", "Their")
+    same = f"{count(len(found), 'case')} {have} the same machine code, launch and environment in both runs"
+    return [f"{same}. {their} times differ by {how}: the noise of this comparison."]

@@ -1,40 +1,26 @@
-"""The seam between the experiment and the hardware.
+"""The interface between experiments and hardware.
 
-Two small protocols. A `Compiler` turns a `Source` into a `Binary`; it runs in the parent process, on several threads,
-and never touches the device. A `Device` lives in the worker process: it loads binaries, places arrays, launches, and
-times launches. It knows nothing of statistics, of files, or of what the numbers are for.
+A `Compiler` turns a `Source` into a `Binary`. It runs in the parent process, on several threads, and never touches the
+device. A `Device` lives in the worker process. It loads binaries, uploads arrays, launches kernels and times launches.
+It knows nothing of statistics, files, or what the numbers are for.
 
-`runner.device.cuda` (PyCUDA) and `runner.device.cpu` (our own SIMT execution on the host) implement both.
+`runner.device.cuda` (PyCUDA) and `runner.device.cpu` (SIMT execution on the host) implement both. A further back end is
+a package with the functions of `opening.Backend`, and an entry in `kinds.KINDS`.
 """
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
-from typing import Any, Protocol
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from runner.device import kinds
 
-from runner.device.compiling import Binary, Compiler, Source
-from runner.device.records import DeviceInfo, GpuState, LaunchDiagnostics, Resources, Timed
-
-__all__ = [
-    "Array",
-    "Binary",
-    "Compiler",
-    "Device",
-    "DeviceInfo",
-    "Dim3",
-    "GpuState",
-    "Launch",
-    "LaunchDiagnostics",
-    "Program",
-    "Resources",
-    "Role",
-    "Source",
-    "Timed",
-]
+if TYPE_CHECKING:  # the parent starts its worker before it imports NumPy
+    import numpy as np
+    from numpy.typing import NDArray
 
 Dim3 = tuple[int, int, int]
 
@@ -46,7 +32,194 @@ class Role(enum.StrEnum):
     OUT = "out"  # written by the kernel; poisoned before a check
     INOUT = "inout"  # changed in place; restored from its initial content before each launch
     STATE = "state"  # zeroed once; the kernel leaves it ready for its next launch
-    SCRATCH = "scratch"  # contents mean nothing to anyone but the kernel
+    SCRATCH = "scratch"  # working memory of the kernel; nobody else reads it
+
+
+@dataclass(frozen=True)
+class Source:
+    """One variant of a kernel, ready for a compiler.
+
+    Attributes:
+        path: The kernel's `.cu`; messages name it.
+        text: Its content.
+        function: The `extern "C" __global__` function in it.
+        macros: `(name, replacement)` pairs, in order; delivered as `#define` lines, never as `-D` flags.
+        constants: Names of the `__constant__` or `__device__` arrays that the experiment sets before launching.
+        headers: CUDA's headers that the macros need, such as `cuda_fp16.h`; included before all else.
+    """
+
+    path: Path
+    text: str
+    function: str
+    macros: tuple[tuple[str, str], ...] = ()
+    constants: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+
+    def defines(self) -> str:
+        """The lines before the text: the headers, then one `#define` line per macro."""
+        included = [f"#include <{name}>\n" for name in self.headers]
+        return "".join((*included, *(f"#define {name} {value}\n" for name, value in self.macros)))
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A compiled `Source` in a cache on disk: a cubin, or a shared object of the CPU device.
+
+    Attributes:
+        path: Where it lies; complete as soon as it exists (written aside, then renamed).
+        digest: SHA-256 of its bytes, in hex.
+        seconds: How long compiling took; for a cache hit, the lookup.
+        cached: Whether it was there already.
+        log: Warnings of the compiler.
+    """
+
+    path: Path
+    digest: str
+    seconds: float
+    cached: bool
+    log: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name in tables: the beginning of its digest."""
+        return self.digest[:12]
+
+
+class Compiler(Protocol):
+    """Source to binary, through a cache that parallel writers share."""
+
+    @property
+    def identity(self) -> str:
+        """The toolchain, its version and its options, in one line. Results of different toolchains are not comparable.
+
+        Raises:
+            CompileError: if it is not installed.
+        """
+        ...
+
+    def many(self, count: int) -> AbstractContextManager[None]:
+        """Prepare for that many compilations from several threads; release the preparation at the end."""
+        ...
+
+    def compile(self, source: Source) -> Binary:
+        """Compile, or take the binary from the cache.
+
+        Raises:
+            CompileError: with the compiler's own message, at the kernel's own lines.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one compiled kernel uses, per thread or block. `None`: this device cannot say."""
+
+    registers: int | None
+    shared_bytes: int | None  # static shared memory per block
+    local_bytes: int | None  # local memory (spills, indexed arrays) per thread
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """The properties of an open device.
+
+    Attributes:
+        kind: A key of `kinds.KINDS`; the column `device`.
+        name: For people, such as `NVIDIA H200`.
+        arch: The target of the compiler, such as `sm_90` or `x86_64`.
+        peak_gbps: Theoretical memory bandwidth in 10^9 bytes per second; `None` where it means nothing.
+        l2_bytes: Size of the last-level cache that a cold sample flushes; 0 where none is flushed.
+        shared_limit: Largest static + dynamic shared memory of a block, in bytes.
+        memory_bytes: Total memory.
+        versions: Driver, toolkit, compiler and the like, by name.
+        details: Clocks, bus width, multiprocessors, threads and the like, by name.
+    """
+
+    kind: str
+    name: str
+    arch: str
+    peak_gbps: float | None
+    l2_bytes: int
+    shared_limit: int
+    memory_bytes: int
+    versions: dict[str, str] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def emulated(self) -> bool:
+        """Whether its times say nothing about a GPU."""
+        return kinds.is_emulated(self.kind)
+
+    @property
+    def label(self) -> str:
+        """What people call this kind of device."""
+        return kinds.label(self.kind)
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What a case needs from a device beyond what every device offers.
+
+    Attributes:
+        kernel: Its name, for messages.
+        min_arch: The least compute capability, as in `sm_90`; 0 for any.
+        gpu_only: Why only a GPU can run it; empty if every device can.
+        hazard: The CUDA rule that the case breaks on purpose; empty if none.
+        cache: The preferred split of on-chip memory; `none` for no preference.
+    """
+
+    kernel: str
+    min_arch: int
+    gpu_only: str
+    hazard: str
+    cache: str
+
+
+@dataclass(frozen=True)
+class LaunchDiagnostics:
+    """What a device noticed during a launch that is no error by itself.
+
+    Attributes:
+        undefined_reads: How often a lane read a lane that is not in the mask, or has exited. `None`: cannot say.
+        first: The first such read, in words.
+        printed: What the kernel printed.
+    """
+
+    undefined_reads: int | None = None
+    first: str = ""
+    printed: str = ""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Launches that were timed one by one.
+
+    Attributes:
+        us: Microseconds of each launch alone, shape (n,).
+        enqueue_us: Microseconds that the host took to queue each of them; zeros where nothing is queued.
+    """
+
+    us: NDArray[np.float64]
+    enqueue_us: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GpuState:
+    """The state of a GPU at one moment (NVML).
+
+    Attributes:
+        sm_mhz: Clock of the multiprocessors.
+        temperature_c: Of the GPU; `None` if unknown.
+        power_w: Power draw; `None` if unknown.
+        reasons: Why the clocks are below their maximum, in NVML's words.
+        throttled: Whether the GPU is slowed down so much that its times cannot be trusted.
+    """
+
+    sm_mhz: int
+    temperature_c: int | None
+    power_w: float | None
+    reasons: tuple[str, ...]
+    throttled: bool
 
 
 class Program(Protocol):
@@ -54,7 +227,7 @@ class Program(Protocol):
 
     @property
     def resources(self) -> Resources:
-        """What it takes on the device."""
+        """What it uses on the device."""
         ...
 
 
@@ -67,7 +240,7 @@ class Array(Protocol):
         ...
 
     def read(self) -> NDArray[Any]:
-        """Copy the content back, shaped as it was placed."""
+        """Copy the content back, in the shape in which it was uploaded."""
         ...
 
     def fill_bytes(self, value: int) -> None:
@@ -75,7 +248,7 @@ class Array(Protocol):
         ...
 
     def restore(self) -> None:
-        """Bring back the content with which the array was placed."""
+        """Bring back the content that was uploaded."""
         ...
 
     def overrun(self) -> str:
@@ -89,16 +262,16 @@ class Array(Protocol):
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch, all that a device needs to make it.
+    """One kernel launch, with everything that a device needs for it.
 
     Attributes:
         program: What `Device.load` gave.
         grid: Blocks in x, y, z.
         block: Threads of a block in x, y, z.
-        shared: Dynamic shared memory a block, in bytes.
+        shared: Dynamic shared memory per block, in bytes.
         arguments: Arrays, and NumPy scalars of the kernel's own parameter types, in order.
-        cache: What the multiprocessor's on-chip memory should rather be: none (no preference), shared, l1 or equal
-            (CUDA C++ Programming Guide, cudaFuncSetCacheConfig). Only devices that have one are asked for another.
+        cache: The preferred split of on-chip memory: none (no preference), shared, l1 or equal (CUDA C++ Programming
+            Guide, cudaFuncSetCacheConfig). Devices without such memory refuse a preference.
     """
 
     program: Program
@@ -110,20 +283,27 @@ class Launch:
 
     def arrays(self, *roles: Role) -> list[Array]:
         """The arrays among the arguments that have one of `roles`."""
+        import numpy as np  # noqa: PLC0415  (see the top)
+
         return [a for a in self.arguments if not isinstance(a, np.generic) and a.role in roles]
 
 
 class Device(Protocol):
-    """A place to run kernels; opened in the worker process, used by one thread."""
+    """A device that runs kernels. It is opened in the worker process and used by one thread."""
 
     @property
     def info(self) -> DeviceInfo:
-        """What is known of the device."""
+        """The device's properties."""
         ...
 
     @property
     def usable(self) -> bool:
         """Whether another launch can be made; a faulted CUDA context cannot."""
+        ...
+
+    @property
+    def survives_errors(self) -> bool:
+        """Whether the device can still be used after an exception that nobody expected."""
         ...
 
     def load(self, source: Source, binary: Binary) -> Program:
@@ -183,11 +363,11 @@ class Device(Protocol):
         ...
 
     def conditions(self) -> GpuState | None:
-        """What the device is like now; `None` where nobody can say."""
+        """The device's state now; `None` where nobody can say."""
         ...
 
     def forget_spoilt_inputs(self) -> bool:
-        """Give up copies of inputs that were kept for further cases if a kernel wrote to them; whether one did."""
+        """Drop the inputs kept for further cases if a kernel wrote to them; return whether one did."""
         ...
 
     def close(self) -> None:

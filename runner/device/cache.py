@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import platformdirs
 
 from runner import atomic
 
+INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)"([^"\n]+)"', re.MULTILINE)
 _COMPUTED = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.MULTILINE)
-HEADERS = (".cuh", ".h", ".hpp", ".inc")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_HEADERS = (".cuh", ".h", ".hpp", ".inc")
 
 
 def default_folder(kind: str) -> Path:
-    """Where the binaries of one kind of device lie: below `$XDG_CACHE_HOME`, or `~/.cache`."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "kernel-runner" / kind
+    """The user's cache folder for the binaries of one kind of device."""
+    return platformdirs.user_cache_path("kernel-runner") / kind
 
 
 def key(*parts: str) -> str:
-    """A name for what follows from `parts`, and from nothing else."""
+    """A name that depends on `parts` and on nothing else."""
     whole = hashlib.sha256()
     for part in parts:
         encoded = part.encode(errors="surrogateescape")
@@ -36,12 +36,12 @@ def digest(path: Path) -> str:
 
 
 def seal(path: Path) -> None:
-    """Note what a file holds, so that damage is seen."""
+    """Record a file's digest, so that damage is detected."""
     atomic.write_text(_sealed(path), digest(path))
 
 
 def intact(path: Path) -> bool:
-    """Whether a file is there, and holds what it held when it was sealed."""
+    """Whether a file exists and has not changed since it was sealed."""
     try:
         return _sealed(path).read_text(encoding="ascii") == digest(path)
     except (OSError, ValueError):
@@ -52,25 +52,29 @@ def _sealed(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
 
-def includes(text: str, folders: Iterable[Path]) -> Iterator[Path]:
-    """The files that `#include "..."` reaches from a source, each once; those that are not found are left out.
+def find(name: str, *folders: Path) -> Path | None:
+    """The file that `#include "name"` means: the first one in these folders."""
+    return next((path for folder in folders if (path := (folder / name).resolve()).is_file()), None)
 
-    Where a macro names a file (`#include NAME`), all headers in the first folder count: it may be any of them.
+
+def includes(text: str, folders: Sequence[Path]) -> Iterator[Path]:
+    """The files that `#include "..."` reaches from a source, each once; missing ones are left out.
+
+    Where a macro names the file (`#include NAME`), all headers beside the including file count: it may be any of them.
 
     Args:
         text: Of the source.
-        folders: Where to look, in order; an included file's own folder comes first for what it includes.
+        folders: Where to look. For what an included file includes, that file's own folder comes first.
     """
-    folders = tuple(folders)
     seen: set[Path] = set()
-    waiting = [(text, folders)]
+    waiting = [(text, tuple(folders))]
     while waiting:
         text, where = waiting.pop()
-        named = [next((p for f in where if (p := (f / n).resolve()).is_file()), None) for n in _INCLUDE.findall(text)]
+        reached = [find(name, *where) for _, name in INCLUDE.findall(text)]
         if _COMPUTED.search(text):
-            named += sorted(p.resolve() for p in where[0].iterdir() if p.suffix in HEADERS and p.is_file())
-        for path in named:
+            reached += sorted(p.resolve() for p in where[0].iterdir() if p.suffix in _HEADERS and p.is_file())
+        for path in reached:
             if path and path not in seen:
                 seen.add(path)
                 yield path
-                waiting.append((path.read_text(encoding="utf-8", errors="replace"), (path.parent, *folders)))
+                waiting.append((path.read_text(encoding="utf-8", errors="surrogateescape"), (path.parent, *folders)))

@@ -1,6 +1,6 @@
-"""The kinds of devices, by the word that stands in the column `device`: the only place that spells them out.
+"""The kinds of devices: the only module that spells their names, which stand in the column `device`.
 
-Whoever reads a folder asks here what a row's device was; nobody outside this package compares with a kind's name.
+Code outside this package asks here instead of comparing with a name.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 CUDA = "cuda"
 CPU = "cpu"
-AUTO = "auto"  # a GPU where one can be opened, else the CPU device
+AUTO = "auto"  # the first kind below that is present
 
 
 @dataclass(frozen=True)
@@ -18,22 +18,33 @@ class DeviceKind:
 
     Attributes:
         label: What people call it, for the middle of a sentence.
-        emulated: Whether its times are those of an emulation, and so say nothing about a GPU.
+        emulated: Whether its times come from emulation and so say nothing about a GPU.
+        compilers: The compilers that a user can choose between; empty if there is no choice.
     """
 
     label: str
     emulated: bool
+    compilers: tuple[str, ...] = ()
 
 
-KINDS = {CUDA: DeviceKind("a GPU", emulated=False), CPU: DeviceKind("the CPU device", emulated=True)}
+# The back end of a kind is the package `runner.device.KIND`. `auto` tries them in this order.
+KINDS = {
+    CUDA: DeviceKind("a GPU", emulated=False, compilers=("nvcc", "nvrtc")),
+    CPU: DeviceKind("the CPU device", emulated=True),
+}
 CHOICES = (AUTO, *KINDS)
 
 
 def is_emulated(kind: str) -> bool:
-    """Whether times of a kind of device are emulated; a kind that nobody knows is taken for hardware."""
+    """Whether times of a kind of device are emulated; an unknown kind counts as hardware."""
     return kind in KINDS and KINDS[kind].emulated
 
 
 def label(kind: str) -> str:
     """What people call a kind of device."""
     return KINDS[kind].label if kind in KINDS else kind
+
+
+def has_compilers(kind: str) -> bool:
+    """Whether a user chooses the compiler for a kind of device."""
+    return kind in KINDS and bool(KINDS[kind].compilers)

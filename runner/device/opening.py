@@ -1,88 +1,89 @@
-"""Choosing and opening a device, and the compiler that goes with it."""
+"""Open a device, find its compiler, and ask what it refuses."""
 
 from __future__ import annotations
 
-import importlib.util
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any, Protocol
 
-from runner.device import Compiler, Device, DeviceInfo
+from runner.device import Compiler, Device, DeviceInfo, Requirements
+from runner.device.kinds import AUTO, KINDS
 from runner.errors import DeviceUnavailable
-from runner.settings import DeviceConfig
 
 if TYPE_CHECKING:
-    from runner.device.cuda.compiler import Toolchain
+    from runner.settings import DeviceConfig
+
+
+class Backend(Protocol):
+    """What the package of a kind of device offers. Importing it must work where the device is missing."""
+
+    def is_present(self, config: DeviceConfig) -> bool:
+        """Whether the device could be opened; it is not opened."""
+        ...
+
+    def open_device(self, config: DeviceConfig) -> Device:
+        """Open the device.
+
+        Raises:
+            DeviceUnavailable: with the reason, and what to do about it.
+        """
+        ...
+
+    def compiler_for(self, config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
+        """The compiler for an open device.
+
+        Raises:
+            DeviceUnavailable: if it is not installed.
+        """
+        ...
+
+    def refuses(self, info: DeviceInfo, wanted: Requirements) -> str:
+        """Why the device cannot run such a case; empty if it can."""
+        ...
 
 
 def open_device(config: DeviceConfig) -> Device:
-    """Open the device that is asked for; `auto` is a GPU where one can be opened, else the CPU device.
+    """Open the device that is asked for; `auto` is the first kind that can be opened.
 
     Raises:
         DeviceUnavailable: with the reason, and what to do about it.
     """
-    if config.kind == "cpu":
-        return _cpu(config)
-    try:
-        return _cuda(config)
-    except DeviceUnavailable:
-        if config.kind == "cuda":
-            raise
-        return _cpu(config)
+    *first, last = KINDS if config.kind == AUTO else (config.kind,)
+    for kind in first:
+        try:
+            return _backend(kind).open_device(config)
+        except DeviceUnavailable:
+            continue
+    return _backend(last).open_device(config)
 
 
 def kind_of(config: DeviceConfig) -> str:
-    """Which kind of device would be opened, `cuda` or `cpu`, without opening it."""
-    if config.kind != "auto":
+    """The kind of device that would be opened, without opening it."""
+    if config.kind != AUTO:
         return config.kind
-    if importlib.util.find_spec("pycuda") is None:
-        return "cpu"
-    try:
-        from runner.device.cuda.device import present  # noqa: PLC0415  (loading PyCUDA fails without a driver)
-    except ImportError:
-        return "cpu"
-    return "cuda" if present(config.index) else "cpu"
+    *first, last = KINDS
+    return next((kind for kind in first if _backend(kind).is_present(config)), last)
 
 
-def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str = "nvcc") -> Compiler:
+def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str = "") -> Compiler:
     """The compiler for an open device; it runs in the parent process.
 
     Args:
         config: Of the device.
         info: Of the device, open.
-        compiler: `nvcc` or `nvrtc`, for a GPU.
+        compiler: The user's choice, where the kind of device offers one; by default its first.
 
     Raises:
         DeviceUnavailable: if it is not installed.
     """
-    if info.kind == "cpu":
-        from runner.device.cpu import CpuCompiler  # noqa: PLC0415  (not needed for a GPU)
-
-        return CpuCompiler()
-    from runner.device.cuda.compiler import CudaCompiler  # noqa: PLC0415  (nor is this without one)
-
-    return CudaCompiler(info.arch, _toolchain(config, compiler))
+    return _backend(info.kind).compiler_for(config, info, compiler or next(iter(KINDS[info.kind].compilers), ""))
 
 
-def _toolchain(config: DeviceConfig, compiler: str) -> Toolchain:
-    if compiler == "nvrtc":
-        from runner.device.cuda.nvrtc import Nvrtc  # noqa: PLC0415  (an extra)
-
-        return Nvrtc()
-    from runner.device.cuda.nvcc import Nvcc  # noqa: PLC0415  (PyCUDA is needed only where a GPU is used)
-
-    return Nvcc(config.nvcc_options)
+def refusal(info: DeviceInfo, wanted: Requirements) -> str:
+    """Why an open device cannot run such a case; empty if it can."""
+    return _backend(info.kind).refuses(info, wanted)
 
 
-def _cuda(config: DeviceConfig) -> Device:
-    if importlib.util.find_spec("pycuda") is None:
-        raise DeviceUnavailable("device=cuda: PyCUDA is not installed; install the extra 'cuda', or use device=cpu")
-    try:
-        from runner.device.cuda.device import CudaDevice  # noqa: PLC0415  (loading PyCUDA fails without a driver)
-    except ImportError as e:
-        raise DeviceUnavailable(f"device=cuda: PyCUDA cannot be loaded: {e}; is the NVIDIA driver installed?") from e
-    return CudaDevice(config.index)
-
-
-def _cpu(config: DeviceConfig) -> Device:
-    from runner.device.cpu import CpuDevice  # noqa: PLC0415  (not needed for a GPU)
-
-    return CpuDevice(threads=config.threads)
+def _backend(kind: str) -> Backend:
+    package: Any = importlib.import_module(f"runner.device.{kind}")
+    found: Backend = package
+    return found

@@ -1,6 +1,4 @@
-"""A kernel as it is declared, and one case of it: no device, no Hydra, no file of a sweep.
+"""A kernel as declared, and one case of it. Nothing here knows of devices, Hydra or run folders. How the data flows.
 
-Its stations, in the order of the data:
-
-    YAML ──from_yaml──▶ Kernel ──resolve──▶ Case ──fill──▶ inputs ──reference──▶ Expected ──check──▶ Verdict
+YAML ──from_yaml──▶ Kernel ──resolve──▶ Case ──fill──▶ inputs ──reference──▶ Expected ──check──▶ CheckResult
 """

@@ -1,19 +1,20 @@
-"""What a warp's loads and stores cost, by the pattern of addresses that a kernel's YAML declares.
+"""The cost of a warp's loads and stores, from the access pattern that a kernel's YAML declares.
 
-Shared memory (CUDA C++ Programming Guide, "Shared Memory" under "Compute Capability 5.x", which the later ones refer
-to): 32 banks, to which successive 4-byte words belong by turns. Threads that want the same word, or parts of it, are
-served together; different words of one bank are served one after the other, each in a pass that Nsight Compute calls
-a wavefront. 32 elements of 8 bytes are twice what the banks can give, so each half of the warp is served by itself,
-unless every lane wants the same as the next one, or as the next but one: then the whole warp is served at once. (The
-guide does not say so; an H200 counted it, for the patterns that tests/test_access.py keeps.) 16 bytes a lane are four
-times what the banks can give: each quarter of the warp, 8 lanes, is taken to be served by itself. (The guide does not
-say so either; nobody has counted here whether quarters that want the same are served together.)
+Shared memory has 32 banks; successive 4-byte words lie in successive banks (CUDA C++ Programming Guide, "Shared Memory"
+under "Compute Capability 5.x", to which later ones refer). Lanes that access the same word are served together.
+Different words of a bank are served one after the other, each in a pass that Nsight Compute calls a wavefront.
 
-A lane that accesses several elements by one instruction (`vector`) is one that accesses a single element of so many
-bytes: CUDA wants its address to be a multiple of them (the same guide, "Size and Alignment Requirement").
+- 8 bytes a lane: each half of the warp is served by itself, unless every lane accesses the same element as the next
+  lane, or as the next but one; then the whole warp is served at once. The guide does not say this. It was counted on
+  an H200, for the patterns in tests/test_access.py.
+- 16 bytes a lane: each quarter of the warp, 8 lanes, is assumed to be served by itself. The guide does not say this
+  either, and whether equal quarters are served together was not counted.
 
-Global memory (the same guide, "Device Memory Accesses"; Nsight Compute's "Memory Tables"): the threads' addresses are
-gathered into aligned sectors of 32 bytes, and the request moves every sector that has one of them, whole.
+Global memory is moved in aligned sectors of 32 bytes: a request moves each sector that holds one of its addresses
+(the same guide, "Device Memory Accesses"; Nsight Compute, "Memory Tables").
+
+A lane that accesses several elements at once (`vector`) accesses one element of as many bytes. Its address must be a
+multiple of them (the same guide, "Size and Alignment Requirement").
 """
 
 from __future__ import annotations
@@ -32,25 +33,25 @@ WORD = 4  # bytes of a bank
 SECTOR = 32  # bytes
 MOST = 16  # bytes that a lane accesses by one instruction
 
-# What a lane accesses at once is called its element here, be it one of the array's or a vector of them.
-# The element that each lane of a warp accesses, counted from an aligned beginning; None: the lane takes no part.
+# The element, or vector of elements, that each lane of a warp accesses, counted from an aligned address. None: the lane
+# takes no part.
 Lanes = Sequence[int | None]
 
 
 def wavefronts(lanes: Lanes, itemsize: int) -> int:
-    """Passes that shared memory needs for one request of a warp: of the fullest bank, the different words."""
+    """Wavefronts of one request to shared memory: the number of different words of the fullest bank."""
     return sum(max(map(len, banks)) for banks in _banks(lanes, itemsize))
 
 
 def sectors(lanes: Lanes, itemsize: int) -> int:
-    """Sectors of global memory that one request of a warp moves."""
+    """Sectors that one request to global memory moves."""
     return len({at for lane in lanes if lane is not None for at in _units(lane, itemsize, SECTOR)})
 
 
 def served(lanes: Lanes, itemsize: int) -> list[tuple[tuple[int, ...], ...]]:
-    """Which lanes each bank serves, wavefront by wavefront: a row of 32 a wavefront.
+    """Which lanes each of the 32 banks serves, one row for each wavefront.
 
-    Which of a bank's words comes first is the hardware's own business; here it is the one of the lowest lane.
+    The order of a bank's words is the hardware's; here the word of the lowest lane comes first.
     """
     rows: list[tuple[tuple[int, ...], ...]] = []
     for banks in _banks(lanes, itemsize):
@@ -61,7 +62,7 @@ def served(lanes: Lanes, itemsize: int) -> list[tuple[tuple[int, ...], ...]]:
 
 
 def touched(lanes: Lanes, itemsize: int) -> dict[int, tuple[tuple[int, ...], ...]]:
-    """The sectors that one request moves, by number and in order, and in each which lanes want which element."""
+    """The sectors that one request moves, by number and in order; in each, the lanes that access each element."""
     each = SECTOR // itemsize
     found: dict[int, list[list[int]]] = {}
     for lane, element in enumerate(lanes):
@@ -71,7 +72,7 @@ def touched(lanes: Lanes, itemsize: int) -> dict[int, tuple[tuple[int, ...], ...
 
 
 def first_request(access: Access, case: Case) -> Lanes:
-    """The lanes of the first warp that makes the access; none of them takes part where no warp does."""
+    """The lanes of the first warp that makes the access; empty if no warp does."""
     made = _warps(access, case.block[:2], dict(case.variables))
     return next((lanes for lanes in made if any(element is not None for element in lanes)), ())
 
@@ -85,13 +86,13 @@ def column(memory: str, kind: str) -> str:
 
 
 def costs(case: Case) -> dict[str, float | None]:
-    """What the case's first block pays for a request, on average over its warps and over the declared accesses.
+    """The cost of a request in the first block, on average over its warps and the declared accesses.
 
     Args:
-        case: One that can be run.
+        case: A case that can run.
 
     Returns:
-        By column; `None` where the kernel declares no such access, or no thread of the block makes it.
+        By column; `None` if the kernel declares no such access, or no thread of the block makes it.
 
     Raises:
         UsageError: if an expression cannot be evaluated for one of the threads.
@@ -115,9 +116,9 @@ def _counted_in(access: Access, case: Case) -> tuple[int, int]:
 def _counted(
     access: Access, itemsize: int, block: tuple[int, int], values: tuple[tuple[str, Value], ...]
 ) -> tuple[int, int]:
-    """Wavefronts or sectors of one access, and requests: warps of the block that make it.
+    """Wavefronts or sectors of one access, and its requests: the warps of the block that make it.
 
-    Cached by what the expressions read: the cases of a sweep mostly differ in what is none of their business.
+    Cached by the values that the expressions use: many cases of a sweep have the same ones.
     """
     made = [COUNTERS[access.memory](lanes, itemsize) for lanes in _warps(access, block, dict(values))]
     return sum(made), sum(n > 0 for n in made)
@@ -127,7 +128,7 @@ def bytes_of(access: Access, case: Case) -> int:
     """Bytes that a thread accesses at once.
 
     Raises:
-        UsageError: if no instruction accesses so many.
+        UsageError: if no instruction accesses as many.
     """
     vector = access.vector(case.variables)
     size = case.dtype(access.dtype).itemsize * int(vector)
@@ -140,11 +141,11 @@ def bytes_of(access: Access, case: Case) -> int:
 
 
 def element(access: Access, known: Mapping[str, Value]) -> int | None:
-    """The element, or of a vector access the vector, that one thread accesses; `None` if it takes no part.
+    """The element (or vector) that one thread accesses; `None` if it takes no part.
 
     Args:
-        access: As declared.
-        known: The case's values, and `thread_x` and `thread_y`.
+        access: The declared access.
+        known: The case's variables, with `thread_x` and `thread_y`.
 
     Raises:
         UsageError: if an expression cannot be evaluated, the index is no integer, or a vector would not be aligned.
@@ -162,7 +163,7 @@ def element(access: Access, known: Mapping[str, Value]) -> int | None:
 
 
 def _warps(access: Access, block: tuple[int, int], values: dict[str, Value]) -> Iterator[Lanes]:
-    """The lanes of each warp: 32 threads behind each other, x fastest."""
+    """The lanes of each warp: 32 successive threads, x fastest."""
     columns, rows = block
     for first in range(0, columns * rows, WARP):
         lanes: list[int | None] = []
@@ -173,13 +174,13 @@ def _warps(access: Access, block: tuple[int, int], values: dict[str, Value]) -> 
 
 
 def _alike(lanes: Lanes, distance: int) -> bool:
-    """Whether all 32 lanes take part, and each wants the same as the one whose number differs in that bit."""
+    """Whether all 32 lanes take part, and each accesses the element of the lane whose number differs in that bit."""
     return len(lanes) == WARP and all(e is not None and e == lanes[i ^ distance] for i, e in enumerate(lanes))
 
 
 def _banks(lanes: Lanes, itemsize: int) -> Iterator[list[dict[int, list[int]]]]:
-    """For each part of a warp that is served by itself: what each bank is asked for, its words and their lanes."""
-    part = WARP * WORD // max(itemsize, WORD)  # lanes whose elements fill the banks once
+    """For each part of a warp that is served by itself: the words of each bank, and their lanes."""
+    part = WARP * WORD // max(itemsize, WORD)  # lanes whose elements fill the banks
     if itemsize <= 2 * WORD and any(_alike(lanes, distance) for distance in (1, 2)):
         part = WARP
     for first in range(0, len(lanes), part):
@@ -191,5 +192,5 @@ def _banks(lanes: Lanes, itemsize: int) -> Iterator[list[dict[int, list[int]]]]:
 
 
 def _units(element: int, itemsize: int, unit: int) -> range:
-    """The words, or sectors, that an element lies in."""
+    """The words, or sectors, of an element."""
     return range(element * itemsize // unit, ((element + 1) * itemsize - 1) // unit + 1)

@@ -1,7 +1,7 @@
-"""A case: one kernel with one value for each parameter it reads. Its identity, its launch, and whether it can be.
+"""A case: one kernel with one value for each of its parameters; its identity, its launch, and whether it can run.
 
-Two ways of writing the same values are one case: the identity is a hash of the canonical ones. It leaves out the
-device, the compiler and the way of timing, so that runs of different devices join on it.
+The identity is a hash of the canonical values, so two ways to write a value give one case. Device, compiler and timing
+are not part of it: runs on different devices join on it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from runner.device import Dim3, Role, Source
 from runner.errors import UsageError
 from runner.kernel.declaration import ArrayArgument, Kernel, ScalarArgument
 from runner.kernel.dtypes import DTYPES, DType
+from runner.kernel.fill import FORMER_NAMES
 from runner.kernel.parameters import Canonical, Kind, variables, written
 
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array, told rather than carried: enough to make it anywhere, byte for byte the same."""
+    """An array without its contents; any process makes the same bytes from it."""
 
     name: str
     role: Role
@@ -49,10 +50,10 @@ class Case:
     """One combination of the parameters that a kernel reads.
 
     Attributes:
-        kernel: As declared.
-        parameters: Canonical values by name, in the vocabulary's order.
-        seed: Of the inputs.
-        excluded: Why this combination cannot be run; empty if it can.
+        kernel: The kernel's declaration.
+        parameters: Canonical values by name, in the order of the vocabulary.
+        seed: The seed of random inputs.
+        excluded: Why this combination cannot run; empty if it can.
         grid: Blocks in x, y, z; zeros if excluded.
         block: Threads of a block in x, y, z.
         shared: Dynamic shared memory, in bytes.
@@ -68,25 +69,27 @@ class Case:
 
     @functools.cached_property
     def id(self) -> str:
-        """12 hexadecimal digits of the hash of what the case is."""
-        text = json.dumps([self.kernel.name, self.chosen, self.seed], sort_keys=True)
+        """The case's identity: 12 hexadecimal digits of a hash."""
+        # The fill c_rand is hashed by its former name, so that rows join with those of earlier versions.
+        former = {new: old for old, new in FORMER_NAMES.items()}
+        chosen = {n: former.get(str(v), v) for n, v in self.chosen.items()}
+        text = json.dumps([self.kernel.name, chosen, self.seed], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
     def hazard(self) -> str:
-        """The rule of CUDA that the case breaks on purpose; empty if none."""
+        """The CUDA rule that the case breaks on purpose; empty if it breaks none."""
         declared = self.kernel.hazard
         return declared.reason if declared and declared.when(self.variables) else ""
 
     @property
     def chosen(self) -> dict[str, Canonical]:
-        """The parameters that change something: all but those at their neutral value."""
-        neutral = {p.name: p.neutral for p in self.kernel.parameters}
-        return {n: v for n, v in self.parameters if v != neutral[n]}
+        """The parameters, without `cache=none`, which any kernel has and which changes nothing."""
+        return {n: v for n, v in self.parameters if (n, v) != ("cache", "none")}
 
     @functools.cached_property
     def variables(self) -> dict[str, int | str]:
-        """What expressions see: the parameters, their parts, and the grid."""
+        """The names of expressions: the parameters, their parts, and the grid."""
         return {
             **known_values(self.kernel, dict(self.parameters)),
             "grid": self.grid[0] * self.grid[1] * self.grid[2],
@@ -96,16 +99,16 @@ class Case:
 
     @property
     def label(self) -> str:
-        """For people: the kernel and its values."""
+        """The kernel and its values, for people."""
         kinds = {p.name: p.kind for p in self.kernel.parameters}
         return " ".join((self.kernel.name, *(f"{n}={written(kinds[n], v)}" for n, v in self.chosen.items())))
 
     def arrays(self) -> tuple[ArraySpec, ...]:
-        """The arrays of the launch, constants included, in the kernel's order."""
+        """All arrays, `__constant__` ones included, in the kernel's order."""
         return tuple(self._array(a) for a in self.kernel.arrays)
 
     def arguments(self) -> tuple[ArraySpec | ScalarSpec, ...]:
-        """What the kernel is passed, in order."""
+        """The kernel's arguments, in order."""
         return tuple(
             self._scalar(a) if isinstance(a, ScalarArgument) else self._array(a)
             for a in self.kernel.arguments
@@ -119,15 +122,15 @@ class Case:
         constants = tuple(a.name for a in self.kernel.arrays if a.constant)
         dtypes = [DTYPES[str(dict(self.parameters)[p.name])] for p in self.kernel.parameters if p.kind is Kind.DTYPE]
         headers = tuple(dict.fromkeys(d.header for d in dtypes if d.header))
-        return Source(path, _text(path, path.stat().st_mtime_ns), self.kernel.name, macros, (), constants, headers)
+        return Source(path, _text(path, path.stat().st_mtime_ns), self.kernel.name, macros, constants, headers)
 
     def count(self, what: str) -> int | None:
-        """The declared `bytes_read`, `operations`, `in_flight`, `depth` or the like; `None` if not declared."""
+        """The value of `bytes_read`, `operations`, `in_flight` or `depth`; `None` if it is not declared."""
         expression = getattr(self.kernel, what)
         return None if expression is None else int(expression(self.variables))
 
     def dtype(self, word: str) -> DType:
-        """A dtype named directly, or by the parameter that holds it."""
+        """A dtype by its own name, or by the parameter that holds it."""
         return DTYPES.get(word) or DTYPES[str(dict(self.parameters)[word])]
 
     def _array(self, a: ArrayArgument) -> ArraySpec:
@@ -148,7 +151,7 @@ class Case:
         return ScalarSpec(a.name, self.dtype(a.dtype), value)
 
     def _macro(self, text: str, value: Any) -> str:
-        """A macro's replacement, as C++ text: dtypes by their C++ names, masks unsigned."""
+        """The value of a macro as C++ text: dtypes by their C++ names, masks as unsigned numbers."""
         declared = self.kernel.parameter(text)
         if declared and declared.kind is Kind.DTYPE:
             return DTYPES[str(value)].c_name
@@ -160,7 +163,7 @@ class Case:
 
 
 def known_values(kernel: Kernel, values: Mapping[str, Canonical]) -> dict[str, int | str]:
-    """What expressions see of the parameters: their values, and the parts of blocks and sizes."""
+    """The parameters' names in expressions: their values, and the parts of blocks and sizes."""
     known: dict[str, int | str] = {}
     for p in kernel.parameters:
         known.update(variables(p.name, p.kind, values[p.name]))

@@ -1,4 +1,4 @@
-"""Comparing what came out with what should have: integers exactly, floats within a bound that follows from the sum."""
+"""Compares a kernel's outputs with the expected ones: integers exactly, floats within a bound of the rounding error."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from runner.kernel.reference import ExpectedArray
 
 Array = NDArray[Any]
 
-# Every byte of an output before a checked launch. Of floats it makes NaN, which differs from whatever is expected.
+# The bytes of an output before a checked launch. In floats they are NaN, which differs from every expected value.
 POISON = 0xA5
 POISON_FLOAT = 0xFF
-SHOWN = 5  # mismatches told one by one
+SHOWN = 5  # mismatches listed one by one
 PIECE = 1 << 14  # elements compared at a time: 128 KiB in double precision
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CheckResult:
     """Whether a launch gave the right answer.
 
     Attributes:
-        mismatches: Elements that differ.
-        compared: Elements that were compared.
-        reason: Empty, or where the first mismatches are.
+        mismatches: Number of elements that differ.
+        compared: Number of elements compared.
+        reason: The first mismatches; empty if there are none.
     """
 
     mismatches: int
@@ -43,16 +43,16 @@ class Verdict:
         return self.mismatches == 0
 
 
-def check(actual: Mapping[str, Array], expected: Mapping[str, ExpectedArray], depth: int | None) -> Verdict:
+def check(actual: Mapping[str, Array], expected: Mapping[str, ExpectedArray], depth: int | None) -> CheckResult:
     """Compare all outputs, element by element.
 
     Args:
-        actual: What the kernel left, by name.
-        expected: What it should have left; outputs that are not in it are not compared.
-        depth: Longest chain of rounded operations in the kernel; `None`: the reference's own.
+        actual: The outputs of the kernel, by name.
+        expected: The expected outputs; others are not compared.
+        depth: Longest chain of rounded operations in the kernel; `None` for the reference's own.
     """
     mismatches, compared = 0, 0
-    told: list[str] = []
+    listed: list[str] = []
     for name, right in expected.items():
         got = actual[name].ravel()
         values = _shaped(name, right.values, actual[name].shape)
@@ -65,12 +65,12 @@ def check(actual: Mapping[str, Array], expected: Mapping[str, ExpectedArray], de
         else:
             compared += got.size
         mismatches += int(np.count_nonzero(wrong))
-        first = np.flatnonzero(wrong)[: SHOWN - len(told)]
-        told += [f"{name}[{i}] is {_show(got[i])}, expected {_show(values[i])}" for i in first]
+        first = np.flatnonzero(wrong)[: SHOWN - len(listed)]
+        listed += [f"{name}[{i}] is {_show(got[i])}, expected {_show(values[i])}" for i in first]
     if not mismatches:
-        return Verdict(0, compared)
-    more = f", and {mismatches - len(told)} more" if mismatches > len(told) else ""
-    return Verdict(mismatches, compared, f"{mismatches} of {compared} elements differ: {'; '.join(told)}{more}")
+        return CheckResult(0, compared)
+    more = f", and {mismatches - len(listed)} more" if mismatches > len(listed) else ""
+    return CheckResult(mismatches, compared, f"{mismatches} of {compared} elements differ: {'; '.join(listed)}{more}")
 
 
 def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
@@ -81,7 +81,7 @@ def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _differs(got: Array, values: Array, magnitude: Array | None, depth: int) -> NDArray[np.bool_]:
-    """Which elements are wrong; of large arrays piece by piece, as what lies in a cache is compared much faster."""
+    """Which elements are wrong. Pieces that fit into a cache are compared much faster than whole arrays."""
     wrong = np.empty(got.shape, np.bool_)
     for first in range(0, len(got), PIECE):
         piece = slice(first, first + PIECE)
@@ -98,13 +98,13 @@ def _piece_differs(got: Array, values: Array, magnitude: Array | None, depth: in
     error = _error(got.dtype, float(limits.eps) / 2, depth)
     with np.errstate(over="ignore"):
         if np.array_equal(got, values.astype(got.dtype, copy=False)):
-            return np.zeros(got.shape, np.bool_)  # as of whatever only moves elements: no bound is needed
+            return np.zeros(got.shape, np.bool_)  # no bound is needed
     exact, found = values.astype(wide), got.astype(wide)
     magnitude = np.abs(exact) if magnitude is None else magnitude.astype(wide)
     with np.errstate(invalid="ignore", over="ignore"):
         bound = error * magnitude
         bound += np.where(magnitude > 0, float(limits.smallest_subnormal), 0)
-        # Infinity is near nothing but itself: neither an infinite value nor an infinite bound lets a number pass.
+        # Infinity is close to nothing but itself: no infinite value and no infinite bound lets a number pass.
         close = (np.abs(found - exact) <= bound) & np.isfinite(exact) & np.isfinite(bound)
         if close.all():
             return np.zeros(got.shape, np.bool_)
@@ -114,14 +114,14 @@ def _piece_differs(got: Array, values: Array, magnitude: Array | None, depth: in
 
 
 def _error(dtype: np.dtype[Any], unit: float, depth: int) -> float:
-    """How far a result may be off, as a part of the magnitudes that went into it.
+    """The largest error of a result, relative to its magnitude.
 
-    Of n rounded operations behind each other it is n * u / (1 - n * u), where u is the unit roundoff, half of eps
-    (Higham, Accuracy and Stability of Numerical Algorithms, lemma 3.1 and section 4.2).
+    For a chain of n rounded operations it is n * u / (1 - n * u), where u is the unit roundoff, half of eps (Higham,
+    Accuracy and Stability of Numerical Algorithms, lemma 3.1 and section 4.2).
     """
     n = max(depth, 1)
     if n * unit >= 1:
-        raise UsageError(f"{n} rounded operations behind each other leave nothing of {dtype} to check")
+        raise UsageError(f"after {n} rounded operations in a chain, no digit of {dtype} is left to check")
     return n * unit / (1 - n * unit)
 
 

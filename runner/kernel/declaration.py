@@ -1,6 +1,6 @@
-"""A kernel as its YAML declares it: what it reads, how it is launched, and how its answer is known.
+"""A kernel as its YAML declares it: its parameters, its launch and its reference. `runner.kernel.from_yaml` reads it.
 
-Nothing here knows the values of one case; see `runner.kernel.case`. `runner.kernel.from_yaml` reads it.
+The values of one case are in `runner.kernel.case`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.device import Role
-from runner.kernel.array_expression import ArrayExpression
-from runner.kernel.expression import Expression
+from runner.kernel.expression import ArrayExpression, Expression
 from runner.kernel.parameters import Canonical, Kind
 
 
@@ -19,33 +18,30 @@ class Parameter:
     """A parameter that the kernel reads.
 
     Attributes:
-        name: The word.
+        name: Its name.
         kind: How its values are written.
-        default: Its value where none is given, canonical.
-        allowed: The only values it may take, canonical; empty for no such list.
-        neutral: The value at which it changes nothing, left out of the case's identity; `None` for none.
+        default: Its default, canonical.
+        allowed: Its only values, canonical; empty if any value is allowed.
     """
 
     name: str
     kind: Kind
     default: Canonical
     allowed: tuple[Canonical, ...] = ()
-    neutral: Canonical | None = None
 
 
 @dataclass(frozen=True)
 class ArrayArgument:
-    """An array that the kernel takes.
+    """An array that the kernel reads or writes.
 
     Attributes:
-        name: The kernel's name for it.
+        name: Its name in the kernel.
         role: What the kernel may do with it.
         dtype: A dtype, or the name of the parameter that holds one.
-        shape: One expression a dimension, slowest first.
-        fill: A fill's name, the name of the parameter that holds one, or the numbers themselves; see
-            `runner.kernel.fill`.
+        shape: One expression for each dimension, slowest first.
+        fill: The name of a fill, the parameter that holds one, or the numbers themselves; see `runner.kernel.fill`.
         offset: Elements before the pointer that the kernel gets.
-        constant: Whether it is a `__constant__` array of the module rather than an argument.
+        constant: Whether it is a `__constant__` array of the module, not an argument.
     """
 
     name: str
@@ -59,7 +55,7 @@ class ArrayArgument:
 
 @dataclass(frozen=True)
 class ScalarArgument:
-    """A number that the kernel takes: an expression over the parameters, or a constant."""
+    """A number that the kernel is passed: an expression over the parameters, or a constant."""
 
     name: str
     dtype: str
@@ -68,15 +64,15 @@ class ScalarArgument:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A condition without which the kernel is undefined or wrong; `reason` says why."""
+    """A condition that a case must meet; `reason` says why."""
 
     require: Expression
     reason: str
 
 
 @dataclass(frozen=True)
-class Hazard:
-    """That the kernel breaks a rule of CUDA on purpose, `when` a condition holds; `reason` says which."""
+class DeclaredHazard:
+    """The kernel breaks a rule of CUDA on purpose `when` a condition holds; `reason` names the rule."""
 
     when: Expression
     reason: str
@@ -84,7 +80,7 @@ class Hazard:
 
 @dataclass(frozen=True)
 class Shuffle:
-    """That the kernel is one shuffle of its array `in` into `out`, so that these tell which lane each lane read.
+    """The kernel is one shuffle of its array `in` into `out`, so the two show which lane each lane read.
 
     Attributes:
         operation: One of `runner.kernel.lanes.INTRINSICS`.
@@ -97,15 +93,15 @@ class Shuffle:
 
 @dataclass(frozen=True)
 class Access:
-    """One load or store of the kernel, as a warp makes it. See `runner.kernel.access`.
+    """One load or store of the kernel. See `runner.kernel.access`.
 
     Attributes:
         memory: `shared` or `global`.
         kind: `load` or `store`.
         index: The element that a thread accesses, over the parameters and `thread_x`, `thread_y`.
-        where: Which threads make it, over the same.
+        where: The condition for a thread to take part, over the same names.
         dtype: A dtype, or the name of the parameter that holds one.
-        vector: Elements that a thread accesses at once, beginning with that of `index`; over the parameters.
+        vector: Elements that a thread accesses at once, from `index` on; over the parameters.
     """
 
     memory: str
@@ -118,7 +114,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel, as declared. See docs/kernel-yaml.md for every key."""
+    """A kernel, as declared. See docs/kernel-yaml.md for every key; `common` is its family's YAML, if there is one."""
 
     name: str
     yaml: Path
@@ -145,13 +141,14 @@ class Kernel:
     depth: Expression | None
     shuffle: Shuffle | None
     accesses: tuple[Access, ...]
-    hazard: Hazard | None
+    hazard: DeclaredHazard | None
+    common: Path | None
 
     def parameter(self, name: str) -> Parameter | None:
-        """The parameter of that name, if the kernel reads it."""
+        """The parameter of that name; `None` if the kernel has none."""
         return next((p for p in self.parameters if p.name == name), None)
 
     @property
     def arrays(self) -> tuple[ArrayArgument, ...]:
-        """The arrays among the arguments, constants included."""
+        """The arrays among the arguments, `__constant__` ones included."""
         return tuple(a for a in self.arguments if isinstance(a, ArrayArgument))

@@ -1,6 +1,6 @@
 """Element types of arrays and scalars: one name for NumPy, C++, YAML and the table.
 
-bfloat16 is ml_dtypes' NumPy type. An element of two numbers (`__half2`) is, on the host, two numbers along a last axis.
+bfloat16 is the NumPy type of ml_dtypes. On the host, an element of two numbers (`__half2`) is a last axis of length 2.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ class DType:
     """An element type.
 
     Attributes:
-        name: In YAML, on the command line and in the table.
-        c_name: In C++.
+        name: The name in YAML, on the command line and in the table.
+        c_name: The name in C++.
         itemsize: Bytes of an element.
-        number: NumPy's name of the type of its numbers.
-        numbers: How many an element has.
-        header: CUDA's header that declares it; empty for a type of the language.
+        number: NumPy's name for the type of its numbers.
+        numbers: Numbers of an element: 1 or 2.
+        header: The CUDA header that declares it; empty for a built-in type.
     """
 
     name: str
@@ -43,7 +43,7 @@ class DType:
         return is_float(self.numpy)
 
     def holds(self, value: int | float) -> bool:
-        """Whether a number is one of this type; a float may be rounded, but not become infinite."""
+        """Whether the type can hold a number. A float may be rounded, but must not become infinite."""
         if self.is_float:
             with np.errstate(over="ignore"):
                 return bool(np.isfinite(np.float64(self.numpy.type(value))))
@@ -56,7 +56,7 @@ class DType:
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether a NumPy type holds fractions; NumPy itself does not know it of bfloat16."""
+    """Whether a NumPy type holds fractions. NumPy itself does not know this of bfloat16."""
     return dtype.kind == "f" or dtype == ml_dtypes.bfloat16
 
 

@@ -1,7 +1,8 @@
-"""Expressions of kernel YAMLs: grid, shared memory, shapes, bytes, constraints.
+"""Expressions in a kernel's YAML: over numbers (grid, shapes, constraints) and over arrays (references, values).
 
-Python's own parser reads them; a walk over the few allowed node types evaluates them. No `eval`, no attribute, no
-call but of the functions named here, no number that could eat the memory.
+Python's parser reads the text, and one walk over a few allowed nodes evaluates it. What an operator or a function
+does stands in a table: one for numbers, below, and one for arrays, in `runner.kernel.bounded`. There is no `eval`, no
+attribute, no call of anything else, and no number that could exhaust the memory.
 """
 
 from __future__ import annotations
@@ -9,46 +10,27 @@ from __future__ import annotations
 import ast
 import functools
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from runner.errors import UsageError
+from runner.kernel import bounded
 from runner.kernel.dtypes import DTYPES
 
 Value = int | float | bool | str
+Table = Mapping[Any, Callable[..., Any]]
 
-LONGEST_SHOWN = 80
+LONGEST_SHOWN = 80  # characters of an expression in a message
+LARGEST_BITS = 128  # enough for products of sizes; too few for 9**9**9 to do harm
 
-LARGEST_BITS = 128  # wide enough for products of sizes, too narrow for 9**9**9 to hurt
 
-_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-}
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Invert: operator.invert,
-    ast.Not: operator.not_,
-}
-_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
+def shortened(text: str) -> str:
+    """The text for a message, cut if it is long."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 3]}..."
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -57,71 +39,160 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def popcount(a: int) -> int:
-    """Bits set in `a`."""
+    """Number of set bits."""
     return a.bit_count()
 
 
 def itemsize(dtype: str) -> int:
-    """Bytes of one element of a dtype."""
+    """Bytes of an element."""
     if dtype not in DTYPES:
         raise ValueError(f"itemsize: '{dtype}' is none of the dtypes {', '.join(DTYPES)}")
     return DTYPES[dtype].itemsize
 
 
+def _checked(operation: Callable[[Any, Any], Any], *, grows: bool = False) -> Callable[[Any, Any], Any]:
+    """An operation on numbers that refuses text and results that are too long."""
+
+    def checked(left: Any, right: Any) -> Any:
+        if isinstance(left, str) or isinstance(right, str):
+            raise TypeError("text is no number")
+        if grows and not 0 <= right <= LARGEST_BITS:
+            raise ValueError(f"exponent {right} is not within 0 to {LARGEST_BITS}")
+        result = operation(left, right)
+        if isinstance(result, int) and result.bit_length() > LARGEST_BITS:
+            raise OverflowError(f"the result needs more than {LARGEST_BITS} bits")
+        return result
+
+    return checked
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "ceil_div": ceil_div,
-    "min": min,
-    "max": max,
-    "popcount": popcount,
-    "itemsize": itemsize,
-}
+    "ceil_div": ceil_div, "min": min, "max": max, "popcount": popcount, "itemsize": itemsize,
+}  # fmt: skip
+_NUMBERS: Table = {
+    ast.Add: _checked(operator.add), ast.Sub: _checked(operator.sub), ast.Mult: _checked(operator.mul),
+    ast.FloorDiv: _checked(operator.floordiv), ast.Mod: _checked(operator.mod),
+    ast.Pow: _checked(operator.pow, grows=True), ast.LShift: _checked(operator.lshift, grows=True),
+    ast.RShift: _checked(operator.rshift), ast.BitAnd: _checked(operator.and_), ast.BitOr: _checked(operator.or_),
+    ast.BitXor: _checked(operator.xor), ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+    ast.Not: operator.not_, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge, **FUNCTIONS,
+}  # fmt: skip
+
+_SYNTAX = (
+    ast.Expression, ast.Constant, ast.Name, ast.Load, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Expression:
-    """An integer (or true-or-false) expression over the parameters of a case.
+class Formula:
+    """The text of an expression, checked when it is read.
 
     Attributes:
         text: As written, such as `ceil_div(size, block * unroll)`.
         where: File and key, for messages.
-        number: Whether text, such as a dtype's name, is no result.
+        code: What is evaluated, where the text uses names of the key `let`; see `expanded`. Empty: the text itself.
     """
 
     text: str
     where: str
-    number: bool = False
+    code: str = ""
+
+    TABLE: ClassVar[Table]
+    SYNTAX: ClassVar[tuple[type[ast.AST], ...]]
+    CONSTANTS: ClassVar[tuple[type, ...]]
+    OPERATORS: ClassVar[str]
 
     def __post_init__(self) -> None:
-        for node in ast.walk(_parse(self.text, self.where)):
-            _require_allowed(node, self)
+        allowed = (*_SYNTAX, *self.SYNTAX, *(k for k in self.TABLE if not isinstance(k, str)))
+        functions = ", ".join(k for k in self.TABLE if isinstance(k, str))
+        where = f"{self.where}: '{shortened(self.text)}'"
+        for node in ast.walk(self.tree):
+            if not isinstance(node, allowed):
+                raise UsageError(
+                    f"{where} uses {type(node).__name__}; allowed are {self.OPERATORS}, and the functions {functions}"
+                )
+            if isinstance(node, ast.Constant) and not isinstance(node.value, self.CONSTANTS):
+                raise UsageError(f"{where} has the constant {node.value!r}; only numbers are allowed")
+            if isinstance(node, ast.Call) and (
+                not isinstance(node.func, ast.Name) or node.func.id not in self.TABLE or node.keywords
+            ):
+                raise UsageError(f"{where} calls what is none of the functions {functions}")
+
+    @property
+    def tree(self) -> ast.Expression:
+        """The parsed text."""
+        return _parse(self.code or self.text, self.where)
 
     @property
     def names(self) -> frozenset[str]:
-        """The parameters it reads."""
-        nodes = ast.walk(_parse(self.text, self.where))
-        return frozenset(n.id for n in nodes if isinstance(n, ast.Name)) - FUNCTIONS.keys()
+        """The parameters and arrays that it reads."""
+        found = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)}
+        return frozenset(n for n in found if n not in self.TABLE)
+
+    def _evaluate(self, names: Mapping[str, Any], leaf: Callable[[Any], Any]) -> Any:
+        where = f"{self.where}: '{shortened(self.text)}'"
+        try:
+            return _walk(self.tree.body, names, self.TABLE, leaf)
+        except KeyError as e:
+            raise UsageError(f"{where} names {e}, which is none of {', '.join(sorted(names))}") from None
+        except (ArithmeticError, TypeError, ValueError, IndexError, RecursionError) as e:
+            raise UsageError(f"{where} cannot be evaluated: {e}") from None
+
+
+@dataclass(frozen=True)
+class Expression(Formula):
+    """An expression over the parameters of a case: integers, true or false.
+
+    Attributes:
+        number: Whether the result must be a number, not text such as a dtype's name.
+    """
+
+    number: bool = False
+
+    TABLE = _NUMBERS
+    SYNTAX = (ast.BoolOp, ast.And, ast.Or)
+    CONSTANTS = (int, str)
+    OPERATORS = "+ - * // % ** << >> & | ^ ~, comparisons, and/or/not"
 
     def __call__(self, variables: Mapping[str, Value]) -> Any:
         """Evaluate.
 
         Raises:
-            UsageError: if it names what is no parameter, divides by zero, or leaves 128 bits.
+            UsageError: if a name is unknown, a divisor is zero, or a result needs more than 128 bits.
         """
-        try:
-            value = _evaluate(_parse(self.text, self.where).body, variables)
-        except KeyError as e:
-            known = ", ".join(sorted(variables))
-            raise UsageError(f"{self.where}: '{shortened(self.text)}' names {e}, which is none of {known}") from None
-        except (ArithmeticError, TypeError, ValueError) as e:
-            raise UsageError(f"{self.where}: '{shortened(self.text)}' cannot be evaluated: {e}") from None
+        value = self._evaluate(variables, lambda v: v)
         if self.number and isinstance(value, str):
             raise UsageError(f"{self.where}: '{shortened(self.text)}' gives the text '{value}'; a number is expected")
         return value
 
 
-def shortened(text: str) -> str:
-    """An expression's text for a message; a long one is cut."""
-    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 3]}..."
+@dataclass(frozen=True)
+class ArrayExpression(Formula):
+    """An expression over named arrays and the parameters of a case, evaluated with NumPy."""
+
+    TABLE = bounded.TABLE
+    SYNTAX = (ast.Subscript, ast.Slice, ast.Tuple)
+    CONSTANTS = (int, float)
+    OPERATORS = "+ - * / // % ** << >> & | ^, comparisons, slices"
+
+    @property
+    def only_moves(self) -> bool:
+        """Whether each element of the result is an element of an array, so that nothing is rounded."""
+        plain = (ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant)
+        nodes = list(ast.walk(self.tree))
+        calls = [n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+        return all(isinstance(n, plain) for n in nodes) and bounded.PERMUTING.issuperset(calls)
+
+    def __call__(self, names: Mapping[str, Any]) -> bounded.Bounded:
+        """Evaluate over arrays and numbers.
+
+        Raises:
+            UsageError: if a name is unknown or the shapes do not fit.
+        """
+        with np.errstate(all="ignore"):
+            result: bounded.Bounded = self._evaluate(names, bounded.plain)
+        return result
 
 
 def integer(text: str) -> int:
@@ -139,83 +210,75 @@ def integer(text: str) -> int:
     raise ValueError(text)
 
 
+def expanded(text: str, definitions: Mapping[str, str], where: str, within: tuple[str, ...] = ()) -> str:
+    """The text with each defined name replaced by its definition; `within` which definitions it stands."""
+
+    class Replaced(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            if node.id not in definitions:
+                return node
+            if node.id in within:
+                raise UsageError(f"{where}: '{shortened(text)}': '{node.id}' is defined by itself")
+            definition = expanded(definitions[node.id], definitions, where, (*within, node.id))
+            return _parse(definition, where).body
+
+    if not any(re.search(rf"\b{name}\b", text) for name in definitions):
+        return text
+    _parse(text, where)  # says what is wrong
+    tree: ast.Expression = Replaced().visit(ast.parse(text.strip(), mode="eval"))
+    return ast.unparse(tree)
+
+
+# Kernels like to call an array `in`, which Python's parser takes for a keyword.
+_IN = re.compile(r"\bin\b")
+_SAFE = "_the_array_in"
+
+
+class _Restored(ast.NodeTransformer):
+    """Gives the array `in` its name back."""
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name("in", node.ctx) if node.id == _SAFE else node
+
+
 @functools.lru_cache(maxsize=4096)
 def _parse(text: str, where: str) -> ast.Expression:
     try:
-        return ast.parse(text.strip(), mode="eval")
+        tree: ast.Expression = _Restored().visit(ast.parse(_IN.sub(_SAFE, text.strip()), mode="eval"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise UsageError(f"{where}: '{shortened(text)}' is no expression") from None
+    return tree
 
 
-_ALLOWED = (
-    ast.Expression,
-    ast.Constant,
-    ast.Name,
-    ast.Load,
-    ast.BinOp,
-    ast.UnaryOp,
-    ast.BoolOp,
-    ast.Compare,
-    ast.Call,
-    ast.And,
-    ast.Or,
-    *_ARITHMETIC,
-    *_UNARY,
-    *_COMPARISONS,
-)
+def _walk(node: ast.expr, names: Mapping[str, Any], table: Table, leaf: Callable[[Any], Any]) -> Any:
+    def of(part: ast.expr) -> Any:
+        return _walk(part, names, table, leaf)
 
-
-def _require_allowed(node: ast.AST, expression: Expression) -> None:
-    where = f"{expression.where}: '{shortened(expression.text)}'"
-    if not isinstance(node, _ALLOWED):
-        what = type(node).__name__
-        raise UsageError(
-            f"{where} uses {what}; allowed are + - * // % ** << >> & | ^ ~, comparisons, and/or/not, "
-            f"and {', '.join(FUNCTIONS)}"
-        )
-    if isinstance(node, ast.Constant) and not isinstance(node.value, int | str):
-        raise UsageError(f"{where} has the constant {node.value!r}; only integers are allowed")
-    if isinstance(node, ast.Call) and (
-        not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS or node.keywords
-    ):
-        raise UsageError(f"{where} calls what is none of the functions {', '.join(FUNCTIONS)}")
-
-
-def _evaluate(node: ast.expr, variables: Mapping[str, Value]) -> Any:
     match node:
         case ast.Constant(value=value):
-            return value
+            return leaf(value)
         case ast.Name(id=name):
-            return variables[name]
+            return leaf(names[name])
         case ast.BinOp(left=left, op=op, right=right):
-            return _arithmetic(op, _evaluate(left, variables), _evaluate(right, variables))
+            return table[type(op)](of(left), of(right))
         case ast.UnaryOp(op=unary, operand=operand):
-            return _UNARY[type(unary)](_evaluate(operand, variables))
-        case ast.BoolOp(op=ast.And(), values=values):
-            return all(_evaluate(v, variables) for v in values)
-        case ast.BoolOp(values=values):
-            return any(_evaluate(v, variables) for v in values)
+            return table[type(unary)](of(operand))
+        case ast.BoolOp(op=boolean, values=values):
+            return (all if isinstance(boolean, ast.And) else any)(of(v) for v in values)
         case ast.Compare(left=first, ops=ops, comparators=rest):
-            return _compare(_evaluate(first, variables), ops, [_evaluate(r, variables) for r in rest])
+            operands = [of(first), *map(of, rest)]
+            results = [table[type(op)](*operands[i : i + 2]) for i, op in enumerate(ops)]
+            return results[0] if len(results) == 1 else all(results)
         case ast.Call(func=ast.Name(id=name), args=args):
-            return FUNCTIONS[name](*(_evaluate(a, variables) for a in args))
-    raise TypeError(type(node).__name__)
+            return table[name](*map(of, args))
+        case ast.Subscript(value=inner, slice=index):
+            return of(inner)[_index(index, of)]
+    raise TypeError(f"{type(node).__name__} is not understood here")
 
 
-def _arithmetic(op: ast.operator, left: Any, right: Any) -> Any:
-    if isinstance(left, str) or isinstance(right, str):
-        raise TypeError("text cannot be calculated with")
-    if isinstance(op, ast.Pow | ast.LShift) and not 0 <= right <= LARGEST_BITS:
-        raise ValueError(f"exponent {right} is not within 0 to {LARGEST_BITS}")
-    result = _ARITHMETIC[type(op)](left, right)
-    if isinstance(result, int) and result.bit_length() > LARGEST_BITS:
-        raise OverflowError(f"the result needs more than {LARGEST_BITS} bits")
-    return result
-
-
-def _compare(left: Any, ops: list[ast.cmpop], rest: list[Any]) -> bool:
-    for op, right in zip(ops, rest, strict=True):
-        if not _COMPARISONS[type(op)](left, right):
-            return False
-        left = right
-    return True
+def _index(node: ast.expr, of: Callable[[ast.expr], Any]) -> Any:
+    if isinstance(node, ast.Tuple):
+        return tuple(_index(part, of) for part in node.elts)
+    if isinstance(node, ast.Slice):
+        return slice(*(None if part is None else int(of(part).value) for part in (node.lower, node.upper, node.step)))
+    return int(of(node).value)

@@ -1,4 +1,4 @@
-"""Contents of input arrays. Every one follows from the fill's name, the shape, the dtype, the seed and the label."""
+"""Contents of input arrays. Each follows from the fill's name, the shape, the dtype, the seed and the array's name."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def fill(
 
     Args:
         name: One of `FILLS`, or the numbers themselves.
-        shape: Of the array, in elements; an element of two numbers gets two of the fill's values.
-        dtype: Of its elements.
-        seed: The sweep's seed; only `random` depends on it.
-        label: The array's name, so that two arrays of one kernel differ.
+        shape: The array's, in elements; an element of two numbers takes two of the fill's values.
+        dtype: The type of its elements.
+        seed: The sweep's; only `random` depends on it.
+        label: The array's name: two arrays of a kernel get different random numbers.
 
     Returns:
         A C-contiguous array.
@@ -33,35 +33,35 @@ def fill(
     return FILLS[name](int(np.prod(whole)), dtype.numpy, seed, label).reshape(whole)
 
 
-REMEMBERED_BYTES = 4 << 30
-_memory: dict[tuple[Any, ...], NDArray[Any]] = {}  # least recently used first
+CACHED_BYTES = 4 << 30
+_cache: dict[tuple[Any, ...], NDArray[Any]] = {}  # least recently used first
 
 
-def remembered(
+def cached_fill(
     name: str | tuple[int | float, ...], shape: tuple[int, ...], dtype: DType, seed: int, label: str
 ) -> NDArray[Any]:
-    """`fill`, whose results are kept: the cases of a sweep share their inputs, and making them takes long.
+    """`fill`, cached: the cases of a sweep share their inputs, which take long to make.
 
     Returns:
-        An array that must not be written to.
+        A read-only array.
     """
     key = (name, shape, dtype, seed, label)
-    content = _memory.pop(key, None)
+    content = _cache.pop(key, None)
     if content is None:
         content = fill(name, shape, dtype, seed, label)
         content.setflags(write=False)
-    while _memory and sum(a.nbytes for a in _memory.values()) + content.nbytes > REMEMBERED_BYTES:
-        del _memory[next(iter(_memory))]
-    _memory[key] = content
+    while _cache and sum(a.nbytes for a in _cache.values()) + content.nbytes > CACHED_BYTES:
+        del _cache[next(iter(_cache))]
+    _cache[key] = content
     return content
 
 
 def glibc_rand(count: int) -> NDArray[np.uint32]:
-    """The first `count` numbers of C's `rand()` without `srand`, as the GNU library gives them.
+    """The first `count` numbers of C's `rand()` without `srand`, as in the GNU C library.
 
-    Its additive feedback generator is r[i] = r[i-3] + r[i-31] modulo 2**32, of which `rand` returns r[i] >> 1. The
-    recurrence is linear, so x**m reduced by its characteristic polynomial says how r[i+m] follows from 31 neighbours
-    of r[i]: with that, a known stretch of the sequence is doubled by 31 multiplications of whole vectors.
+    The additive feedback generator is r[i] = r[i-3] + r[i-31] modulo 2**32, and `rand` returns r[i] >> 1. The
+    recurrence is linear: x**m reduced by its characteristic polynomial gives r[i+m] from 31 neighbours of r[i]. So 31
+    multiplications of whole vectors double the known part of the sequence.
     """
     known = _glibc_start()
     step = np.zeros(_ORDER, np.uint32)  # x**1
@@ -75,11 +75,11 @@ def glibc_rand(count: int) -> NDArray[np.uint32]:
 
 
 def _further(known: NDArray[np.uint32], step: NDArray[np.uint32], power: int) -> NDArray[np.uint32]:
-    """What follows on a known stretch: r[i + power] for the last i whose 31 neighbours are all known."""
+    """The next numbers: r[i + power] for the last i whose 31 neighbours are all known."""
     first, last = len(known) - power, len(known) - _ORDER + 1
     more = np.zeros(last - first, np.uint32)
     term = np.empty(_BLOCK, np.uint32)
-    for begin in range(first, last, _BLOCK):  # in pieces that stay in the processor's cache
+    for begin in range(first, last, _BLOCK):  # pieces that fit into the processor's cache
         piece = more[begin - first : begin - first + _BLOCK]
         for k in np.flatnonzero(step):
             np.multiply(known[begin + k : begin + k + len(piece)], step[k], out=term[: len(piece)])
@@ -89,13 +89,13 @@ def _further(known: NDArray[np.uint32], step: NDArray[np.uint32], power: int) ->
 
 _BLOCK = 1 << 15
 _ORDER = 31
-_SKIPPED = 310 + 34 - 3  # srandom() throws 310 values away, after 34 starting values of which we keep 31
+_SKIPPED = 310 + 34 - 3  # srandom() discards 310 values, after 34 initial ones of which 31 are kept
 
 
 def _glibc_start() -> NDArray[np.uint32]:
-    """The first values after srandom(1): a Lehmer generator's, then a few by the recurrence.
+    """The first values after srandom(1): those of a Lehmer generator, then some by the recurrence.
 
-    The library's own first three values do not follow the recurrence; without them, it holds for all.
+    The first three values of the library do not follow the recurrence and are left out.
     """
     r = [1]
     for _ in range(30):
@@ -112,7 +112,7 @@ def _times(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> NDArray[np.uint32]:
     for i in range(_ORDER):
         product[i : i + _ORDER] += a[i] * b
     for i in range(2 * _ORDER - 2, _ORDER - 1, -1):
-        product[[i - 3, i - 31]] += product[i]  # as arrays: these wrap silently, NumPy's scalars warn
+        product[[i - 3, i - 31]] += product[i]  # as arrays, which wrap silently; NumPy's scalars warn
     return product[:_ORDER].copy()
 
 
@@ -136,7 +136,7 @@ def _reverse(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArr
     return np.arange(count - 1, -1, -1, dtype=np.int64).astype(dtype)
 
 
-def _seed_rand(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
+def _c_rand(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
     return (glibc_rand(count) & np.uint32(0xFF)).astype(dtype)
 
 
@@ -148,15 +148,16 @@ def _random(count: int, dtype: np.dtype[Any], seed: int, label: str) -> NDArray[
     return generator.integers(limits.min, limits.max, count, dtype, endpoint=True)
 
 
-# zeros, ones; index: 0, 1, 2, ...; count: 1, 2, 3, ...; reverse: n-1, ..., 1, 0; seed_rand: the unseeded
-# `rand() & 0xff` of the seeds, 0 to 255; random: from the seed, integers over their whole range, floats in [-1, 1)
+# index: 0, 1, 2, ...; count: 1, 2, 3, ...; reverse: n-1, ..., 1, 0; c_rand: `rand() & 0xff` without `srand`, 0 to 255;
+# random: depends on the seed, integers over their whole range, floats in [-1, 1)
 FILLS: dict[str, Callable[[int, np.dtype[Any], int, str], NDArray[Any]]] = {
     "zeros": _zeros,
     "ones": _ones,
     "index": _index,
     "count": _count,
     "reverse": _reverse,
-    "seed_rand": _seed_rand,
+    "c_rand": _c_rand,
     "random": _random,
 }
-COUNTING = ("index", "count", "reverse")  # which reach as far as the array is long
+COUNTING = ("index", "count", "reverse")  # the largest number grows with the array
+FORMER_NAMES = {"seed_rand": "c_rand"}  # still understood

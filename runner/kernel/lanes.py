@@ -1,7 +1,7 @@
-"""Which lane a shuffle reads: the reference of the shuffle kernels, the legend of their picture, and the tests' oracle.
+"""Which lane a shuffle reads: for the references of the shuffles, for their pictures and for tests.
 
-The rule is that of PTX's `shfl.sync` (PTX ISA, "Data Movement and Conversion Instructions: shfl.sync") with the
-constants that CUDA's headers pass to it. The argument counts modulo 32.
+The rule is that of the PTX instruction `shfl.sync` (PTX ISA, "Data Movement and Conversion Instructions: shfl.sync")
+with the constants that CUDA's headers pass to it. The argument counts modulo 32.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 WARP = 32
-MOST_RECEIVED = 128  # elements of which a row tells what they received: four warps, or one of four elements a lane
+MOST_RECEIVED = 128  # elements whose sources a row records: four warps, or one warp of four elements a lane
 
-# The operation of a shuffle kernel, and the intrinsic that it calls. `wrap` is __shfl_sync with a source of its own for
-# each lane: its lane number plus the argument. `swap` exchanges one element of each lane's array with a partner's.
+# The operation of a shuffle kernel, and the intrinsic that it calls. `wrap` is __shfl_sync whose source is the lane's
+# own number plus the argument. `swap` exchanges one element of each lane's array with a partner's.
 INTRINSICS = {
     "idx": "__shfl_sync",
     "wrap": "__shfl_sync",
@@ -31,7 +31,7 @@ Lanes = NDArray[np.int64]
 
 
 def source_lane(operation: str, lane: Any, argument: int, width: int) -> Lanes:
-    """The lane whose register each lane receives, if all take part.
+    """The lane whose register each lane receives if all lanes take part.
 
     Args:
         operation: One of `INTRINSICS`.
@@ -65,16 +65,16 @@ def source_lane(operation: str, lane: Any, argument: int, width: int) -> Lanes:
 
 
 def taking_part(lane: Any, mask: int) -> NDArray[np.bool_]:
-    """Which lanes the mask names; the others do not call."""
+    """Which lanes the mask names. The others do not call the intrinsic."""
     return (mask >> np.asarray(lane, np.int64) & 1).astype(bool)
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """What a block's shuffle should move; one entry an element, `per_thread` of them a thread.
+    """What a block's shuffle should move: one entry for each element, `per_thread` of them for each thread.
 
     Attributes:
-        source: The element of the block that each one receives, shape (block * per_thread,).
+        source: The index in the block of the element that each one receives, shape (block * per_thread,).
         defined: Whether CUDA defines what it receives.
         calls: Whether its lane takes part.
     """
@@ -95,17 +95,17 @@ def exchange(
 ) -> Exchange:
     """What a block's shuffle should move.
 
-    A lane outside the mask does not call and keeps its own elements. One that reads a lane outside the mask, or one
-    that the block does not have, receives undefined values (CUDA C++ Programming Guide, "Warp Shuffle Functions").
+    A lane outside the mask does not call and keeps its own elements. A lane that reads from a lane outside the mask or
+    outside the block receives undefined values (CUDA C++ Programming Guide, "Warp Shuffle Functions").
 
     Args:
         operation: One of `INTRINSICS`.
         argument: As for `source_lane`; of `swap` a power of two.
         width: Lanes of a segment.
-        mask: Lanes that take part.
-        block: Threads of the block; its last warp may be partial.
+        mask: The lanes that take part.
+        block: Threads of the block. The last warp may be partial.
         per_thread: Elements of a thread, each shuffled by itself.
-        swapped: Of `swap`: the element that the lower lane of a pair gives, and that which the upper one gives.
+        swapped: For `swap`: the element that the lower lane of a pair gives, and the element that the upper lane gives.
     """
     thread = np.arange(block)
     lane = thread % WARP
@@ -130,7 +130,7 @@ def exchange(
 
 
 def exchange_of(operation: str, argument: int, parameters: Mapping[str, int | str]) -> Exchange:
-    """`exchange` with what a kernel's parameters say: `block`, `width` and `mask`; `per_thread`, `first`, `second`."""
+    """`exchange` with a kernel's parameters: `block`, `width` and `mask`; `per_thread`, `first`, `second`."""
     value = {name: int(parameters.get(name, 1 if name == "per_thread" else 0)) for name in _PARAMETERS}
     return exchange(
         operation,
@@ -147,16 +147,16 @@ _PARAMETERS = ("width", "mask", "block", "per_thread", "first", "second")
 
 
 def received(given: NDArray[Any], got: NDArray[Any]) -> list[int | None]:
-    """Which element of the input each output element holds: the measured counterpart of `Exchange.source`.
+    """Which element of the input each element of the output holds: `Exchange.source` as measured.
 
     Args:
         given: The input, shape (n,), or (n, 2) for elements of two numbers.
-        got: The output, or the beginning of it.
+        got: The output, or its beginning.
 
     Returns:
-        An index a value; `None` where the value is none of the input's. Nothing if two elements of the input are alike.
+        An index for each value; `None` for a value that is not in the input. Empty if two inputs are equal.
     """
-    place = {element.tobytes(): i for i, element in enumerate(given)}
-    if len(place) < len(given):
+    index = {element.tobytes(): i for i, element in enumerate(given)}
+    if len(index) < len(given):
         return []
-    return [place.get(element.tobytes()) for element in got]
+    return [index.get(element.tobytes()) for element in got]

@@ -1,6 +1,6 @@
-"""The vocabulary: one word for the YAML key, the override, the CSV column, the axis and the filter.
+"""The vocabulary of parameters: one word for the YAML key, the override, the CSV column, the axis and the filter.
 
-A value is written in many ways (`16Mi`, `2**24`, `16777216`) and kept in one, its canonical form:
+A value can be written in several ways (`16Mi`, `2**24`, `16777216`); each has one canonical form:
 
     kind      canonical                    written as
     integer   int                          8, -2, 2**3, 0x8
@@ -10,7 +10,7 @@ A value is written in many ways (`16Mi`, `2**24`, `16777216`) and kept in one, i
     dtype     name in NumPy                int32, float32, double
     choice    text                         one of the words that the kernel allows
 
-`0x10` is hexadecimal, never 0 by 10.
+`0x10` is always a hexadecimal number, never 0 by 10.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from typing import Any
 from runner.errors import UsageError
 from runner.kernel.dtypes import DTYPE_ALIASES, DTYPES
 from runner.kernel.expression import integer
+from runner.kernel.fill import FORMER_NAMES
 
 Canonical = int | str
 
 
 class Kind(enum.StrEnum):
-    """How a parameter is written and what its values mean."""
+    """How the values of a parameter are written, and what they mean."""
 
     INTEGER = "integer"
     SIZE = "size"
@@ -39,7 +40,7 @@ class Kind(enum.StrEnum):
     CHOICE = "choice"
 
 
-# The words that mean the same for every kernel, in the order of the table's columns. Kernels declare further ones.
+# These words mean the same for every kernel. The order is that of the columns. Kernels may declare more.
 VOCABULARY: dict[str, Kind] = {
     "block": Kind.BLOCK,
     "size": Kind.SIZE,
@@ -66,27 +67,26 @@ _PAIR = re.compile(r"([1-9][0-9_]*)\s*x\s*([1-9][0-9_]*)")
 
 
 def canonical(name: str, kind: Kind, value: Any) -> Canonical:
-    """Bring a value to its one form.
+    """Bring a value into its canonical form.
 
     Args:
-        name: The parameter, for the message.
+        name: The parameter's.
         kind: How to read it.
-        value: As YAML or the command line gave it.
+        value: As written in YAML or on the command line.
 
     Raises:
-        UsageError: if it cannot be read; says what can.
+        UsageError: if it cannot be read.
     """
-    if value is None or isinstance(value, bool | list | dict):
-        raise UsageError(f"{name}={_show(value)}: {_EXPECTED[kind]} is expected")
-    text = str(value).strip()
     try:
-        return _READERS[kind](text)
-    except (ValueError, OverflowError):
-        raise UsageError(f"{name}={_show(value)}: {_EXPECTED[kind]} is expected") from None
+        return _read(kind, "" if value is None or isinstance(value, bool | list | dict) else str(value).strip())
+    except (ValueError, KeyError, OverflowError):
+        text = "null" if value is None else str(value)
+        text = text if len(text) <= 60 else text[:57] + "..."
+        raise UsageError(f"{name}={text}: {_EXPECTED[kind]} is expected") from None
 
 
 def variables(name: str, kind: Kind, value: Canonical) -> Mapping[str, int | str]:
-    """What an expression may call a value: `block` also gives `block_x` and `block_y`, `size` `rows` and `cols`."""
+    """The names of a value in expressions: `block` also has `block_x` and `block_y`; `size` has `rows` and `cols`."""
     if kind is Kind.BLOCK:
         x, y = pair(value)
         return {name: x * y, f"{name}_x": x, f"{name}_y": y}
@@ -113,76 +113,12 @@ def written(kind: Kind, value: Canonical) -> str:
     return str(value)
 
 
-def _integer(text: str) -> int:
-    if matched := _WITH_UNIT.fullmatch(text):
-        digits, unit = matched[1].replace("_", ""), (matched[2] or "").lower()
-        if len(digits) > 1 and digits[0] == "0" and digits[1] != ".":
-            raise ValueError(text)  # 010: eight or ten?
-        return _whole(Fraction(digits) * _UNITS[unit])
-    if re.fullmatch(r"[+-]?[0-9.]+e\+?[0-9]{1,2}", text, re.IGNORECASE) or re.fullmatch(r"-?[0-9]+\.[0-9]+", text):
-        return _whole(Fraction(text))
-    return integer(text)
-
-
-def _whole(number: Fraction) -> int:
-    if number.denominator != 1:
-        raise ValueError(number)
-    return int(number)
-
-
-def _size(text: str) -> Canonical:
-    if matched := _PAIR.fullmatch(text):
-        return "x".join(m.replace("_", "") for m in matched.groups())
-    value = _integer(text)
-    if not 0 <= value < 2**63:
-        raise ValueError(text)
-    return value
-
-
-def _block(text: str) -> Canonical:
-    if matched := _PAIR.fullmatch(text):
-        x, y = (m.replace("_", "") for m in matched.groups())
-        return x if y == "1" else f"{x}x{y}"
-    value = _integer(text)
-    if not 0 <= value < 2**31:
-        raise ValueError(text)
-    return str(value)
-
-
-def _mask(text: str) -> Canonical:
-    value = _integer(text)
-    if not 0 <= value < 2**32:
-        raise ValueError(text)
-    return value
-
-
-def _dtype(text: str) -> Canonical:
-    name = DTYPE_ALIASES.get(text, text)
-    if name not in DTYPES:
-        raise ValueError(text)
-    return name
-
-
-def _bounded(text: str) -> Canonical:
-    value = _integer(text)
-    if not -(2**63) <= value < 2**63:
-        raise ValueError(text)
-    return value
-
-
-def _choice(text: str) -> Canonical:
-    if not re.fullmatch(r"\w[\w.+-]{0,63}", text):
-        raise ValueError(text)
-    return text
-
-
-_READERS = {
-    Kind.INTEGER: _bounded,
-    Kind.SIZE: _size,
-    Kind.BLOCK: _block,
-    Kind.MASK: _mask,
-    Kind.DTYPE: _dtype,
-    Kind.CHOICE: _choice,
+# The values of a kind of number: from, and up to but not including.
+_RANGES = {
+    Kind.INTEGER: (-(2**63), 2**63),
+    Kind.SIZE: (0, 2**63),
+    Kind.BLOCK: (0, 2**31),
+    Kind.MASK: (0, 2**32),
 }
 _EXPECTED = {
     Kind.INTEGER: "an integer such as 8, -2 or 2**3",
@@ -194,6 +130,33 @@ _EXPECTED = {
 }
 
 
-def _show(value: Any) -> str:
-    text = "null" if value is None else str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _read(kind: Kind, text: str) -> Canonical:
+    if kind is Kind.DTYPE:
+        return DTYPES[DTYPE_ALIASES.get(text, text)].name
+    if kind is Kind.CHOICE:
+        if not re.fullmatch(r"\w[\w.+-]{0,63}", text):
+            raise ValueError(text)
+        return FORMER_NAMES.get(text, text)
+    if kind in (Kind.SIZE, Kind.BLOCK) and (matched := _PAIR.fullmatch(text)):
+        x, y = (m.replace("_", "") for m in matched.groups())
+        return x if kind is Kind.BLOCK and y == "1" else f"{x}x{y}"
+    value = _integer(text)
+    least, end = _RANGES[kind]
+    if not least <= value < end:
+        raise ValueError(text)
+    return str(value) if kind is Kind.BLOCK else value
+
+
+def _integer(text: str) -> int:
+    if matched := _WITH_UNIT.fullmatch(text):
+        digits, unit = matched[1].replace("_", ""), (matched[2] or "").lower()
+        if len(digits) > 1 and digits[0] == "0" and digits[1] != ".":
+            raise ValueError(text)  # 010 could be 8 or 10
+        number = Fraction(digits) * _UNITS[unit]
+    elif re.fullmatch(r"[+-]?[0-9.]+e\+?[0-9]{1,2}|-?[0-9]+\.[0-9]+", text, re.IGNORECASE):
+        number = Fraction(text)
+    else:
+        return integer(text)
+    if number.denominator != 1:
+        raise ValueError(text)
+    return int(number)

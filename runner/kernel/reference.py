@@ -1,8 +1,8 @@
-"""What a launch should give: finding a kernel's reference, and asking it.
+"""The expected outputs of a launch, from the kernel's reference.
 
-A reference is a function `(inputs, parameters, grid) -> Expected`. It gets the arrays as they were before the launch
-(`in` and `inout`), the parameters as expressions see them, and the grid; a kernel's YAML names it by its dotted path.
-A reference of your own may also return a plain `{output name: array}`.
+A reference is one array expression for each output, or the dotted path of a function `(inputs, parameters, grid)`. The
+function gets the arrays from before the launch (`in` and `inout`), the parameters by their names in expressions, and
+the grid. It returns `Expected`, or a plain `{output name: array}`.
 """
 
 from __future__ import annotations
@@ -12,24 +12,27 @@ import importlib
 import importlib.util
 import sys
 import time
+import weakref
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import UsageError
-from runner.kernel.array_expression import ArrayExpression
+from runner.kernel.case import Case
+from runner.kernel.declaration import Kernel
 from runner.kernel.dtypes import is_float
-from runner.kernel.remembered import once
+from runner.kernel.expression import ArrayExpression
 
 Array = NDArray[Any]
 Inputs = Mapping[str, Array]
 Parameters = Mapping[str, int | str]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,10 @@ class ExpectedArray:
     """One output.
 
     Attributes:
-        values: The right answer; floats in a wider type where there is one.
-        magnitude: Sum of the absolute values that went into each element; `None` for integers, which are exact.
-        defined: Which elements CUDA defines; the others are not compared. `None`: all.
-        depth: Rounded operations that lie one behind the other in an element.
+        values: The right values; floats in a wider type where there is one.
+        magnitude: For each element, the sum of the absolute values that it was made from; `None` for integers.
+        defined: The elements that CUDA defines; only they are compared. `None` for all.
+        depth: Rounded operations in a chain in each element.
     """
 
     values: Array
@@ -51,12 +54,12 @@ class ExpectedArray:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a launch should give.
+    """The expected outputs of a launch.
 
     Attributes:
-        outputs: By name; an output that is left out is not compared.
-        value: The one number that sums it up, if there is one.
-        seconds: How long the host took for that number, or for all of it.
+        outputs: By name; only these are compared.
+        value: The one number that sums the outputs up, if there is one.
+        seconds: The host's time for that number, or else for all outputs.
     """
 
     outputs: Mapping[str, ExpectedArray]
@@ -72,58 +75,55 @@ def wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(wider.get(dtype.name, dtype.name))
 
 
-def expect(
-    reference: str | tuple[tuple[str, ArrayExpression], ...],
-    folder: Path,
-    inputs: Inputs,
-    parameters: Parameters,
-    grid: tuple[int, int, int],
-) -> Expected:
-    """Work out what a launch should give.
+def expect(case: Case, inputs: Inputs) -> Expected:
+    """Compute the expected outputs of a launch.
 
     Args:
-        reference: A dotted path, or one expression an output.
-        folder: Of the kernel's YAML; modules of the user's own are looked for there, too.
+        case: The case.
         inputs: The arrays before the launch.
-        parameters: The case's, as expressions see them.
-        grid: Blocks in x, y, z.
 
     Raises:
         UsageError: if the reference cannot be found or does not return what it should.
     """
     started = time.perf_counter()
+    reference = case.kernel.reference
     if isinstance(reference, str):
-        given = _called(find(reference, folder), reference, inputs, parameters, grid)
+        function = find(case.kernel)
+        try:
+            given = function(inputs, case.variables, case.grid)
+        except Exception as e:  # the code is the user's, it may raise anything
+            raise UsageError(f"reference {reference}: {type(e).__name__}: {e}") from e
         if isinstance(given, Expected):
             return given
         if not isinstance(given, Mapping):
             raise UsageError(f"reference {reference}: a dictionary of arrays is expected, not {type(given).__name__}")
         outputs = {str(n): ExpectedArray(np.asarray(a), np.abs(np.asarray(a))) for n, a in given.items()}
     else:
-        outputs = {name: _evaluated(expression, inputs, parameters) for name, expression in reference}
+        outputs = {name: evaluate(expression, inputs, case.variables) for name, expression in reference}
     return Expected(outputs, None, time.perf_counter() - started)
 
 
-def _evaluated(expression: ArrayExpression, inputs: Inputs, parameters: Parameters) -> ExpectedArray:
-    """An output by its expression. What only moves elements is remembered: a sweep's cases have it in common."""
+def evaluate(expression: ArrayExpression, inputs: Inputs, parameters: Parameters) -> ExpectedArray:
+    """An output by its expression. One that only moves elements is cached: the cases of a sweep share it."""
     read = [n for n in sorted(expression.names) if n in inputs]
     if len(read) == 1 and expression.only_moves:
-        told = [(n, parameters.get(n)) for n in sorted(expression.names - set(read))]
-        return once(inputs[read[0]], f"{expression.text} {told}", lambda: _moved(expression, inputs, parameters))
+        values = [(n, parameters.get(n)) for n in sorted(expression.names - set(read))]
+        key = f"{expression.text} {values}"
+
+        def moved() -> ExpectedArray:
+            return ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), np.zeros(()))
+
+        return cached_per_array(inputs[read[0]], key, moved)
     # Integers stay in their own type: they wrap as they do in the kernel.
     widened = {n: a.astype(wider(a.dtype), copy=False) if is_float(a.dtype) else a for n, a in inputs.items()}
     sized = expression({**parameters, **widened})
-    magnitude = np.asarray(sized.magnitude) if sized.depth else np.zeros(())  # nothing is rounded, no error is allowed
+    magnitude = np.asarray(sized.magnitude) if sized.depth else np.zeros(())  # nothing is rounded: no error is allowed
     return ExpectedArray(np.asarray(sized.value), magnitude, depth=sized.depth + 1)
-
-
-def _moved(expression: ArrayExpression, inputs: Inputs, parameters: Parameters) -> ExpectedArray:
-    return ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), np.zeros(()))
 
 
 @functools.lru_cache(maxsize=256)
 def _load(path: Path) -> ModuleType:
-    """A module by its file: two folders may have modules of one name."""
+    """A module by its file: modules in different folders may have the same name."""
     spec = importlib.util.spec_from_file_location(f"reference_{zlib.crc32(str(path).encode()):08x}", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path.name} is no module")
@@ -136,28 +136,51 @@ def _load(path: Path) -> ModuleType:
     return module
 
 
-def _called(
-    function: Callable[..., Any], path: str, inputs: Inputs, parameters: Parameters, grid: tuple[int, int, int]
-) -> Any:
-    try:
-        return function(inputs, parameters, grid)
-    except Exception as e:  # the code is the user's, it may raise anything
-        raise UsageError(f"reference {path}: {type(e).__name__}: {e}") from e
+def module_file(kernel: Kernel) -> Path | None:
+    """The file of a reference beside the YAML, beside the `.cu`, or in `references/` beside it; `None` if none is."""
+    module = str(kernel.reference).rpartition(".")[0].replace(".", "/") + ".py"
+    folders = (kernel.yaml.parent, kernel.source.parent, kernel.source.parent / "references")
+    return next((folder / module for folder in folders if (folder / module).is_file()), None)
 
 
-def find(path: str, folder: Path) -> Callable[[Inputs, Parameters, tuple[int, int, int]], Any]:
-    """Import a reference by its dotted path.
+def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]], Any]:
+    """Import a kernel's reference by its dotted path.
 
     Raises:
         UsageError: if there is no such function.
     """
+    path = str(kernel.reference)
     module_name, _, function = path.rpartition(".")
-    beside = folder / (module_name.replace(".", "/") + ".py")
+    file = module_file(kernel)
     try:
-        module = _load(beside) if beside.is_file() else importlib.import_module(module_name)
+        module = _load(file) if file else importlib.import_module(module_name)
     except (Exception, SystemExit) as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
-        raise UsageError(f"reference {path}: {type(e).__name__}: {e} (looked for beside the YAML, too)") from None
+        searched = "" if file else " (there is no such file beside the YAML or the .cu, nor in references/ beside it)"
+        raise UsageError(f"reference {path}: {type(e).__name__}: {e}{searched}") from None
     found: Any = getattr(module, function, None)
     if not callable(found):
         raise UsageError(f"reference {path}: the module '{module_name}' has no function '{function}'")
     return found  # type: ignore[no-any-return]
+
+
+_cache: dict[int, dict[str, Any]] = {}  # by the id of the array; an entry goes when its array does
+
+
+def cached_per_array(array: Array, key: str, make: Callable[[], T]) -> T:
+    """The result of `make`, cached as long as the array lives; not cached if the array may be written to.
+
+    Args:
+        array: The only thing that the result depends on.
+        key: Tells the results for one array apart.
+        make: Computes the result.
+    """
+    if array.flags.writeable:
+        return make()
+    if id(array) not in _cache:
+        _cache[id(array)] = {}
+        weakref.finalize(array, _cache.pop, id(array), None)
+    results = _cache[id(array)]
+    if key not in results:
+        results[key] = make()
+    result: T = results[key]
+    return result

@@ -1,4 +1,4 @@
-"""From what was asked for to a case, with the reason why it cannot be run if there is one."""
+"""Makes a case from the requested values, with the reason if it cannot run."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ LARGEST_ARRAY = 2**48  # bytes: beyond any machine, and NumPy's own limits are n
 
 
 def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
-    """Resolve what was asked for into a case.
+    """Make a case from requested values.
 
     Args:
-        kernel: The kernel; parameters that it does not read are ignored.
+        kernel: The kernel; values of parameters that it does not read are ignored.
         requested: Values as written; `None` for the kernel's default.
-        seed: Of the inputs.
+        seed: The seed of random inputs.
 
     Raises:
-        UsageError: if a value cannot be read. A readable one that the kernel cannot take makes an excluded case.
+        UsageError: if a value cannot be read. A value that can be read but not used makes an excluded case.
     """
     values: dict[str, Canonical] = {}
     for p in _in_order(kernel):
@@ -66,7 +66,7 @@ def _block(kernel: Kernel, values: Mapping[str, Canonical]) -> Dim3:
 
 
 def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[str, int | str], block: Dim3) -> str:
-    """Why the values cannot go together; the first reason found."""
+    """Why the values do not go together: the first reason found."""
     for p in kernel.parameters:
         if p.allowed and values[p.name] not in p.allowed:
             allowed = ", ".join(written(p.kind, a) for a in p.allowed)
@@ -95,9 +95,9 @@ def _beyond_limits(grid: Dim3) -> str:
 
 
 def _impossible(case: Case) -> str:
-    """Why the launch cannot be made, though its parameters are allowed; empty if it can.
+    """Why the launch is impossible although its parameters are allowed; empty if it is possible.
 
-    Evaluates every expression of the kernel: one that cannot be is a mistake, told before anything is run.
+    Evaluates every expression of the kernel, so that a mistake in one is reported before anything runs.
     """
     for what in ("bytes_read", "bytes_written", "operations", "in_flight", "depth"):
         if (case.count(what) or 0) < 0:
@@ -117,7 +117,7 @@ def _impossible(case: Case) -> str:
 
 
 def _evaluate_the_rest(case: Case) -> None:
-    """What makes no case impossible, but may be a mistake in the YAML."""
+    """Evaluate the expressions that make no case impossible."""
     case.source()
     case.hazard  # noqa: B018  (evaluated)
     if case.kernel.shuffle:
@@ -128,7 +128,7 @@ def _evaluate_the_rest(case: Case) -> None:
 
 
 def _overfull(a: ArraySpec) -> str:
-    """Why the fill's numbers are beyond the array's type; empty if they are not."""
+    """Why the array's type cannot hold the numbers of the fill; empty if it can."""
     if a.fill not in COUNTING or not a.dtype.is_float:
         return ""
     most = float(ml_dtypes.finfo(a.dtype.numpy).max)  # type: ignore[no-untyped-call]

@@ -24,7 +24,7 @@ __all__ = ["build", "draw_lanes", "print_summary"]
 def build(folder: Path) -> Path:
     """Write the figures and `report.html` of a run folder, and return the page's path."""
     os.environ["MPLBACKEND"] = "agg"  # notebooks name a backend of theirs there, which matplotlib may not have
-    from runner.report.page import build as build_page  # noqa: PLC0415 - matplotlib would slow the runner's start
+    from runner.report.page import write as build_page  # noqa: PLC0415 - matplotlib would slow the runner's start
 
     return build_page(folder)
 
@@ -37,8 +37,8 @@ def print_summary(folder: Path, console: Console) -> None:
 
 
 def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
-    """A lane picture of some rows as SVG, one step a row, without a run's folder; see `figures.lanes.picture`."""
+    """The lane picture of some rows as SVG, one step for each row; see `figures.lanes.stacked`."""
     os.environ["MPLBACKEND"] = "agg"
-    from runner.report.figures.lanes.picture import svg  # noqa: PLC0415 - matplotlib would slow the runner's start
+    from runner.report.figures.lanes import stacked  # noqa: PLC0415 - matplotlib would slow the runner's start
 
-    return svg(rows, title)
+    return stacked(rows, title)

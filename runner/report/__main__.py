@@ -4,46 +4,44 @@ from __future__ import annotations
 
 import argparse
 import csv
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from runner import runs
-from runner.console import Console
-from runner.errors import UsageError
-from runner.folder import RunFolder
-from runner.report import build, print_summary
-from runner.sweep import results
+from runner.cli import run_command
+
+if TYPE_CHECKING:
+    from runner.folder import RunFolder
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Rebuild the report of a run folder; 2 where the folder is none."""
+    """Rebuild the report of a run folder; 2 if it is not one."""
     parser = argparse.ArgumentParser(prog="python -m runner.report", description="Rebuild the report of a run folder.")
     parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     given = parser.parse_args(arguments)
-    try:
-        folder = Path(given.folder) if Path(given.folder).is_dir() else runs.one(given.folder)
+    return run_command(lambda: _report(given.folder))
+
+
+def _report(name: str) -> int:
+    from runner import runs  # noqa: PLC0415  (see `run_command`)
+    from runner.console import Console  # noqa: PLC0415
+    from runner.folder import RunFolder  # noqa: PLC0415
+    from runner.report import build, print_summary  # noqa: PLC0415
+
+    folder = Path(name) if Path(name).is_dir() else runs.one(name)
+    with runs.reading(name):
         _bring_up_to_date(RunFolder(folder))
         build(folder)
         print_summary(folder, Console())
-    except UsageError as mistake:
-        sys.stderr.write(f"runner: {mistake}\n")
-        return 2
-    except OSError as error:
-        sys.stderr.write(f"runner: {given.folder}: the report cannot be written ({error.strerror or error}).\n")
-        return 2
-    except runs.MALFORMED as error:
-        sys.stderr.write(f"runner: {given.folder}: a file in it is none that the runner writes ({error!r}).\n")
-        return 2
-    except KeyboardInterrupt:
-        return 130
     return 0
 
 
 def _bring_up_to_date(folder: RunFolder) -> None:
-    """Rebuild the table from the jobs' rows: of a sweep that was killed it may lag behind.
+    """Rebuild the table from the jobs' rows: the table of a killed sweep may lag behind.
 
-    A table with rows of jobs whose folders are gone, as in a folder that was passed on without them, stays.
+    A table with rows of jobs whose folders are gone stays: the folder was passed on without them.
     """
+    from runner.sweep import results  # noqa: PLC0415
+
     if not folder.path.is_dir():
         return
     rows = results.collect(folder)

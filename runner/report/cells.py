@@ -1,42 +1,46 @@
-"""The tables of the page: which columns, and what stands in each cell. Pure: no HTML here."""
+"""The tables of the pages: which columns, and what each cell says. Pure: no HTML here."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from runner.report.best import Best, differing_peers
-from runner.report.ratio import Ratio
-from runner.report.table import constant, records, varying, where_read
-from runner.report.text import absent, exact, one_line, size_of
-from runner.report.traffic import PAIRS, pair
+from runner.columns import BY_NAME, Shown, shown
+from runner.report.ranking import Ranking
+from runner.report.ratio import Ratio, ratio, steps
+from runner.report.table import constant, records, size_key, varying, where_read
+from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, rough, size_of
+from runner.report.verdict import IDLE, differing_peers, rank
 
-EXACT = frozenset(("median_us", "hot_median_us", "min_us", "gbps"))
-DECIMALS = {
-    "percent_peak": 1, "percent_copy": 1, "occupancy_percent": 0, "waves": 1, "round_spread_percent": 2,
-}  # fmt: skip
+Row = dict[str, Any]
+
 RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_us": ("q1_us", "q3_us")}
-TIMES = ("median_us", "ci_low_us to ci_high_us", "hot_median_us", "gbps", "percent_peak", "percent_copy", "speedup")
-DECIDING = (*TIMES, "round_spread_percent", "reason")
-FURTHER = (
-    *(*PAIRS, "value", "occupancy_percent", "waves", "bytes_in_flight", "grid", "shared_dynamic", "q1_us to q3_us"),
-    *("min_us", "rounds", "samples", "stop_reason", "registers", "shared_bytes", "local_bytes", "mismatches"),
-    *("undefined_reads", "note"),
-)
-"""Columns that stand behind the deciding ones, shown when they are asked for; paper has no room for them."""
+EMULATED_TIME = "emulated_us"
+ZERO_IS_NOTHING = frozenset(("mismatches", "undefined_reads", "shared_dynamic", "shared_bytes", "local_bytes", "tied"))
 
-ZERO_IS_NOTHING = frozenset(("mismatches", "undefined_reads", "shared_dynamic", "shared_bytes", "local_bytes", "level"))
-LEFT = frozenset(
-    ("kernel", "status", "reason", "note", "device", "dtype", "family", "finish", "baseline", "level", "stop_reason")
-)
+_HEAD_OF = {column: head for head, both in {**RANGES, **PAIRS}.items() for column in both}
+
+TIPS = {
+    **{name: column.meaning.replace("`", "") for name, column in BY_NAME.items() if column.shown != Shown.NEVER},
+    **HEADS_EXPLAINED,
+    "ci_low_us to ci_high_us": "95 % confidence interval of median_us.",
+    "q1_us to q3_us": "The middle half of the samples.",
+    "speedup": "Time of the baseline divided by the time of the case, at the same parameters.",
+    "cases": "Cases at each size.",
+    "tied": "Cases that cannot be told from the fastest.",
+    EMULATED_TIME: "Time of the emulation. It says nothing about a GPU.",
+}
+"""What the heads of columns mean."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a cell, what it is sorted by where that is not its text, and a word that the style knows."""
+    """A cell: its text, what it is sorted by if not that, and a word that the style sheet knows."""
 
     text: str
     key: str = ""
@@ -45,7 +49,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a table: its anchor, words that a filter finds beside what its cells say, and its cells."""
+    """A row of a table: its anchor, words that the filter finds besides the cells' text, and its cells."""
 
     anchor: str
     words: str
@@ -54,63 +58,76 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its column names."""
+    """A table with its column names; from `on_request` on, columns are hidden until the reader asks for them."""
 
     columns: list[str]
     lines: list[Line]
+    on_request: str = ""
+
+    def filled(self, *always: str, on_request: Sequence[str] = ()) -> Table:
+        """The table without its empty columns.
+
+        Args:
+            always: Columns that stay.
+            on_request: Columns that are hidden at first; they come last.
+        """
+        kept = [n for n, name in enumerate(self.columns) if name in always or self._says_anything(n)]
+        names = [self.columns[n] for n in kept]
+        lines = [Line(line.anchor, line.words, [line.cells[n] for n in kept]) for line in self.lines]
+        return Table(names, lines, next((name for name in names if name in on_request), ""))
 
     @property
-    def first_further(self) -> str:
-        """The first of the columns that wait to be asked for; empty where there are none."""
-        return next((name for name in self.columns if name in FURTHER), "")
+    def styles(self) -> dict[str, str]:
+        """Classes of the style sheet by column: words are left-aligned, hidden columns begin with `more`."""
+        found = {
+            name: "left"
+            for n, name in enumerate(self.columns)
+            if any(line.cells[n].text[:1].isalpha() for line in self.lines)
+        }
+        return found | ({self.on_request: f"{found.get(self.on_request, '')} more".strip()} if self.on_request else {})
+
+    def _says_anything(self, column: int) -> bool:
+        nothing = ("", "0") if self.columns[column] in ZERO_IS_NOTHING else ("",)
+        return any(line.cells[column].text not in nothing for line in self.lines)
 
 
 def all_cases(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
-    """Every case, with the columns that hold anything; what is the same in all of them is `said_once`."""
-    rows, settled = records(frame), _settled(frame)
-    names = [*varying(frame), "status", *DECIDING, *(name for name in FURTHER if name not in settled)]
-    lines = [[_cell(name, row, ratios) for name in names] for row in rows]
-    kept = [n for n, name in enumerate(names) if name == "kernel" or _holds_anything(name, [line[n] for line in lines])]
+    """Every case, without what `same_in_all` says."""
+    emulated, same = frame["emulated"], _same_results(frame)
+    first, *others = shown(Shown.ALWAYS)
+    calculated = _heads(name for name in shown(Shown.CALCULATED) if name not in same)
+    hidden = _heads(name for name in shown(Shown.ON_REQUEST) if name not in same)
+    if emulated.all():
+        names = [*varying(frame), first, *calculated, *others, EMULATED_TIME, *hidden]
+    else:
+        times = [*_heads(shown(Shown.MEASURED)), "speedup", *others, *([EMULATED_TIME] if emulated.any() else [])]
+        hidden = [*calculated, *hidden]
+        names = [*varying(frame), first, *times, *hidden]
     marks = anchors(frame)
-    return Table(
-        [names[n] for n in kept],
-        [Line(marks[row["row"]], "", [line[n] for n in kept]) for row, line in zip(rows, lines, strict=True)],
-    )
+    lines = [Line(marks[row["row"]], "", [_cell(name, row, ratios) for name in names]) for row in records(frame)]
+    return Table(names, lines).filled("kernel", on_request=hidden)
 
 
-def said_once(frame: pd.DataFrame) -> str:
-    """What is the same in all cases, and so is no column."""
-    everywhere = [name for name in (*constant(frame), *_settled(frame)) if name != "kernel"]
-    some = ", ".join(f"{name} {_first(frame, name)}" for name in where_read(frame))
-    same = ", ".join(f"{name} {_first(frame, name)}" for name in everywhere)
-    return "; ".join(words for words in (same, some and f"where a kernel reads it, {some}") if words)
-
-
-def _settled(frame: pd.DataFrame) -> list[str]:
-    """The further columns with one value in all of several cases; one of zeros is not worth a word."""
-    single = {name: set(frame[name]) for name in FURTHER if name in frame.columns and len(frame) > 1}
-    found = {name: values.pop() for name, values in single.items() if len(values) == 1}
-    return [name for name, v in found.items() if not absent(v) and (v != 0 or name not in ZERO_IS_NOTHING)]
-
-
-def _first(frame: pd.DataFrame, name: str) -> str:
-    told = frame[[not absent(value) for value in frame[name]]].iloc[:1]
-    return one_line(_cell(name, records(told)[0], {}).text, 60)
-
-
-def fastest_cases(frame: pd.DataFrame, best: list[Best], ratios: dict[int, Ratio]) -> Table:
-    """The fastest case of every size, told by what varies."""
+def fastest_cases(frame: pd.DataFrame, best: list[Ranking], ratios: dict[int, Ratio]) -> Table:
+    """The fastest case of every size, by what varies."""
     apart = [name for name in differing_peers(frame) if name not in varying(frame)]
     parameters = [name for name in varying(frame) if name != "size"]
-    beside = [head for head in PAIRS if len({pair(one.row, head) for one in best}) > 1]
-    names = ["size", *parameters, *apart, *TIMES, *beside, "level"]
-    lines = [[*(_cell(n, one.row, ratios) for n in names[:-1]), _level(one)] for one in best]
-    kept = [n for n, name in enumerate(names) if _holds_anything(name, [line[n] for line in lines])]
+    beside = [head for head in PAIRS if len({pair(one.fastest, head) for one in best}) > 1]
+    names = ["size", *parameters, *apart, *_heads(shown(Shown.MEASURED)), "speedup", *beside]
     marks = anchors(frame)
-    return Table(
-        [names[n] for n in kept],
-        [Line(marks[one.row["row"]], "", [line[n] for n in kept]) for one, line in zip(best, lines, strict=True)],
-    )
+    lines = [
+        Line(marks[one.fastest["row"]], "", [*(_cell(name, one.fastest, ratios) for name in names), _tied(one)])
+        for one in best
+    ]
+    return Table([*names, "tied"], lines).filled()
+
+
+def same_in_all(frame: pd.DataFrame) -> str:
+    """What all cases have in common, and no column shows."""
+    everywhere = [name for name in (*constant(frame), *_same_results(frame)) if name != "kernel"]
+    same = ", ".join(f"{name} {_first(frame, name)}" for name in everywhere)
+    some = ", ".join(f"{name} {_first(frame, name)}" for name in where_read(frame))
+    return "; ".join(words for words in (same, some and f"where used: {some}") if words)
 
 
 def anchors(frame: pd.DataFrame) -> dict[int, str]:
@@ -124,40 +141,121 @@ def anchors(frame: pd.DataFrame) -> dict[int, str]:
     return {row: mark for mark, row in marks.items()}
 
 
-def _cell(name: str, row: dict[str, Any], ratios: dict[int, Ratio]) -> Cell:
+def baseline_ratios(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
+    """Kernel by size: the geometric mean of the ratios, and the range of all their intervals."""
+    rows = {row["row"]: row for row in records(frame)}
+    apart = [name for name in differing_peers(frame) if name in ("dtype", "device")]
+    groups: dict[tuple[str, str], dict[str, list[Ratio]]] = {}
+    for one in sorted(ratios.values(), key=lambda one: one.row):
+        row, base = rows[one.row], rows[one.baseline_row]
+        name, against = _named(row, apart), str(base["kernel"])
+        if base["finish"] != row["finish"]:
+            name, against = f"{name} (finish {row['finish']})", f"{against} (finish {base['finish']})"
+        groups.setdefault((name, against), {}).setdefault(size_of(row), []).append(one)
+    sizes = _sizes(rows[one.row] for one in ratios.values())
+    lines = [
+        Line("", "", [Cell(name), Cell(against), _cases(by_size), *(_mean(by_size.get(size, [])) for size in sizes)])
+        for (name, against), by_size in groups.items()
+    ]
+    return Table(["kernel", "baseline", "cases", *(size or "speedup" for size in sizes)], lines)
+
+
+def ladder_steps(frame: pd.DataFrame) -> Table:
+    """The steps of a ladder, each against the step before at every size; no lines if the run has no ladder."""
+    found, ranked, marks = steps(frame), rank(frame), anchors(frame)
+    rows = [row for step in found for row in step.fastest.values()]
+    if not rows:
+        return Table([], [])
+    apart = [name for name in differing_peers(frame) if name in ("dtype", "device")]
+    apart += ["finish"] if len({row["finish"] for row in rows}) > 1 else []
+    sizes = _sizes(rows)
+    numbers = ["median_us", *[name for name in ("percent_copy", "percent_peak") if not absent(rows[0][name])][:1]]
+    lines = []
+    for step in found:
+        gains = [_gain(step.fastest.get(size), step.against.get(size), ranked) for size in sizes]
+        last = step.fastest.get(sizes[-1])
+        told = [_cell(name, last, {}) if last else Cell("") for name in numbers]
+        kernel = Cell(_named(next(iter(step.fastest.values())), apart))
+        lines.append(Line(marks[last["row"]] if last else "", "", [kernel, Cell(step.before), *gains, *told]))
+    at = f" at {sizes[-1]}" if sizes[-1] else ""
+    return Table(
+        ["kernel", "step before", *(size or "speedup" for size in sizes), *(name + at for name in numbers)], lines
+    )
+
+
+def _heads(names: Iterable[str]) -> list[str]:
+    """The columns of a table that shows these; two may share one."""
+    return list(dict.fromkeys(_HEAD_OF.get(name, name) for name in names))
+
+
+def _same_results(frame: pd.DataFrame) -> list[str]:
+    """The results with one value in all of several cases, unless it is zero and means nothing."""
+    names = [name for name in shown(Shown.CALCULATED, Shown.ON_REQUEST) if name not in _HEAD_OF and len(frame) > 1]
+    single = {name: frame[name].iloc[0] for name in names if len(frame[name].unique()) == 1}
+    return [name for name, v in single.items() if not absent(v) and (name not in ZERO_IS_NOTHING or v != 0)]
+
+
+def _first(frame: pd.DataFrame, name: str) -> str:
+    held = frame[[not absent(value) for value in frame[name]]].iloc[:1]
+    return one_line(_cell(name, records(held)[0], {}).text, 60)
+
+
+def _cell(name: str, row: Row, ratios: dict[int, Ratio]) -> Cell:
     if name == "status":
-        return Cell(one_line(row["status"].replace("_", " "), 80), kind=_status_kind(row["status"]))
+        kind = "good" if row["status"] == "ok" else "idle" if row["status"] in IDLE else "bad"
+        return Cell(one_line(row["status"].replace("_", " "), 80), kind=kind)
     if name == "speedup":
-        ratio = ratios.get(row["row"])
-        return Cell(f"{ratio.times:.2f}x" if ratio else "")
+        return Cell(f"{ratios[row['row']].times:.2f}x" if row["row"] in ratios else "")
+    if name == EMULATED_TIME:
+        return Cell(exact(row["median_us"]) if row["emulated"] and not absent(row["median_us"]) else "")
     if name in RANGES:
         low, high = (row[part] for part in RANGES[name])
-        return Cell("" if absent(low) or absent(high) else f"{exact(low)} to {exact(high)}")
+        return Cell("" if row["emulated"] or absent(low) or absent(high) else f"{exact(low)} to {exact(high)}")
     if name in PAIRS:
         return Cell(pair(row, name))
     if name == "size":
         return Cell(size_of(row))
-    if absent(row[name]):
+    column = BY_NAME.get(name)
+    if absent(row[name]) or (row["emulated"] and column and column.unit in ("us", "GB/s")):
         return Cell("")
-    if name in EXACT:
-        return Cell(exact(row[name]))
-    if name in DECIMALS:
-        return Cell(f"{row[name]:,.{DECIMALS[name]}f}")
+    if column and column.type == "real":
+        return Cell(exact(row[name]) if column.unit in ("us", "GB/s") else rough(row[name]))
     return Cell(one_line(str(row[name]), 80))
 
 
-def _status_kind(status: str) -> str:
-    return {"ok": "good", "skipped": "idle", "not_run": "idle"}.get(status, "bad")
-
-
-def _holds_anything(name: str, cells: list[Cell]) -> bool:
-    if name in ZERO_IS_NOTHING:
-        return any(cell.text not in ("", "0") for cell in cells)
-    return any(cell.text for cell in cells)
-
-
-def _level(best: Best) -> Cell:
-    if best.among == 1:
+def _tied(one: Ranking) -> Cell:
+    if one.among == 1:
         return Cell("the only one")
-    level, unsure = len(best.ties.level), len(best.ties.unsure)
-    return Cell(f"{level}, perhaps {level + unsure}" if unsure else str(level))
+    return Cell(f"{len(one.tied)}" + (f", {len(one.undecided)} undecided" if one.undecided else ""))
+
+
+def _gain(row: Row | None, base: Row | None, ranked: Callable[[Sequence[Row]], Ranking]) -> Cell:
+    """How many times faster a step is than the one before, and whether that is certain."""
+    if row is None or base is None:
+        return Cell("")
+    found, times = ranked([base, row]), ratio(base, row).times
+    word = ", tied" if found.tied else ", undecided" if found.undecided else ""
+    return Cell(f"{times:.2f}x{word}", kind="level" if word else "good" if times > 1 else "slow")
+
+
+def _cases(by_size: dict[str, list[Ratio]]) -> Cell:
+    """How many cases a size has."""
+    numbers = sorted({len(found) for found in by_size.values()})
+    return Cell(f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0]))
+
+
+def _mean(found: list[Ratio]) -> Cell:
+    if not found:
+        return Cell("")
+    mean = math.exp(sum(math.log(one.times) for one in found) / len(found))
+    low, high = min(one.low for one in found), max(one.high for one in found)
+    kind = "level" if low <= 1 <= high else "good" if low > 1 else "slow"
+    return Cell(f"{mean:.2f}x ({low:.2f} to {high:.2f})", kind=kind)
+
+
+def _named(row: Row, apart: Sequence[str]) -> str:
+    return ", ".join([row["kernel"], *(f"{name} {row[name]}" for name in apart)])
+
+
+def _sizes(rows: Iterable[Row]) -> list[str]:
+    return list(dict.fromkeys(size_of(row) for row in sorted(rows, key=size_key)))

@@ -9,7 +9,21 @@ from typing import Any
 
 import pandas as pd
 
-EMULATED = "emulated time on the CPU device — says nothing about a GPU"
+EMULATED = "emulated time, which says nothing about a GPU"
+
+PAIRS = {
+    "wavefronts ld/st": ("shared_load_wavefronts", "shared_store_wavefronts"),
+    "sectors ld/st": ("global_load_sectors", "global_store_sectors"),
+}
+"""Heads of tables, and the pair of columns that each shows."""
+
+_SHORT = {"wavefronts ld/st": "shared", "sectors ld/st": "global"}
+_MEANING = {
+    "wavefronts ld/st": "wavefronts of a warp's request to shared memory, load/store; 1 without bank conflicts, 2 for "
+    "8 bytes a thread, 4 for 16",
+    "sectors ld/st": "32-byte sectors of a warp's request to global memory, load/store",
+}
+HEADS_EXPLAINED = {head: f"{head}: {meaning}. Calculated from the addresses." for head, meaning in _MEANING.items()}
 
 
 def absent(value: Any) -> bool:
@@ -18,14 +32,14 @@ def absent(value: Any) -> bool:
 
 
 def plain(text: str) -> str:
-    """The text without characters that act instead of being read: escapes, bidirectional overrides, lone surrogates."""
+    """The text without control characters: escapes, bidirectional overrides, lone surrogates."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def one_line(text: str, limit: int = 300) -> str:
-    """The text on one line, cut with an ellipsis where it is longer than the limit."""
+    """The text on one line, cut with an ellipsis at the limit."""
     flat = " ".join(plain(text).split())
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
@@ -41,40 +55,40 @@ def count(number: int, noun: str) -> str:
 
 
 def listed(words: list[str]) -> str:
-    """Words as a sentence has them: `a, b and c`."""
+    """Words in a sentence: `a, b and c`."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def power(size: int) -> str:
-    """A number of elements: `2^24` where it is a power of two that nobody reads in digits, else `1,000,000`."""
+    """A number of elements: `2^24` for a power of two from 1024 on, else `1,000,000`."""
     if size >= 1024 and size & (size - 1) == 0:
         return f"2^{size.bit_length() - 1}"
     return f"{size:,}"
 
 
 def size_of(row: dict[str, Any]) -> str:
-    """The size of a case: rows by columns where it has both."""
+    """The size of a case: `2^24`, or `4096x4096` in two dimensions."""
     if not absent(row["rows"]) and not absent(row["cols"]):
         return f"{row['rows']}x{row['cols']}"
     return "" if absent(row["size"]) else power(int(row["size"]))
 
 
 def rough(number: float) -> str:
-    """A number in a sentence: three digits, as more would not be read."""
+    """A number with three digits, for a sentence."""
     if abs(number) >= 100:
         return f"{number:,.0f}"
     return f"{number:.1f}" if abs(number) >= 10 else f"{number:.2f}"
 
 
 def exact(number: float) -> str:
-    """A number in a table: four digits, or all digits before the point."""
+    """A number with four digits, or all digits before the point, for a table."""
     if abs(number) >= 1000:
         return f"{number:,.0f}"
     return f"{number:.{1 if abs(number) >= 100 else 2 if abs(number) >= 10 else 3}f}"
 
 
 def value_of(name: str, row: dict[str, Any]) -> str:
-    """A parameter's value as it is written everywhere; empty where the kernel does not read it."""
+    """A parameter's value in words; empty if the kernel does not read it."""
     if name == "size":
         return size_of(row)
     return "" if absent(row[name]) else str(row[name])
@@ -84,3 +98,24 @@ def described(row: dict[str, Any], names: list[str]) -> str:
     """A configuration in words: `reduceShflUnroll, block 256, unroll 8`."""
     pairs = [(name, value_of(name, row)) for name in names if name != "kernel"]
     return ", ".join([one_line(str(row["kernel"]), 60), *(f"{name} {one_line(v, 40)}" for name, v in pairs if v)])
+
+
+def pair(row: dict[str, Any], head: str) -> str:
+    """One of `PAIRS` of a row: `32/1`. A dash stands for an access that the kernel does not make."""
+    values = [row.get(name) for name in PAIRS[head]]
+    return "" if all(absent(value) for value in values) else "/".join(_cost(value) for value in values)
+
+
+def beside(row: dict[str, Any]) -> str:
+    """Both pairs of a row in words: `shared 32/1, global 4/4`."""
+    return ", ".join(f"{short} {text}" for head, short in _SHORT.items() if (text := pair(row, head)))
+
+
+def explained(rows: list[dict[str, Any]]) -> str:
+    """What the words of `beside` mean; empty if no row has any."""
+    words = [f"{_SHORT[head]}: {meaning}" for head, meaning in _MEANING.items() if any(pair(row, head) for row in rows)]
+    return f"{'; '.join(words)}. Calculated from the addresses." if words else ""
+
+
+def _cost(value: Any) -> str:
+    return "–" if absent(value) else f"{value:,.4g}" if value < 10000 else f"{value:,.0f}"  # noqa: RUF001

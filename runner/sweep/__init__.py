@@ -1,6 +1,4 @@
-"""A list of cases, run: plan, compile all, measure in rounds in a worker process, and each row on disk at once.
+"""Run a list of cases: plan, compile everything, measure in rounds in a worker process, write each row at once.
 
-Its stations, in the order of the data:
-
-    plan ──compilation──▶ binaries ──rounds──▶ worker: attempt, measure ──▶ Outcome ──ledger──▶ rows, samples
+plan ──compile──▶ binaries ──engine──▶ worker: run_case, measure ──▶ Outcome ──ledger──▶ rows, samples
 """

@@ -1,7 +1,7 @@
-"""The timing protocol: warm up, take samples until they are enough, again if the GPU was throttled.
+"""The timing protocol: warm up, take samples until they suffice, and repeat if the GPU was throttled.
 
-Which device it is does not matter here. A sample is the time of one launch, between events, with the caches cold; all
-of them are kept.
+It is the same for every device. A sample is the time of one launch, between events, with cold caches. All samples are
+kept.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import numpy as np
 
 from runner.device import GpuState, Timed
 from runner.settings import Protocol
-from runner.summary import SAMPLE, Samples, Times, summarize
+from runner.statistics import SAMPLE, Samples, Times, summarize
 
-# Samples asked of a device at a time: no more than 32, nor than fit into a second. Between two chunks the caller hears
-# of progress, and a kernel that hangs is known from one that is slow.
+# Samples per request: at most 32, and at most what fits into a second. A heartbeat between two requests tells a slow
+# kernel from one that hangs.
 CHUNK = 32
 CHUNK_MS = 1000.0
 
-MOST_TRIES = 3  # of a round that was throttled
-PAUSE_S = 0.5  # before another try
+MOST_TRIES = 3  # of a throttled round
+PAUSE_S = 0.5  # before the next try
 
 PRECISE, MOST_SAMPLES, MOST_TIME = "precise", "max_samples", "max_time"
 
 HOT_BATCHES = 10
-HOT_BATCH_US = 1000.0  # that much work at least in a batch, or so many launches at most
-HOT_LAUNCHES = 200
+HOT_BATCH_US = 1000.0  # least work in a batch ...
+HOT_LAUNCHES = 200  # ... unless that takes more launches
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Round:
     """One case, measured once.
 
     Attributes:
-        samples: Of type `SAMPLE`; those of throttled tries included.
+        samples: Of type `SAMPLE`, including those of throttled tries.
         stop_reason: Why no more were taken: `precise`, `max_samples` or `max_time`.
-        conditions: Of the GPU, right after the last try; `None` where nobody can say.
-        tries: How often it was measured: more than once if the GPU was throttled.
-        hot_us: Time of a launch in each of several batches, one launch behind the other; empty if not asked for.
+        conditions: Of the GPU, right after the last try; `None` if unknown.
+        tries: How often it was measured; more than once if the GPU was throttled.
+        hot_us: Time per launch in each of several batches of back-to-back launches; empty if not asked for.
     """
 
     samples: Samples
@@ -57,55 +57,59 @@ def measure(
     conditions: Callable[[], GpuState | None],
     protocol: Protocol,
     spent_ms: float,
-    beat: Callable[[str], Any],
+    heartbeat: Callable[[str], Any],
     pause: Callable[[float], None] = time.sleep,
 ) -> Round:
-    """Measure one case for one round: warm up, take samples, and again if the GPU was throttled, a few times at most.
+    """Measure one case for one round, up to three times if the GPU is throttled.
 
     Args:
         sample: Times that many launches.
-        conditions: What the GPU is like now.
+        conditions: Gives the GPU's state.
         protocol: How long, how many, how precise.
         spent_ms: Launching that was done already.
-        beat: Told between chunks.
+        heartbeat: Called between requests.
         pause: Waits that many seconds.
     """
     tried = []
     launch_ms = spent_ms
     for number in range(1, MOST_TRIES + 1):
-        taken, stop_reason = collect(sample, protocol, spent_ms, launch_ms, beat)
+        taken, stop_reason = collect(sample, protocol, spent_ms, launch_ms, heartbeat)
         now = conditions()
         throttled = now is not None and now.throttled
         tried.append(_lines(taken, throttled=throttled))
         if not throttled or number == MOST_TRIES:
             break
-        beat("waiting, as the GPU is throttled")
+        heartbeat("waiting, as the GPU is throttled")
         pause(PAUSE_S)
         spent_ms, launch_ms = 0.0, float(np.median(taken.us)) / 1000.0
     return Round(np.concatenate(tried), stop_reason, now, number, np.empty(0))
 
 
 def collect(
-    sample: Callable[[int], Timed], protocol: Protocol, spent_ms: float, launch_ms: float, beat: Callable[[str], Any]
+    sample: Callable[[int], Timed],
+    protocol: Protocol,
+    spent_ms: float,
+    launch_ms: float,
+    heartbeat: Callable[[str], Any],
 ) -> tuple[Timed, str]:
-    """Warm up, then take samples until they are enough.
+    """Warm up, then take samples until they suffice.
 
-    Enough is: `min_samples` and `min_time_ms`, and an interval of the median within `precision_percent`; or else
-    `max_samples`, or `max_time_s` once there are `min_samples`.
+    They suffice after `min_samples` and `min_time_ms` if the interval of the median is within `precision_percent`, or
+    else after `max_samples`, or after `max_time_s` once there are `min_samples`.
 
     Args:
         sample: Times that many launches.
         protocol: How long, how many, how precise.
         spent_ms: Launching that was done already.
-        launch_ms: What is known of a launch by now.
-        beat: Told between chunks.
+        launch_ms: The time of a launch, as far as it is known.
+        heartbeat: Called between requests.
 
     Returns:
-        The samples, and why there are no more of them.
+        The samples, and why no more were taken.
     """
     at_once = _fitting(launch_ms)
     while spent_ms < protocol.warmup_ms:
-        beat("warm-up")
+        heartbeat("warm-up")
         started = time.perf_counter()
         at_once = _fitting(float(np.median(sample(min(4, at_once)).us)) / 1000.0)
         spent_ms += (time.perf_counter() - started) * 1000.0
@@ -113,7 +117,7 @@ def collect(
     count, wanted = 0, protocol.min_samples
     started = time.perf_counter()
     while True:
-        beat("measuring")
+        heartbeat("measuring")
         chunks.append(sample(min(at_once, wanted - count)))
         count += len(chunks[-1].us)
         if count < wanted:
@@ -132,23 +136,23 @@ def collect(
         return Timed(np.concatenate([c.us for c in chunks]), np.concatenate([c.enqueue_us for c in chunks])), reason
 
 
-def hot(batch: Callable[[int], float], cold_us: float, beat: Callable[[str], Any]) -> Times:
-    """Time launches one behind the other, with whatever the caches hold by then.
+def hot(batch: Callable[[int], float], cold_us: float, heartbeat: Callable[[str], Any]) -> Times:
+    """Time back-to-back launches, with warm caches.
 
     Args:
-        batch: Makes that many launches, and gives the microseconds that they took together.
-        cold_us: A launch alone.
-        beat: Told before each batch.
+        batch: Makes that many launches, and returns their total time in microseconds.
+        cold_us: Time of a cold launch.
+        heartbeat: Called before each batch.
 
     Returns:
-        Microseconds of a launch in each batch, shape (10,); a batch takes a millisecond or 200 launches.
+        Microseconds per launch in each batch, shape (10,); a batch takes a millisecond or 200 launches.
     """
     launches = min(HOT_LAUNCHES, max(1, math.ceil(HOT_BATCH_US / cold_us))) if cold_us > 0 else HOT_LAUNCHES
-    beat("warm-up")
+    heartbeat("warm-up")
     batch(launches)
     times = []
     for _ in range(HOT_BATCHES):
-        beat("measuring")
+        heartbeat("measuring")
         times.append(batch(launches) / launches)
     return np.array(times)
 
@@ -160,5 +164,5 @@ def _lines(taken: Timed, *, throttled: bool) -> Samples:
 
 
 def _fitting(launch_ms: float) -> int:
-    """How many launches make a chunk."""
+    """How many launches to request at a time."""
     return CHUNK if launch_ms * CHUNK <= CHUNK_MS else max(1, int(CHUNK_MS / launch_ms))

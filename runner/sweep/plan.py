@@ -1,4 +1,4 @@
-"""What is to be run: each case once, told in its job's folder, and all of them in plan.json."""
+"""The plan of a sweep: each job's case.json, and plan.json with all cases. Both give the jobs back."""
 
 from __future__ import annotations
 
@@ -13,58 +13,57 @@ from runner.sweep import results
 
 
 def described(plan: Sequence[Job], launcher: str) -> dict[int, dict[str, Any]]:
-    """What each job's case.json says; of jobs that are one case, however it was written, the later name the first."""
+    """The content of each job's case.json; `same_as` names the first job that runs the same."""
     first: dict[tuple[str, ...], int] = {}
-    told = {}
-    for planned in plan:
-        told[planned.number] = _told(planned, launcher)
-        if planned.key in first:
-            told[planned.number]["same_as"] = first[planned.key]
-        first.setdefault(planned.key, planned.number)
-    return told
+    contents = {}
+    for job in plan:
+        contents[job.number] = _content(job, launcher)
+        if job.key in first:
+            contents[job.number]["same_as"] = first[job.key]
+        first.setdefault(job.key, job.number)
+    return contents
 
 
-def write(folder: RunFolder, told: Mapping[int, Mapping[str, Any]]) -> None:
-    """Write the jobs' case.json, and plan.json; those that are there stay as they are."""
-    for job, content in told.items():
-        if read_json(folder.case(job)) is None:
-            write_json(folder.case(job), content)
+def write(folder: RunFolder, contents: Mapping[int, Mapping[str, Any]]) -> None:
+    """Write the jobs' case.json unless they exist, and plan.json."""
+    for number, content in contents.items():
+        if read_json(folder.case(number)) is None:
+            write_json(folder.case(number), content)
     gather(folder)
 
 
-def asked(planned: Job) -> dict[str, Any]:
-    """The device, the compiler and the way of timing, as the configuration asks for them."""
-    return {
-        **dataclasses.asdict(planned.device),
-        "compiler": planned.compiler,
-        "timing": dataclasses.asdict(planned.timing),
-    }
+def asked(job: Job) -> dict[str, Any]:
+    """The device, the compiler and the timing that the configuration asks for."""
+    return {**dataclasses.asdict(job.device), "compiler": job.compiler, "timing": dataclasses.asdict(job.timing)}
 
 
 def gather(folder: RunFolder) -> None:
-    """Write plan.json from the jobs' case.json: with a stock launcher, jobs may come to be at the same time."""
-    cases = [
-        {"case": told["case"], "job": job, "kernel": told["kernel"], "parameters": told["parameters"],
-         "seed": told["seed"], "device": told["device"]}
-        for job in folder.jobs()
-        if (told := read_json(folder.case(job))) and "same_as" not in told
-    ]  # fmt: skip
-    write_json(folder.plan, {"jobs": len(folder.jobs()), "cases": cases})
+    """Write plan.json from the jobs' case.json: a stock launcher may plan several jobs at the same time."""
+    ways: list[dict[str, Any]] = []  # most sweeps run all cases in one way
+    cases = []
+    for number in folder.jobs():
+        content = read_json(folder.case(number))
+        if content and "same_as" not in content:
+            if content["asked"] not in ways:
+                ways.append(content["asked"])
+            known = {name: content[name] for name in ("kernel", "parameters", "seed", "device")}
+            cases.append({"case": content["case"], "job": number, **known, "way": ways.index(content["asked"])})
+    write_json(folder.plan, {"jobs": len(folder.jobs()), "ways": ways, "cases": cases})
 
 
-def _told(planned: Job, launcher: str) -> dict[str, Any]:
-    """A case with its derived values, and the row that it has until it has a better one."""
-    case, kind = planned.case, planned.device.kind
+def _content(job: Job, launcher: str) -> dict[str, Any]:
+    """A case with its derived values, and the row that it has until it is run."""
+    case, kind = job.case, job.device.kind
     return {
         "case": case.id,
-        "run": planned.key,
+        "run": job.key,
         "label": case.label,
         "kernel": case.kernel.name,
         "parameters": dict(case.parameters),
         "seed": case.seed,
         "device": kind,
-        "asked": asked(planned),
-        "timing": dataclasses.asdict(planned.timing),
+        "asked": asked(job),
+        "timing": dataclasses.asdict(job.timing),
         "fingerprint": sources.fingerprint(case.kernel),
         "excluded": case.excluded or None,
         "variables": case.variables,
@@ -72,5 +71,5 @@ def _told(planned: Job, launcher: str) -> dict[str, Any]:
         "block": case.block,
         "shared_dynamic": case.shared,
         "macros": {} if case.excluded else dict(case.source().macros),
-        "row": results.unfinished(planned, kind, launcher, "not_run", "the job left no result"),
+        "row": results.unfinished(job, kind, launcher, "not_run", "the job left no result"),
     }

@@ -1,6 +1,6 @@
-"""Rows: one flat dictionary a case, and the table that is rebuilt from them. pandas starts here.
+"""Rows: one flat dictionary per case, and the table that is rebuilt from them.
 
-docs/results.md documents every column.
+`runner.columns` says what each column means.
 """
 
 from __future__ import annotations
@@ -8,18 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import pandas as pd
-
-from runner import atomic
-from runner.columns import AFTER, COMMON, INTEGERS
+from runner import atomic, columns
 from runner.config import Job
-from runner.device import Binary, DeviceInfo
+from runner.device import Binary, DeviceInfo, kinds
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
 from runner.kernel import access
 from runner.kernel.case import Case
 from runner.kernel.parameters import VOCABULARY, Kind, pair, written
-from runner.sweep.attempt import Outcome
+from runner.sweep.outcome import Outcome
 from runner.sweep.times import occupancy
 
 Row = dict[str, Any]
@@ -27,9 +24,9 @@ Row = dict[str, Any]
 FINE = frozenset(("ok", "skipped"))
 
 
-def described(planned: Job, device: str, launcher: str) -> Row:
+def described(job: Job, device: str, launcher: str) -> Row:
     """The part of a row that is known before anything is run."""
-    case, kernel = planned.case, planned.case.kernel
+    case, kernel = job.case, job.case.kernel
     return {
         "case": case.id,
         "kernel": kernel.name,
@@ -40,22 +37,22 @@ def described(planned: Job, device: str, launcher: str) -> Row:
         "finish": kernel.finish,
         "family": kernel.family,
         "baseline": kernel.baseline or None,
-        "compiler": planned.compiler if device == "cuda" else None,
+        "compiler": job.compiler if kinds.has_compilers(device) else None,
         "launcher": launcher,
-        "job": planned.number,
+        "job": job.number,
     }
 
 
-def unfinished(planned: Job, device: str, launcher: str, status: str, reason: str) -> Row:
+def unfinished(job: Job, device: str, launcher: str, status: str, reason: str) -> Row:
     """A row for a case that was not run."""
-    return {**described(planned, device, launcher), "device": device, "status": status, "reason": reason}
+    return {**described(job, device, launcher), "device": device, "status": status, "reason": reason}
 
 
-def finished(planned: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary: Binary) -> Row:
-    """A row for a case that was tried on a device; its times, if it has any, are `runner.sweep.times`'."""
-    case, resources = planned.case, outcome.resources
+def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary: Binary) -> Row:
+    """A row for a case that was run on a device, without the times of `runner.sweep.times`."""
+    case, resources = job.case, outcome.resources
     return {
-        **described(planned, info.kind, launcher),
+        **described(job, info.kind, launcher),
         "device": info.kind,
         "status": outcome.status,
         "reason": outcome.reason or None,
@@ -104,7 +101,7 @@ def _shuffle(case: Case) -> str | None:
 
 
 def _accesses(case: Case, note: str) -> Row:
-    """What a warp's accesses cost; a declaration that cannot be evaluated is no reason to lose a measured row."""
+    """The cost of a warp's accesses; a declaration that cannot be evaluated becomes a note, so the row is kept."""
     try:
         return {"note": note or None, **access.costs(case)}
     except UsageError as e:
@@ -122,19 +119,19 @@ def _exact(value: int | float | None) -> str | None:
     return None if value is None else repr(value)
 
 
-def columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """All columns of a table of these rows, in their order."""
-    fixed = {"case", "kernel", *COMMON, *AFTER}
-    further = dict.fromkeys(k for row in rows for k in row if k not in fixed)
+def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The columns of a table of these rows, in order."""
+    own = dict.fromkeys(name for row in rows for name in row if name not in columns.BY_NAME)
     order = {name: i for i, name in enumerate(VOCABULARY)}
-    between = sorted(further, key=lambda k: (order.get(k, len(order)), k))
-    return ["case", "kernel", *COMMON, *between, *AFTER]
+    return columns.with_own(sorted(own, key=lambda name: (order.get(name, len(order)), name)))
 
 
 def write(folder: RunFolder, rows: list[Row]) -> None:
     """Replace the table."""
-    table = pd.DataFrame(rows, columns=columns(rows), dtype=object)
-    for name in INTEGERS:
+    import pandas as pd  # noqa: PLC0415  (imported while the device is opened)
+
+    table = pd.DataFrame(rows, columns=names(rows), dtype=object)
+    for name in columns.of_type("integer"):
         table[name] = table[name].astype("Int64")
     atomic.write_text(folder.results, table.to_csv(index=False, lineterminator="\n"))
 
@@ -146,9 +143,9 @@ def collect(folder: RunFolder) -> list[Row]:
     """
     rows: dict[tuple[str, ...], Row] = {}
     for number in folder.jobs():
-        told = read_json(folder.case(number))
-        if told is not None and "same_as" not in told:
-            rows.setdefault(tuple(told["run"]), read_json(folder.result(number)) or told["row"])
+        case = read_json(folder.case(number))
+        if case is not None and "same_as" not in case:
+            rows.setdefault(tuple(case["run"]), read_json(folder.result(number)) or case["row"])
     return list(rows.values())
 
 

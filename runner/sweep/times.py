@@ -1,4 +1,4 @@
-"""The part of a row that tells of time: the median, how sure it is, what may have disturbed it, what follows of it."""
+"""The part of a row about time: the median, its interval, what may have disturbed it, and derived rates."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from runner.device import DeviceInfo, GpuState
 from runner.kernel.case import Case
-from runner.summary import Samples, by_round, kept, of_rounds, spread_percent, summarize
+from runner.statistics import Samples, of_rounds, round_medians, spread_percent, summarize, unthrottled
 from runner.sweep.measure import PRECISE, Round
 
 Row = dict[str, Any]
 
 HOST_BOUND_SHARE = 0.05  # of the samples
-HOST_BOUND = 1.5  # the flush must take that many times as long as queueing the launch behind it
-TIMER_LIMITED = 2.0  # times that of an empty kernel: below, launching is more than half of what is measured
+HOST_BOUND = 1.5  # the flush must take that many times as long as queueing the launch
+TIMER_LIMITED = 2.0  # times an empty kernel: below, launching is more than half of the measured time
 
 
 def times(
@@ -34,12 +34,12 @@ def times(
     Args:
         case: What was measured.
         info: Of its device.
-        latest: The round that was measured last.
+        latest: The last round.
         samples: Of all rounds, of type `SAMPLE`.
         hot: Batches of all rounds, of type `HOT`; empty if not asked for.
         earlier: The row as it was.
     """
-    used = kept(samples)
+    used = unthrottled(samples)
     s = of_rounds(used)
     stopped = earlier.get("stop_reason")
     return {
@@ -51,17 +51,17 @@ def times(
         "min_us": s.min,
         "q1_us": s.q1,
         "q3_us": s.q3,
-        "round_spread_percent": spread_percent(np.array([r.median for r in by_round(used)])),
+        "round_spread_percent": spread_percent(round_medians(used)),
         "stop_reason": latest.stop_reason if stopped in (None, PRECISE) else stopped,
         **_hot(hot),
         **_bandwidth(case, info, s.median),
-        **(_trust(info, samples, s.median) if info.kind == "cuda" else {}),
+        **({} if info.emulated else _trust(info, samples, s.median)),
         **_conditions(latest, earlier),
     }
 
 
 def occupancy(case: Case, info: DeviceInfo, active_blocks: int | None) -> Row:
-    """How full the GPU is: blocks, warps and loads a multiprocessor, and how often all of it is filled.
+    """How full the GPU is: blocks, warps and bytes in flight per multiprocessor, and the number of waves.
 
     CUDA C++ Best Practices Guide, "Occupancy".
     """
@@ -72,7 +72,9 @@ def occupancy(case: Case, info: DeviceInfo, active_blocks: int | None) -> Row:
     in_flight = case.count("in_flight")
     most = info.details["threads_per_multiprocessor"] / 32
     at_once = active_blocks * info.details["multiprocessors"]
-    there = min(active_blocks, math.ceil(math.prod(case.grid) / info.details["multiprocessors"]))  # of a small grid
+    there = min(
+        active_blocks, math.ceil(math.prod(case.grid) / info.details["multiprocessors"])
+    )  # a small grid has fewer
     return {
         "blocks_per_sm": active_blocks,
         "occupancy_percent": 100.0 * active_blocks * warps / most,
@@ -94,11 +96,11 @@ def _hot(batches: NDArray[Any]) -> Row:
 
 
 def _bandwidth(case: Case, info: DeviceInfo, median_us: float) -> Row:
-    """Emulated time says nothing about memory bandwidth, so the CPU device has none."""
-    moved = (case.count("bytes_read") or 0) + (case.count("bytes_written") or 0)
-    if info.kind != "cuda" or not moved or not median_us:
+    """Emulated time says nothing about memory bandwidth."""
+    transferred = (case.count("bytes_read") or 0) + (case.count("bytes_written") or 0)
+    if info.emulated or not transferred or not median_us:
         return {}
-    gbps = moved / median_us / 1e3
+    gbps = transferred / median_us / 1e3
     copy = info.details.get("copy_gbps")
     return {
         "gbps": gbps,
@@ -113,7 +115,7 @@ def _trust(info: DeviceInfo, samples: Samples, median_us: float) -> Row:
         "enqueue_us": float(np.median(samples["enqueue_us"])),
         "host_bound": bool(waited.mean() > HOST_BOUND_SHARE),
         "timer_limited": bool(median_us < TIMER_LIMITED * info.details["empty_kernel_us"]),
-        "throttled": bool(kept(samples)["throttled"].any()),
+        "throttled": bool(unthrottled(samples)["throttled"].any()),
     }
 
 

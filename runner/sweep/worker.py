@@ -1,9 +1,10 @@
 """The process that owns the device, and the parent's handle on it.
 
-A kernel that faults, hangs or poisons the context takes its process with it, and nothing else: the parent sees the
-pipe close, or kills a worker that has not been heard of for too long, and starts another.
+A kernel that faults, hangs or corrupts the context takes down its own process and nothing else. The parent sees the
+pipe close, or kills a worker that has been silent for too long, and starts another.
 
-What crosses the pipe is small: cases, and arrays as specifications (dtype, shape, fill, seed) rather than bytes.
+Neither side imports NumPy here: the parent starts the worker before anything else, and the worker's imports run while
+the parent reads the configuration.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from runner.device import DeviceInfo
-from runner.device.opening import open_device
 from runner.errors import DeviceUnavailable
 from runner.settings import DeviceConfig
-from runner.sweep.attempt import Outcome, Task, attempt
+from runner.sweep.outcome import Outcome, Task
 
-# Making inputs and references for 2**30 elements takes a while; only a launch is held to its own limit.
+# Making inputs and references for 2**30 elements takes a while; only launches are held to their own limit.
 PATIENCE_S = 600.0
 GRACE_S = 5.0
 STARTUP_S = 120.0
@@ -34,10 +34,14 @@ LAUNCHING = ("checking", "warm-up", "measuring")
 
 
 class Worker:
-    """A worker process, which opens a device while its parent does something else."""
+    """A worker process. It opens a device while its parent does something else."""
 
-    def __init__(self, config: DeviceConfig) -> None:
-        """Start the process; whether the device could be opened is known with `info`."""
+    def __init__(self, config: DeviceConfig | None = None) -> None:
+        """Start the process; `info` tells whether it could open the device.
+
+        Args:
+            config: The device to open; `None` if `takes` will say later.
+        """
         self.config = config
         self._usable = True
         self._info: DeviceInfo | None = None
@@ -45,12 +49,19 @@ class Worker:
         with theirs:
             self._process = _started(theirs.fileno())
         self._pipe = Connection(ours.detach())
-        with contextlib.suppress(OSError):  # a process that ended at once is told of by `info`
-            self._pipe.send(config)
+        if config is not None:
+            self._send(config)
+
+    def takes(self, config: DeviceConfig) -> bool:
+        """Whether this worker's device is the one of `config`; a worker without a device is told to open it."""
+        if self.config is None:
+            self.config = config
+            self._send(config)
+        return self.config == config and self.alive
 
     @property
     def info(self) -> DeviceInfo:
-        """What is known of the device; waits until it is open.
+        """The device's properties; waits until it is open.
 
         Raises:
             DeviceUnavailable: if it cannot be opened.
@@ -63,13 +74,13 @@ class Worker:
                 if isinstance(answer, DeviceUnavailable):
                     raise answer
                 what = f"the device was not open after {STARTUP_S:g} s" if hangs else "its worker process ended at once"
-                raise DeviceUnavailable(f"device={self.config.kind}: {what}")
+                raise DeviceUnavailable(f"device={self.config.kind if self.config else '?'}: {what}")
             self._info = answer
         return self._info
 
     @property
     def opened(self) -> bool:
-        """Whether `info` is there without waiting for it, or what is wrong instead."""
+        """Whether `info` answers, or raises, without waiting."""
         try:
             return self._info is not None or self._pipe.closed or self._pipe.poll(0)
         except OSError:
@@ -77,15 +88,15 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether another task can be given."""
+        """Whether it can take another task."""
         return self._usable and self._process.poll() is None and not self._pipe.closed
 
-    def run(self, task: Task, told: Callable[[str], None], meanwhile: Callable[[], None] = lambda: None) -> Outcome:
-        """Run one case; whatever happens to the process becomes the case's outcome.
+    def run(self, task: Task, on_step: Callable[[str], None], meanwhile: Callable[[], None] = lambda: None) -> Outcome:
+        """Run one case. Whatever happens to the process becomes the case's outcome.
 
         Args:
             task: What to run.
-            told: Called with the name of each step.
+            on_step: Called with the name of each step.
             meanwhile: Called once the worker has the task.
 
         Raises:
@@ -103,7 +114,7 @@ class Worker:
             answer = self._receive(limit)
             if isinstance(answer, str):
                 step = answer
-                told(step)
+                on_step(step)
             elif isinstance(answer, Outcome):
                 self._usable = answer.usable
                 return answer
@@ -114,7 +125,7 @@ class Worker:
                 return self._died(step)
 
     def close(self) -> None:
-        """End the process in good order."""
+        """End the process in an orderly way."""
         with contextlib.suppress(OSError):
             self._pipe.send(None)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -127,6 +138,10 @@ class Worker:
             self._process.kill()
         self._process.wait()
         self._pipe.close()
+
+    def _send(self, config: DeviceConfig) -> None:
+        with contextlib.suppress(OSError):  # if the process ended at once, `info` says so
+            self._pipe.send(config)
 
     def _receive(self, limit: float) -> object:
         """The next message; `None` if the time is over or the process is gone."""
@@ -146,8 +161,8 @@ class Worker:
 
 
 def _started(descriptor: int) -> subprocess.Popen[bytes]:
-    """The process; it never hears of Ctrl-C, which reaches all of the program's processes: the parent ends it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as it is here, so it is in the child
+    """Start the process with SIGINT blocked: Ctrl-C reaches all processes of the program, and the parent ends it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the child inherits the mask
     try:
         return subprocess.Popen(
             [sys.executable, "-m", "runner.sweep.worker", str(descriptor)],
@@ -160,7 +175,7 @@ def _started(descriptor: int) -> subprocess.Popen[bytes]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, with the package importable from wherever it was imported here."""
+    """The parent's environment, with this package importable."""
     root = str(Path(__file__).resolve().parents[2])
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
@@ -169,6 +184,9 @@ def _environment() -> dict[str, str]:
 def serve(descriptor: int) -> None:
     """The worker's side: open the device, then run tasks until there are no more."""
     _die_with_parent()
+    from runner.device.opening import open_device  # noqa: PLC0415  (see the top)
+    from runner.sweep.run_case import run_case  # noqa: PLC0415
+
     pipe = Connection(descriptor)
     try:
         device = open_device(pipe.recv())
@@ -181,11 +199,11 @@ def serve(descriptor: int) -> None:
     try:
         pipe.send(device.info)
         while (task := pipe.recv()) is not None:
-            outcome = attempt(device, task, pipe.send)
+            outcome = run_case(device, task, pipe.send)
             pipe.send(outcome)
             if not outcome.usable:
                 pipe.close()
-                os._exit(1)  # a kernel may still run, and leaving the context in good order would wait for it
+                os._exit(1)  # a kernel may still run, and an orderly exit would wait for it
     except (EOFError, ConnectionError):
         return  # the parent is gone
     finally:
@@ -193,8 +211,8 @@ def serve(descriptor: int) -> None:
 
 
 def _die_with_parent() -> None:
-    """Have the kernel end this process with the parent: in the middle of a launch nobody looks at the pipe."""
-    with contextlib.suppress(OSError, AttributeError):  # where there is no prctl, the next answer ends it
+    """Have the operating system end this process with its parent: during a launch nobody looks at the pipe."""
+    with contextlib.suppress(OSError, AttributeError):  # without prctl, the next answer ends it
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""Pairs of run folders as the engine would leave them, with numbers that nobody measured."""
+"""Synthetic run folders for comparisons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import report_runs
 
-from runner.summary import SAMPLE
+from runner.statistics import SAMPLE
 
 COLUMNS = (*report_runs.COLUMNS, "compiler", "sm_mhz", "binary", "job")
 DEVICE = {
@@ -23,13 +23,13 @@ ENVIRONMENT = {
     "devices": {"cuda": DEVICE, "cpu": EMULATED},
 }  # fmt: skip
 STEADY = (-0.002, -0.001, 0.0, 0.001, 0.002)
-"""What five rounds differ by, as fractions."""
+"""Deviations of five rounds, as fractions."""
 
 WILD = (-0.09, -0.04, 0.0, 0.05, 0.08)
 
 
 def timed(number: int, us: float, spread: tuple[float, ...] = STEADY, **given: Any) -> dict[str, Any]:
-    """A case that went well, with a round for each of the spread; `rounds_us` becomes its samples."""
+    """A right case with a round for each deviation; `rounds_us` becomes its samples."""
     rounds = [us * (1 + s) for s in spread]
     middle = {name: f"{statistics.mean(rounds):.9g}" for name in ("median_us", "ci_low_us", "ci_high_us")}
     ends = {"min_us": min(rounds) * 0.99, "q1_us": min(rounds), "q3_us": max(rounds)}
@@ -52,7 +52,7 @@ def environment(**device: Any) -> dict[str, Any]:
 def write(
     folder: Path, rows: list[dict[str, Any]], *, given: Any = ENVIRONMENT, sources: dict[str, str] | None = None
 ) -> Path:
-    """A run's folder with these rows and, of those that have any, their samples; its machine code is its own."""
+    """A run's folder with these rows and their samples; its machine code is its own."""
     rows = [{"binary": f"{folder.name}{row['case']}", **row} for row in rows]
     report_runs.write(folder, rows, environment=given, columns=COLUMNS)
     (folder / "sources" / "reduceShfl.cu").unlink()

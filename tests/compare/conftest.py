@@ -17,7 +17,7 @@ from runner.compare.__main__ import main
 
 @dataclasses.dataclass(frozen=True)
 class Told:
-    """What a comparison left: status, terminal, and the rows of its CSV."""
+    """The result of a comparison: exit status, terminal, and the rows of its CSV."""
 
     code: int
     out: str
@@ -31,7 +31,7 @@ class Told:
 
 @pytest.fixture
 def compare(tmp_path, capsys, monkeypatch):
-    """Writes runs A, B, ... of the given rows, and compares them; options are those of the command."""
+    """Write runs A, B, ... with the given rows, and compare them; options are those of the command."""
     monkeypatch.chdir(tmp_path)
 
     def call(*runs, options=(), **written):
@@ -57,7 +57,7 @@ def compare(tmp_path, capsys, monkeypatch):
 
 @pytest.fixture
 def page(compare, tmp_path):
-    """The same, and the text of the page."""
+    """Compare likewise, and return the text of the page."""
 
     def call(*runs, options=(), **written):
         compare(*runs, options=(*options, "--html", "told.html"), **written)

@@ -5,7 +5,7 @@ from compare_runs import ENVIRONMENT, environment, failed, timed
 
 
 def differing(told):
-    """What the terminal says of what differs: kind and name of each line."""
+    """Kind and name of each difference in the terminal."""
     lines = re.findall(r"^  ([\w ]+): ([^:]+): .* in [AB]", told.out, re.MULTILINE)
     return [f"{kind}: {name}" for kind, name in lines]
 
@@ -39,14 +39,14 @@ def test_causes_come_in_the_order_of_likelihood(compare):
         environment(noise={"device": "NVIDIA H200", "points": [{"median_us": 5, "alike_percent": 0.1}]}),
     ],
 )
-def test_what_is_no_cause_is_not_told(compare, now):
-    """Times of day, hosts, calibrations, and what was measured of the device but hardly differs."""
+def test_entries_that_are_no_cause_are_left_out(compare, now):
+    """Times of day, hosts, calibrations, and measured properties that hardly differ are no causes."""
     told = compare([timed(0, 100, binary="b")], [timed(0, 100, binary="b")], given={"B": now})
     assert "Nothing differs between the runs, as far as their folders tell." in told.out
 
 
 def test_a_missing_environment_is_one_difference(compare, tmp_path):
-    """Not one for each entry that it would have."""
+    """It is not one difference for each entry."""
     compare([timed(0, 100, binary="b")], [timed(0, 100, binary="b")])
     (tmp_path / "B" / "environment.json").unlink()
     assert "runner: environment.json: not in the folder in B" in compare.told("A", "B").out
@@ -54,7 +54,7 @@ def test_a_missing_environment_is_one_difference(compare, tmp_path):
 
 
 def test_files_are_compared_line_by_line(page):
-    """Changed files with their diffs, new and missing ones by name, and nothing of other configuration."""
+    """Changed files have a diff, new and missing ones their name; other configuration is left out."""
     before = {"kernels/k.cu": "a\nb\n", "conf/kernel/k.yaml": "x: 1\n", "kernels/old.cu": "", "conf/config.yaml": "1"}
     after = {
         "kernels/k.cu": "a\nc < d\n",
@@ -71,8 +71,8 @@ def test_files_are_compared_line_by_line(page):
     assert "config.yaml" not in text
 
 
-def test_long_diffs_are_cut_and_say_by_how_much(page):
-    """Of many lines the first are shown."""
+def test_long_diffs_are_cut(page):
+    """The first lines are shown, and the number of the others."""
     before, after = ({"kernels/k.cu": "".join(f"{n} {word}\n" for n in range(1000))} for word in ("a", "b"))
     text = page([timed(0, 100)], [timed(0, 100)], sources={"A": before, "B": after})
     assert "[1,603 more lines]" in text
@@ -80,22 +80,28 @@ def test_long_diffs_are_cut_and_say_by_how_much(page):
     assert "999 b" not in text
 
 
-def test_changed_launches_and_registers_are_told(compare):
-    """What the compiler and the YAML made of a case, where it is not as before."""
+def test_changed_launches_and_registers_are_differences(compare):
+    """Registers and grid of a case are listed with both values."""
     told = compare([timed(0, 100, registers=16)], [timed(0, 100, registers=24, grid="7")])
     assert "kernel source: registers: 16 to 24 in 1 case in B" in told.out
     assert "kernel source: grid: 4096 to 7 in 1 case in B" in told.out
 
 
-def test_differing_devices_are_said_before_the_times(page):
-    """Runs of different GPUs are compared, and the page says so at its top."""
+def test_another_device_is_named_before_the_times(page):
+    """Runs of different GPUs are compared, and the top of the page says so."""
     text = page([timed(0, 100)], [timed(0, 50)], given={"B": environment(name="NVIDIA B200")})
     assert text.index("The runs differ in device") < text.index('id="cases"')
     assert "0 slower" in text
 
 
 def test_an_unchanged_kernel_is_named_only_where_it_differs(compare):
-    """With three runs, each has a column, and only what differs somewhere is told."""
+    """With three runs, each has its value, and only differences are listed."""
     sources = {name: {"kernels/k.cu": text} for name, text in zip("ABC", ("1\n", "1\n", "2\n"), strict=True)}
     told = compare([timed(0, 100)], [timed(0, 100)], [failed(0)], sources=sources)
     assert "kernels/k.cu: as the baseline in B; 1 line added, 1 removed in C" in told.out
+
+
+def test_an_unknown_entry_of_an_environment_is_a_difference(compare):
+    """A later version of the runner may record more."""
+    told = compare([timed(0, 100, binary="b")], [timed(0, 100, binary="b")], given={"B": {**ENVIRONMENT, "news": "x"}})
+    assert "other: news: x in B" in told.out

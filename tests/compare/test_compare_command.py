@@ -1,5 +1,3 @@
-import csv
-import io
 import os
 import re
 import shutil
@@ -14,8 +12,8 @@ from support import ROOT
 from runner.compare.__main__ import main
 
 
-def test_no_common_case_shows_what_both_runs_have(compare):
-    """Without a common case there is nothing to compare: status 2, and the axes of both runs tell why."""
+def test_runs_without_a_common_case_show_their_axes(compare):
+    """Without a common case the exit status is 2, and the axes of both runs show why."""
     told = compare(
         [timed(n, 100, size=2**n, block=64) for n in (20, 21)], [timed(n, 100, size=2**n, seed=7) for n in (24, 25)]
     )
@@ -50,7 +48,7 @@ def test_no_common_case_shows_what_both_runs_have(compare):
     ],
 )
 def test_what_cannot_be_compared_gets_one_sentence(compare, tmp_path, arguments, words):
-    """Status 2, the sentence on stderr, no traceback."""
+    """The exit status is 2, and stderr has the sentence without a traceback."""
     compare([timed(0, 100)], [timed(0, 100)])
     for name in ("empty", "begun", "none", "torn"):
         (tmp_path / name).mkdir()
@@ -73,7 +71,7 @@ def test_a_folder_whose_name_is_hostile_is_named_harmlessly(compare):
 
 
 def test_runs_are_found_by_pattern_and_by_age(compare, tmp_path):
-    """Patterns and `latest` name runs; what a pattern names again is taken once."""
+    """Patterns and `latest` name runs; a run that is named again is taken once."""
     for n, day in enumerate(("20", "21", "22")):
         given = {**ENVIRONMENT, "started_utc": f"2026-11-{day}T00:00:00Z"}
         write(tmp_path / "outputs" / f"2026-11-{day}" / "00-00-00", [timed(0, 100 + 10 * n, binary=day)], given=given)
@@ -87,7 +85,7 @@ def test_runs_are_found_by_pattern_and_by_age(compare, tmp_path):
 
 
 def test_several_runs_are_each_compared_with_the_baseline(compare):
-    """One table with a column for the run; the worst of them decides on the status."""
+    """One table has a column for the run, and the worst run decides on the exit status."""
     told = compare([timed(0, 100)], [timed(0, 90)], [failed(0)])
     assert told.code == 1
     assert [(row["run"], row["word"]) for row in told.rows] == [("C", "BROKEN"), ("B", "faster")]
@@ -97,7 +95,7 @@ def test_several_runs_are_each_compared_with_the_baseline(compare):
 
 
 def test_the_csv_has_a_row_for_each_case_and_run(compare):
-    """Parameters, times, the change with its interval in percent, and the word."""
+    """It has parameters, times, the change with its interval in percent, and the word."""
     told = compare([timed(0, 100), failed(1)], [timed(0, 110), failed(1)])
     first, second = told.rows
     columns = (
@@ -126,87 +124,33 @@ def test_hostile_names_are_text_in_the_terminal(compare):
 
 
 def test_long_comparisons_are_cut_and_say_so(compare):
-    """Twenty cases are shown; how many more there are is told."""
+    """Twenty cases are shown, and the number of the others."""
     told = compare(
         [timed(n, 100, block=32 * n + 32) for n in range(30)], [timed(n, 120, block=32 * n + 32) for n in range(30)]
     )
     assert sum(line.startswith("slower ") for line in told.out.splitlines()) == 20
-    assert "10 further cases: --html or --csv writes all of them." in told.out
-
-
-def _started(directory, *arguments, **options):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "runner.compare", *arguments]
-    return subprocess.Popen(command, cwd=directory, env=environment, stderr=subprocess.PIPE, text=True, **options)
+    assert "10 more cases: --html or --csv" in told.out
 
 
 def test_ctrl_c_is_quiet(tmp_path):
-    """Status 130, and no traceback."""
+    """The exit status is 130, without a traceback."""
     write(tmp_path / "A", [timed(0, 100)])
     write(tmp_path / "B", [timed(0, 100)])
     pipe = tmp_path / "B" / "samples" / "00000000-0.npy"
     pipe.unlink()
     os.mkfifo(pipe)  # whoever reads it waits
-    process = _started(tmp_path, "A", "B")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "runner.compare", "A", "B"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
     with pipe.open("wb"):  # waits until it is read
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=20)[1] == ""
+        assert process.communicate(timeout=200)[1] == ""
     assert process.returncode == 130
 
 
-def test_a_reader_that_stops_reading_is_no_error(tmp_path):
-    """`... | true` ends without a complaint."""
-    write(tmp_path / "A", [timed(0, 100)])
-    write(tmp_path / "B", [timed(0, 100)])
-    process = _started(tmp_path, "A", "B", stdout=subprocess.PIPE)
-    process.stdout.close()
-    assert process.communicate(timeout=30)[1] == ""
-
-
-def test_real_sweeps_before_and_after_an_edit(runner, tmp_path):
-    """An edit that makes a kernel wrong is BROKEN with its diff; a copy of a sweep is the same as the sweep."""
-    shutil.copytree(ROOT / "conf", tmp_path / "own" / "conf")
-    shutil.copytree(ROOT / "kernels", tmp_path / "own" / "kernels")
-    conf = str(tmp_path / "own" / "conf")
-    sweep = ["kernel=reduceShfl,reduceSmem", "size=4Ki", "device=cpu", "timing.cpu_rounds=3", "--config-path", conf]
-    assert runner(*sweep, "hydra.sweep.dir=before").code == 0
-    shutil.copytree(tmp_path / "before", tmp_path / "copy")
-    source = tmp_path / "own" / "kernels" / "reduceSmem.cu"
-    source.write_text(source.read_text().replace("tile[t] += tile[t + half];", "tile[t] += tile[t];"))
-    assert runner(*sweep, "hydra.sweep.dir=after").code == 1
-    same, edited = (
-        subprocess.run(
-            [sys.executable, "-m", "runner.compare", "before", other, "--csv", "told.csv", "--html", f"{other}.html"],
-            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
-        )
-        for other in ("copy", "after")
-    )  # fmt: skip
-    assert same.returncode == 0, same.stderr
-    assert "copy against before, 2 common cases: none broken, 0 faster, 0 slower" in same.stdout
-    assert "2 cases have the same machine code, launch and environment in both" in same.stdout
-    assert edited.returncode == 1, edited.stderr
-    rows = {row["kernel"]: row for row in csv.DictReader(io.StringIO((tmp_path / "told.csv").read_text("utf-8")))}
-    assert rows["reduceSmem"]["word"] == "BROKEN"
-    assert rows["reduceShfl"]["word"] not in ("BROKEN", "not compared")
-    assert "kernels/reduceSmem.cu: 1 line added, 1 removed in after" in edited.stdout
-    page = (tmp_path / "after.html").read_text("utf-8")
-    assert "+            tile[t] += tile[t];" in page
-    assert str(tmp_path) not in page
-
-
-@pytest.mark.parametrize("target", [("--csv", "B/results.csv"), ("--html", "A/report.html")])
-def test_a_runs_own_files_are_not_written_over(compare, tmp_path, target):
-    """A page or table at the place of a run's own is refused, and nothing is written."""
-    compare([timed(0, 100)], [timed(0, 100)])
-    before = (tmp_path / "B" / "results.csv").read_bytes()
-    (tmp_path / "told.csv").unlink()
-    told = main(["A", "B", *target])
-    assert (told, (tmp_path / "B" / "results.csv").read_bytes()) == (2, before)
-    assert not (tmp_path / "A" / "report.html").exists()
-
-
-def test_a_reader_who_leaves_early_changes_no_status(compare, tmp_path):
-    """`... | head -1` leaves the status as it is: 0 where nothing is worse."""
+def test_a_reader_that_stops_reading_is_no_error(compare, tmp_path):
+    """`... | true` neither complains nor changes the exit status."""
     compare([timed(n, 100) for n in range(200)], [timed(n, 100, WILD) for n in range(200)])
     done = subprocess.run(
         ["/bin/bash", "-c", f"{sys.executable} -m runner.compare A B | true; echo ${{PIPESTATUS[0]}}"],
@@ -215,8 +159,43 @@ def test_a_reader_who_leaves_early_changes_no_status(compare, tmp_path):
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
+def test_real_sweeps_before_and_after_an_edit(runner, compare, tmp_path):
+    """An edit that breaks a kernel is BROKEN with its diff; a copy of a sweep is the same as the sweep."""
+    for name in ("conf", "kernels"):
+        shutil.copytree(ROOT / name, tmp_path / "own" / name)
+    conf = str(tmp_path / "own" / "conf")
+    sweep = ["kernel=reduceShfl,reduceSmem", "size=4Ki", "device=cpu", "--config-path", conf]
+    assert runner(*sweep, "hydra.sweep.dir=before").code == 0
+    shutil.copytree(tmp_path / "before", tmp_path / "copy")
+    source = tmp_path / "own" / "kernels" / "reduceSmem.cu"
+    source.write_text(source.read_text().replace("tile[t] += tile[t + half];", "tile[t] += tile[t];"))
+    assert runner(*sweep, "hydra.sweep.dir=after").code == 1
+    same = compare.told("before", "copy")
+    assert (same.code, [row["word"] for row in same.rows]) == (0, ["same", "same"])
+    edited = compare.told("before", "after", "--html", "after.html")
+    assert (edited.code, [(row["kernel"], row["word"]) for row in edited.rows]) == (
+        1,
+        [("reduceSmem", "BROKEN"), ("reduceShfl", "same")],
+    )
+    assert "kernels/reduceSmem.cu: 1 line added, 1 removed in after" in edited.out
+    page = (tmp_path / "after.html").read_text("utf-8")
+    assert "+            tile[t] += tile[t];" in page
+    assert str(tmp_path) not in page
+
+
+@pytest.mark.parametrize("target", [("--csv", "B/results.csv"), ("--html", "A/report.html")])
+def test_a_runs_own_files_are_not_written_over(compare, tmp_path, target):
+    """A page or table in place of a run's own file is refused, and nothing is written."""
+    compare([timed(0, 100)], [timed(0, 100)])
+    before = (tmp_path / "B" / "results.csv").read_bytes()
+    (tmp_path / "told.csv").unlink()
+    told = main(["A", "B", *target])
+    assert (told, (tmp_path / "B" / "results.csv").read_bytes()) == (2, before)
+    assert not (tmp_path / "A" / "report.html").exists()
+
+
 def test_sources_that_lead_out_of_a_folder_are_not_shown(compare, tmp_path):
-    """A link in sources/ to another file of this machine is none of the run's, and its text stays where it is."""
+    """A link in sources/ to another file of this machine is ignored."""
     (tmp_path / "secret").write_text("a secret of mine", "utf-8")
     compare([timed(0, 100)], [timed(0, 100)])
     (tmp_path / "B" / "sources" / "kernels" / "reduceShfl.cu").unlink()

@@ -137,13 +137,12 @@ def test_cache(bench, tmp_path):
 
 
 def test_included_file_that_hides_another(bench, tmp_path):
-    """A file that appears earlier in the search order makes another binary."""
-    for folder, value in (("a", None), ("b", 2)):
-        (tmp_path / folder).mkdir()
-        if value:
-            (tmp_path / folder / "value.cuh").write_text(f"#define VALUE {value}\n")
-    text = '#include <value.cuh>\nextern "C" __global__ void kernel(int *o) { *o = VALUE; }\n'
-    source = bench.text(tmp_path, text, include_dirs=(tmp_path / "a", tmp_path / "b"))
+    """A file beside the including file hides one beside the kernel, and makes another binary."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "outer.cuh").write_text('#include "value.cuh"\n')
+    (tmp_path / "value.cuh").write_text("#define VALUE 2\n")
+    text = '#include "a/outer.cuh"\nextern "C" __global__ void kernel(int *o) { *o = VALUE; }\n'
+    source = bench.text(tmp_path, text)
     bench.compiler.compile(source)
     (tmp_path / "a" / "value.cuh").write_text("#define VALUE 1\n")
     out = bench.place(np.zeros(1, np.int32))

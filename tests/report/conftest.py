@@ -56,13 +56,22 @@ def open_page(browser):
 
 
 @pytest.fixture
-def visit(open_page, run_folder):
-    """Opens the report of some rows."""
+def without_figures(monkeypatch):
+    """Leaves the figures out of pages, as most tests do not need what takes longest."""
+    monkeypatch.setattr("runner.report.figures.draw_all", lambda *_: [])
 
-    def go(rows, anchor="", folder=None, **options):
+
+@pytest.fixture
+def visit(open_page, run_folder, monkeypatch):
+    """Opens the report of some rows, without figures unless they are asked for."""
+
+    def go(rows, anchor="", folder=None, *, figures=False, **options):
         made = run_folder(rows, f"run-{len(made_so_far)}", **(folder or {}))
         made_so_far.append(made)
-        return open_page(build(made), anchor, **options)
+        with monkeypatch.context() as patch:
+            if not figures:
+                patch.setattr("runner.report.figures.draw_all", lambda *_: [])
+            return open_page(build(made), anchor, **options)
 
     made_so_far = []
     return go

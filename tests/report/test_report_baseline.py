@@ -1,22 +1,16 @@
-import csv
-import io
-
 import report_runs as runs
+from drawing import chosen, table, words
 
-from runner.report.figures.choose import choose
-from runner.report.figures.drawing import draw
-from runner.report.figures.speedup import speedup_plots
-from runner.report.figures.speedup_picture import draw as draw_speedup
-from runner.report.figures.style import strokes
-from runner.report.table import load
 
-LOOKS = strokes([name for name, *_ in runs.REDUCTIONS])
+def speedups(folder):
+    """The figures of speed-ups of a folder."""
+    return chosen(folder, "baseline")
 
 
 def test_a_panel_a_kernel_against_the_size(run_folder):
     """Each kernel that has a baseline has its panel, named after both, with a point a size."""
-    (plot,) = speedup_plots(load(run_folder(runs.sweep())))
-    assert (plot.stem, plot.place, plot.emulated) == ("speedup-by-size", "baseline", False)
+    (plot,) = speedups(run_folder(runs.sweep()))
+    assert plot.stem == "speedup-by-size"
     assert [(panel.title, panel.baseline) for panel in plot.panels][:2] == [
         ("reduceSmem", "reduceGmem"),
         ("reduceGmemUnroll", "reduceGmem"),
@@ -26,13 +20,13 @@ def test_a_panel_a_kernel_against_the_size(run_folder):
     last = plot.panels[0].points[-1]
     assert len(last.cases) == 3
     assert round(last.times, 2) == 1.33
-    assert last.low < min(ratio.times for _, ratio in last.cases)
+    assert last.ends[0] < min(ratio.times for _, ratio in last.cases)
 
 
 def test_the_figure_has_a_line_at_one_and_a_logarithmic_axis(run_folder):
     """All panels share one logarithmic axis with a line at 1x, and the last mean stands in digits beside it."""
-    (plot,) = speedup_plots(load(run_folder(runs.sweep())))
-    figure = draw_speedup(plot, LOOKS)
+    (plot,) = speedups(run_folder(runs.sweep()))
+    figure = plot.draw()
     assert len(figure.axes) == 5
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     for axes, panel in zip(figure.axes, plot.panels, strict=True):
@@ -43,9 +37,9 @@ def test_the_figure_has_a_line_at_one_and_a_logarithmic_axis(run_folder):
 
 def test_one_size_is_a_line_a_kernel(run_folder):
     """At one size kernels stand below one another, each with its ratio and range in words."""
-    (plot,) = speedup_plots(load(run_folder(runs.sweep(sizes=(24,), blocks=(256,)))))
+    (plot,) = speedups(run_folder(runs.sweep(sizes=(24,), blocks=(256,))))
     assert (plot.stem, plot.title) == ("speedup-by-kernel", "Speed-up over the declared baseline at 2^24")
-    figure = draw_speedup(plot, LOOKS)
+    figure = plot.draw()
     (axes,) = figure.axes
     assert axes.get_xscale() == "log"
     assert "reduceSmem against reduceGmem" in [label.get_text() for label in axes.get_yticklabels()]
@@ -54,30 +48,30 @@ def test_one_size_is_a_line_a_kernel(run_folder):
 
 def test_without_ratios_there_is_none(run_folder):
     """No baseline, a baseline that was not run, one that failed, the CPU device, and a single bar have no figure."""
-    assert speedup_plots(load(run_folder([runs.row() | runs.timing(9, 2**24)], "none"))) == []
+    assert speedups(run_folder([runs.row() | runs.timing(9, 2**24)], "none")) == []
     alone = [row for row in runs.sweep() if row["kernel"] == "reduceSmem"]
-    assert speedup_plots(load(run_folder(alone, "alone"))) == []
+    assert speedups(run_folder(alone, "alone")) == []
     failed = [row | {"status": "mismatch"} if row["kernel"] == "reduceGmem" else row for row in runs.sweep()]
-    found = speedup_plots(load(run_folder(failed, "failed")))
+    found = speedups(run_folder(failed, "failed"))
     assert all(panel.baseline != "reduceGmem" for plot in found for panel in plot.panels)
-    assert speedup_plots(load(run_folder(runs.emulated(), "cpu"))) == []
+    assert speedups(run_folder(runs.emulated(), "cpu")) == []
     two = [row for row in runs.sweep(sizes=(24,), blocks=(256,)) if row["kernel"] in ("reduceSmem", "reduceGmem")]
-    assert speedup_plots(load(run_folder(two, "two"))) == []
+    assert speedups(run_folder(two, "two")) == []
 
 
 def test_cases_without_a_size_are_no_obstacle(run_folder):
     """Kernels that have no size are compared, one below the other."""
     rows = [row | {"size": "", "bytes_read": ""} for row in runs.sweep(sizes=(24,), blocks=(256,))]
-    (plot,) = speedup_plots(load(run_folder(rows)))
+    (plot,) = speedups(run_folder(rows))
     assert plot.stem == "speedup-by-kernel"
     assert plot.title == "Speed-up over the declared baseline"
-    assert draw(plot, LOOKS, {}).svg
+    assert "reduceSmem against reduceGmem" in words(plot)
 
 
 def test_unlike_finishes_are_said(run_folder):
     """A kernel that leaves the whole result is told apart from a baseline that leaves the rest to the host."""
     rows = [row | {"finish": "device"} if row["kernel"] == "reduceShfl" else row for row in runs.sweep()]
-    (plot,) = speedup_plots(load(run_folder(rows)))
+    (plot,) = speedups(run_folder(rows))
     assert ("reduceShfl (finish device)", "reduceSmem (finish host)") in [(p.title, p.baseline) for p in plot.panels]
 
 
@@ -86,15 +80,14 @@ def test_too_many_kernels_are_named(run_folder):
     rows = runs.sweep(sizes=(20, 24), blocks=(256,))[:2]
     for n in range(14):
         rows += [row | {"kernel": f"k{n}", "baseline": "reduceGmem"} for row in rows[:2]]
-    (plot,) = speedup_plots(load(run_folder(rows)))
+    (plot,) = speedups(run_folder(rows))
     assert len(plot.panels) == 12
-    assert "Not drawn: k12 and k13; the table has them." in plot.notes
+    assert "Not drawn: k12 and k13; the table has them." in plot.caption
 
 
 def test_the_table_has_a_row_a_ratio(run_folder):
     """The CSV has each case's ratio with its range, and the mean that the figure shows."""
-    plot = next(plot for plot in choose(load(run_folder(runs.sweep()))) if plot.place == "baseline")
-    rows = list(csv.DictReader(io.StringIO(draw(plot, LOOKS, {}).csv.decode())))
+    rows = table(speedups(run_folder(runs.sweep()))[0])
     assert len(rows) == 5 * 4 * 3
     assert (rows[0]["kernel"], rows[0]["baseline"], rows[0]["block"]) == ("reduceSmem", "reduceGmem", "128")
     assert float(rows[0]["speedup_low"]) < float(rows[0]["speedup"]) < float(rows[0]["speedup_high"])

@@ -5,8 +5,7 @@ import report_runs as runs
 import yaml
 
 from runner.report import build
-from runner.report.compiled import compiled
-from runner.report.folder import configuration, overrides
+from runner.report.folder import compiled, configuration, overrides
 
 
 def job(folder, number, kernel, macros):

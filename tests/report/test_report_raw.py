@@ -1,18 +1,12 @@
-import csv
-import io
-
 import numpy as np
 import pytest
 import report_runs as runs
+from drawing import chosen, table
 
 from runner.folder import RunFolder
 from runner.report import build
-from runner.report.figures.choose import choose
-from runner.report.figures.drawing import draw
-from runner.report.figures.raw import wide_cases
-from runner.report.figures.raw_picture import draw as draw_raw
-from runner.report.table import load
-from runner.summary import SAMPLE
+from runner.report.figures.style import saved
+from runner.statistics import SAMPLE
 
 COLUMNS = [*runs.COLUMNS, "job"]
 
@@ -59,7 +53,7 @@ def measured(run_folder):
 
 def plots(folder):
     """The raw-sample figures of a folder."""
-    return wide_cases(folder, load(folder))
+    return chosen(folder, "raw")
 
 
 def test_only_a_large_spread_is_drawn(measured):
@@ -69,9 +63,8 @@ def test_only_a_large_spread_is_drawn(measured):
     folder = measured([samples(spread(5.5)), samples(spread(3.9)), *between])
     found = plots(folder)
     assert [plot.stem for plot in found] == ["samples-00000002-2", "samples-00000000-0"]
-    assert "rounds differ by 3.1 %" in found[0].notes
-    assert "quartiles 5.5 % of the median apart" in found[1].notes
-    assert {plot.place for plot in found} == {"raw"}
+    assert "rounds differ by 3.1 %" in found[0].caption
+    assert "quartiles 5.5 % of the median apart" in found[1].caption
 
 
 def test_the_worst_six_and_how_many_there_are(measured):
@@ -79,7 +72,7 @@ def test_the_worst_six_and_how_many_there_are(measured):
     folder = measured([samples(spread(percent)) for percent in (6, 7, 8, 9, 10, 11, 12, 13, 14)])
     found = plots(folder)
     assert [plot.row["job"] for plot in found] == list("876543")
-    assert "Number 1 of 9 such cases, the widest first; 6 are drawn." in found[0].notes
+    assert "Number 1 of 9" in found[0].caption
 
 
 def test_missing_torn_and_foreign_samples_are_left_out(measured):
@@ -111,7 +104,7 @@ def test_rounds_have_a_marker_and_a_number(measured):
     us = spread(9, 90)
     folder = measured([samples(us, 3, throttled=(4, 5))])
     (plot,) = plots(folder)
-    axes, histogram = draw_raw(plot).axes
+    axes, histogram = plot.draw().axes
     points = [line for line in axes.lines if line.get_linestyle() == "None" and len(line.get_xdata())]
     assert [(line.get_marker(), len(line.get_xdata())) for line in points] == [
         ("o", 28),
@@ -121,7 +114,7 @@ def test_rounds_have_a_marker_and_a_number(measured):
     ]
     assert len({line.get_color() for line in points}) == 4
     assert [text.get_text() for text in axes.texts] == ["round 1", "round 2", "round 3"]
-    assert "Crosses: 2 samples of a throttled GPU." in plot.notes
+    assert "Crosses: 2 samples of a throttled GPU." in plot.caption
     assert any(text.get_text().startswith("median 10.00 µs") for text in histogram.texts)
     assert histogram.patches[0].get_data().values.sum() == 90
 
@@ -132,43 +125,36 @@ def test_what_is_far_out_stands_at_the_edge(measured):
     us[30] = 1000
     folder = measured([samples(us)])
     (plot,) = plots(folder)
-    axes, _ = draw_raw(plot).axes
+    axes, _ = plot.draw().axes
     assert axes.get_ylim()[1] < 15
     (edge,) = [line for line in axes.lines if line.get_marker() == "^"]
     assert list(edge.get_ydata()) == [axes.get_ylim()[1]]
-    assert b"Triangles at the upper edge: 1 sample further up, the longest 1,000" in draw(plot, {}, {}).svg
+    assert "1 sample further up, the longest 1,000" in plot.caption
 
 
 def test_thousands_of_samples_stay_a_small_file(measured):
     """Of many samples evenly picked ones are drawn, which is said; the CSV has all; the SVG stays below 60 KB."""
     folder = measured([samples(spread(9, 5000), 10)])
     (plot,) = plots(folder)
-    picture = draw(plot, {}, {})
-    assert b"Points: 250 of them, evenly picked" in picture.svg
-    assert len(picture.svg) < 60_000
-    rows = list(csv.DictReader(io.StringIO(picture.csv.decode())))
+    assert "250 of them" in plot.caption
+    assert len(saved(plot.draw)[0]) < 60_000
+    rows = table(plot)
     assert len(rows) == 5000
     assert list(rows[0]) == ["sample", "round", "us", "enqueue_us", "throttled"]
     assert [float(row["us"]) for row in rows[:50]] == [float(f"{us:.9g}") for us in plot.samples["us"][:50]]
 
 
-def test_emulated_samples_are_labelled(measured):
-    """Samples of the CPU device say so; fewer than ten of them are no figure."""
-    folder = measured([samples(spread(9, 10)), samples(spread(9, 9))], device="cpu")
-    (plot,) = plots(folder)
-    assert plot.emulated
-    assert plot.title.startswith("Emulated samples of reduceShfl")
-    assert plot.notes.startswith("Emulated time on the CPU device — says nothing about a GPU.")
-    axes, _ = draw_raw(plot).axes
-    assert axes.get_ylabel() == "µs of one launch (emulated)"
+def test_emulated_samples_and_few_samples_have_no_figure(measured):
+    """Samples of the CPU device are not drawn; fewer than ten of a GPU are no figure."""
+    assert plots(measured([samples(spread(9))], "cpu", device="cpu")) == []
+    assert [plot.stem for plot in plots(measured([samples(spread(9, 10)), samples(spread(9, 9))]))] == [
+        "samples-00000000-0"
+    ]
 
 
 def test_the_report_has_them_beside_the_others(measured):
-    """They are files like all figures, the same again when the report is built again, and no part of `choose`."""
+    """They are files like all figures."""
     folder = measured([samples(spread(9), 3), samples(spread(1), 3)])
     build(folder)
-    names = {path.name: path.read_bytes() for path in (folder / "figures").glob("samples-*")}
-    assert sorted(names) == [f"samples-00000000-0.{ending}" for ending in ("csv", "png", "svg")]
-    build(folder)
-    assert names == {path.name: path.read_bytes() for path in (folder / "figures").glob("samples-*")}
-    assert "raw" not in {plot.place for plot in choose(load(folder))}
+    names = sorted(path.name for path in (folder / "figures").glob("samples-*"))
+    assert names == [f"samples-00000000-0.{ending}" for ending in ("csv", "png", "svg")]

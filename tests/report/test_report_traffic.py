@@ -4,16 +4,14 @@ from pathlib import Path
 
 import pytest
 import report_runs as runs
+from drawing import chosen, words
 from rich.console import Console
 from shuffle_rows import COLUMNS, butterfly
 
 from runner.report import build, print_summary
 from runner.report.cells import all_cases, fastest_cases
-from runner.report.figures.choose import choose
-from runner.report.figures.drawing import draw
-from runner.report.figures.style import strokes
 from runner.report.table import constant, load, varying
-from runner.report.traffic import beside, pair
+from runner.report.text import beside, pair
 from runner.report.verdict import fastest
 
 
@@ -44,11 +42,9 @@ def test_pairs_are_loads_and_stores():
 
 def test_they_stand_in_the_bars_labels_with_their_meaning(run_folder):
     """A bar's label has them behind the time, and the notes say what they are."""
-    frame = load(run_folder(transposes(), columns=COLUMNS))
-    (plot,) = choose(frame)
-    svg = draw(plot, strokes(list(frame["kernel"].unique())), {}).svg.decode()
-    assert "shared 32/1, global 4/4 -->" in svg
-    assert "Shared: wavefronts of a warp's request" in plot.notes
+    (plot,) = chosen(run_folder(transposes(), columns=COLUMNS))
+    assert any(text.endswith("shared 32/1, global 4/4") for text in words(plot))
+    assert "wavefronts of a warp's request" in plot.caption
 
 
 def test_they_stand_in_the_tables(run_folder):
@@ -74,14 +70,13 @@ def test_they_stand_beside_the_time_in_the_terminal(run_folder):
 def test_wavefronts_stand_beside_the_time_by_stride(run_folder):
     """A sweep of a kernel's own parameter that changes the wavefronts has a panel for each of the two."""
     rows = [row(n, "bankAccess", (2**n, 1), ("", 4), stride=2**n, family="bank") for n in range(6)]
-    frame = load(run_folder(rows, columns=COLUMNS))
-    (plot,) = choose(frame)
+    (plot,) = chosen(run_folder(rows, columns=COLUMNS))
     assert (plot.stem, plot.y) == ("time-by-stride", "median_us")
     assert [(panel.title, panel.y) for panel in plot.panels] == [
         ("time", ""),
         ("wavefronts of a shared load", "shared_load_wavefronts"),
     ]
-    assert b"shared_load_wavefronts" in draw(plot, strokes(["bankAccess"]), {}).svg
+    assert {"time", "wavefronts of a shared load", "bankAccess"} <= set(words(plot))
 
 
 def test_a_cache_that_nobody_asked_for_is_not_mentioned(run_folder):
@@ -91,14 +86,14 @@ def test_a_cache_that_nobody_asked_for_is_not_mentioned(run_folder):
         given["cache"] = "none"
     folder = run_folder(rows, "quiet", columns=COLUMNS)
     assert "cache" not in (*constant(load(folder)), *varying(load(folder)))
-    assert "cache" not in build(folder).read_text("utf-8")
+    assert "cache none" not in build(folder).read_text("utf-8")
     rows[0]["cache"] = "l1"
     assert "cache" in varying(load(run_folder(rows, "asked", columns=COLUMNS)))
-    assert "cache" not in build(run_folder(butterfly(), "lanes", columns=COLUMNS)).read_text("utf-8")
+    assert "cache none" not in build(run_folder(butterfly(), "lanes", columns=COLUMNS)).read_text("utf-8")
 
 
 @pytest.mark.parametrize("table", sorted((Path(__file__).parent / "old").glob("*.csv")), ids=lambda p: p.stem)
 def test_folders_of_older_versions_still_build(tmp_path, table):
-    """Tables of the first version, made before these columns were, have their page and figures."""
+    """Tables of the first version, made before these columns were, have their page, and figures of measured times."""
     shutil.copy(table, tmp_path / "results.csv")
-    assert "<figure" in build(tmp_path).read_text("utf-8")
+    assert ("<figure" in build(tmp_path).read_text("utf-8")) == ("cuda" in table.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""What the header of a kernel's `.cu` and the comments of its YAML say. Their order is told in CONTRIBUTING.md."""
+"""What the header of a kernel's `.cu` says. CONTRIBUTING.md gives the order of its parts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read(source: Path) -> Header:
     """The header of a source: the comment that it begins with.
 
     Raises:
-        ValueError: if the header has not the parts that those of the others have.
+        ValueError: if the header lacks its first paragraph or the paragraph `New`.
     """
     lines = []
     for line in source.read_text(encoding="utf-8").splitlines():
@@ -47,41 +47,19 @@ def read(source: Path) -> Header:
     previous = label = ""
     for line in lines[end + 1 :]:
         if matched := _LABEL.match(line):
-            label = matched[1].split()[0]
-            previous = matched[2] or previous
+            label, previous = matched[1].split()[0], matched[2] or previous
             parts[label] = matched[3]
         elif label:
             parts[label] += f" {line}"
     if "New" not in parts:
         raise ValueError(f"{source.name}: the header has no paragraph 'New' or 'New against ...'")
-    formula = "\n".join([lines[0].partition(": ")[2], *lines[1:end]])
-    constraints = _sentence(parts.get("Constraints", ""))
-    return Header(formula, previous, _sentence(parts["New"]), _macros(parts.get("Macros", "")), constraints)
-
-
-def _macros(text: str) -> dict[str, str]:
-    """`BLOCK_X and BLOCK_Y threads per block, SCALAR element type.`, by macro."""
-    meaning = {}
-    for part in text.rstrip(".").split(", "):
+    macros = {}
+    for part in parts.get("Macros", "").rstrip(".").split(", "):
         if matched := _MACRO.fullmatch(part):
-            meaning.update({name: matched[3] for name in matched.groups()[:2] if name})
-    return meaning
+            macros.update({name: matched[3] for name in matched.groups()[:2] if name})
+    formula = "\n".join([lines[0].partition(": ")[2], *lines[1:end]])
+    return Header(formula, previous, _sentence(parts["New"]), macros, _sentence(parts.get("Constraints", "")))
 
 
 def _sentence(text: str) -> str:
-    if not text:
-        return ""
-    return text[0].upper() + text[1:] + ("" if text.endswith((".", ")")) else ".")
-
-
-def command(yaml: Path) -> str:
-    """The command that the YAML's first comment gives."""
-    found = re.search(r"^#\s+(python -m runner .*)$", yaml.read_text(encoding="utf-8"), re.MULTILINE)
-    return found[1].strip() if found else f"python -m runner kernel={yaml.stem}"
-
-
-def comments(yaml: Path) -> dict[str, str]:
-    """The comments behind parameters."""
-    text = yaml.read_text(encoding="utf-8").partition("\nparameters:")[2]
-    inside = re.match(r"(?:\n(?:  .*)?)*", text)
-    return dict(re.findall(r"^  (\w+):.*?\s# (.*)$", inside[0] if inside else "", re.MULTILINE))
+    return text and text[0].upper() + text[1:] + ("" if text.endswith((".", ")")) else ".")

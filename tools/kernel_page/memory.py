@@ -1,62 +1,87 @@
-"""Pictures of what a warp's requests to memory cost, from the accesses that a kernel's YAML declares."""
+"""Pictures of what a warp's requests to memory cost, from the accesses that a kernel's YAML declares.
+
+`runner.kernel.access` says which lane is served where. Shared memory: a row is a wavefront over the 32 banks. Global
+memory: a group of cells is a sector of 32 bytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from kernel_page import bank_picture, words
-from kernel_page.file import Picture, picture
+from kernel_page.ideas import ranges
+from kernel_page.sheet import EDGE, PALE, Sheet
 from runner.kernel import access
 from runner.kernel.declaration import Access, Kernel
-from runner.kernel.expression import Expression
 from runner.kernel.parameters import variables, written
 from runner.kernel.resolve import make
-from runner.report.text import count, listed
+from runner.report.text import count
+
+LEFT, WIDE, FEW = 0.98, 0.25, 8
+"""Room for the names of rows; width of a cell; up to so many rows are drawn high."""
 
 STRIDES = (0, 1, 2, 32)
 """Of a kernel whose accesses have a stride: broadcast, parallel, a conflict of two, and serial."""
 
+Cells = Sequence[tuple[int, ...]]
 
-def banks(kernel: Kernel) -> Picture:
-    """The wavefronts of the first warp's requests to shared memory."""
+
+@dataclass(frozen=True)
+class Request:
+    """One request of a warp: what it is and costs, the element that a thread accesses, and the rows of groups of cells.
+
+    A cell holds the lanes that it serves; a row has a name at its left.
+    """
+
+    title: str
+    element: str
+    rows: Sequence[tuple[str, Sequence[Cells]]]
+
+
+def picture(kernel: Kernel) -> tuple[bytes, str]:
+    """The first warp's requests to shared memory; of a kernel without any, those to global memory."""
+    shared = any(a.memory == "shared" for a in kernel.accesses)
+    requests = list(_of_shared(kernel) if shared else _of_global(kernel))
+    notes = f"{_values(kernel, 'shared' if shared else 'global')}. "
+    if shared:
+        title = "Shared memory: which lanes of the first warp each bank serves, and when"
+        notes += "A row is a wavefront: one pass over the 32 banks. The number is the lane that the bank serves."
+    else:
+        title = "Global memory: the sectors that the first warp's requests move"
+        notes += "A group is a sector of 32 bytes, which is moved whole. The number is the lane that wants the element."
+    svg = _draw(requests, title, f"{notes} Grey: nobody wants it.", banks=shared)
+    return svg, f"{title}. {'; '.join(request.title for request in requests)}."
+
+
+def _of_shared(kernel: Kernel) -> Iterator[Request]:
     strided = kernel.parameter("stride") is not None
-    requests: list[bank_picture.Request] = []
-    told = []
     for given in [{"stride": n} for n in STRIDES] if strided else [{}]:
         case = make(kernel, given, 0)
         for kinds, a in _merged([a for a in kernel.accesses if a.memory == "shared"]):
-            if strided and not a.index.names & {"stride"}:
+            if strided and "stride" not in a.index.names:
                 continue
-            rows = access.served(access.first_request(a, case), access.bytes_of(a, case))
+            served = access.served(access.first_request(a, case), access.bytes_of(a, case))
             name = f"{kinds} with stride {given['stride']}" if strided else kinds
-            requests.append(bank_picture.Request(f"{name}: {count(len(rows), 'wavefront')}", _index(a), rows))
-            told.append(f"{name}: {count(len(rows), 'wavefront')}, {words.served(rows)}")
-    title = "Shared memory: which lanes of the first warp each bank serves, and when"
-    notes = (
-        f"{_values(kernel, 'shared', strided=strided)}. A row is a wavefront, one pass over the 32 banks; they come "
-        "one after the other. A number is the lane that the bank serves. Grey: an idle bank."
-    )
-    return picture(kernel.name, bank_picture.svg(requests, title, notes), f"The 32 banks. {'. '.join(told)}.")
+            named = [f"wavefront {n}" if n == 1 or len(served) <= FEW else str(n) for n in range(1, len(served) + 1)]
+            rows = [(row, [cells]) for row, cells in zip(named, served, strict=True)]
+            yield Request(f"{name}: {count(len(rows), 'wavefront')}", _element(a), rows)
 
 
-def sectors(kernel: Kernel) -> Picture:
-    """The sectors of the first warp's requests to global memory."""
+def _of_global(kernel: Kernel) -> Iterator[Request]:
     case = make(kernel, {}, 0)
-    requests, told = [], []
     for kinds, a in _merged(kernel.accesses):
-        size = access.bytes_of(a, case)
-        lanes = access.first_request(a, case)
+        size, lanes = access.bytes_of(a, case), access.first_request(a, case)
         sectors = access.touched(lanes, size)
-        asked = len({e for e in lanes if e is not None}) * size
-        cost = f"{kinds}: {count(len(sectors), 'sector')}, {len(sectors) * access.SECTOR} bytes for {asked}"
-        requests.append(bank_picture.Request(cost, _index(a), sectors=sectors))
-        told.append(f"{cost}: {words.filled(list(sectors.values()))}")
-    title = "Global memory: the sectors that the first warp's requests move"
-    notes = (
-        f"{_values(kernel, 'global', strided=False)}. A group is a sector of {access.SECTOR} bytes, and is moved as a "
-        "whole. A number is the lane that asks for the element. Grey: moved, though no lane asks for it."
-    )
-    return picture(kernel.name, bank_picture.svg(requests, title, notes), f"{title}. {'. '.join(told)}.")
+        wanted = len({e for e in lanes if e is not None}) * size
+        moved = f"{kinds}: {count(len(sectors), 'sector')}, {len(sectors) * access.SECTOR} bytes for {wanted}"
+        numbers, each = list(sectors), access.BANKS * size // access.SECTOR  # sectors in a row of 32 elements
+        starts = range(0, len(numbers), each)
+        rows = [
+            (f"byte {access.SECTOR * numbers[n]:,}", [sectors[number] for number in numbers[n : n + each]])
+            for n in starts
+        ]
+        yield Request(moved, _element(a), rows)
 
 
 def _merged(accesses: Sequence[Access]) -> list[tuple[str, Access]]:
@@ -67,23 +92,65 @@ def _merged(accesses: Sequence[Access]) -> list[tuple[str, Access]]:
     return [(" and ".join(dict.fromkeys(a.kind for a in those)).capitalize(), those[0]) for those in kinds.values()]
 
 
-def _index(a: Access) -> str:
+def _element(a: Access) -> str:
     words = " ".join(a.index.text.split())
     return f"element {words}" if a.vector.text == "1" else f"vector from element {words}"
 
 
-def _values(kernel: Kernel, memory: str, *, strided: bool) -> str:
-    """The parameters that the picture depends on, at the values drawn."""
-    case = make(kernel, {}, 0)
-    expressions: list[Expression] = [e for a in kernel.accesses if a.memory == memory for e in (a.index, a.where)]
-    names = {name for e in expressions for name in e.names} | {"block"}
+def _values(kernel: Kernel, memory: str) -> str:
+    """The parameters that the picture depends on, with the values drawn."""
+    case, strided = make(kernel, {}, 0), kernel.parameter("stride") is not None
+    names = {n for a in kernel.accesses if a.memory == memory for e in (a.index, a.where) for n in e.names} | {"block"}
     told = []
     for p in kernel.parameters:
         value = dict(case.parameters)[p.name]
         if names & set(variables(p.name, p.kind, value)) and not (strided and p.name == "stride"):
             told.append(f"{p.name} {written(p.kind, value)}")
-    sizes = {access.bytes_of(a, case) for a in kernel.accesses}
-    several = any(a.vector(case.variables) != 1 for a in kernel.accesses)
-    what = "a lane accesses" if several else "elements of"
-    text = f"{', '.join(told)}; {what} {listed([str(size) for size in sorted(sizes)])} bytes{' at once' * several}"
+    sizes = sorted({access.bytes_of(a, case) for a in kernel.accesses})
+    text = f"{', '.join(told)}; a lane accesses {' or '.join(map(str, sizes))} bytes"
     return text[0].upper() + text[1:]
+
+
+def _draw(requests: Sequence[Request], title: str, notes: str, *, banks: bool) -> bytes:
+    sheet, right = Sheet(), LEFT
+    y = sheet.heading(title, notes, LEFT + access.BANKS * WIDE + EDGE) + 0.12
+    for number, request in enumerate(requests):
+        sheet.words((EDGE, y), request.title, 9.5, bold=True)
+        lines = textwrap.wrap(request.element, 130)
+        for n, line in enumerate(lines):
+            sheet.words((EDGE, y + 0.18 + 0.15 * n), line, 8, colour=PALE)
+        y += 0.36 + 0.15 * (len(lines) - 1)
+        if banks and not number:
+            sheet.words((LEFT - 0.08, y + 0.06), "bank", 7.5, anchor="end", colour=PALE)
+            for bank in range(access.BANKS):
+                sheet.number((LEFT + (bank + 0.5) * WIDE, y + 0.06), bank, 7, PALE)
+            y += 0.15
+        high, apart = 0.25 if len(request.rows) <= FEW else 0.165, 0.0 if banks else 0.05
+        for name, groups in request.rows:
+            sheet.words((LEFT - 0.08, y + high / 2), name, 7.5, anchor="end", colour=PALE)
+            x = LEFT
+            for group in groups:
+                _group(sheet, (x, y), high, group)
+                x += len(group) * WIDE + apart * 1.6
+            right = max(right, x - apart * 1.6)
+            y += high + apart
+        y += 0.32 - apart
+    return sheet.svg(right + EDGE, y - 0.32 + EDGE)
+
+
+def _group(sheet: Sheet, corner: tuple[float, float], high: float, group: Cells) -> None:
+    """Cells side by side. Where several lanes share the last cell that is served, their numbers stand beside it."""
+    x, y = corner
+    sheet.box(corner, len(group) * WIDE, high, "idle")
+    for place, lanes in enumerate(group):
+        left = x + place * WIDE
+        if place:
+            sheet.line("grid", (left, y), (left, y + high))
+        if not lanes:
+            continue
+        sheet.box((left, y), WIDE, high, "live")
+        if len(lanes) > 1 and not any(group[place + 1 :]) and place + 1 < len(group):
+            sheet.words((left + WIDE + 0.06, y + high / 2), f"lanes {ranges(lanes)}", 7.5)
+        else:
+            text = str(lanes[0]) if len(lanes) == 1 else f"{len(lanes)}×"  # noqa: RUF001 - times
+            sheet.number((left + WIDE / 2, y + high / 2), text, 7 if len(lanes) == 1 else 6)

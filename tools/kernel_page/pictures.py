@@ -1,7 +1,6 @@
-"""The pictures of docs/kernels.md, and in words what is seen in each.
+"""Which picture each kernel has. Shuffles are measured on the CPU device; the others are drawn or follow from accesses.
 
-Those of shuffles are measured: the kernel runs on the CPU device. Those of memory follow from the accesses that the
-kernel's YAML declares. A kernel that no rule is made for has no picture.
+A kernel for which there is no rule has no picture.
 """
 
 from __future__ import annotations
@@ -10,10 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernel_page import drawings, memory, tiles, vectors, words
-from kernel_page.drawings import Who
-from kernel_page.file import Picture, picture
-from kernel_page.words import ALL, EVEN, LOWER, UPPER
+from kernel_page import ideas, memory
 from runner.device import Compiler, Device
 from runner.device.opening import compiler_for, open_device
 from runner.errors import RunnerError
@@ -23,101 +19,71 @@ from runner.kernel.parameters import written
 from runner.kernel.resolve import make
 from runner.report import draw_lanes
 from runner.settings import DeviceConfig
-from runner.sweep.placing import contents, launch_once
+from runner.sweep.upload import contents, launch_once
 
 _CPU = DeviceConfig(kind="cpu", threads=2)
 
-# Of shuffles: the cases that are drawn, in steps; of a kernel that is not here, its defaults.
+# The cases of a shuffle that are drawn, a step each; of a kernel that is not here, its defaults.
+_ARRAY = {"block": 4, "size": 16, "per_thread": 4, "lane_mask": 1}
 EXAMPLES: dict[str, Sequence[Mapping[str, Any]]] = {
     "shflBroadcast": [{"src_lane": 2, "width": 16}],
     "shflUp": [{"delta": 2, "width": 16}],
     "shflDown": [{"delta": 2, "width": 16}],
     "shflWrap": [{"offset": 2, "width": 16}, {"offset": -2, "width": 16}],
     "shflXor": [{"lane_mask": 1, "width": 16}, {"lane_mask": 16, "width": 16}],
-    "shflXorArray": [{"block": 4, "size": 16, "per_thread": 4, "lane_mask": 1}],
-    "shflSwap": [{"block": 4, "size": 16, "per_thread": 4, "lane_mask": 1, "first": 0, "second": 3}],
+    "shflXorArray": [_ARRAY],
+    "shflSwap": [{**_ARRAY, "first": 0, "second": 3}],
 }
 
-
-@dataclass(frozen=True)
-class Steps:
-    """Several launches of a shuffle that together show how another kernel goes on."""
-
-    title: str
-    shuffle: str
-    cases: Sequence[Mapping[str, Any]]
-
-
-STEPS = {
-    "butterfly": Steps(
+# Launches of one shuffle that together show how other kernels work: the title, the shuffle, its cases.
+STEPS: dict[str, tuple[str, str, Sequence[Mapping[str, Any]]]] = {
+    "butterfly": (
         "The butterfly: after five exchanges each lane has the sum of all",
         "shflXor",
         [{"lane_mask": 16 >> n} for n in range(5)],
     ),
-    "tree": Steps(
+    "tree": (
         "The tree: after five steps lane 0 has the sum of all",
         "shflDown",
         [{"delta": 16 >> n} for n in range(5)],
     ),
-    "scan": Steps(
+    "scan": (
         "The scan: a lane adds what it receives, unless it kept its own",
         "shflUp",
         [{"delta": 1 << n, "width": 8} for n in range(3)],
     ),
-    "broadcast": Steps("The broadcast: lane 0 tells all others", "shflBroadcast", [{"src_lane": 0}]),
+    "broadcast": ("The broadcast: lane 0 tells all others", "shflBroadcast", [{"src_lane": 0}]),
 }
+IDEAS = {"folding": ideas.folding, "halo": ideas.halo, "vectors": ideas.vectors, "tiles": ideas.tiles}
 
-# What is drawn for kernels whose YAML does not say it.
-SHOWN = {
-    **dict.fromkeys(("warpReduce", "reduceShfl", "reduceShflUnroll"), "butterfly"),
-    "blockReduce": "tree",
-    "warpScan": "scan",
-    "bcast": "broadcast",
-    **dict.fromkeys(("reduceGmem", "reduceGmemUnroll", "reduceThreadFence"), "folding"),
-    **dict.fromkeys(("reduceSmem", "reduceSmemDyn", "reduceSmemUnroll", "reduceSmemUnrollDyn"), "folding"),
-    **dict.fromkeys(("stencil1dConstant", "stencil1dLdg", "stencil1dRestrict"), "halo"),
-    **dict.fromkeys(("stencil1dVector", "stencil1dShfl"), "vectors"),
-    **dict.fromkeys(("reduceVector", "reduceInFlight", "reduceGridStride", "reduceRedux", "reduceLastBlock"), "tiles"),
-    **dict.fromkeys(("reduceStream", "reduceFlagged", "reducePacked", "reduceBulk"), "tiles"),
+# The picture that several kernels share.
+SHARED = {
+    "butterfly": "warpReduce reduceShfl reduceShflUnroll",
+    "tree": "blockReduce",
+    "scan": "warpScan",
+    "broadcast": "bcast",
+    "folding": "reduceGmem reduceGmemUnroll reduceThreadFence reduceSmem reduceSmemDyn reduceSmemUnroll "
+    "reduceSmemUnrollDyn",
+    "halo": "stencil1dConstant stencil1dLdg stencil1dRestrict",
+    "vectors": "stencil1dVector stencil1dShfl",
+    "tiles": "reduceVector reduceInFlight reduceGridStride reduceRedux reduceLastBlock reduceStream reduceFlagged "
+    "reducePacked reduceBulk",
 }
+_SHOWN = {kernel: stem for stem, kernels in SHARED.items() for kernel in kernels.split()}
 
 
-# Which lanes of the first warp do what, in the counterexamples.
-WAITING: dict[str, tuple[str, Sequence[tuple[str, Sequence[Who]]]]] = {
-    "barrierDivergent": (
-        "A barrier in two branches",
-        [
-            ("As it is", [Who("waits at one barrier", EVEN, EVEN), Who("waits at another", ALL - EVEN, ALL - EVEN)]),
-            ("REPAIRED", [Who("waits at the barrier", ALL)]),
-        ],
-    ),
-    "maskWithoutCaller": (
-        "Callers that the mask does not name",
-        [
-            ("As it is", [Who("is named by the mask", LOWER), Who("calls the shuffle", ALL, UPPER)]),
-            ("REPAIRED", [Who("is named by the mask", LOWER), Who("calls the shuffle", LOWER)]),
-        ],
-    ),
-    "maskNamesAbsent": (
-        "Lanes that the mask names, but that do not call",
-        [
-            (
-                "As it is",
-                [
-                    Who("is named by the mask", ALL, UPPER),
-                    Who("calls the shuffle", LOWER),
-                    Who("is at the barrier", UPPER),
-                ],
-            ),
-            ("REPAIRED", [Who("is named by the mask", LOWER), Who("calls the shuffle", LOWER)]),
-        ],
-    ),
-}
+@dataclass(frozen=True)
+class Picture:
+    """A file of docs/pictures: its name without the ending, its content, and what is seen in words."""
+
+    stem: str
+    svg: bytes
+    alt: str
 
 
 @dataclass
 class Studio:
-    """Makes pictures, each once."""
+    """Makes each picture once, and has one CPU device for all."""
 
     kernels: Mapping[str, Kernel]
     _device: Device = field(default_factory=lambda: open_device(_CPU))
@@ -125,18 +91,18 @@ class Studio:
     _made: dict[str, Picture] = field(default_factory=dict)
 
     def picture(self, kernel: Kernel) -> Picture | None:
-        """The picture of a kernel; kernels that would look the same have one in common."""
-        shown = SHOWN.get(kernel.name, kernel.name)
-        if shown not in self._made:
-            made = self._make(kernel, shown)
-            if made is None:
+        """The picture of a kernel. Kernels whose pictures would look the same share one."""
+        stem = _SHOWN.get(kernel.name, kernel.name)
+        if stem not in self._made:
+            drawn = self._draw(kernel, stem)
+            if drawn is None:
                 return None
-            same = next((p for p in self._made.values() if p.svg == made.svg), made)
-            self._made[shown] = same
-        return self._made[shown]
+            made = Picture(stem, *drawn)
+            self._made[stem] = next((p for p in self._made.values() if p.svg == made.svg), made)
+        return self._made[stem]
 
     def refusal(self, kernel: Kernel) -> str:
-        """What the CPU device says of a kernel that breaks a rule of CUDA, at its defaults."""
+        """What the CPU device says of a kernel that breaks a rule of CUDA, with its defaults."""
         try:
             self.launch(kernel, {})
         except RunnerError as e:
@@ -147,54 +113,48 @@ class Studio:
         """Give the device back."""
         self._device.close()
 
-    def _make(self, kernel: Kernel, shown: str) -> Picture | None:
-        if shown in STEPS:
-            steps = STEPS[shown]
-            return self._lanes(self.kernels[steps.shuffle], steps.cases, shown, steps.title)
-        if shown == "folding":
-            return picture(shown, drawings.folding(), _FOLDING)
-        if shown == "halo":
-            return picture(shown, drawings.halo(), _HALO)
-        if shown == "vectors":
-            return picture(shown, vectors.vectors(), vectors.WORDS)
-        if shown == "tiles":
-            return picture(shown, tiles.tiles(), tiles.WORDS)
-        if shown in WAITING:
-            return picture(shown, drawings.waiting(*WAITING[shown]), words.who_does(*WAITING[shown]))
-        if kernel.shuffle and not kernel.gpu_only:  # the CPU device runs it for its picture
-            return self._lanes(kernel, EXAMPLES.get(kernel.name, [{}]), shown)
-        if any(a.memory == "shared" for a in kernel.accesses):
-            return memory.banks(kernel)
-        return memory.sectors(kernel) if kernel.accesses else None
+    def _draw(self, kernel: Kernel, stem: str) -> tuple[bytes, str] | None:
+        if stem in IDEAS:
+            return IDEAS[stem]()
+        if stem in ideas.RULES:
+            return ideas.rule(*ideas.RULES[stem])
+        if stem in STEPS:
+            title, shuffle, cases = STEPS[stem]
+            return self._lanes(self.kernels[shuffle], cases, title)
+        if kernel.shuffle and not kernel.gpu_only:
+            cases = EXAMPLES.get(kernel.name, [{}])
+            return self._lanes(kernel, cases, f"{kernel.name}: which lane's register each lane received")
+        return memory.picture(kernel) if kernel.accesses else None
 
-    def _lanes(self, kernel: Kernel, cases: Sequence[Mapping[str, Any]], stem: str, title: str = "") -> Picture:
+    def _lanes(self, kernel: Kernel, cases: Sequence[Mapping[str, Any]], title: str) -> tuple[bytes, str]:
         rows = [self.measured(kernel, given) for given in cases]
-        told = [f"{row['shuffle']}: {words.moved(row)}" for row in rows]
-        title = title or f"{kernel.name}: which lane's register each lane received"
-        return picture(stem, draw_lanes(rows, f"{title} (measured)"), f"{title}. {'. '.join(told)}.")
+        told = [f"{row['shuffle']}: {_sources(row['received'])}" for row in rows]
+        return draw_lanes(
+            rows, f"{title} (measured)"
+        ), f"{title}. Where the lanes' values come from, {'; '.join(told)}."
 
     def measured(self, kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
         """A row of results.csv, as far as a lane picture reads it."""
         if kernel.shuffle is None:
             raise ValueError(f"{kernel.name} declares no shuffle")
         case = make(kernel, given, 0)
-        block = int(case.variables["block"])
-        elements = block * int(case.variables.get("per_thread", 1))
+        elements = int(case.variables["block"]) * int(case.variables.get("per_thread", 1))
         got = received(contents(case)["in"][:elements], self.launch(kernel, given)["out"][:elements])
         kinds = {p.name: p.kind for p in kernel.parameters}
-        values = {name: written(kinds[name], value) for name, value in case.parameters}
-        for name in ("size", "dtype"):  # they change nothing of what is drawn
-            values.pop(name, None)
-        argument = kernel.shuffle.argument(case.variables)
-        cell = " ".join("?" if i is None else str(i) for i in got)
-        shuffle = f"{kernel.shuffle.operation} {argument}"
-        return {"kernel": kernel.name, **values, "shuffle": shuffle, "received": cell, "device": "cpu"}
+        values = {name: written(kinds[name], value) for name, value in case.parameters if name not in ("size", "dtype")}
+        return {
+            "kernel": kernel.name,
+            **values,
+            "shuffle": f"{kernel.shuffle.operation} {kernel.shuffle.argument(case.variables)}",
+            "received": " ".join("?" if i is None else str(i) for i in got),
+            "device": self._device.info.kind,
+        }
 
     def launch(self, kernel: Kernel, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """What one launch on the CPU device leaves in the arrays.
 
         Raises:
-            RunnerError: or one of its children, if it refuses.
+            RunnerError: if the device refuses the kernel.
         """
         self._compiler = self._compiler or compiler_for(_CPU, self._device.info)
         case = make(kernel, given, 0)
@@ -204,13 +164,7 @@ class Studio:
         return outputs
 
 
-_FOLDING = (
-    "Blocks of 16 and of 11 threads are folded. Of 16 places, the upper 8 are added onto the lower 8, then 4 onto 4, "
-    "2 onto 2, and 1 onto 1, which holds the sum of all 16. Of 11 places 5 are added and the middle one stays, which "
-    "leaves 6, then 3, then 2, then 1, the sum of all 11."
-)
-_HALO = (
-    "A block of 8 threads loads 16 elements into shared memory: each thread its own, and threads 0 to 3 also one of "
-    "the 4 elements before the block's and one of the 4 behind. Thread 3 then reads 4 elements on each side of its "
-    "own, from the left halo up to its block's last."
-)
+def _sources(received: str) -> str:
+    """The lanes that values came from, in short: `0-1, 0-13`; the beginning is enough where there are many runs."""
+    told = ideas.ranges([int(word) if word.isdecimal() else -1 for word in received.split()]).split(", ")
+    return ", ".join(told if len(told) <= 8 else [*told[:6], "..."])

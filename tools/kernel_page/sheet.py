@@ -1,126 +1,112 @@
-"""A sheet to draw on, in inches from the upper left corner. Shapes of one look become one path: files stay small."""
+"""A sheet to draw on, written as plain SVG: boxes, lines, arrows, and text that stays text. Lengths are in inches."""
 
 from __future__ import annotations
 
+import html
 import math
 import textwrap
-from collections.abc import Mapping
-from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
-from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path
-from matplotlib.textpath import TextPath
-from matplotlib.transforms import Affine2D
-
-from runner.report.figures.style import INK, PALE
+INK, PALE, BLUE, AMBER, CRIMSON = "#1c1c1e", "#6b6b70", "#0072b2", "#e69f00", "#b3123f"
 
 EDGE = 0.12
-"""Around a sheet."""
+"""Margin around a sheet."""
 
-HEAD = 0.08
-"""Length of an arrow's head."""
+# How a shape of each look is drawn, as CSS. Looks that come later lie on top.
+LOOKS = {
+    "idle": "fill:#f1f1f2;stroke:#cfcfcf;stroke-width:.8",
+    "own": "fill:#f1f1f2;stroke:#8f8f8f;stroke-width:.9",
+    "grid": "fill:none;stroke:#d0d0d0;stroke-width:.6",
+    "stays": "fill:none;stroke:#8f8f8f;stroke-width:1.1;stroke-dasharray:1.1 1.9",
+    "loaded": "fill:none;stroke:#8f8f8f;stroke-width:1.1;marker-end:url(#grey)",
+    "added": f"fill:none;stroke:{BLUE};stroke-width:1.3;marker-end:url(#blue)",
+    "live": f"fill:#cfe4f3;stroke:{BLUE};stroke-width:.9",
+    "halo": f"fill:#fbe8c8;stroke:{AMBER};stroke-width:.9;stroke-dasharray:3 1.5",
+    "green": "fill:#cdeae0;stroke:#009e73;stroke-width:.9",
+    "amber": f"fill:#f6e3c5;stroke:{AMBER};stroke-width:.9",
+    "violet": "fill:#ded5ec;stroke:#7b5ea7;stroke-width:.9",
+    "inner": "fill:none;stroke:#a9a9ad;stroke-width:.5",
+    "bad": f"fill:#fff4f6;stroke:{CRIMSON};stroke-width:1.4;stroke-dasharray:2.5 1.5",
+}
+HEAD = (
+    '<marker id="{}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" markerHeight="6" markerUnits="userSpaceOnUse" '
+    'orient="auto"><path d="M0 .8L8 4L0 7.2z" fill="{}"/></marker>'
+)
 
 Point = tuple[float, float]
 
 
 class Sheet:
-    """Boxes, lines, arrows and words, gathered and then made into a figure."""
+    """Gathers shapes and text. Shapes of one look become one path, text of one style one group, so files stay small."""
 
-    def __init__(self, looks: Mapping[str, Mapping[str, Any]]) -> None:
-        """`looks` names the ways in which a shape may be drawn, in matplotlib's words for a patch."""
-        self._looks = looks
-        self._shapes: dict[str, list[Path]] = {}
-        self._words: list[tuple[Point, str, dict[str, Any]]] = []
-        self._digits: dict[tuple[str, float], list[tuple[Point, str]]] = {}
+    def __init__(self) -> None:
+        """Start empty."""
+        self._shapes: dict[str, list[str]] = {}
+        self._text: dict[tuple[float, str, str, bool], list[str]] = {}
 
     def box(self, corner: Point, wide: float, high: float, look: str) -> None:
-        """A rectangle by its upper left corner."""
+        """Draw a rectangle by its upper left corner."""
         x, y = corner
-        self._add(look, (x, y), (x + wide, y), (x + wide, y + high), (x, y + high), closed=True)
+        self._shapes.setdefault(look, []).append(f"M{_px(x)} {_px(y)}h{_px(wide)}v{_px(high)}h{_px(-wide)}z")
 
-    def line(self, look: str, *points: Point) -> None:
-        """A line through some points."""
-        self._add(look, *points)
+    def line(self, look: str, start: Point, end: Point) -> None:
+        """Draw a line; the looks `added` and `loaded` have an arrow's head."""
+        (x, y), (right, low) = start, end
+        to = f"v{_px(low - y)}" if x == right else f"L{_px(right)} {_px(low)}"
+        self._shapes.setdefault(look, []).append(f"M{_px(x)} {_px(y)}{to}")
 
-    def arrow(self, start: Point, end: Point, look: str) -> None:
-        """An arrow; the look of its head is called `LOOK head`."""
-        long = math.hypot(end[0] - start[0], end[1] - start[1])
-        along = ((end[0] - start[0]) / long, (end[1] - start[1]) / long)
-        base = (end[0] - HEAD * along[0], end[1] - HEAD * along[1])
-        across = (-along[1] * HEAD * 0.42, along[0] * HEAD * 0.42)
-        self.line(look, start, base)
-        corners = ((base[0] + across[0], base[1] + across[1]), (base[0] - across[0], base[1] - across[1]))
-        self._add(f"{look} head", end, *corners, closed=True)
+    def words(
+        self,
+        at: Point,
+        text: object,
+        size: float = 8.5,
+        *,
+        anchor: str = "start",
+        colour: str = INK,
+        bold: bool = False,
+    ) -> None:
+        """Write text whose middle is at that height."""
+        y = at[1] + 0.36 * size / 72
+        style = (size, anchor, colour, bold)
+        element = f'<text x="{_px(at[0])}" y="{_px(y)}">{html.escape(str(text), quote=False)}</text>'
+        self._text.setdefault(style, []).append(element)
 
-    def words(self, at: Point, text: str, size: float = 8.5, **style: Any) -> None:
-        """Words: by their left end, in the middle of their height, if `style` does not say otherwise."""
-        self._words.append((at, text, {"va": "center", "color": INK, "fontsize": size, **style}))
+    def number(self, at: Point, text: object, size: float = 7.0, colour: str = INK) -> None:
+        """Write a number by its middle."""
+        self.words(at, text, size, anchor="middle", colour=colour)
 
-    def number(self, at: Point, number: int, size: float, colour: str = INK) -> None:
-        """A number by its middle: as `words`, but with each digit of a size once in the file."""
-        text = str(number)
-        for place, digit in enumerate(text):
-            x = at[0] + (place - (len(text) - 1) / 2) * 0.636 * size / 72  # digits are all of one width
-            self._digits.setdefault((digit, size), []).append(((_rounded(x), _rounded(at[1])), colour))
+    def heading(self, title: str, notes: str, wide: float) -> float:
+        """Write a title and, in lines of that width, notes; returns where what follows may begin."""
+        self.words((EDGE, 0.14), title, 12, bold=True)
+        lines = textwrap.wrap(notes, int((wide - 2 * EDGE) * 14.5))
+        for number, line in enumerate(lines):
+            self.words((EDGE, 0.47 + 0.165 * number), line, colour=PALE)
+        return 0.5 + 0.165 * len(lines)
 
-    def figure(self, wide: float, tall: float) -> Figure:
+    def svg(self, wide: float, tall: float) -> bytes:
         """What was drawn, on white."""
-        wide, tall = (math.ceil(72 * inches) / 72 for inches in (wide, tall))
-        figure = Figure(figsize=(wide, tall))
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set(xlim=(0, wide), ylim=(tall, 0))
-        axes.axis("off")
-        for look, paths in self._shapes.items():
-            style = {"facecolor": "none", "edgecolor": "none", "linewidth": 0.8, **self._looks[look]}
-            axes.add_patch(PathPatch(Path.make_compound_path(*paths), joinstyle="miter", clip_on=False, **style))
-        for at, text, style in self._words:
-            axes.text(*at, text, zorder=6, **style)
-        for (digit, size), places in self._digits.items():
-            _write(figure, axes, digit, size, places)
-        return figure
-
-    def _add(self, look: str, *points: Point, closed: bool = False) -> None:
-        corners = [(_rounded(x), _rounded(y)) for x, y in points]
-        path = Path([*corners, corners[0]] if closed else corners, closed=closed)
-        self._shapes.setdefault(look, []).append(path)
-
-
-def heading(sheet: Sheet, title: str, notes: str, wide: float) -> float:
-    """A title and, in lines of that width, notes at the top of a sheet.
-
-    Returns:
-        Where what is below may begin.
-    """
-    sheet.words((EDGE, 0.14), title, 12, va="top", fontweight="bold")
-    lines = textwrap.wrap(notes, int((wide - 2 * EDGE) * 14.5))
-    for number, line in enumerate(lines):
-        sheet.words((EDGE, 0.47 + 0.165 * number), line, color=PALE)
-    return 0.5 + 0.165 * len(lines)
+        width, height = math.ceil(72 * wide), math.ceil(72 * tall)
+        looks = [look for look in LOOKS if look in self._shapes]
+        style = "".join(f".{look}{{{LOOKS[look]}}}" for look in looks)
+        heads = [
+            HEAD.format(name, fill) for name, fill in (("grey", "#8f8f8f"), ("blue", BLUE)) if f"#{name})" in style
+        ]
+        box = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-family="DejaVu Sans,Verdana,sans-serif">',
+            f"<defs><style>{style}</style>{''.join(heads)}</defs>",
+            f'<rect width="{width}" height="{height}" fill="#fff"/>',
+        ]
+        for look in looks:
+            shapes = self._shapes[look]
+            # A marker is drawn at the end of a whole path, so arrows have a path each.
+            paths = shapes if "marker" in LOOKS[look] else ["".join(shapes)]
+            parts += [f'<path class="{look}" d="{path}"/>' for path in paths]
+        for (size, anchor, colour, bold), elements in self._text.items():
+            weight = ' font-weight="bold"' if bold else ""
+            parts.append(f'<g font-size="{size:g}" text-anchor="{anchor}" fill="{colour}"{weight}>')
+            parts += ["".join(elements), "</g>"]
+        return ("\n".join([*parts, "</svg>"]) + "\n").encode()
 
 
-def _write(figure: Figure, axes: Axes, digit: str, size: float, places: list[tuple[Point, str]]) -> None:
-    """A digit at several places."""
-    path = TextPath((0, 0), digit, size=size / 72, prop=FontProperties(family="DejaVu Sans"))
-    box = path.get_extents()
-    middle = Affine2D().translate(-(box.x0 + box.x1) / 2, -0.365 * size / 72)
-    axes.add_collection(
-        PathCollection(
-            [path.transformed(middle)],
-            offsets=[at for at, _ in places],
-            offset_transform=axes.transData,
-            transform=figure.dpi_scale_trans,
-            linewidths=0.0,
-            facecolors=[colour for _, colour in places],
-            zorder=6,
-            clip_on=False,
-        )
-    )
-
-
-def _rounded(inches: float) -> float:
-    """To a hundredth of a point, which keeps the file short."""
-    return round(inches * 7200) / 7200
+def _px(inches: float) -> str:
+    return f"{72 * inches:.1f}".removesuffix(".0")

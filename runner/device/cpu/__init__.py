@@ -1,6 +1,41 @@
 """The CPU device: unmodified `.cu` kernels with CUDA's exact thread model, on the host (see docs/cpu-device.md)."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runner.device import Compiler, Device, DeviceInfo, Requirements
 from runner.device.cpu.build import CpuCompiler
 from runner.device.cpu.device import CpuDevice
 
-__all__ = ["CpuCompiler", "CpuDevice"]
+if TYPE_CHECKING:
+    from runner.settings import DeviceConfig
+
+__all__ = ["CpuCompiler", "CpuDevice", "compiler_for", "is_present", "open_device", "refuses"]
+
+
+def is_present(config: DeviceConfig) -> bool:
+    """The host is always there."""
+    _ = config
+    return True
+
+
+def open_device(config: DeviceConfig) -> Device:
+    """Open the CPU device with the threads that are asked for."""
+    return CpuDevice(threads=config.threads)
+
+
+def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
+    """The host's C++ compiler; there is no choice."""
+    _ = config, info, compiler
+    return CpuCompiler()
+
+
+def refuses(info: DeviceInfo, wanted: Requirements) -> str:
+    """The CPU device refuses kernels that need a GPU's hardware."""
+    _ = info
+    if wanted.gpu_only:
+        return f"it runs on a GPU only: {wanted.gpu_only}; device=cuda runs it"
+    if wanted.cache != "none":
+        return f"cache={wanted.cache}: the CPU device has no on-chip memory to divide up"
+    return ""

@@ -15,7 +15,7 @@ from pathlib import Path
 from runner import atomic
 from runner.device import Binary, Source, cache
 from runner.device.cpu import toolchain
-from runner.device.cpu.compiler_log import explain_failure
+from runner.device.cpu.explain import explain_failure
 from runner.device.cpu.toolchain import COMMON_FLAGS, KERNEL_FLAGS, NATIVE, Toolchain, machine_flags
 from runner.device.cpu.translate import Translation, translate
 from runner.errors import CompileError
@@ -63,8 +63,8 @@ class CpuCompiler:
         unit = translate(source, self._cache / "included")
         folder = source.path.resolve().parent
         moved = f"-ffile-prefix-map={folder}/="  # a kernel that was moved gives the same machine code
-        parts = [unit.text, *map(str, source.include_dirs), *unit.staged.values(), *unit.dependencies.values()]
-        reached = cache.includes(source.text, (source.path.parent, *source.include_dirs))  # by a macro, too
+        parts = [unit.text, *unit.staged.values()]
+        reached = cache.includes(source.text, [source.path.parent])  # by a macro, too
         parts += [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
         parts += [str(runtime), *self._flags(tools), moved, tools.identity, _text_of_sources(*_SHIM)]
         target = self._cache / f"{source.function}-{cache.key(*parts)}.so"
@@ -73,8 +73,8 @@ class CpuCompiler:
         if not cached:
             for path, staged in unit.staged.items():
                 atomic.write_text(path, staged)
-            includes = [f"-iquote{folder}", *(f"-I{folder}" for folder in source.include_dirs)]
-            atomic.write_text(log_file, self._kernel(tools, runtime, source, unit, [moved, *includes], target))
+            log = self._kernel(tools, runtime, source, unit, [moved, f"-iquote{folder}"], target)
+            atomic.write_text(log_file, log)
         log = log_file.read_text(errors="surrogateescape") if log_file.exists() else ""
         seconds = time.perf_counter() - started
         return Binary(target, cache.digest(target), seconds, cached=cached, log=log)

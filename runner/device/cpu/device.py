@@ -6,18 +6,17 @@ import ctypes
 import os
 import platform
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Array, Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed
+from runner.device import Array, Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed, processor
 from runner.device.cpu import explain, toolchain
 from runner.device.cpu.memory import GuardedArray
-from runner.device.cpu.native import LaunchReport, LaunchRequest, Outcome
-from runner.device.cpu.program import CpuProgram
+from runner.device.cpu.program import CpuProgram, LaunchReport, LaunchRequest, Outcome
 from runner.device.cpu.signature import pack
+from runner.device.kinds import CPU
 from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout
 
 SHARED_LIMIT = 232448  # what sm_90 allows a block
@@ -31,10 +30,10 @@ class CpuDevice:
     """The host's CPU as a CUDA device.
 
     Args:
-        threads: OS threads that run blocks; 0 for one a core. One thread makes float atomics repeatable.
+        threads: OS threads that run blocks; 0 for one per core. One thread makes float atomics repeatable.
 
     Raises:
-        DeviceUnavailable: if there is no C++ compiler that works: no kernel could be compiled for it.
+        DeviceUnavailable: if there is no working C++ compiler, so that no kernel could be compiled.
     """
 
     def __init__(self, threads: int = 0) -> None:
@@ -47,10 +46,10 @@ class CpuDevice:
 
     @property
     def info(self) -> DeviceInfo:
-        """What is known of the host."""
-        cpu = _cpu_name()
+        """The host's properties."""
+        cpu = processor.name()
         return DeviceInfo(
-            kind="cpu",
+            kind=CPU,
             name=f"CPU device ({self._threads} thread{'s' * (self._threads != 1)}, {cpu})",
             arch=platform.machine(),
             peak_gbps=None,
@@ -66,6 +65,11 @@ class CpuDevice:
         """Always: a failed launch leaves nothing behind."""
         return True
 
+    @property
+    def survives_errors(self) -> bool:
+        """Yes, likewise."""
+        return True
+
     def load(self, source: Source, binary: Binary) -> CpuProgram:
         """Make the kernel ready to launch."""
         return CpuProgram(source, binary)
@@ -75,7 +79,7 @@ class CpuDevice:
         _own(program).set_constant(name, value)
 
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> GuardedArray:
-        """Copy an array between guard pages."""
+        """Copy an array to memory between guard pages."""
         return GuardedArray(name, value, role, offset)
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
@@ -95,10 +99,10 @@ class CpuDevice:
         )
 
     def active_blocks(self, launch: Launch) -> None:
-        """There are no multiprocessors."""
+        """None: there are no multiprocessors."""
 
     def sample(self, launch: Launch, count: int, time_limit: float) -> Timed:
-        """Time `count` launches one by one; restoring `inout` arrays is not in the times."""
+        """Time `count` launches one by one, without the time for restoring `inout` arrays."""
         prepared = _Prepared(launch, self._threads, time_limit, self._printed)
         changed = launch.arrays(Role.INOUT)
         samples = np.empty(count, np.float64)
@@ -114,14 +118,14 @@ class CpuDevice:
         return float(sum(prepared.run().seconds for _ in range(count))) * 1e6
 
     def conditions(self) -> None:
-        """Nothing is known of the host's clocks."""
+        """None: the host's clocks are unknown."""
 
     def forget_spoilt_inputs(self) -> bool:
-        """None are kept."""
+        """No inputs are kept."""
         return False
 
     def close(self) -> None:
-        """Nothing to do: arrays are freed one by one, and the threads wait without cost."""
+        """Nothing to do: arrays are freed one by one, and idle threads cost nothing."""
 
     def _text(self, report: LaunchReport) -> str:
         kept = min(report.printed_bytes, PRINTED_BYTES - 1)
@@ -131,7 +135,7 @@ class CpuDevice:
 
 
 class _Prepared:
-    """A checked launch in the form that the runtime library takes; can be run again and again."""
+    """A checked launch in the form that the runtime library takes; it can be run repeatedly."""
 
     def __init__(self, launch: Launch, threads: int, time_limit: float, printed: ctypes.Array[ctypes.c_char]) -> None:
         self._program = program = _own(launch.program)
@@ -157,7 +161,7 @@ class _Prepared:
         self._report = LaunchReport()
 
     def run(self) -> LaunchReport:
-        """Launch, and raise what went wrong."""
+        """Launch, and raise the error that occurred."""
         report = self._report
         self._program.run(ctypes.byref(self._request), ctypes.byref(report))
         if report.outcome == Outcome.VIOLATION:
@@ -184,7 +188,7 @@ def _arrays(arguments: Sequence[Array | np.generic]) -> list[GuardedArray]:
 
 
 def _check_shape(program: CpuProgram, launch: Launch) -> None:
-    """Refuse what a GPU refuses."""
+    """Refuse the shapes that a GPU refuses."""
     name = program.function
     for what, given, allowed in (("grid", launch.grid, MAX_GRID), ("block", launch.block, MAX_BLOCK)):
         if any(not 1 <= part <= limit for part, limit in zip(given, allowed, strict=True)):
@@ -198,13 +202,3 @@ def _check_shape(program: CpuProgram, launch: Launch) -> None:
             f"{name}: {static} + {launch.shared} bytes of static and dynamic shared memory a block, "
             f"{SHARED_LIMIT} are allowed"
         )
-
-
-def _cpu_name() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

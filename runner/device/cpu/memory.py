@@ -2,8 +2,8 @@
 
     | no access, 256 MiB | canary | content | canary, < 16 bytes | no access, 256 MiB |
 
-The content ends as close to the guard as an alignment of 16 bytes lets it, so an access past the end faults at once,
-and the fault's address tells which element it was. What alignment leaves over, on both sides, holds a pattern that is
+The content ends as close to the guard as an alignment of 16 bytes permits, so an access past the end faults at once,
+and the fault's address gives the element. The bytes that alignment leaves on both sides hold a pattern, which is
 compared after each launch. Inputs are write-protected.
 """
 
@@ -72,7 +72,7 @@ class GuardedArray:
             self._protect(mmap.PROT_READ)
 
     def _reserve(self) -> None:
-        """Map the pages: first all without access, then those of the content."""
+        """Map all pages without access, then open those of the content."""
         self._total = self._body_bytes + 2 * GUARD_BYTES
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
         mapped = _libc.mmap(None, self._total, _PROT_NONE, flags, -1, 0)
@@ -109,7 +109,7 @@ class GuardedArray:
         return self._content.size
 
     def read(self) -> NDArray[Any]:
-        """Copy the content back, shaped as it was placed."""
+        """Copy the content back, in the shape in which it was uploaded."""
         return self._content.view(self.dtype).reshape(self._shape).copy()
 
     def fill_bytes(self, value: int) -> None:
@@ -121,7 +121,7 @@ class GuardedArray:
             self._protect(mmap.PROT_READ)
 
     def restore(self) -> None:
-        """Bring back the content with which the array was placed. Inputs have never lost it."""
+        """Bring back the content that was uploaded. Inputs are write-protected and still have it."""
         if self._role is Role.IN:
             return
         if self._initial is None:
@@ -130,7 +130,7 @@ class GuardedArray:
             self._put(self._initial)
 
     def overrun(self) -> str:
-        """Nowhere: guard pages and canaries end a launch that writes outside."""
+        """Nowhere: guard pages and canaries fail a launch that writes outside."""
         return ""
 
     def free(self) -> None:
@@ -154,7 +154,7 @@ class GuardedArray:
         return self._mapped <= address < self._mapped + self._total
 
     def check_canaries(self) -> None:
-        """Compare the bytes around the content with what they were.
+        """Check the bytes around the content.
 
         Raises:
             Hazard: if the kernel has written there.

@@ -1,4 +1,4 @@
-"""A kernel's parameters, as its own C++ type has them, and whether arguments fit them."""
+"""A kernel's parameters, read from its C++ type, and whether arguments fit them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMES = {
     "f8": "double",
     "v0": "void",
 }
-# Types that C++ has as structures, and the elements of the arrays that they are.
+# Types that are structures in C++, and the elements of which they consist.
 _ELEMENTS = {
     "__half": "__half",
     "__half2": "__half",
@@ -44,8 +44,8 @@ class Parameter:
 
     Attributes:
         is_pointer: Whether it takes an array.
-        is_const: Whether it points to what the kernel may not write.
-        kind: NumPy's letter of the type (of the element, for a pointer); `s` for a structure, `v` for void.
+        is_const: Whether it points to constant data.
+        kind: NumPy's letter for the type (for a pointer, of the element); `s` for a structure, `v` for void.
         size: Bytes of the type.
         type_name: The type in C++.
     """
@@ -60,12 +60,12 @@ class Parameter:
         return f"{'const ' * self.is_const}{self.type_name}{' *' * self.is_pointer}"
 
     def accepts(self, dtype: np.dtype[Any]) -> bool:
-        """Whether elements of this NumPy type are what the kernel expects."""
+        """Whether the kernel expects elements of this NumPy type."""
         if self.type_name in _ELEMENTS:
             alone = self.is_pointer or self.size == dtype.itemsize  # a pair by value cannot come from NumPy
             return alone and _dtype_name(dtype) == _ELEMENTS[self.type_name]
         if self.kind in "vp" or (self.kind == "s" and self.is_pointer):
-            return True  # nothing to compare with, such as float4 over an array of float
+            return True  # any element type is possible, such as float4 over an array of float
         if self.size != dtype.itemsize:
             return False
         return self.kind == "s" or self.size == 1 or self.kind == dtype.kind
@@ -83,16 +83,16 @@ def parse(description: str) -> tuple[Parameter, ...]:
 
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    if dtype.name == "bfloat16":  # of the package ml_dtypes; to NumPy it is two bytes of no kind
+    if dtype.name == "bfloat16":  # of the package ml_dtypes; NumPy sees two bytes of no kind
         return "__nv_bfloat16"
     return _NAMES.get(f"{dtype.kind}{dtype.itemsize}", str(dtype))
 
 
 def pack(function: str, parameters: Sequence[Parameter], arguments: Sequence[Any]) -> list[ctypes.Array[Any]]:
-    """The arguments' bytes, one buffer each.
+    """Pack the arguments, one buffer each.
 
     Raises:
-        LaunchError: if they are not what the kernel takes.
+        LaunchError: if they do not match the kernel's parameters.
     """
     if len(parameters) != len(arguments):
         types = ", ".join(map(str, parameters))

@@ -1,8 +1,7 @@
-"""A kernel's text as the host compiler gets it.
+"""Translate a kernel's text for the host compiler.
 
-The shim makes CUDA's words plain C++ by macros. One construct needs a rewrite, since `extern` and the storage class
-that `__shared__` stands for exclude each other: `extern __shared__ T name[];` becomes a pointer. Lines keep their
-numbers.
+The shim's macros turn CUDA's keywords into plain C++. One construct needs a rewrite: `extern __shared__ T name[];`
+becomes a pointer, because `extern` excludes the storage class that `__shared__` stands for. Lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.device import Source
+from runner.device import Source, cache
 
-# Stand for the files of the lines that we add: errors in the first are ours to explain.
+# File names of the generated lines.
 WRAPPER = "<launcher>"
 PARAMETERS = "<parameters>"
 
@@ -27,7 +26,6 @@ _DYNAMIC_SHARED = re.compile(
     rf"(?:{_ALIGNMENT}\s*)?"
     r"\b(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*;"
 )
-_INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)("([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 
 
 def blank(text: str) -> str:
@@ -36,7 +34,7 @@ def blank(text: str) -> str:
 
 
 def rewrite_dynamic_shared(text: str) -> str:
-    """Make a pointer of each `extern __shared__` array."""
+    """Turn each `extern __shared__` array into a pointer."""
 
     def pointer(found: re.Match[str]) -> str:
         words = set(re.findall(r"\w+", found.group()))
@@ -55,7 +53,7 @@ def _newlines(text: str) -> str:
 
 
 def _replace_tokens(text: str, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]) -> str:
-    """Like `pattern.sub`, but blind to comments and literals."""
+    """Like `pattern.sub`, but ignoring comments and literals."""
     pieces, end = [], 0
     for found in pattern.finditer(blank(text)):
         pieces += [text[end : found.start()], replace(found)]
@@ -65,24 +63,22 @@ def _replace_tokens(text: str, pattern: re.Pattern[str], replace: Callable[[re.M
 
 @dataclass
 class Translation:
-    """A kernel's text, ready for the compiler, and what else it depends on.
+    """A kernel's text, ready for the compiler.
 
     Attributes:
         text: The whole translation unit.
         staged: Rewritten copies of included files, by the path at which the text expects them.
-        dependencies: Contents of the included files, by path.
     """
 
     text: str = ""
     staged: dict[Path, str] = field(default_factory=dict)
-    dependencies: dict[Path, str] = field(default_factory=dict)
 
 
 class Translator:
-    """Follows a kernel's own includes; system headers are left to the compiler."""
+    """Rewrites a kernel and the files that it includes; system headers are left to the compiler."""
 
-    def __init__(self, include_dirs: tuple[Path, ...], stage: Path) -> None:
-        self._include_dirs = include_dirs
+    def __init__(self, folder: Path, stage: Path) -> None:
+        self._folder = folder
         self._stage = stage
         self._done: dict[Path, Path] = {}
         self.result = Translation()
@@ -94,38 +90,25 @@ class Translator:
         def include(found: re.Match[str]) -> str:
             if not visible[found.start() : found.end()].lstrip().startswith("#"):
                 return found.group()  # in a comment
-            named = self._find(found[3] or found[4], folder if found[3] else None)
-            if named is None:
-                return found.group()
-            return f'{found[1]}"{self._include(named)}"'
+            path = cache.find(found[2], folder, self._folder)
+            return f'{found[1]}"{self._include(path)}"' if path else found.group()
 
-        return rewrite_dynamic_shared(_INCLUDE.sub(include, text))
-
-    def _find(self, name: str, folder: Path | None) -> Path | None:
-        for candidate in ([folder] if folder else []) + list(self._include_dirs):
-            path = (candidate / name).resolve()
-            if path.is_file():
-                return path
-        return None
+        return rewrite_dynamic_shared(cache.INCLUDE.sub(include, text))
 
     def _include(self, path: Path) -> Path:
-        """Translate an included file; say where the compiler is to find it."""
+        """Translate an included file; return where the compiler finds it."""
         if path in self._done:
             return self._done[path]
         self._done[path] = path  # a file that includes itself
         original = path.read_text(encoding="utf-8", errors="surrogateescape")
-        self.result.dependencies[path] = original
         translated = self.translate(original, path.parent)
         nameable = '"' not in str(path)  # in an #include nothing can be escaped
-        if not nameable or rewrite_dynamic_shared(original) != original or self._includes_staged(translated):
+        if not nameable or rewrite_dynamic_shared(original) != original or str(self._stage) in translated:
             content = f'#line 1 "{_escape(str(path))}"\n{translated}'
             digest = hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()[:16]
             self._done[path] = self._stage / digest / path.name
             self.result.staged[self._done[path]] = content
         return self._done[path]
-
-    def _includes_staged(self, text: str) -> bool:
-        return str(self._stage) in text
 
 
 def translate(source: Source, stage: Path) -> Translation:
@@ -135,8 +118,9 @@ def translate(source: Source, stage: Path) -> Translation:
         source: The kernel.
         stage: A folder for rewritten copies of included files; the caller writes `staged` there.
     """
-    translator = Translator(source.include_dirs, stage)
-    body = translator.translate(source.text, source.path.resolve().parent)
+    folder = source.path.resolve().parent
+    translator = Translator(folder, stage)
+    body = translator.translate(source.text, folder)
     parts = [(PARAMETERS, source.defines()), (_escape(str(source.path)), body), (WRAPPER, _launcher(source))]
     translator.result.text = "".join(f'#line 1 "{file}"\n{text}\n' for file, text in parts)
     return translator.result

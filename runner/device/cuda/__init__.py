@@ -1,6 +1,59 @@
-"""NVIDIA GPUs, through PyCUDA. PyCUDA stops at this package.
+"""NVIDIA GPUs, through PyCUDA, which no other package imports.
 
-A module is made by SourceModule's two halves: `pycuda.compiler.compile`, ahead of time and on several threads of the
-parent (`compiler`, `nvcc`; or NVRTC in its place, `nvrtc`), and `module_from_buffer`, in the worker that owns the
-context (`device`).
+SourceModule's work is split between two processes: the parent compiles (`compiler`, or `nvrtc`), and the worker, which
+owns the context, loads the cubin by `module_from_buffer` (`device`). Importing this package needs neither PyCUDA nor a
+driver.
 """
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+from runner.device import Compiler, Device, DeviceInfo, Requirements
+from runner.errors import DeviceUnavailable
+
+if TYPE_CHECKING:
+    from runner.settings import DeviceConfig
+
+
+def is_present(config: DeviceConfig) -> bool:
+    """Whether PyCUDA is installed and there is a GPU of that number; it is not opened."""
+    if importlib.util.find_spec("pycuda") is None:
+        return False
+    try:
+        from runner.device.cuda.device import present  # noqa: PLC0415  (loading PyCUDA fails without a driver)
+    except ImportError:
+        return False
+    return present(config.index)
+
+
+def open_device(config: DeviceConfig) -> Device:
+    """Open the GPU of that number."""
+    if importlib.util.find_spec("pycuda") is None:
+        raise DeviceUnavailable("device=cuda: PyCUDA is not installed; install the extra 'cuda', or use device=cpu")
+    try:
+        from runner.device.cuda.device import CudaDevice  # noqa: PLC0415  (loading PyCUDA fails without a driver)
+    except ImportError as e:
+        raise DeviceUnavailable(f"device=cuda: PyCUDA cannot be loaded: {e}; is the NVIDIA driver installed?") from e
+    return CudaDevice(config.index)
+
+
+def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
+    """Nvcc, or NVRTC, which needs an extra."""
+    from runner.device.cuda.compiler import CudaCompiler, Nvcc  # noqa: PLC0415  (only for a device that is open)
+
+    if compiler == "nvrtc":
+        from runner.device.cuda.nvrtc import Nvrtc  # noqa: PLC0415
+
+        return CudaCompiler(info.arch, Nvrtc())
+    return CudaCompiler(info.arch, Nvcc(config.nvcc_options))
+
+
+def refuses(info: DeviceInfo, wanted: Requirements) -> str:
+    """A GPU refuses kernels for newer GPUs, and counterexamples, which are undefined on it."""
+    if int(info.arch.removeprefix("sm_")) < wanted.min_arch:
+        return f"{wanted.kernel} needs sm_{wanted.min_arch}, this GPU is {info.arch}"
+    if wanted.hazard:
+        return f"a counterexample, undefined on a GPU: {wanted.hazard}; device=cpu shows it"
+    return ""

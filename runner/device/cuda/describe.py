@@ -1,23 +1,75 @@
-"""What is known of a GPU."""
+"""What is known of a GPU: its properties, its state by NVML, and the overhead of timing, measured when it is opened.
+
+A time near that overhead says more about the method than about the kernel.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
-from pycuda import compiler as pycuda_compiler
+import numpy as np
 from pycuda import driver
 
-from runner.device import DeviceInfo
-from runner.device.cuda.floor import TimingOverhead
-from runner.device.cuda.nvcc import find_nvcc
+from runner.device import DeviceInfo, GpuState
+from runner.device.cuda.compiler import find_nvcc, version_of
+from runner.device.kinds import CUDA
+from runner.errors import CompileError
+
+COPY_BYTES = 1 << 28  # far larger than any L2
+SPIN_UP_S = 0.1  # of work before anything is timed: an idle GPU's clocks are low
+SAMPLES = 50
+
+# The names are those of NVML's nvmlClocksEventReasons.
+REASONS = {
+    0x0000000000000004: "sw_power_cap",
+    0x0000000000000008: "hw_slowdown",
+    0x0000000000000010: "sync_boost",
+    0x0000000000000020: "sw_thermal_slowdown",
+    0x0000000000000040: "hw_thermal_slowdown",
+    0x0000000000000080: "hw_power_brake",
+}
+SEVERE = frozenset(("hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake"))
+LOW_CLOCK = 0.75  # of the highest: below it times are not trusted, whatever the reason (nvbench's threshold)
+
+# A kernel that does nothing, as PTX, which the driver compiles: no nvcc is needed for it.
+EMPTY = b"""
+.version 6.0
+.target sm_50
+.address_size 64
+.visible .entry empty() { ret; }
+\0"""
 
 
-def describe(gpu: driver.Device, floor: TimingOverhead, nvidia_driver: str) -> DeviceInfo:
-    """What the driver knows of the GPU, and what was measured on it when it was opened."""
+@dataclass(frozen=True)
+class TimingOverhead:
+    """The cost of the timing method itself.
+
+    Attributes:
+        empty_kernel_us: A launch of a kernel that does nothing, measured as any sample is.
+        event_pair_us: Two events with nothing in between.
+        event_tick_us: The least step between two times.
+        flush_us: Writing over the L2 cache, behind which a launch is queued.
+        copy_gbps: Read + write bandwidth of a device-to-device copy; `None` where there is no room for one.
+    """
+
+    empty_kernel_us: float
+    event_pair_us: float
+    event_tick_us: float
+    flush_us: float
+    copy_gbps: float | None
+
+
+def describe(gpu: driver.Device, overhead: TimingOverhead, nvidia_driver: str) -> DeviceInfo:
+    """What the driver knows of the GPU, and the measured overhead."""
     attribute = driver.device_attribute
     get = gpu.get_attribute
     major, minor = gpu.compute_capability()
-    # Double data rate: two transfers a clock (CUDA C++ Best Practices Guide, "Theoretical Bandwidth Calculation").
+    # Double data rate: two transfers per clock (CUDA C++ Best Practices Guide, "Theoretical Bandwidth Calculation").
     clock_khz, bus_bits = get(attribute.MEMORY_CLOCK_RATE), get(attribute.GLOBAL_MEMORY_BUS_WIDTH)
     peak = 2 * clock_khz * 1e3 * bus_bits / 8 / 1e9
     driver_version = driver.get_driver_version()
@@ -28,7 +80,7 @@ def describe(gpu: driver.Device, floor: TimingOverhead, nvidia_driver: str) -> D
         "memory_bus_bits": bus_bits,
         "ecc": bool(get(attribute.ECC_ENABLED)),
         "threads_per_multiprocessor": get(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
-        **dataclasses.asdict(floor),
+        **dataclasses.asdict(overhead),
     }
     versions = {
         "cuda_driver": f"{driver_version // 1000}.{driver_version % 1000 // 10}",
@@ -37,7 +89,7 @@ def describe(gpu: driver.Device, floor: TimingOverhead, nvidia_driver: str) -> D
         **_toolkit(),
     }
     return DeviceInfo(
-        kind="cuda",
+        kind=CUDA,
         name=gpu.name(),
         arch=f"sm_{major}{minor}",
         peak_gbps=peak or None,  # integrated GPUs report no memory clock
@@ -53,5 +105,117 @@ def _toolkit() -> dict[str, str]:
     nvcc = find_nvcc()
     if nvcc is None:
         return {}
-    lines = pycuda_compiler.get_nvcc_version(nvcc).splitlines()
+    try:
+        lines = version_of(nvcc).splitlines()
+    except CompileError as e:
+        lines = [str(e)]
     return {"nvcc": next((line.strip() for line in lines if "release" in line), lines[0] if lines else "")}
+
+
+def measure_overhead(stream: driver.Stream, flush: Callable[[], None]) -> TimingOverhead:
+    """Measure the overhead of timing.
+
+    Args:
+        stream: Where everything is queued.
+        flush: Queues the write over the L2 cache.
+    """
+    function = driver.module_from_buffer(EMPTY).get_function("empty")
+    function.prepare([])
+    deadline = time.monotonic() + SPIN_UP_S
+    while time.monotonic() < deadline:
+        _between(stream, flush, lambda: None)
+    empty = _between(stream, flush, lambda: function.prepared_async_call((1, 1), (1, 1, 1), stream))
+    nothing = _between(stream, flush, lambda: None)
+    flushes = _between(stream, lambda: None, flush)
+    steps = np.diff(np.unique(np.concatenate([empty, nothing, flushes]).round(4)))
+    return TimingOverhead(
+        empty_kernel_us=float(np.median(empty)),
+        event_pair_us=float(np.median(nothing)),
+        event_tick_us=round(float(steps.min()), 4) if len(steps) else 0.0,
+        flush_us=float(np.median(flushes)),
+        copy_gbps=_copy_gbps(stream),
+    )
+
+
+def _between(
+    stream: driver.Stream, before: Callable[[], None], work: Callable[[], None]
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Microseconds of `work`, queued behind `before`, timed as `CudaDevice.sample` times a launch."""
+    start, end = driver.Event(), driver.Event()
+    times = []
+    for _ in range(SAMPLES):
+        before()
+        start.record(stream)
+        work()
+        end.record(stream)
+        end.synchronize()
+        times.append(start.time_till(end) * 1000.0)
+    return np.array(times)
+
+
+def _copy_gbps(stream: driver.Stream) -> float | None:
+    """The median of ten copies."""
+    try:
+        source, target = driver.mem_alloc(COPY_BYTES), driver.mem_alloc(COPY_BYTES)
+    except driver.MemoryError:
+        return None
+    events = [driver.Event() for _ in range(12)]
+    for event in events:
+        driver.memcpy_dtod_async(target, source, COPY_BYTES, stream)
+        event.record(stream)
+    stream.synchronize()
+    times = [a.time_till(b) for a, b in itertools.pairwise(events[1:])]
+    source.free()
+    target.free()
+    return 2 * COPY_BYTES / float(np.median(times)) / 1e6
+
+
+class Nvml:
+    """One GPU as NVML sees it. NVML is optional: without it, the state is unknown."""
+
+    def __init__(self, bus_id: str) -> None:
+        """Find the GPU by its PCI bus id."""
+        self._handle: Any = None
+        self._highest = 0
+        try:
+            import pynvml  # noqa: PLC0415  (optional)
+
+            pynvml.nvmlInit()
+            self._nvml: Any = pynvml
+            self._handle = pynvml.nvmlDeviceGetHandleByPciBusId(bus_id.encode())
+            clock = pynvml.nvmlDeviceGetMaxClockInfo(self._handle, pynvml.NVML_CLOCK_SM)
+            self._highest = int(clock)  # asked once: it takes 1 ms
+        except Exception:  # noqa: BLE001  (NVML may be missing, and raises its own classes)
+            return
+
+    def driver_version(self) -> str:
+        """Of the driver's package; empty if unknown."""
+        return str(self._asked(lambda n, _: n.nvmlSystemGetDriverVersion()) or "")
+
+    def conditions(self) -> GpuState | None:
+        """The GPU's state now; `None` if unknown."""
+        clock = self._asked(lambda n, h: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM))
+        if clock is None:
+            return None
+        bits = self._asked(lambda n, h: n.nvmlDeviceGetCurrentClocksEventReasons(h))
+        if bits is None:  # its name in drivers before R535
+            bits = self._asked(lambda n, h: n.nvmlDeviceGetCurrentClocksThrottleReasons(h))
+        reasons = tuple(name for bit, name in REASONS.items() if (bits or 0) & bit)
+        low = clock < LOW_CLOCK * self._highest
+        slow = low if bits is None else bool(SEVERE & set(reasons)) or (low and bool(reasons))
+        milliwatts = self._asked(lambda n, h: n.nvmlDeviceGetPowerUsage(h))
+        return GpuState(
+            sm_mhz=int(clock),
+            temperature_c=self._asked(lambda n, h: n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU)),
+            power_w=None if milliwatts is None else milliwatts / 1000.0,
+            reasons=reasons,
+            throttled=slow,
+        )
+
+    def _asked(self, question: Callable[[Any, Any], Any]) -> Any:
+        if self._handle is None:
+            return None
+        try:
+            return question(self._nvml, self._handle)
+        except Exception:  # noqa: BLE001  (this GPU or driver does not answer it)
+            return None

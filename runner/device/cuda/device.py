@@ -1,4 +1,4 @@
-"""A GPU: loading, placing, launching, timing."""
+"""A GPU: loading, uploading, launching, timing."""
 
 from __future__ import annotations
 
@@ -13,22 +13,19 @@ from numpy.typing import NDArray
 from pycuda import driver
 
 from runner.device import Binary, DeviceInfo, GpuState, Launch, LaunchDiagnostics, Role, Source, Timed
-from runner.device.cuda.describe import describe
-from runner.device.cuda.driver_calls import Graph, active_blocks
-from runner.device.cuda.floor import measure_floor
+from runner.device.cuda.describe import Nvml, describe, measure_overhead
 from runner.device.cuda.memory import CudaArray, Inputs
-from runner.device.cuda.nvml import Nvml
-from runner.device.cuda.program import CudaProgram, own, queued
+from runner.device.cuda.program import CudaProgram, Graph, active_blocks, queued
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
-FLUSHED_L2 = 2  # the flush writes that many times the L2 cache, so that the launch behind it need not wait for Python
+FLUSHED_L2 = 2  # the flush writes that many times the L2 cache, so that the launch behind it does not wait for Python
 LEAST_FLUSH = 64 << 20
-BUSY_S = 0.002  # of waiting without a pause
-KEPT_INPUTS = 16  # a sixteenth of the memory is for inputs that further cases may want, too
+BUSY_S = 0.002  # of polling without a pause
+KEPT_INPUTS = 16  # a sixteenth of the memory keeps inputs for further cases
 
 
 class CudaDevice:
-    """One GPU, by its primary context, which is pushed here and popped in `close`."""
+    """One GPU by its primary context, which is pushed here and popped in `close`."""
 
     def __init__(self, index: int = 0) -> None:
         """Open the GPU.
@@ -53,8 +50,8 @@ class CudaDevice:
             l2_bytes = self._gpu.get_attribute(driver.device_attribute.L2_CACHE_SIZE)
             self._flush_words = max(FLUSHED_L2 * l2_bytes, LEAST_FLUSH) // 4
             self._flush_memory = driver.mem_alloc(self._flush_words * 4)
-            floor = measure_floor(self._stream, self._flush)
-            self._info = describe(self._gpu, floor, self._nvml.driver_version())
+            overhead = measure_overhead(self._stream, self._flush)
+            self._info = describe(self._gpu, overhead, self._nvml.driver_version())
             self._inputs = Inputs(self._info.memory_bytes // KEPT_INPUTS)
         except driver.Error as e:
             self._context.pop()
@@ -63,18 +60,23 @@ class CudaDevice:
 
     @property
     def info(self) -> DeviceInfo:
-        """What is known of the GPU."""
+        """The GPU's properties."""
         return self._info
 
     @property
     def stream(self) -> driver.Stream:
-        """On which everything is queued."""
+        """The stream on which everything is queued."""
         return self._stream
 
     @property
     def usable(self) -> bool:
-        """Whether the context took no fault; after one, every call in this process fails."""
+        """Whether the context is free of faults; after one, every call in this process fails."""
         return self._usable
+
+    @property
+    def survives_errors(self) -> bool:
+        """No: an unexpected error may leave the context faulted."""
+        return False
 
     def load(self, source: Source, binary: Binary) -> CudaProgram:
         """Make the kernel ready to launch."""
@@ -112,14 +114,14 @@ class CudaDevice:
         return CudaArray(value, role, offset, self._stream, None)
 
     def forget_spoilt_inputs(self) -> bool:
-        """Give up the inputs that were kept for further cases if a kernel has written to them."""
+        """Drop the inputs kept for further cases if a kernel has written to them."""
         try:
             return self._inputs.forget_if_spoilt()
         except driver.Error as e:
             raise self._failed(e) from None
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
-        """Launch once and wait for the end; a kernel that does not end costs the process."""
+        """Launch once and wait for the end. A kernel that does not end makes the device unusable."""
         try:
             self.queued(launch)()
             self._wait(time_limit)
@@ -129,24 +131,23 @@ class CudaDevice:
 
     def active_blocks(self, launch: Launch) -> int | None:
         """How many of the launch's blocks fit on a multiprocessor, as the driver calculates it."""
-        program, (x, y, z) = own(launch), launch.block
         try:
-            return active_blocks(program.cubin, program.name, x * y * z, launch.shared, launch.cache)
-        except (LaunchError, OSError, AttributeError):  # a driver that lacks something: no reason to lose a row
+            return active_blocks(launch)
+        except (LaunchError, OSError, AttributeError):  # an old driver lacks the call: no reason to lose a row
             return None
 
     def sample(self, launch: Launch, count: int, time_limit: float) -> Timed:
-        """Time launches one by one: restored, flushed, between two events that are queued while the flush is under way.
+        """Time launches one by one: restore, flush, then the launch between two events, queued during the flush.
 
-        Each launch is waited for before the next one is queued. A GPU that fetches further work meanwhile takes half a
-        microsecond longer, and not always the same (benchmarks/queueing.py).
+        Each launch is waited for before the next one is queued. A GPU that fetches further work meanwhile takes about
+        half a microsecond longer, and varies (benchmarks/queueing.py).
         """
         restored = launch.arrays(Role.INOUT)
         queue, stream = self.queued(launch), self._stream
         before, after = driver.Event(), driver.Event()
         times, enqueue = np.empty(count), np.empty(count)
         collected = gc.isenabled()
-        gc.disable()  # a collection between the flush and the launch would let the GPU wait
+        gc.disable()  # a collection between the flush and the launch would make the GPU wait
         try:
             for i in range(count):
                 for array in restored:
@@ -167,7 +168,7 @@ class CudaDevice:
         return Timed(times, enqueue)
 
     def batch(self, launch: Launch, count: int, time_limit: float) -> float:
-        """Make launches one behind the other, by a graph, so that none waits for Python."""
+        """Make launches back to back, in a graph, so that none waits for Python."""
         queue = self.queued(launch)
         before, after = driver.Event(), driver.Event()
 
@@ -184,16 +185,16 @@ class CudaDevice:
         except driver.Error as e:
             raise self._failed(e) from None
         except LaunchError:
-            self._usable = False  # of a stream that may still be capturing nothing good comes any more
+            self._usable = False  # the stream may still be capturing
             raise
         return float(before.time_till(after)) * 1000.0
 
     def conditions(self) -> GpuState | None:
-        """What the GPU is like now, by NVML."""
+        """The GPU's state now, by NVML."""
         return self._nvml.conditions()
 
     def close(self) -> None:
-        """Give the flush buffer back and pop the context; one that is still pushed at exit aborts the process."""
+        """Free the flush buffer and pop the context; a context still pushed at exit aborts the process."""
         if self._usable:
             self._inputs.forget()
             self._flush_memory.free()
@@ -204,13 +205,13 @@ class CudaDevice:
         driver.memset_d32_async(int(self._flush_memory), 0, self._flush_words, self._stream)
 
     def queued(self, launch: Launch) -> Callable[[], None]:
-        """What queues the launch on our stream, with all that can be done ahead done."""
+        """A function that queues the launch on this device's stream, with everything prepared."""
         return queued(launch, self._stream)
 
     def _wait(self, time_limit: float) -> None:
-        """Wait for the stream by asking, so that a kernel without an end can be given up.
+        """Poll the stream, so that an endless kernel can be given up.
 
-        At first without a pause: what is asked right away is known at once.
+        At first there is no pause between the polls, so that the end of a short kernel is seen at once.
         """
         started = time.monotonic()
         while not self._stream.is_done():

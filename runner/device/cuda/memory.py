@@ -1,4 +1,4 @@
-"""Arrays in a GPU's memory, between guard bytes, and the inputs that are kept there for further cases."""
+"""Arrays in a GPU's memory, between guard bytes, and inputs kept there for further cases."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ GUARDED = 0x5C
 
 
 class Inputs:
-    """First contents of arrays, kept on the GPU: copying from there is far faster than from the host.
+    """Initial contents of arrays, kept on the GPU: copying from there is far faster than from the host.
 
-    Only arrays that nobody can write to on the host are kept. What is kept is never given to a kernel, only copies of
-    it are.
+    Only arrays that are read-only on the host are kept. Kernels get copies, never what is kept.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -27,7 +26,7 @@ class Inputs:
         self._kept: OrderedDict[int, tuple[NDArray[Any], driver.DeviceAllocation]] = OrderedDict()
 
     def find(self, value: NDArray[Any]) -> driver.DeviceAllocation | None:
-        """The content on the GPU, put there if it is not yet; `None` if it is none to keep."""
+        """The content on the GPU, uploaded if it is not there yet; `None` if it is not kept."""
         if value.flags.writeable or not 0 < value.nbytes <= self._most:
             return None
         if id(value) in self._kept:
@@ -37,17 +36,17 @@ class Inputs:
             self._kept.popitem(last=False)
         memory = driver.mem_alloc(value.nbytes)
         driver.memcpy_htod(memory, value)
-        self._kept[id(value)] = value, memory  # the value is held, so that its id stays its own
+        self._kept[id(value)] = value, memory  # holding the value keeps its id unique
         return memory
 
     def forget(self) -> bool:
-        """Give all of it up; whether there was any."""
+        """Drop everything; return whether there was anything."""
         found = bool(self._kept)
         self._kept.clear()
         return found
 
     def forget_if_spoilt(self) -> bool:
-        """Give all of it up if a kernel has written to it, far beyond an array of its own; whether one has."""
+        """Drop everything if a kernel, writing far outside its arrays, changed any of it; return whether one did."""
         for value, memory in self._kept.values():
             there = np.empty_like(value)
             driver.memcpy_dtoh(there, memory)
@@ -62,7 +61,7 @@ class CudaArray:
     def __init__(
         self, value: NDArray[Any], role: Role, offset: int, stream: driver.Stream, inputs: Inputs | None
     ) -> None:
-        """Place an array; with `inputs`, by way of what is kept there."""
+        """Upload an array, or copy it from `inputs`."""
         self._role = role
         self._host = np.ascontiguousarray(value)
         self._stream = stream
@@ -102,12 +101,12 @@ class CudaArray:
             driver.memset_d8(self.pointer, value, self._host.nbytes)
 
     def restore(self) -> None:
-        """Queue a copy of the first content; nothing waits for it but the stream."""
+        """Queue a copy of the initial content on the stream."""
         if self._first is not None:
             driver.memcpy_dtod_async(self.pointer, self._first, self._host.nbytes, self._stream)
 
     def overrun(self) -> str:
-        """Where the kernel wrote outside the array: seen by the guard bytes, so up to 512 bytes away."""
+        """Where the kernel wrote outside the array: the guard bytes show writes up to 512 bytes away."""
         guard = np.empty(GUARD, np.uint8)
         for where, start in (("before its start", 0), ("beyond its end", self._end)):
             driver.memcpy_dtoh(guard, int(self._memory) + start)
@@ -116,6 +115,6 @@ class CudaArray:
         return ""
 
     def free(self) -> None:
-        """Give the memory back; the first content may be in use elsewhere, and goes with its last user."""
+        """Give the memory back; the initial content may be shared, and goes with its last user."""
         self._memory.free()
         self._first = None

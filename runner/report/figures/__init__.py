@@ -1,6 +1,57 @@
-"""The figures of a report: chosen by what varies, then drawn. Nothing in here writes a file.
+"""The figures of a report, chosen by what varies in the results.
 
-Each figure has a module that chooses what it holds (pure, no drawing) and one that draws it, its picture:
-
-    frame ──choose──▶ time_plots, heat_map, speedup, status_grid, raw ──drawing──▶ ..._picture ──saving──▶ svg, png, csv
+Each module of a figure has a function `figures(run)` that chooses (pure, without drawing) and a class that draws.
+To add a figure, write one such module and add it to `MAKERS`.
 """
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from runner import atomic
+from runner.report.figures import heat, lanes, raw, speedup, times
+from runner.report.figures.figure import Drawn, Figure, Run, drawn
+from runner.report.ratio import Ratio
+
+MAKERS: tuple[Callable[[Run], Sequence[Figure]], ...] = (
+    times.figures,
+    heat.figures,
+    speedup.figures,
+    lanes.figures,
+    raw.figures,
+)
+"""What makes figures, in the order in which a reader wants them."""
+
+OURS = re.compile(r"(lanes|statuses|bandwidth-by-|time-by-|heatmap-|speedup-by-|samples-).*\.(svg|png|csv)")
+"""The names of the report's figures, also of earlier versions. Nothing else in the folder is the report's to remove."""
+
+
+def choose(path: Path, frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> list[Figure]:
+    """The figures of a run, without drawing them."""
+    run = Run(path, frame, ratios)
+    return [figure for make in MAKERS for figure in make(run)]
+
+
+def draw_all(path: Path, frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> list[Drawn]:
+    """Draw all figures of a run, each under a stem of its own."""
+    seen: Counter[str] = Counter()
+    found = []
+    for figure in choose(path, frame, ratios):
+        seen[figure.stem] += 1
+        found.append(drawn(figure, figure.stem + (f"-{seen[figure.stem]}" if seen[figure.stem] > 1 else "")))
+    return found
+
+
+def write(folder: Path, figures: Sequence[Drawn]) -> None:
+    """Write the files of the figures, and remove those of an earlier report that are no longer made."""
+    files = {f"{one.stem}.{ending}": content for one in figures for ending, content in one.files.items()}
+    for name, content in files.items():
+        atomic.write(folder / name, content)
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if OURS.fullmatch(path.name) and path.name not in files:
+            path.unlink(missing_ok=True)

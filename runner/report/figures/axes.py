@@ -1,82 +1,160 @@
-"""Axes whose ticks a reader of kernel timings expects: sizes as powers of two, times in plain numbers."""
+"""Sheets of axes, and axes as a reader of kernel timings expects them: sizes as powers of two, plain numbers."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+import textwrap
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
+from runner.report.figures.figure import Row
+from runner.report.figures.style import INK, PALE, Stroke
 from runner.report.text import one_line, power, value_of
 
-NOTHING = -1.0  # where an array of no elements stands, whose size has no logarithm: left of one element
+WIDE = 9.0
+"""The width of every figure in inches: the page scales all to one width, so their letters are of one size."""
+
+NO_ELEMENTS = -1.0
+"""The position of an array without elements, whose size has no logarithm: left of one element."""
 
 
-def positions(rows: list[dict[str, Any]], x: str) -> dict[str, float]:
-    """Where each value of the column stands on the x axis: by its logarithm if it is a size, else one after another."""
+class End(NamedTuple):
+    """The right end of a line and its name. A stroke of None is a limit, not a kernel."""
+
+    text: str
+    x: float
+    y: float
+    stroke: Stroke | None = None
+
+
+def sheet(title: str, panels: int, columns: int, height: float, **grid: Any) -> tuple[Figure, list[Axes]]:
+    """A figure of panels.
+
+    Args:
+        title: Its title.
+        panels: How many axes it has.
+        columns: How many of them stand side by side.
+        height: The height of a row of panels in inches, with its labels.
+        grid: Further arguments of `Figure.subplots`.
+    """
+    lines = math.ceil(panels / columns)
+    figure = Figure(figsize=(WIDE, 0.4 + lines * height), layout="constrained")
+    figure.suptitle(textwrap.fill(title, 76), x=0.01, ha="left", fontsize=12, fontweight="bold")
+    every = figure.subplots(lines, columns, squeeze=False, **grid).ravel()
+    for axes in every[panels:]:
+        axes.remove()
+    for axes in every[max(0, panels - columns) : panels]:
+        axes.tick_params(labelbottom=True)
+    return figure, list(every[:panels])
+
+
+def positions(rows: list[Row], x: str) -> dict[str, float]:
+    """The position of each value on the x axis: the logarithm of a size; other values stand one after another."""
     values = {value_of(x, row): row for row in rows}
     if x == "size" and len({row["size"] for row in values.values()}) == len(values):
-        return {value: math.log2(row["size"]) if row["size"] else NOTHING for value, row in values.items()}
+        return {value: math.log2(row["size"]) if row["size"] else NO_ELEMENTS for value, row in values.items()}
     ordered = sorted(values, key=lambda value: _order(x, values[value]))
     return {value: float(place) for place, value in enumerate(ordered)}
 
 
-def set_x(axes: Axes, places: dict[str, float], x: str) -> None:
-    """Ticks, label and limits of the x axis."""
+def set_x(axes: Axes, places: dict[str, float], x: str, most: int = 11) -> None:
+    """Set ticks, label and limits of the x axis; of sizes at most that many ticks."""
     low, high = min(places.values()), max(places.values())
     margin = 0.04 * (high - low) or 0.5
     axes.set_xlim(low - margin, high + margin)
+    shapes = all("x" in value for value in places)
     ticks = {place: one_line(value, 14) for value, place in places.items()}
-    if x == "size" and not all("x" in value for value in places):
-        whole = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
-        ticks = (
-            {float(k): power(2**k) if k >= 0 else "0" for k in whole[:: 1 + len(whole) // 10]}
-            if len(whole) > 1
-            else ticks
-        )
+    powers = [float(k) for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)]
+    if x == "size" and not shapes and len(powers) > 1:
+        there = [k for k in powers if k in ticks]
+        powers = there if len(there) > 1 else powers
+        ticks = {k: power(2 ** int(k)) if k >= 0 else "0" for k in powers[:: 1 + (len(powers) - 1) // most]}
     axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
-    steep = sum(len(label) for label in ticks.values()) > 52
+    steep = sum(map(len, ticks.values())) > 5 * most
     axes.set_xticklabels(ticks.values(), rotation=35 if steep else 0, ha="right" if steep else "center")
-    shapes = "rows x columns" if all("x" in value for value in places) else "elements"
-    unit = {"size": f"size ({shapes})", "block": "block (threads)", "width": "width (lanes)"}.get(x, one_line(x, 30))
-    axes.set_xlabel(unit)
+    names = {"size": f"size ({'rows x columns' if shapes else 'elements'})", "block": "block (threads)"}
+    axes.set_xlabel({**names, "width": "width (lanes)"}.get(x, one_line(x, 30)))
 
 
 def set_y(axes: Axes, low: float, high: float, label: str, *, log: bool) -> None:
-    """Ticks, label and limits of the y axis."""
+    """Set ticks, label and limits of the y axis."""
     axes.set_ylabel(label)
-    if not log:
+    if log:
+        axes.set_yscale("log")
+        set_ticks(axes.yaxis, low / 1.15, high * 1.15)
+    else:
         axes.set_ylim(0, high * 1.06)
         axes.yaxis.set_major_locator(MaxNLocator(6))
-    else:
-        axes.set_yscale("log")
-        axes.set_ylim(low / 1.15, high * 1.15)
-        axes.yaxis.set_major_locator(_logarithmic(low, high))
-        axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
-def _logarithmic(low: float, high: float) -> LogLocator | FixedLocator:
-    if high / low < 6:  # fewer than three of 1, 2, 5 would fall into so narrow a range
-        return FixedLocator([tick for tick in MaxNLocator(5).tick_values(low, high) if tick > 0])
-    return LogLocator(subs=(1, 2, 5) if high / low < 3000 else (1,), numticks=20)
+def set_ticks(axis: Axis, low: float, high: float, unit: str = "") -> None:
+    """Set limits and ticks of a logarithmic axis, at round numbers. 1 is a tick wherever it is in the range."""
+    axis.set_view_interval(low, high, ignore=True)
+    ticks = [tick for tick in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high) if tick > 0]
+    wide = LogLocator(subs=(1, 2, 5) if high / low < 3000 else (1,), numticks=20)
+    axis.set_major_locator(FixedLocator(ticks) if high / low < 6 else wide)
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}{unit}"))
 
 
-def _order(x: str, row: dict[str, Any]) -> tuple[Any, ...]:
+def name_ends(axes: Axes, ends: list[End], gap: float) -> None:
+    """Write names at the right of the axes, each joined to the end of its line, at least a gap apart.
+
+    Args:
+        axes: The axes. Their limits are final.
+        ends: The ends of the lines.
+        gap: The least distance of two names, as a share of the axes' height.
+    """
+    to_axes = axes.transScale + axes.transLimits
+    heights = apart([float(to_axes.transform((end.x, end.y))[1]) for end in ends], gap)
+    for end, height in zip(ends, heights, strict=True):
+        colour, marker = (end.stroke.colour, end.stroke.marker) if end.stroke else (PALE, "")
+        leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 4}
+        axes.annotate("", (end.x, end.y), (1.03, height), "data", "axes fraction", leader, annotation_clip=False)
+        axes.plot([1.04], [height], marker, color=colour, transform=axes.transAxes, clip_on=False)
+        ink = INK if end.stroke else PALE
+        axes.text(1.06, height, end.text, transform=axes.transAxes, va="center", fontsize=8.5, color=ink)
+
+
+def apart(heights: list[float], gap: float) -> list[float]:
+    """Heights at least a gap apart, in the order of the given ones and around them, from 0 to 1 if there is room."""
+
+    def upwards(below: float, height: float) -> float:
+        return max(height, below + gap)
+
+    def downwards(above: float, height: float) -> float:
+        return min(height, above - gap)
+
+    order = sorted(range(len(heights)), key=lambda n: heights[n])
+    wanted = [heights[n] for n in order]
+    raised = accumulate(wanted, upwards)
+    lowered = [*accumulate(reversed(wanted), downwards)][::-1]
+    middle = [(up + down) / 2 for up, down in zip(raised, lowered, strict=True)]
+    below_one = [*accumulate(reversed(middle), downwards, initial=1 + gap)][:0:-1]
+    placed = [*accumulate(below_one, upwards, initial=-gap)][1:]
+    return [height for _, height in sorted(zip(order, placed, strict=True))]
+
+
+def whole(text: Any) -> int | None:
+    """A whole number in any of C's notations; None if it is not one."""
+    try:
+        return int(str(text), 0)
+    except ValueError:
+        return None
+
+
+def _order(x: str, row: Row) -> tuple[Any, ...]:
     value = row[x]
-    if x == "block":
-        return _number(row["block_x"], value) * _number(row["block_y"], "1"), value
     if x == "size":
         return int(row["size"]), value_of(x, row)
-    return (0, _number(value, value), "") if _number(value, value) >= 0 else (1, 0, str(value))
-
-
-def _number(*candidates: Any) -> int:
-    """The first candidate that reads as a whole number, in any of C's notations; -1 if none does."""
-    for candidate in candidates:
-        try:
-            return int(str(candidate), 0)
-        except ValueError:
-            continue
-    return -1
+    if x == "block":
+        sides = [whole(row[name]) for name in ("block_x", "block_y")]
+        return math.prod(side or 1 for side in sides) if sides[0] else whole(value) or -1, value
+    number = whole(value)
+    return (1, 0, str(value)) if number is None else (0, number, "")

@@ -1,77 +1,124 @@
-"""Which cases' raw samples deserve a look: those whose spread is large. Reads samples/; no drawing here."""
+"""The raw samples of the cases whose times spread widely, in the order of taking, with their distribution."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
 
 from runner import samples
 from runner.folder import RunFolder
+from runner.report.figures.axes import End, name_ends, sheet
+from runner.report.figures.figure import Figure, Row, Run
+from runner.report.figures.style import COLOURS, CRIMSON, INK, MARKERS, PALE
 from runner.report.table import records, timed, varying
-from runner.report.text import EMULATED, absent, count, described, listed, rough, slug
-from runner.summary import Samples
+from runner.report.text import absent, count, described, exact, listed, slug
+from runner.statistics import Samples
 
 IQR_PERCENT, ROUNDS_PERCENT = 5.0, 2.0
-"""A spread is large from here on: the quartiles' distance in percent of the median, and that between the rounds."""
+"""A spread is wide from here on: of the quartiles in percent of the median, and of the rounds."""
 
 MOST, FEWEST = 6, 10
 """Cases that are drawn; samples that are worth a figure."""
 
-Row = dict[str, Any]
+MOST_POINTS, FAR = 250, 8
+"""Samples that are drawn as points; a sample stands at the edge if it is that many interquartile ranges above."""
 
 
 @dataclass(frozen=True)
-class RawPlot:
-    """One figure: all samples of a case.
+class RawSamples(Figure):
+    """All samples of a case.
 
     Attributes:
-        stem: the file's name without its ending.
-        title: the case.
-        notes: why it is drawn, and what a reader must know to read it right.
-        row: the case.
-        samples: in the order of taking, of type `SAMPLE`.
+        row: The case.
+        samples: In the order of taking.
+        high: The upper end of the axis. Samples beyond it stand at the edge.
+        shown: The indices of the samples that are points.
     """
 
-    stem: str
-    title: str
-    notes: str
+    section = "raw"
     row: Row
     samples: Samples
+    high: float
+    shown: NDArray[np.int64]
 
-    @property
-    def place(self) -> Literal["raw"]:
-        """The part of the page that it belongs to."""
-        return "raw"
+    def rows(self) -> list[Row]:
+        """A row for each sample."""
+        names = [str(name) for name in self.samples.dtype.names or ()]
+        values = self.samples.tolist()
+        return [{"sample": place, **dict(zip(names, own, strict=True))} for place, own in enumerate(values)]
 
-    @property
-    def emulated(self) -> bool:
-        """Whether the times are those of the CPU device."""
-        return bool(self.row["device"] == "cpu")
-
-    @property
-    def reading(self) -> str:
-        """The figure in words, for those who cannot see it."""
+    def draw(self) -> Drawing:
+        """Draw the samples, and the histogram beside them on the same scale."""
+        grid = {"sharey": True, "width_ratios": (4, 1)}
+        figure, (axes, histogram) = sheet(self.title, 2, 2, 3.2, **grid)
         us = self.samples["us"]
-        rounds = count(len(np.unique(self.samples["round"])), "round")
-        return (
-            f"{count(len(us), 'sample')} of {rounds}, from {rough(us.min())} to {rough(us.max())} µs, "
-            f"median {rough(self.row['median_us'])} µs. {self.notes}"
-        )
+        low = us.min() - (self.high - us.min()) * 0.04
+        axes.set_xlim(-0.01 * len(us), 1.01 * len(us))
+        axes.set_ylim(low, self.high)
+        axes.yaxis.set_major_locator(MaxNLocator(6))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.set_xlabel("sample, in the order of taking")
+        axes.set_ylabel("µs of one launch")
+        self._rounds(axes)
+        self._odd(axes)
+        counts, edges = np.histogram(us[us <= self.high], bins=24, range=(low, self.high))
+        histogram.stairs(counts, edges, orientation="horizontal", fill=True, color="#8a8a8a")
+        histogram.set_xlim(0, 1.05 * max(counts))
+        histogram.xaxis.set_major_locator(MaxNLocator(3, integer=True))
+        histogram.set_xlabel("samples")
+        told = {name: self.row[f"{name}_us"] for name in ("q1", "median", "q3") if not absent(self.row[f"{name}_us"])}
+        for one in (axes, histogram):
+            if len(told) == 3:
+                one.axhspan(told["q1"], told["q3"], color=COLOURS[0], alpha=0.13, linewidth=0, zorder=0)
+            one.axhline(self.row["median_us"], color=INK, linewidth=1.2, zorder=3)
+        right = histogram.get_xlim()[1]
+        ends = [End(f"{name} {exact(at)} µs", right, at) for name, at in told.items() if low <= at <= self.high]
+        name_ends(histogram, ends, 0.08)
+        return figure
+
+    def _rounds(self, axes: Axes) -> None:
+        """Draw the samples with a colour and a marker for each round, and write its number above."""
+        numbers = list(np.unique(self.samples["round"]))
+        points = self.samples[self.shown]
+        steady = ~points["throttled"] & (points["us"] <= self.high)
+        for place, number in enumerate(numbers):
+            own = steady & (points["round"] == number)
+            look: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
+            axes.plot(self.shown[own], points["us"][own], linestyle="none", markersize=3, **look)
+            places = np.flatnonzero(self.samples["round"] == number)
+            if place and len(numbers) <= 40:
+                axes.axvline(places[0] - 0.5, color="#bdbdc4", linewidth=0.7)
+            if len(numbers) > 1 and place % (1 + len(numbers) // 11) == 0:
+                word = f"round {number}" if len(numbers) < 7 else str(number)
+                style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 7.5, "color": PALE}
+                axes.annotate(word, (places.mean(), self.high), (0, -7), textcoords="offset points", **style)
+
+    def _odd(self, axes: Axes) -> None:
+        """Draw the samples of a throttled GPU as crosses, and those far out at the edge."""
+        points, us = self.samples[self.shown], self.samples["us"][self.shown]
+        throttled = points["throttled"]
+        far = (us > self.high) & ~throttled
+        clipped = np.minimum(us, self.high)
+        axes.plot(self.shown[throttled], clipped[throttled], "x", markersize=5, color=CRIMSON)
+        axes.plot(self.shown[far], clipped[far], "^", markersize=5, color=INK, clip_on=False)
 
 
-def wide_cases(path: Path, frame: pd.DataFrame) -> list[RawPlot]:
-    """The cases with the largest spread whose samples can be read, the worst first."""
-    names = varying(frame)
-    wide = sorted((row for row in records(timed(frame)) if _width(row) > 1), key=_width, reverse=True)
+def figures(run: Run) -> list[RawSamples]:
+    """The cases with the widest spread whose samples can be read, the widest first."""
+    names = varying(run.frame)
+    wide = sorted((row for row in records(timed(run.measured)) if _width(row) > 1), key=_width, reverse=True)
     found: list[tuple[Row, Samples]] = []
     for row in wide:
-        if len(found) < MOST and (taken := _read(path, row)) is not None:
+        if len(found) < MOST and (taken := _read(run, row)) is not None:
             found.append((row, taken))
-    return [_plot(row, taken, names, place, len(wide)) for place, (row, taken) in enumerate(found, 1)]
+    return [_figure(row, taken, names, place, len(wide)) for place, (row, taken) in enumerate(found, 1)]
 
 
 def _iqr_percent(row: Row) -> float:
@@ -85,38 +132,54 @@ def _rounds_percent(row: Row) -> float:
 
 
 def _width(row: Row) -> float:
-    """How many times its limit the larger of the two spreads is."""
+    """The larger of the two spreads, over its limit."""
     return max(_iqr_percent(row) / IQR_PERCENT, _rounds_percent(row) / ROUNDS_PERCENT)
 
 
-def _read(path: Path, row: Row) -> Samples | None:
+def _read(run: Run, row: Row) -> Samples | None:
     """The samples of a case; None where they are missing, torn, too few, or not what this version writes."""
     job = str(row.get("job", ""))
     if not job.isdecimal() or slug(str(row["case"])) != row["case"]:
         return None
-    found = samples.read(RunFolder(path).samples(row["case"], int(job)))
+    found = samples.read(RunFolder(run.path).samples(row["case"], int(job)))
     return found if found is not None and len(found) >= FEWEST else None
 
 
-def _plot(row: Row, taken: Samples, names: list[str], place: int, wide: int) -> RawPlot:
-    emulated, throttled = row["device"] == "cpu", int(taken["throttled"].sum())
+def _figure(row: Row, taken: Samples, names: list[str], place: int, wide: int) -> RawSamples:
+    us, throttled = taken["us"], int(taken["throttled"].sum())
+    high = _upper_end(us)
+    far = us[us > high]
+    evenly = np.linspace(0, len(us) - 1, min(MOST_POINTS, len(us))).round().astype(np.int64)
+    shown = np.union1d(evenly, np.flatnonzero((us > high) | taken["throttled"])[:MOST_POINTS])
     why = [
         f"quartiles {_iqr_percent(row):.1f} % of the median apart" if _iqr_percent(row) > IQR_PERCENT else "",
         f"rounds differ by {_rounds_percent(row):.1f} %" if _rounds_percent(row) > ROUNDS_PERCENT else "",
     ]
+    drawn = f"; {MOST} are drawn" if wide > MOST else ""
     notes = [
-        f"{EMULATED[0].upper()}{EMULATED[1:]}." if emulated else "",
-        f"Large spread: {listed([word for word in why if word])}.",
+        f"Wide spread: {listed([word for word in why if word])}.",
         f"{count(len(taken), 'sample')}.",
+        f"Points: {len(shown):,} of them, evenly picked; the histogram counts all." if len(shown) < len(us) else "",
         f"Crosses: {count(throttled, 'sample')} of a throttled GPU." if throttled else "",
-        f"Number {place} of {wide:,} such cases, the widest first{f'; {MOST} are drawn' if wide > MOST else ''}."
-        if wide > 1
+        f"Triangles at the upper edge: {count(len(far), 'sample')} further up, the longest {exact(far.max())} µs."
+        if len(far)
         else "",
+        f"Number {place} of {wide:,} such cases, the widest first{drawn}." if wide > 1 else "",
     ]
-    return RawPlot(
+    return RawSamples(
         stem=f"samples-{row['case']}-{row['job']}",
-        title=f"{'Emulated samples' if emulated else 'Samples'} of {described(row, names)}",
-        notes=" ".join(note for note in notes if note),
+        title=f"Samples of {described(row, names)}",
+        caption=" ".join(note for note in notes if note),
         row=row,
         samples=taken,
+        high=high,
+        shown=shown,
     )
+
+
+def _upper_end(us: NDArray[np.float64]) -> float:
+    """The upper end of the axis: above all samples but those so far out that the rest would be one line."""
+    q1, q3 = np.percentile(us, [25, 75])
+    far = float(q3 + FAR * (q3 - q1)) if q3 > q1 else float(us.max())
+    low, high = float(us.min()), float(us[us <= far].max())
+    return high + 0.14 * (high - low or high)  # room for the names of the rounds

@@ -1,33 +1,36 @@
-"""How much faster each kernel is than its declared baseline, against the size. Pure: no drawing here.
+"""Speed-ups over the declared baseline: against the size, or a line for each kernel where there is one size.
 
-A point is the geometric mean of the ratios of one size; the cases behind it are shown beside it.
+A point is the geometric mean of the ratios of one size, with the cases behind it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
 
-from runner.report.figures.axes import positions
-from runner.report.ratio import Ratio, ratios
-from runner.report.table import parameters, records
+from runner.report.figures.axes import positions, set_ticks, set_x, sheet
+from runner.report.figures.figure import Figure, Row, Run, of_case
+from runner.report.figures.style import PALE
+from runner.report.ratio import Ratio
+from runner.report.table import records
 from runner.report.text import count, listed, one_line, value_of
 
-MOST_PANELS, MOST_LINES = 12, 24
+MOST_PANELS, MOST_LINES, GREY = 12, 24, "#9a9aa2"
 
-Row = dict[str, Any]
 Case = tuple[Row, Ratio]
 
 
 @dataclass(frozen=True)
-class SpeedupPoint:
-    """The cases of a kernel and a size: the size as written, and each case with its ratio."""
+class Point:
+    """The cases of a kernel at a size."""
 
     size: str
-    cases: tuple[Case, ...]
+    cases: list[Case]
 
     @property
     def times(self) -> float:
@@ -35,122 +38,169 @@ class SpeedupPoint:
         return math.exp(sum(math.log(ratio.times) for _, ratio in self.cases) / len(self.cases))
 
     @property
-    def low(self) -> float:
-        """The lower end of the range that holds the intervals of all cases."""
-        return min(ratio.low for _, ratio in self.cases)
-
-    @property
-    def high(self) -> float:
-        """Its upper end."""
-        return max(ratio.high for _, ratio in self.cases)
+    def ends(self) -> tuple[float, float]:
+        """The range that holds the intervals of all cases."""
+        return min(ratio.low for _, ratio in self.cases), max(ratio.high for _, ratio in self.cases)
 
 
 @dataclass(frozen=True)
-class SpeedupPanel:
-    """A kernel, what it is called in the figure, its baseline, and a point a size."""
+class Panel:
+    """A kernel, its name in the figure, its baseline, and a point for each size."""
 
     kernel: str
     title: str
     baseline: str
-    points: tuple[SpeedupPoint, ...]
+    points: list[Point]
 
 
 @dataclass(frozen=True)
-class SpeedupPlot:
-    """One figure.
+class Speedups(Figure):
+    """The speed-ups of several kernels, a panel for each."""
 
-    Attributes:
-        stem: the file's name without its ending.
-        title: what is shown.
-        notes: what a reader must know to read it right.
-        sizes: where each stands on the x axis; empty where there is one, and kernels stand below one another.
-        panels: a kernel each.
-        parameters: the parameters of the run, which tell its cases apart.
-    """
-
-    stem: str
-    title: str
-    notes: str
-    sizes: dict[str, float]
-    panels: tuple[SpeedupPanel, ...]
-    parameters: tuple[str, ...]
+    section = "baseline"
+    panels: list[Panel]
+    run: Run
 
     @property
-    def place(self) -> Literal["baseline"]:
-        """The part of the page that it belongs to."""
-        return "baseline"
+    def limits(self) -> tuple[float, float]:
+        """The range of the speed-ups, wide enough that next to nothing does not look large."""
+        ends = [end for panel in self.panels for point in panel.points for end in point.ends]
+        return min(0.8, 0.93 * min(ends)), max(1.25, 1.08 * max(ends))
 
-    @property
-    def emulated(self) -> bool:
-        """No: the CPU device's times are compared with no baseline."""
-        return False
-
-    @property
-    def reading(self) -> str:
-        """The figure in words, for those who cannot see it."""
-        told = [
-            f"{panel.title} against {panel.baseline}: "
-            + ", ".join(f"{point.times:.2f}x{f' at {point.size}' if point.size else ''}" for point in panel.points)
+    def rows(self) -> list[Row]:
+        """A row for each case."""
+        return [
+            {
+                "panel": panel.title,
+                **of_case(row, self.run),
+                "baseline": row["baseline"],
+                "speedup": ratio.times,
+                "speedup_low": ratio.low,
+                "speedup_high": ratio.high,
+                "speedup_mean": point.times,
+            }
             for panel in self.panels
+            for point in panel.points
+            for row, ratio in point.cases
         ]
-        return f"{'; '.join(told)}. {self.notes}"
 
 
-def speedup_plots(frame: pd.DataFrame) -> list[SpeedupPlot]:
-    """The figure of a run whose kernels, or one of them at several sizes, have ratios."""
-    rows = {row["row"]: row for row in records(frame)}
-    cases = [(rows[number], ratio) for number, ratio in ratios(frame).items()]
+@dataclass(frozen=True)
+class BySize(Speedups):
+    """A panel for each kernel."""
+
+    def draw(self) -> Drawing:
+        """Draw the panels on common axes."""
+        columns = min(3, len(self.panels))
+        figure, every = sheet(self.title, len(self.panels), columns, 2.1, sharex=True, sharey=True)
+        places = positions([row for panel in self.panels for p in panel.points for row, _ in p.cases], "size")
+        for number, (axes, panel) in enumerate(zip(every, self.panels, strict=True)):
+            told = f"{one_line(panel.title, 42)}\nagainst {one_line(panel.baseline, 34)}"
+            axes.set_title(told, fontsize=8.5, fontweight="normal", linespacing=1.25)
+            set_x(axes, places, "size", 5)
+            if number + columns < len(self.panels):
+                axes.set_xlabel("")
+            axes.set_yscale("log")
+            set_ticks(axes.yaxis, *self.limits, "x")
+            axes.tick_params(labelsize=8)
+            axes.axhline(1, color=PALE, linewidth=1.1)
+            self._line(axes, panel, [places[point.size] for point in panel.points])
+        return figure
+
+    def _line(self, axes: Axes, panel: Panel, x: list[float]) -> None:
+        """Draw a kernel's means, the single cases with their intervals, and write the last mean."""
+        stroke = self.run.looks[panel.kernel]
+        cases = [(at, ratio) for at, point in zip(x, panel.points, strict=True) for _, ratio in point.cases]
+        many = len(cases) > len(x)
+        low, high = [ratio.low for _, ratio in cases], [ratio.high for _, ratio in cases]
+        axes.vlines([at for at, _ in cases], low, high, color=GREY if many else stroke.colour, linewidth=1)
+        if many:
+            axes.plot([at for at, _ in cases], [r.times for _, r in cases], "o", color=GREY, markersize=2.6)
+        means = [point.times for point in panel.points]
+        axes.plot(x, means, color=stroke.colour, marker=stroke.marker, markersize=4.5)
+        beside: dict[str, Any] = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "fontsize": 8.5}
+        axes.annotate(f"{means[-1]:.2f}x", (x[-1], means[-1]), annotation_clip=False, **beside)
+
+
+@dataclass(frozen=True)
+class ByKernel(Speedups):
+    """A line for each kernel at one size."""
+
+    def draw(self) -> Drawing:
+        """Draw the kernels below one another, the numbers of each at the right."""
+        figure, (axes,) = sheet(self.title, 1, 1, 0.32 * len(self.panels) + 0.8)
+        axes.set_xscale("log")
+        set_ticks(axes.xaxis, *self.limits, "x")
+        axes.set_xlabel("speed-up (times as fast as the baseline)")
+        axes.axvline(1, color=PALE, linewidth=1.1)
+        axes.grid(visible=False, axis="y")
+        axes.set_yticks(range(len(self.panels)), [f"{panel.title} against {panel.baseline}" for panel in self.panels])
+        axes.set_ylim(len(self.panels) - 0.4, -0.6)
+        for place, panel in enumerate(self.panels):
+            (point,), stroke = panel.points, self.run.looks[panel.kernel]
+            many = len(point.cases) > 1
+            axes.barh(place, point.times - 1, left=1, height=0.5, color=stroke.colour, alpha=0.3)
+            if many:
+                axes.plot([r.times for _, r in point.cases], [place] * len(point.cases), "|", color=GREY, markersize=8)
+            axes.plot(point.ends, [place, place], color=GREY if many else stroke.colour, linewidth=1.2)
+            axes.plot([point.times], [place], color=stroke.colour, marker=stroke.marker, markersize=6)
+            told = f"{point.times:.2f}x ({point.ends[0]:.2f} to {point.ends[1]:.2f}"
+            told += f", {len(point.cases)} cases)" if many else ")"
+            axes.text(1.01, place, told, transform=axes.get_yaxis_transform(), va="center", fontsize=8.5)
+        return figure
+
+
+def figures(run: Run) -> list[Speedups]:
+    """The figure of a run whose kernels, or one of them at several sizes, have speed-ups."""
+    rows = {row["row"]: row for row in records(run.frame)}
+    cases = [(rows[number], ratio) for number, ratio in run.ratios.items()]
     sized = [(row, ratio) for row, ratio in cases if value_of("size", row)]
     places = positions([row for row, _ in sized], "size")
     several = len(places) > 1
-    panels = _by_kernel(sized if several else cases, rows)
-    if not several and len(panels) < 2:
+    kernels = _by_kernel(sized if several else cases, rows)
+    if not several and len(kernels) < 2:
         return []
-    drawn = list(panels.items())[: MOST_PANELS if several else MOST_LINES]
-    more = [title for (title, _), _ in list(panels.items())[len(drawn) :]]
+    most = MOST_PANELS if several else MOST_LINES
+    panels = [
+        Panel(str(own[0][0]["kernel"]), title, base, _points(own, places if several else {}))
+        for (title, base), own in kernels.items()
+    ]
+    many = any(len(point.cases) > 1 for panel in panels[:most] for point in panel.points)
+    notes = [
+        "Time of the baseline over time of the kernel, all else being equal: above 1x the kernel is faster.",
+        f"Marker: the geometric mean of the cases{' of a size' if several else ''}; grey: each case." if many else "",
+        f"{'Grey' if many else 'Thin'} line: what the 95 % intervals of both times allow.",
+        f"{count(sum(len(p.cases) for panel in panels[:most] for p in panel.points), 'case')}.",
+        f"Not drawn: {listed([panel.title for panel in panels[most:]])}; the table has them." if panels[most:] else "",
+    ]
     at = f" at {next(iter(places))}" if len(places) == 1 and len(sized) == len(cases) else ""
     return [
-        SpeedupPlot(
+        (BySize if several else ByKernel)(
             stem="speedup-by-size" if several else "speedup-by-kernel",
             title=f"Speed-up over the declared baseline{at}",
-            notes=_notes([own for _, own in drawn], more, several=several),
-            sizes=places if several else {},
-            panels=tuple(_panel(title, baseline, own, places) for (title, baseline), own in drawn),
-            parameters=tuple(parameters(frame)),
+            caption=" ".join(note for note in notes if note),
+            panels=panels[:most],
+            run=run,
         )
     ]
 
 
-def _by_kernel(cases: list[Case], rows: dict[int, Row]) -> dict[tuple[str, str], list[Case]]:
+def _by_kernel(cases: list[Case], rows: Mapping[int, Row]) -> dict[tuple[str, str], list[Case]]:
     """The cases of each panel, by its title and its baseline's name."""
     dtypes = len({row["dtype"] for row, _ in cases}) > 1
     found: dict[tuple[str, str], list[Case]] = {}
     for row, ratio in cases:
         base = rows[ratio.baseline_row]
-        names = [one_line(str(one["kernel"]), 40) for one in (row, base)]
-        if row["finish"] != base["finish"]:
-            names = [f"{name} (finish {one['finish']})" for name, one in zip(names, (row, base), strict=True)]
-        title = f"{names[0]}, {row['dtype']}" if dtypes else names[0]
-        found.setdefault((title, names[1]), []).append((row, ratio))
+        finish = row["finish"] != base["finish"]
+        title, baseline = (
+            one_line(str(one["kernel"]), 40) + (f" (finish {one['finish']})" if finish else "") for one in (row, base)
+        )
+        found.setdefault((f"{title}, {row['dtype']}" if dtypes else title, baseline), []).append((row, ratio))
     return found
 
 
-def _panel(title: str, baseline: str, cases: list[Case], places: dict[str, float]) -> SpeedupPanel:
+def _points(cases: list[Case], places: Mapping[str, float]) -> list[Point]:
     by_size: dict[str, list[Case]] = {}
     for row, ratio in cases:
-        by_size.setdefault(value_of("size", row), []).append((row, ratio))
-    ordered = sorted(by_size, key=lambda size: places.get(size, 0.0))
-    points = [SpeedupPoint(size, tuple(by_size[size])) for size in ordered]
-    return SpeedupPanel(str(cases[0][0]["kernel"]), title, baseline, tuple(points))
-
-
-def _notes(drawn: list[list[Case]], more: list[str], *, several: bool) -> str:
-    many = max(len(own) / len({value_of("size", row) for row, _ in own}) for own in drawn) > 1
-    words = [
-        "Time of the baseline over time of the kernel, all else being equal; above 1x the kernel is faster.",
-        f"Marker: the geometric mean of the cases{' of a size' if several else ''}; grey: each case." if many else "",
-        f"{'Grey' if many else 'Thin'} line: what the 95 % intervals of both times allow.",
-        f"{count(sum(map(len, drawn)), 'case')}.",
-        f"Not drawn: {listed(more)}; the table has them." if more else "",
-    ]
-    return " ".join(word for word in words if word)
+        by_size.setdefault(value_of("size", row) if places else "", []).append((row, ratio))
+    return [Point(size, by_size[size]) for size in sorted(by_size, key=lambda size: places.get(size, 0.0))]

@@ -1,29 +1,33 @@
-"""How figures look: one colour and marker a kernel in all of them, told apart without colour too."""
+"""How figures look: one colour and marker for each kernel in all figures, distinguishable without colour too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which stay apart for colour-blind readers, without the yellow that white paper swallows.
+# Okabe and Ito's colours, which colour-blind readers can distinguish, without the yellow that is invisible on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")  # ten: colour and marker repeat together after 70 kernels
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")  # colour and marker repeat together after 70 kernels
 DASHES = ("-", "--", ":", "-.")
 INK, PALE = "#1a1a1a", "#5c5c5c"
 CRIMSON, RED = "#b0124a", "#d60000"
-"""Undefined, and wrong; neither without a word or a sign beside it."""
+"""Undefined, and wrong. A word or a sign always stands beside them."""
 
 SEGMENTS = ("#0072b2", "#009e73", "#c77f00", "#7b5aa6", "#2c9fc9", "#5f6b1e")
-"""Of the lanes' segments, in turn: none that could be taken for crimson or red."""
+"""Colours of segments of lanes. None of them resembles crimson or red."""
 
 SETTINGS: Any = {
-    "svg.hashsalt": "runner",  # ids that are the same whenever the picture is
-    "svg.fonttype": "path",  # the page embeds figures as images, whose text could not be selected anyway
-    "font.family": ["DejaVu Sans"],  # comes with matplotlib, so every machine draws the same
+    "svg.hashsalt": "runner",  # the same ids in every process
+    "svg.fonttype": "none",  # text stays text
+    "font.family": ["sans-serif"],
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],  # the first comes with matplotlib; the second has its widths
     "font.size": 9,
     "text.parse_math": False,  # a dollar in a name is a dollar
     "text.color": INK,
@@ -33,15 +37,20 @@ SETTINGS: Any = {
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
     "grid.color": "#e3e3e3",
     "grid.linewidth": 0.7,
+    "legend.frameon": False,
     "xtick.color": INK,
     "ytick.color": INK,
     "lines.linewidth": 1.6,
     "lines.markersize": 5,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
 }
+
+UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""Characters that XML forbids."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,7 @@ class Stroke:
 
 
 BACKGROUND = Stroke("#a9a9b0", ".", "-")
-"""Of lines that are there to be compared with."""
+"""The stroke of lines that are only there for comparison."""
 
 
 def strokes(kernels: list[str]) -> dict[str, Stroke]:
@@ -65,10 +74,24 @@ def strokes(kernels: list[str]) -> dict[str, Stroke]:
     }
 
 
-@contextmanager
-def drawing() -> Iterator[None]:
-    """Settings for drawing, whatever the user's own matplotlibrc says."""
-    with mpl.rc_context():
+def saved(make: Callable[[], Figure | bytes], *, png: bool = True) -> tuple[bytes, bytes]:
+    """What `make` draws, as SVG and as PNG. Without `png`, and of what is SVG already, the second is empty.
+
+    The same figure gives the same bytes on any day, whatever the user's matplotlibrc says.
+    """
+    with mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
         mpl.rcParams.update(SETTINGS)
-        yield
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name becomes a box
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # some scripts
+        figure = make()
+        if isinstance(figure, bytes):
+            return figure, b""
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
+            figure.set_layout_engine("none")  # one layout serves both formats
+        vector, pixels = BytesIO(), BytesIO()
+        figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
+        if png:
+            figure.savefig(pixels, format="png", dpi=144, metadata={"Software": None})
+    return UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", vector.getvalue().decode()).encode(), pixels.getvalue()

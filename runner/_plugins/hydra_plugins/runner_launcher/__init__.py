@@ -1,20 +1,20 @@
-"""Makes `hydra/launcher=batch` known to Hydra, which finds plugins only in packages named `hydra_plugins`.
+"""The launcher `hydra/launcher=batch` and the callback, where Hydra finds plugins: in a package named `hydra_plugins`.
 
-Its names stand in the configuration that is kept with every run, so they stay whatever becomes of our own modules.
+Every run keeps these names in its configuration. They stay, wherever our own modules move.
 """
 
 from dataclasses import dataclass
 
 from hydra.core.config_store import ConfigStore
 
-import runner.command.launcher
-from runner.command.app import ReserveFolder
+import runner.hydra.launcher
+from runner.hydra.app import ReserveFolder
 
 __all__ = ["BatchLauncher", "BatchLauncherConf", "ReserveFolder"]
 
 
-class BatchLauncher(runner.command.launcher.BatchLauncher):
-    """Defined here, since Hydra wants a plugin's module to be `hydra_plugins`."""
+class BatchLauncher(runner.hydra.launcher.BatchLauncher):
+    """Hydra requires a plugin's class to be defined in `hydra_plugins`."""
 
 
 @dataclass

@@ -1,0 +1,136 @@
+"""What every command has in common: each end of it is an exit status, and a mistake is one sentence.
+
+Nothing heavy is imported at the top, so that Ctrl-C is quiet from the start.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner import interruption
+
+if TYPE_CHECKING:
+    from runner.folder import RunFolder
+    from runner.session import Session
+
+FAILED, MISTAKE, INTERRUPTED = 1, 2, 130
+LONGEST_WORD, LONGEST_LINE = 160, 1000  # characters that are printed
+
+
+def run_command(work: Callable[[], int]) -> int:
+    """Run a command.
+
+    Args:
+        work: Does it, imports included, and returns the exit status.
+
+    Returns:
+        The exit status; 2 after a mistake of the user, 130 after Ctrl-C.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # not every terminal has a micro sign
+    interruption.listen()
+    try:
+        return _run(work)
+    except KeyboardInterrupt:
+        interruption.ignore()
+        return INTERRUPTED
+
+
+def _run(work: Callable[[], int]) -> int:
+    try:
+        return work()
+    except BrokenPipeError:  # the reader left, as in `... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return FAILED
+    except OSError as e:
+        return say(f"{e.filename or 'a file'}: {e.strerror or e}", MISTAKE)
+    except Exception as e:
+        from runner.errors import DeviceUnavailable, UsageError  # noqa: PLC0415
+
+        if not isinstance(e, UsageError | DeviceUnavailable):
+            raise
+        return say(str(e), MISTAKE)
+
+
+def run_sweep(session: Session, work: Callable[[], object]) -> int:
+    """Run a sweep and report on it; whatever ends it, finished cases are kept.
+
+    Args:
+        session: Knows the sweep's folder once there is one.
+        work: Runs the cases.
+
+    Returns:
+        The exit status of the sweep's rows; 0 if there was nothing to run, as after `--help`.
+    """
+    from runner.errors import DeviceUnavailable, UsageError  # noqa: PLC0415
+
+    try:
+        work()
+        interruption.check()
+    except KeyboardInterrupt:
+        session.discard_if_unused()
+        if session.folder and session.folder.results.exists():
+            finish(session.folder)
+            say(f"interrupted; {_resume(session.folder)} runs the rest", INTERRUPTED)
+        raise
+    except (UsageError, DeviceUnavailable):
+        session.discard_if_unused()
+        raise
+    except OSError as e:
+        return _stopped(e, session.folder)
+    return finish(session.folder) if session.folder else 0
+
+
+def _stopped(error: OSError, folder: RunFolder | None) -> int:
+    """Say what the system refused, and where: the error of a full disk names no file."""
+    what = error.strerror or str(error)
+    where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
+    if folder is None:
+        return say(f"{where or 'a file'}: {what}", FAILED)
+    if not where or Path(where).absolute().is_relative_to(folder.path):
+        where = str(folder.path)  # which of its files does not matter
+    return say(f"{where}: {what}; finished cases are kept, and {_resume(folder)} runs the rest", FAILED)
+
+
+def _resume(folder: RunFolder) -> str:
+    here = Path.cwd()
+    path = folder.path.relative_to(here) if folder.path.is_relative_to(here) else folder.path
+    return f"python -m runner.resume {shlex.quote(str(path))}"
+
+
+def finish(folder: RunFolder) -> int:
+    """Make table, figures, report and summary from what the folder holds; the status is that of its rows."""
+    from runner import report  # noqa: PLC0415
+    from runner.console import Console  # noqa: PLC0415
+    from runner.sweep import plan, results  # noqa: PLC0415
+
+    rows = results.collect(folder)
+    try:
+        plan.gather(folder)
+        results.write(folder, rows)
+        report.build(folder.path)
+        report.print_summary(folder.path, Console())
+    except OSError as e:
+        return say(f"{folder.path}: {e.strerror or e}; python -m runner.report makes the report again", FAILED)
+    return results.exit_status(rows)
+
+
+def say(sentence: str, status: int) -> int:
+    """Print a sentence on stderr, and give the status back."""
+    print(f"runner: {printable(sentence)}", file=sys.stderr)  # noqa: T201
+    return status
+
+
+def printable(text: str) -> str:
+    """One line for a terminal: control characters are escaped, long words and lines are cut."""
+    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    words = (w if len(w) <= LONGEST_WORD else f"{w[: LONGEST_WORD - 40]}...{w[-20:]}" for w in escaped.split(" "))
+    line = " ".join(words)
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."

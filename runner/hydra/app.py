@@ -1,0 +1,164 @@
+"""Hydra's side of a sweep: the command line, the sweep's folder, and the task that a stock launcher calls.
+
+Our own launcher (`runner.hydra.launcher`) hands its whole batch to the engine. A stock launcher (basic, joblib,
+submitit) calls `job` for each job; the engine then gets a list of one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.experimental.callback import Callback
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+
+from runner import config, environment
+from runner.errors import DeviceUnavailable, UsageError
+from runner.folder import RunFolder, named, write_json
+from runner.hydra import command_line, errors, schema
+from runner.hydra.launcher import BASIC_SWEEPER
+from runner.progress import SweepProgress
+from runner.session import Session
+from runner.sweep import engine
+
+FULL_ERROR = "HYDRA_FULL_ERROR"
+
+
+class Refused(BaseException):
+    """A mistake found in a callback or a job, where Hydra catches ordinary exceptions."""
+
+
+_session: ContextVar[Session] = ContextVar("session")  # for the callback, which Hydra makes by its name
+
+
+def run(arguments: Sequence[str], session: Session) -> None:
+    """Compose and run what the command line asks for; `--help` and the like run nothing.
+
+    Args:
+        arguments: The command line after the program's name.
+        session: Learns the sweep's folder.
+
+    Raises:
+        UsageError: if the command line cannot be understood; nothing was run then.
+    """
+    ordered = command_line.ordered(arguments)
+    sys.argv[1:] = ordered
+    folders = command_line.search_path(ordered)
+    schema.register(folders)
+    _session.set(session)
+    debugging = FULL_ERROR in os.environ
+    main = hydra.main(version_base="1.3", config_path=str(config.CONF), config_name="config")(job)
+    try:
+        command_line.refuse(ordered, folders)
+        with _errors_raised():
+            main()
+    except Refused as e:
+        raise UsageError(str(e)) from None
+    except Exception as e:
+        if debugging or not errors.is_theirs(e) or (isinstance(e, UnicodeDecodeError) and session.folder):
+            raise
+        raise UsageError(errors.sentence(e, schema.known_keys())) from None
+
+
+@contextmanager
+def _errors_raised() -> Iterator[None]:
+    """Have Hydra raise what it finds, instead of printing it and leaving."""
+    before = os.environ.get(FULL_ERROR)
+    os.environ[FULL_ERROR] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[FULL_ERROR]
+
+
+def job(composed: DictConfig) -> None:
+    """One job of a stock launcher."""
+    settings: Any = HydraConfig.get()
+    sweep = RunFolder(Path(settings.runtime.output_dir).parent)
+    launcher = "none" if settings.mode is RunMode.RUN else str(settings.runtime.choices["hydra/launcher"])
+    try:
+        schema.register_here(settings)
+        number = 0 if OmegaConf.is_missing(settings.job, "num") else int(settings.job.num)
+        planned = schema.job(schema.read(composed, settings), {}, _plain(settings.overrides.task), number)
+        with SweepProgress() as progress:
+            engine.run([planned], sweep, progress, launcher)
+    except (UsageError, DeviceUnavailable, *errors.THEIRS) as e:
+        if launcher not in ("none", "basic"):  # in a process of its own
+            raise
+        raise Refused(_said(e)) from None
+
+
+def _said(error: Exception) -> str:
+    return errors.sentence(error, schema.known_keys()) if isinstance(error, errors.THEIRS) else str(error)
+
+
+class ReserveFolder(Callback):
+    """Reserves the folder of a sweep before anything is written, so that no two sweeps share one."""
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        """Called by Hydra."""
+        self._reserve(config)
+
+    def on_run_start(self, config: DictConfig, **_: Any) -> None:
+        """Called by Hydra for `hydra.mode=RUN`; the job's folder is `0`, as in a sweep of one."""
+        self._reserve(config)
+        with read_write(config.hydra):
+            config.hydra.run.dir = f"{config.hydra.sweep.dir}/0"
+
+    def _reserve(self, composed: DictConfig) -> None:
+        try:
+            _make_folder(composed)
+        except (UsageError, *errors.THEIRS) as e:
+            raise Refused(_said(e)) from None
+        except OSError as e:
+            raise Refused(f"{e.filename}: {e.strerror}") from None
+
+
+def _make_folder(config: DictConfig) -> None:
+    hydra = config.hydra
+    overrides, wanted = _plain(hydra.overrides.hydra), str(hydra.sweep.dir)
+    for override in overrides:
+        if override.startswith(("hydra.sweep.subdir=", "hydra.run.dir=")):
+            raise UsageError(f"{override}: a job's folder is its number; hydra.sweep.dir names the sweep's folder")
+    exactly = any(override.startswith("hydra.sweep.dir=") for override in overrides)
+    path = Path(wanted) if exactly else Path(f"{wanted}-{_what(config)}")
+    folder = _session.get().reserve(path, exactly=exactly)
+    with read_write(hydra), open_dict(config):
+        hydra.sweep.dir = str(folder.path)
+        # Composing a job applies these again.
+        hydra.overrides.hydra.append(f"hydra.sweep.dir={command_line.quoted(str(folder.path))}")
+    record_host = bool(OmegaConf.select(config, "record_host", default=False))
+    known = environment.gather(sys.argv[1:], record_host=record_host)
+    write_json(folder.environment, {**known, "planned_at_once": _planned_at_once(hydra)})
+
+
+def _planned_at_once(hydra: Any) -> bool:
+    """Whether all jobs are known before the first is run: resuming then runs every one of them."""
+    if hydra.mode is RunMode.RUN:
+        return True
+    at_once = hydra.sweeper.get("_target_") == BASIC_SWEEPER and hydra.sweeper.get("max_batch_size") is None
+    return at_once and hydra.runtime.choices["hydra/launcher"] == "batch"
+
+
+def _what(config: DictConfig) -> str:
+    """A word for the folder's name: the experiment, or the kernels."""
+    choices = config.hydra.runtime.choices
+    if choices.get("experiment"):
+        return named(str(choices.experiment))
+    swept = [o.partition("=")[2] for o in _plain(config.hydra.overrides.task) if o.startswith("kernel=")]
+    return named((swept[-1] if swept else str(choices.kernel)).replace(",", "+")) or "sweep"
+
+
+def _plain(overrides: Any) -> list[str]:
+    """Overrides as they were written: reading them one by one would resolve a ${...} in them."""
+    plain: Any = OmegaConf.to_container(overrides, resolve=False)
+    return list(plain)

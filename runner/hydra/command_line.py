@@ -1,0 +1,195 @@
+"""The command line, checked before Hydra sees it.
+
+It refuses, in one sentence, what Hydra would misread, warn about only, or refuse in terms of its own internals.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from hydra._internal.utils import get_args_parser
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, Override, QuotedString, RangeSweep
+
+from runner import config
+from runner.errors import UsageError
+from runner.hydra import config_files
+
+_WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")
+_FILES = ("kernel", "device", "timing", "experiment")  # groups whose choices are files
+_OURS = {
+    "hydra.callbacks": "the runner needs it to reserve the sweep's folder",
+    "hydra.launcher": "hydra/launcher=NAME chooses one",
+    "hydra.sweeper": "hydra/sweeper=NAME chooses one",
+    "hydra": "set a key within it",
+}
+
+
+def ordered(arguments: Sequence[str]) -> list[str]:
+    """Options first: Hydra's parser refuses an override after an option after an override."""
+    options, overrides, rest = [], [], list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if not argument.startswith("-"):
+            overrides.append(argument)
+            continue
+        options.append(argument)
+        if argument in _WITH_VALUE and rest:
+            options.append(rest.pop(0))
+    return [*options, *overrides]
+
+
+def search_path(arguments: Sequence[str]) -> list[Path]:
+    """The configuration folders of a command line; ours comes last.
+
+    Raises:
+        UsageError: if an option cannot be read, a folder is missing, or a kernel has the name of one of ours.
+    """
+    known = _options(arguments)
+    if known.experimental_rerun:
+        raise UsageError("--experimental-rerun: not supported; python -m runner.repeat FOLDER runs a sweep again")
+    primary = _primary(known)
+    folders = [folder for text in _added(known) if (folder := _folder(text))]
+    taken = {p.stem for p in (primary / "kernel").glob("*.yaml")}
+    for path in sorted(p for f in folders for p in (f / "kernel").glob("*.yaml")):
+        if path.stem in taken:
+            raise UsageError(
+                f"{path}: a kernel of ours is called {path.stem}, and Hydra would take that; rename this one"
+            )
+    return [*folders, primary]
+
+
+def _primary(known: Any) -> Path:
+    """The folder with config.yaml."""
+    folder = Path(known.config_path) if known.config_path is not None else config.CONF
+    name = (known.config_name or "config").removesuffix(".yaml")
+    if not folder.is_absolute():  # Hydra would look for it in the package
+        raise UsageError(f"--config-path {folder}: expected the folder's absolute path")
+    if not config_files.is_folder(folder) or not (folder / f"{name}.yaml").is_file():
+        raise UsageError(f"{folder}: this folder has no {name}.yaml, where the configuration begins")
+    content = config_files.read(folder / f"{name}.yaml")
+    if not isinstance(content, dict) or "defaults" not in content:
+        raise UsageError(f"{folder / name}.yaml: the configuration cannot begin here: this file has no 'defaults'")
+    return folder
+
+
+def _added(known: Any) -> list[str]:
+    """Further folders, as written."""
+    added = [] if known.config_dir is None else [known.config_dir]
+    for override in known.overrides:
+        if found := re.fullmatch(r"hydra\.searchpath=\[?([^\[\]]*)\]?", override):
+            added += [p.strip().strip("'\"").removeprefix("file://") for p in found[1].split(",") if p.strip()]
+    return added
+
+
+def _folder(text: str) -> Path | None:
+    """An existing folder; `None` for a Python package."""
+    if text.startswith("pkg://"):
+        if not _is_package(text.removeprefix("pkg://")):
+            raise UsageError(f"{text}: there is no such Python package")
+        return None
+    if not text or not config_files.is_folder(Path(text)):
+        shown = text or "--config-dir="
+        raise UsageError(f"{shown}: there is no such folder; --config-dir expects a folder that holds kernel/NAME.yaml")
+    return Path(text)
+
+
+def refuse(arguments: Sequence[str], folders: Sequence[Path]) -> None:
+    """Refuse overrides and chosen files that Hydra would misread.
+
+    Args:
+        arguments: The command line.
+        folders: As `search_path` gives them.
+
+    Raises:
+        UsageError: naming the override, or the file.
+        OverrideParseException: Hydra's, if it cannot read an override.
+    """
+    for text in _options(arguments).overrides:
+        override = _parsed(text)
+        _refuse(override)
+        if override.key_or_group in _FILES:
+            for name in _values(override):
+                _refuse_choice(override, name)
+                config_files.check(str(override.key_or_group), str(name), folders)
+
+
+def _parsed(text: str) -> Override:
+    try:
+        return OverridesParser.create().parse_overrides([text])[0]
+    except (ValueError, RecursionError) as e:  # a number of thousands of digits, thousands of brackets
+        raise UsageError(f"{text}: cannot read this override: {e}") from None
+
+
+def _options(arguments: Sequence[str]) -> Any:
+    parser = get_args_parser()
+
+    def error(message: str) -> NoReturn:
+        raise UsageError(f"cannot read the command line: {message}; --help shows how to write it")
+
+    parser.error = error  # type: ignore[method-assign]
+    return parser.parse_args(list(arguments))
+
+
+def _is_package(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _refuse(override: Override) -> None:
+    line, key = override.input_line, override.key_or_group
+    if not key:
+        raise UsageError(f"{line}: the key before the = is missing; write block=128")
+    if override.is_delete():
+        raise UsageError(f"{line}: ~ is not supported; a parameter set to null takes its kernel's default")
+    if key in _OURS or key.startswith("hydra.callbacks."):
+        raise UsageError(f"{line}: cannot be set: {_OURS.get(key, _OURS['hydra.callbacks'])}")
+    if key == "hydra.sweep.dir" and override.value() == "":
+        raise UsageError(f"{line}: name a new folder")
+    if key in _FILES and (override.is_add() or override.is_force_add()) and key != "experiment":
+        raise UsageError(f"{line}: a {key} is chosen already; write {key}=NAME without a +")
+    value = override.value()
+    if isinstance(value, IntervalSweep):
+        raise UsageError(f"{line}: an interval has no steps; list the values, or use range(first,end,step)")
+    if isinstance(value, RangeSweep) and not _steps(value):
+        raise UsageError(f"{line}: a range needs finite ends and a step other than 0")
+
+
+def _steps(sweep: RangeSweep) -> bool:
+    numbers = [float(n) for n in (sweep.start, sweep.stop, sweep.step) if n is not None]
+    return sweep.step != 0 and all(map(math.isfinite, numbers))
+
+
+def _values(override: Override) -> Iterator[Any]:
+    """The names that an override chooses; none for a pattern."""
+    value = override.value()
+    if isinstance(value, ChoiceSweep):
+        yield from (v.text if isinstance(v, QuotedString) else v for v in value.list)
+    elif not isinstance(value, Glob | RangeSweep):
+        yield value
+
+
+def _refuse_choice(override: Override, name: Any) -> None:
+    group = override.key_or_group
+    if group == "experiment" and name is None:
+        return
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"{override.input_line}: expected the name of a file in conf/{group}; --help lists them")
+    if name.startswith("/") or ".." in Path(name).parts:
+        raise UsageError(f"{override.input_line}: expected a name, not a path; --config-dir FOLDER adds FOLDER/{group}")
+
+
+def quoted(text: str) -> str:
+    """Text as the value of an override: Hydra's grammar does not take every path as it is."""
+    if re.fullmatch(r"[A-Za-z0-9/._+-]+", text):
+        return text
+    # Within quotes only a backslash before a quote needs another.
+    escaped = re.sub(r"(\\+)(?='|$)", r"\1\1", text).replace("'", "\\'")
+    return f"'{escaped}'"

@@ -1,0 +1,112 @@
+"""Errors of Hydra, OmegaConf and YAML, each in one sentence. The commonest are reworded, the others passed on."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from types import TracebackType
+
+import yaml
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+
+THEIRS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
+
+_THEIR_PACKAGES = ("hydra", "omegaconf", "yaml", "antlr4")
+_QUOTING = "other characters than letters, digits and . _ - + * need quotes inside quotes, as in \"size='1<<24'\""
+MOST_OPTIONS = 20  # that are listed
+
+
+def is_theirs(error: BaseException) -> bool:
+    """Whether Hydra or a package below it raised an error, so that its input is at fault."""
+    if isinstance(error, (*THEIRS, RecursionError, UnicodeDecodeError)):
+        return True
+    if isinstance(error, OSError) and error.errno is not None:  # of the system: a full disk, for one
+        return False
+    last: TracebackType | None = error.__traceback__
+    while last and last.tb_next:
+        last = last.tb_next
+    module = str(last.tb_frame.f_globals.get("__name__", "")) if last else ""
+    return module.partition(".")[0] in _THEIR_PACKAGES
+
+
+def sentence(error: BaseException, known: Sequence[str]) -> str:
+    """Say what is wrong with a command line or a configuration file.
+
+    Args:
+        error: What Hydra, OmegaConf or the YAML parser raised.
+        known: The keys of the configuration, those of its groups as `device.threads`.
+    """
+    if isinstance(error, yaml.MarkedYAMLError):
+        return _yaml(error)
+    if isinstance(error, RecursionError):
+        return "the configuration includes itself, or is nested too deeply"
+    if isinstance(error, OverrideParseException):
+        return f"{error.override}: cannot read this override; {_QUOTING}"
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
+        file = error.missing_cfg_file
+        group, _, given = file.rpartition("/") if file.startswith("hydra/") else file.partition("/")
+        return _unknown_choice(group, given, error.options)
+    where = _where(str(error))
+    cause: BaseException = error if isinstance(error, OmegaConfBaseException) else _cause(error)
+    if isinstance(cause, ConfigKeyError | ConfigAttributeError):
+        overridden = re.search(r"Could not override '([^']+)'", str(error))
+        return where + _unknown_key(overridden[1] if overridden else str(cause.full_key or cause.key), known)
+    if isinstance(cause, OmegaConfBaseException):
+        override = re.search(r"Error merging override (.*)", str(error))
+        subject = override[1] if override else cause.full_key
+        return f"{where}{subject}: {_one_line(cause)}" if subject else f"{where}{_one_line(cause)}"
+    return _one_line(error)
+
+
+def _cause(error: BaseException) -> BaseException:
+    return error.__cause__ or error.__context__ or error
+
+
+def _yaml(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    where = f"{mark.name}, line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return f"{where}invalid YAML: {error.problem or error.context}"
+
+
+def _where(text: str) -> str:
+    """The configuration file that was being composed; empty for the command line."""
+    found = re.search(r"In '([^']+)': ", text)
+    return f"{found[1]}.yaml: " if found else ""
+
+
+def _unknown_choice(group: str, given: str, options: Sequence[str]) -> str:
+    near = _nearest(given, options)
+    if len(options) > MOST_OPTIONS:
+        return f"{group}={given}: there is no such {group}{near} (--help lists all {len(options)})"
+    return f"{group}={given}: expected one of {', '.join(options)}{near}"
+
+
+def _unknown_key(key: str, known: Sequence[str]) -> str:
+    group = key.rpartition(".")[0]
+    if key.partition(".")[0] == "on_cpu":
+        return f"{key}: only an experiment's YAML can set this; on the command line set the parameter itself"
+    if "@" in key or "/" in key:
+        return f"{key}: unknown group; in a list of defaults write 'override /kernel: NAME'"
+    if group.partition(".")[0] == "hydra":
+        return f"{key}: unknown key of Hydra; --cfg hydra shows its keys"
+    if key in known:
+        return f"{key}: config.yaml does not declare this key, or an experiment lacks '# @package _global_'"
+    beside = [k for k in known if k.rpartition(".")[0] == group]
+    if not beside:
+        return f"{key}: unknown key; {group} holds no keys"
+    return f"{key}: unknown key{_nearest(key, beside)}; the keys are {', '.join(beside)}"
+
+
+def _nearest(word: str, options: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, options, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _one_line(error: BaseException) -> str:
+    """A message without line breaks, and without what Hydra and OmegaConf say of their own objects."""
+    lines = [line.strip() for line in str(error).partition("Config search path:")[0].splitlines()]
+    internal = ("full_key:", "object_type=", "reference_type=")
+    kept = dict.fromkeys(line for line in lines if line and not line.startswith(internal))
+    return " ".join(line if line[-1] in ".:;?" else f"{line};" for line in kept).rstrip(";.")

@@ -1,0 +1,185 @@
+"""The configuration's schema, and the checks on a composed configuration that make it a job.
+
+The schema is made at start. The parameters that kernels on the search path declare become its keys, so that Hydra
+refuses a misspelt one before it composes anything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hydra.core.config_store import ConfigStore
+from omegaconf import DictConfig, OmegaConf
+
+from runner.config import Job, Origin, read_kernel
+from runner.device.kinds import is_emulated
+from runner.device.opening import kind_of
+from runner.errors import UsageError
+from runner.kernel import from_yaml
+from runner.kernel.declaration import Kernel
+from runner.kernel.parameters import VOCABULARY, canonical
+from runner.kernel.resolve import make
+from runner.settings import COMPILERS, DeviceConfig, TimingConfig
+from runner.sources import EXTRA_PARAMETERS
+
+_GROUPS = ("kernel", "device", "timing", "experiment", "compiler", "seed", "record_host", "on_cpu")
+
+
+def register(search_path: Sequence[Path]) -> None:
+    """Make the schema known to Hydra.
+
+    Args:
+        search_path: Configuration folders; the parameters of every `kernel/*.yaml` in them become keys.
+
+    Raises:
+        UsageError: if a kernel declares a parameter whose name is reserved.
+    """
+    parameters = dict.fromkeys((*VOCABULARY, *_declared(search_path)))
+    fields: list[tuple[str, Any, Any]] = [
+        ("kernel", Any, None),
+        ("device", DeviceConfig, field(default_factory=DeviceConfig)),
+        ("timing", TimingConfig, field(default_factory=TimingConfig)),
+        ("compiler", str, "nvcc"),
+        ("seed", int, 0),
+        ("record_host", bool, False),
+        ("on_cpu", dict[str, Any], field(default_factory=dict)),
+        *((word, Any, None) for word in parameters),
+    ]
+    store = ConfigStore.instance()
+    # kernel=glob(*) would match a schema in the group `kernel`.
+    store.store(group="schema", name="config", node=dataclasses.make_dataclass("Config", fields))
+    store.store(group="schema", name="device", node=DeviceConfig)
+    store.store(group="schema", name="timing", node=TimingConfig)
+
+
+def register_here(hydra: DictConfig) -> None:
+    """Register in a process that a stock launcher (joblib, submitit) started for a job, unless that was done."""
+    if "schema" not in ConfigStore.instance().repo:
+        register(_folders(hydra))
+
+
+def parameter_names() -> list[str]:
+    """The parameters that a command line can set."""
+    config: Any = ConfigStore.instance().load("schema/config.yaml").node
+    return [str(name) for name in config if name not in _GROUPS]
+
+
+def known_keys() -> list[str]:
+    """The keys that a command line can set, those of the groups as `device.threads`."""
+    groups = {"device": DeviceConfig, "timing": TimingConfig}
+    within = [f"{group}.{f.name}" for group, node in groups.items() for f in dataclasses.fields(node)]
+    return [*_GROUPS, *parameter_names(), *within]
+
+
+def _declared(search_path: Sequence[Path]) -> Iterator[str]:
+    for path in sorted(
+        p
+        for f in search_path
+        for p in (*(f / "kernel").glob("*.yaml"), *(f / "family").glob("*.yaml"), f / EXTRA_PARAMETERS)
+    ):
+        try:
+            content = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506  (a safe one)
+        except (OSError, ValueError, RecursionError, yaml.YAMLError):
+            continue  # Hydra says what is wrong with it, if it is chosen
+        parameters = content.get("parameters") if isinstance(content, dict) else None
+        for name, value in parameters.items() if isinstance(parameters, dict) else ():
+            yield from_yaml.parameter(f"{path.name}: parameters", name, value).name
+
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A composed configuration as plain values, checked as far as its choices of groups go.
+
+    Attributes:
+        values: The resolved configuration, without `hydra`.
+        kernel: The chosen one.
+        device: The group `device`.
+        timing: The group `timing`.
+        swept: Names that an experiment sweeps.
+        origin: The folders and files that it came from.
+    """
+
+    values: Mapping[str, Any]
+    kernel: Kernel
+    device: DeviceConfig
+    timing: TimingConfig
+    swept: frozenset[str]
+    origin: Origin
+
+
+def read(config: DictConfig, hydra: DictConfig) -> Composed:
+    """Read what Hydra composed.
+
+    Args:
+        config: The job's configuration.
+        hydra: Hydra's own node.
+
+    Raises:
+        UsageError: if anything in its groups cannot be understood.
+    """
+    values: Any = OmegaConf.to_container(config, resolve=True)
+    device, timing = OmegaConf.to_object(config.device), OmegaConf.to_object(config.timing)
+    if not isinstance(device, DeviceConfig) or not isinstance(timing, TimingConfig):
+        raise UsageError("the groups device and timing must start from the defaults /schema/device and /schema/timing")
+    name, folders, names = str(hydra.runtime.choices.get("kernel")), _folders(hydra), parameter_names()
+    path = next((p for f in folders if (p := f / "kernel" / f"{name}.yaml").is_file()), None)
+    if path is None:
+        raise UsageError(f"kernel={name}: there is no kernel/{name}.yaml in {', '.join(map(str, folders))}")
+    if added := [k for k in values if k not in _GROUPS and k not in names]:
+        raise UsageError(f"+{added[0]}: no kernel on the search path declares a parameter of that name")
+    if unknown := [k for k in values["on_cpu"] if k not in names]:
+        raise UsageError(f"on_cpu.{unknown[0]}: no kernel on the search path declares a parameter of that name")
+    origin = Origin(folders, tuple(n for n in names if n not in VOCABULARY), values["kernel"])
+    swept = frozenset(map(str, OmegaConf.select(hydra, "sweeper.params") or ()))
+    return Composed(values, read_kernel(name, values["kernel"], path, folders), device, timing, swept, origin)
+
+
+def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str], number: int) -> Job:
+    """Make a job, fully checked.
+
+    Args:
+        composed: What the job's choices of groups give.
+        values: The parameters and the seed that the job sets itself.
+        overrides: All that it sets, as written.
+        number: Of the job.
+
+    Raises:
+        UsageError: if a value cannot be understood.
+    """
+    for override in overrides:
+        if override.lstrip("+~").startswith("kernel."):  # it would change a case and not its name
+            raise UsageError(
+                f"{override}: an override cannot change a kernel; copy its YAML into a folder of your own, and "
+                f"name the folder by --config-dir"
+            )
+    plain = {**composed.values, **values}
+    if not 0 <= plain["seed"] < 2**63:
+        raise UsageError(f"seed={plain['seed']}: expected 0 to 2**63-1")
+    compiler, device = plain["compiler"], composed.device
+    if compiler not in COMPILERS:
+        raise UsageError(f"compiler={compiler}: expected one of {', '.join(COMPILERS)}")
+    if compiler == "nvrtc" and device.nvcc_options:
+        raise UsageError(f"device.nvcc_options={device.nvcc_options}: only nvcc takes these, not compiler=nvrtc")
+    if plain["on_cpu"] and is_emulated(kind_of(device)):
+        if twice := [name for name in plain["on_cpu"] if name in composed.swept]:
+            raise UsageError(f"on_cpu.{twice[0]}: the experiment sweeps {twice[0]}; on_cpu cannot set it, too")
+        given = {override.lstrip("+").partition("=")[0] for override in overrides}  # counts more
+        plain |= {name: value for name, value in plain["on_cpu"].items() if name not in given}
+    for name, kind in VOCABULARY.items():  # also those that this kernel does not read: another one may
+        if plain[name] is not None:
+            canonical(name, kind, plain[name])
+    case = make(composed.kernel, plain, plain["seed"])
+    return Job(case, device, composed.timing, compiler, number, composed.origin)
+
+
+def _folders(hydra: DictConfig) -> tuple[Path, ...]:
+    """The configuration folders, in Hydra's order."""
+    return tuple(Path(s.path) for s in hydra.runtime.config_sources if s.schema == "file")

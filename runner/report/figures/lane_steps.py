@@ -1,0 +1,195 @@
+"""What a shuffle moved, element by element: the measured map of a row beside CUDA's rule.
+
+The column `received` holds what was measured. `runner.kernel.lanes.exchange` only says which of it is right, undefined,
+or not taking part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from runner.kernel.lanes import INTRINSICS, MOST_RECEIVED, WARP, exchange
+from runner.report.text import absent, count, one_line, power
+
+NAMED = ("block", "width", "mask", "per_thread", "first", "second", "size", "dtype")
+"""What may tell one step from another beside its operation and argument."""
+
+MOST_THREADS, MOST_PER_THREAD, FULL = 1024, 128, 0xFFFFFFFF
+
+Fate = Literal["moved", "own", "idle", "undefined", "beyond", "wrong"]
+"""`own`: its source lies outside the segment, so it kept its value. `idle`: its lane does not take part. `beyond`: its
+source is a lane beyond the input's last element, which holds 0."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element of the block.
+
+    Attributes:
+        index: Its index in the block.
+        lane: The lane that holds it.
+        segment: The number of its segment in the block.
+        got: The element whose value it holds; None where the value is none of the input's.
+        source: The element that it should hold by CUDA's rule, or that it asked for where that is undefined.
+        calls: Whether its lane takes part.
+        fate: What became of it.
+    """
+
+    index: int
+    lane: int
+    segment: int
+    got: int | None
+    source: int
+    calls: bool
+    fate: Fate
+
+    @property
+    def origin(self) -> int | None:
+        """Where its arrow starts: as measured, but where no element arrived at the lane that was asked."""
+        return self.source if self.fate in ("undefined", "beyond") else self.got
+
+
+@dataclass(frozen=True)
+class Step:
+    """One measured launch of a shuffle kernel.
+
+    Attributes:
+        kernel: Its name.
+        name: Operation and argument: `down 2`.
+        intrinsic: CUDA's function behind the operation.
+        device: The kind of device.
+        status: As in results.csv.
+        threads: Threads of the block.
+        width: Lanes of a segment.
+        per_thread: Elements of a thread.
+        values: The case's values of `NAMED`, empty where it has none.
+        elements: Those of the first block that were measured.
+    """
+
+    kernel: str
+    name: str
+    intrinsic: str
+    device: str
+    status: str
+    threads: int
+    width: int
+    per_thread: int
+    values: Mapping[str, str]
+    elements: tuple[Element, ...]
+
+    @property
+    def arrays(self) -> bool:
+        """Whether a lane holds several elements, so that elements are numbered and not lanes."""
+        return self.per_thread > 1
+
+    def those(self, fate: Fate) -> list[Element]:
+        """The elements of that fate."""
+        return [element for element in self.elements if element.fate == fate]
+
+    def number(self, index: int) -> int:
+        """The number of an element: its lane, or its own where a lane holds several."""
+        return index if self.arrays else index % WARP
+
+    def remarks(self) -> list[str]:
+        """What must be said in words: what is undefined, and what breaks the rule."""
+        words = []
+        noun = "element" if self.arrays else "lane"
+        if undefined := self.those("undefined"):
+            inside = [element.source < self.threads * self.per_thread for element in undefined]
+            why = [
+                *(["outside the mask"] if any(inside) else []),
+                *(["that the block does not have"] * (not all(inside))),
+            ]
+            words.append(f"undefined: {count(len(undefined), noun)} asked for a lane {' or '.join(why)}")
+        if beyond := self.those("beyond"):
+            words.append(f"{count(len(beyond), noun)} received the 0 of a lane beyond the last element")
+        if wrong := self.those("wrong"):
+            first = wrong[0]
+            held = "no element of the input" if first.got is None else f"element {first.got}"
+            words.append(
+                f"{count(len(wrong), 'element')} {'differs' if len(wrong) == 1 else 'differ'} from CUDA's rule: "
+                f"element {first.index} holds {held}, not element {first.source}"
+            )
+        return words
+
+
+def read(row: Mapping[str, Any]) -> Step | None:
+    """The step of a row; None where it is no shuffle, was not measured, or cannot be understood."""
+    try:
+        return _read(row)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _read(row: Mapping[str, Any]) -> Step | None:
+    if any(absent(row.get(name)) for name in ("shuffle", "received", "block")):
+        return None
+    operation, argument = str(row["shuffle"]).split()
+    width, mask, per_thread = _number(row, "width", WARP), _number(row, "mask", FULL), _number(row, "per_thread", 1)
+    threads = math.prod(int(side) for side in str(row["block"]).split("x"))
+    known = operation in INTRINSICS and width in (1, 2, 4, 8, 16, 32) and 0 <= mask <= FULL
+    if not known or not 0 < threads <= MOST_THREADS or not 0 < per_thread <= MOST_PER_THREAD:
+        return None
+    swapped = (_number(row, "first", 0), _number(row, "second", 0))
+    rule = exchange(operation, _within(int(argument)), width, mask, threads, per_thread, swapped)
+    keeps = operation not in ("idx", "wrap")  # these name a source of each lane: its own value is one like any other
+    full = threads * per_thread
+    measured = [
+        int(word) if word.isascii() and word.isdecimal() and len(word) < 10 else None
+        for word in str(row["received"]).split()[:full]
+    ]
+    whole = len(measured) == min(MOST_RECEIVED, full)
+    there = _number(row, "size", 2**63 if whole else len(measured))  # elements of the input, of all blocks
+    elements = []
+    for index, got in enumerate(measured):
+        source, thread, calls = int(rule.source[index]), index // per_thread, bool(rule.calls[index])
+        fate: Fate
+        if calls and not rule.defined[index]:
+            fate = "undefined"
+        elif got is None and source >= there:
+            fate = "beyond"
+        elif got != source:
+            fate = "wrong"
+        elif not calls:
+            fate = "idle"
+        else:
+            fate = "own" if keeps and got == index else "moved"
+        elements.append(Element(index, thread % WARP, thread // width, got, source, calls, fate))
+    return Step(
+        kernel=str(row.get("kernel", "")),
+        name=f"{operation} {argument}",
+        intrinsic=INTRINSICS[operation],
+        device=str(row.get("device", "")),
+        status=str(row.get("status", "ok")).replace("_", " "),
+        threads=threads,
+        width=width,
+        per_thread=per_thread,
+        values={name: _value(row, name, full) for name in NAMED},
+        elements=tuple(elements),
+    )
+
+
+def _value(row: Mapping[str, Any], name: str, full: int) -> str:
+    """A value of `NAMED`, empty for the size of one full block."""
+    if absent(row.get(name)):
+        return ""
+    if name == "size":
+        size = _number(row, name, full)
+        return "" if size == full else power(size)
+    return one_line(str(row[name]), 24)
+
+
+def _number(row: Mapping[str, Any], name: str, default: int) -> int:
+    value = row.get(name)
+    if absent(value):
+        return default
+    return int(value) if isinstance(value, int | float) else _within(int(str(value), 0))
+
+
+def _within(number: int) -> int:
+    if abs(number) >= 2**63:
+        raise OverflowError(number)
+    return number

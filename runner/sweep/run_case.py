@@ -1,0 +1,206 @@
+"""One case on one device, for one round: upload, launch, verify, measure, verify again. A wrong kernel has no speed."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.device import Array, Device, Launch, LaunchDiagnostics, Role
+from runner.errors import CaseError, UsageError
+from runner.kernel.case import Case
+from runner.kernel.check import CheckResult, check
+from runner.kernel.dtypes import is_float
+from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
+from runner.kernel.reference import Expected, expect
+from runner.statistics import unthrottled
+from runner.sweep import measure
+from runner.sweep.outcome import Outcome, Task
+from runner.sweep.upload import contents, poison, upload
+
+Heartbeat = Callable[[str], Any]
+
+# After a fault, or beside a kernel that still runs, giving memory back would fail or wait. The arrays are kept from
+# the garbage collector until the process ends.
+_abandoned: list[ExitStack] = []
+
+
+def run_case(device: Device, task: Task, heartbeat: Heartbeat) -> Outcome:
+    """Run one case. An error of the case becomes its outcome, never an exception.
+
+    Args:
+        device: Open, and usable.
+        task: What to run.
+        heartbeat: Called at each step, so that the parent knows that the worker is alive.
+    """
+    stack = ExitStack()
+    try:
+        outcome = _load_and_run(device, task, stack, heartbeat)
+        if outcome.status == "mismatch" and device.usable and device.forget_spoilt_inputs():
+            # An earlier case overwrote inputs that the device keeps. This case is run again with fresh ones.
+            stack.close()
+            outcome = _load_and_run(device, task, stack, heartbeat)
+    except CaseError as e:
+        outcome = Outcome(e.status, str(e))
+    except MemoryError as e:
+        outcome = Outcome("out_of_memory", f"the host's memory does not hold the arrays: {e}")
+    except Exception as e:  # noqa: BLE001  (an error in a reference, or a bug of the runner: the sweep goes on)
+        what = str(e) if isinstance(e, UsageError) else f"{type(e).__name__}: {e}"
+        outcome = Outcome("crashed", what, usable=device.survives_errors)
+    if device.usable and outcome.usable:
+        stack.close()
+        return outcome
+    _abandoned.append(stack.pop_all())
+    return dataclasses.replace(outcome, usable=False)
+
+
+def _load_and_run(device: Device, task: Task, stack: ExitStack, heartbeat: Heartbeat) -> Outcome:
+    case = task.case
+    heartbeat("loading")
+    program = device.load(task.source, task.binary)
+    stack.callback(id, program)  # keeps it alive
+    resources = program.resources
+    shared = (resources.shared_bytes or 0) + case.shared
+    if shared > device.info.shared_limit:
+        reason = f"{shared} bytes of shared memory per block are needed, the device has {device.info.shared_limit}"
+        return Outcome("skipped", reason, resources=resources)
+    needed = sum(math.prod(a.shape) * a.dtype.itemsize for a in case.arrays())
+    if needed > device.info.memory_bytes:
+        reason = f"the arrays need {needed} bytes, the device has {device.info.memory_bytes}"
+        return Outcome("out_of_memory", reason, resources=resources)
+    heartbeat("inputs")
+    inputs = contents(case)
+    launch, arrays = upload(device, program, case, inputs, stack)
+    return _run(device, task, launch, arrays, inputs, heartbeat)
+
+
+def _run(
+    device: Device,
+    task: Task,
+    launch: Launch,
+    arrays: Mapping[str, Array],
+    inputs: Mapping[str, NDArray[Any]],
+    heartbeat: Heartbeat,
+) -> Outcome:
+    case, limit = task.case, task.time_limit_s
+    heartbeat("reference")
+    expected = expect(case, inputs)
+    _require_outputs(case, expected)
+    poison(case, arrays)
+    heartbeat("checking")
+    started = time.perf_counter()
+    diagnostics = device.launch(launch, limit)
+    spent_ms = (time.perf_counter() - started) * 1000
+    heartbeat("comparing")
+    verdict, value = _verify(case, arrays, expected)
+    outcome = _verified(case, verdict, value, expected, diagnostics, launch, _observed_sources(case, arrays, inputs))
+    if not verdict.ok:
+        return outcome
+    measured = measure.measure(
+        lambda count: device.sample(launch, count, limit), device.conditions, task.protocol, spent_ms, heartbeat
+    )
+    heartbeat("comparing")
+    later, value = _verify(case, arrays, expected)  # what the timed launches left
+    if task.protocol.hot and later.ok:
+        cold_us = float(np.median(unthrottled(measured.samples)["us"]))
+        hot_us = measure.hot(lambda n: device.batch(launch, n, limit), cold_us, heartbeat)
+        measured = dataclasses.replace(measured, hot_us=hot_us)
+    if later.ok:  # whether a launch still writes every element
+        poison(case, arrays)
+        heartbeat("checking")
+        device.launch(launch, limit)
+        heartbeat("comparing")
+        later, value = _verify(case, arrays, expected)
+    if not later.ok:
+        reason = f"right at the first launch, wrong later: {later.reason}"
+        return dataclasses.replace(outcome, status="mismatch", reason=reason, value=value, mismatches=later.mismatches)
+    return dataclasses.replace(outcome, value=value, active_blocks=device.active_blocks(launch), measured=measured)
+
+
+def _verified(
+    case: Case,
+    verdict: CheckResult,
+    value: int | float | None,
+    expected: Expected,
+    diagnostics: LaunchDiagnostics,
+    launch: Launch,
+    sources: tuple[int | None, ...],
+) -> Outcome:
+    """The outcome of the first launch."""
+    return Outcome(
+        status="ok" if verdict.ok else "mismatch",
+        reason=verdict.reason,
+        value=value,
+        reference=expected.value,
+        reference_us=None if expected.seconds is None else expected.seconds * 1e6,
+        mismatches=verdict.mismatches,
+        undefined_reads=diagnostics.undefined_reads,
+        received=sources,
+        note=diagnostics.first or _note_for(case, sources),
+        printed=diagnostics.printed,
+        resources=launch.program.resources,
+    )
+
+
+def _require_outputs(case: Case, expected: Expected) -> None:
+    """Every output must be in the reference, or a kernel that writes nothing would pass.
+
+    Raises:
+        UsageError: if one is missing, or if there is one that the kernel does not write.
+    """
+    out = {a.name for a in case.kernel.arrays if a.role is Role.OUT}
+    possible = out | {a.name for a in case.kernel.arrays if a.role is Role.INOUT}
+    given = set(expected.outputs)
+    if not given or not out <= given <= possible:
+        raise UsageError(
+            f"the reference gives {', '.join(sorted(given)) or 'nothing'}; {', '.join(sorted(out or possible))} "
+            "is expected"
+        )
+
+
+def _verify(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tuple[CheckResult, int | float | None]:
+    """Compare the outputs with the reference.
+
+    Returns:
+        The verdict, and the one number that sums up the outputs; `None` if the kernel declares none.
+    """
+    roles = {a.name: a.role for a in case.kernel.arrays}
+    actual = {n: a.read() for n, a in arrays.items() if roles[n] in (Role.OUT, Role.INOUT)}
+    verdict = check(actual, expected.outputs, case.count("depth"))
+    if overrun := next((f"the kernel wrote outside '{n}', {o}" for n, a in arrays.items() if (o := a.overrun())), ""):
+        reason = f"{overrun}; {verdict.reason}" if verdict.reason else overrun
+        verdict = CheckResult(max(verdict.mismatches, 1), verdict.compared, reason)
+    if case.kernel.value is None:
+        return verdict, None
+    # Integers wrap in their own type; floats are added up in double precision, as the host would.
+    wide = {n: a.astype(np.float64) if is_float(a.dtype) else a for n, a in actual.items()}
+    return verdict, np.asarray(case.kernel.value({**case.variables, **wide}).value).item()
+
+
+def _observed_sources(
+    case: Case, arrays: Mapping[str, Array], inputs: Mapping[str, NDArray[Any]]
+) -> tuple[int | None, ...]:
+    """Which input element each output element of a shuffle's first block holds; empty if that is ambiguous."""
+    if case.kernel.shuffle is None:
+        return ()
+    rule = exchange_of(case.kernel.shuffle.operation, case.kernel.shuffle.argument(case.variables), case.variables)
+    given = inputs["in"][: len(rule.source)]
+    sources = received(given, arrays["out"].read()[: min(len(given), MOST_RECEIVED)])
+    # A thread beyond the last element holds 0, which may also be the value of an element: its source is unknown.
+    beyond = rule.source[: len(sources)] >= len(inputs["in"])
+    return tuple(None if b else i for i, b in zip(sources, beyond[: len(sources)], strict=True))
+
+
+def _note_for(case: Case, sources: tuple[int | None, ...]) -> str:
+    """The remark on a case in which the device found nothing."""
+    if case.hazard:
+        return f"the hazard that its YAML declares was not found: {case.hazard}"
+    if case.kernel.shuffle and not sources:
+        return "what was received cannot be told, as two elements of the first block are alike"
+    return ""

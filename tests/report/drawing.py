@@ -1,0 +1,39 @@
+"""What a run's figures are and what they show, for tests."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+from runner.report.figures import choose, draw_all
+from runner.report.figures.figure import Drawn, Figure, as_csv
+from runner.report.figures.style import saved
+from runner.report.ratio import ratios
+from runner.report.table import load
+
+
+def chosen(folder: Path, section: str = "") -> list[Figure]:
+    """The figures of a folder, or those of a section."""
+    frame = load(folder)
+    return [one for one in choose(folder, frame, ratios(frame)) if section in ("", one.section)]
+
+
+def drawn(folder: Path) -> dict[str, Drawn]:
+    """The drawn figures of a folder by their stem."""
+    frame = load(folder)
+    return {one.stem: one for one in draw_all(folder, frame, ratios(frame))}
+
+
+def words(figure: Any) -> list[str]:
+    """The texts of a figure, or of an SVG."""
+    svg = figure if isinstance(figure, bytes) else saved(figure.draw, png=False)[0]
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg.decode())
+
+
+def table(figure: Any) -> list[dict[str, str]]:
+    """The rows of the CSV beside a figure."""
+    rows = figure.rows() if callable(figure.rows) else figure.rows
+    return list(csv.DictReader(io.StringIO(as_csv(rows).decode())))

@@ -1,0 +1,62 @@
+"""The worker that is started before the configuration is read."""
+
+import subprocess
+import sys
+
+import pytest
+
+from runner import startup
+from runner.settings import DeviceConfig
+
+
+@pytest.mark.parametrize(
+    ("arguments", "device"),
+    [
+        ([], DeviceConfig()),
+        (["-m", "kernel=reduceShfl", "block=64,128"], DeviceConfig()),
+        (["device=cpu"], DeviceConfig(kind="cpu")),
+        (["device=cpu,cuda", "size=100"], DeviceConfig(kind="cpu")),
+        (["device=cpu", "device.threads=2"], None),
+        (["experiment=first"], None),
+        (["device=mine"], None),
+        (["--config-dir=folder", "kernel=own"], None),
+        (["--config-dir=folder", "device=cuda"], DeviceConfig(kind="cuda")),
+    ],
+)
+def test_the_device_is_read_off_the_command_line(arguments, device, monkeypatch):
+    """The worker opens the device that the command line names, and waits where the configuration decides."""
+    monkeypatch.setattr(startup, "Worker", lambda config: ("worker", config))
+    assert startup.start_worker(arguments) == ("worker", device)
+
+
+@pytest.mark.parametrize("argument", ["--help", "--cfg=job", "hydra/launcher=joblib", "hydra.mode=RUN"])
+def test_no_worker_is_started_in_vain(argument):
+    """Commands that run nothing, and launchers with workers of their own, start none."""
+    assert startup.start_worker([argument]) is None
+
+
+def test_a_worker_opens_the_device_that_it_is_told_later():
+    """A worker without a device takes the first one; one with another device does not."""
+    config = DeviceConfig(kind="cpu", threads=1)
+    worker = startup.Worker()
+    try:
+        assert worker.takes(config)
+        assert worker.info.details["threads"] == 1
+        assert worker.takes(config)
+        assert not worker.takes(DeviceConfig(kind="cpu", threads=2))
+    finally:
+        worker.kill()
+
+
+def test_starting_the_worker_imports_nothing_slow():
+    """Neither NumPy nor anything else that takes long is imported before the worker is started."""
+    slow = "numpy", "pandas", "hydra", "omegaconf", "matplotlib", "rich", "yaml"
+    code = f"import sys, runner.startup; print([m for m in {slow} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_worker_needs_neither_configuration_nor_tables():
+    """The worker imports what runs a case, not Hydra and pandas."""
+    slow = "pandas", "hydra", "omegaconf", "matplotlib", "rich", "yaml", "scipy"
+    code = f"import sys, runner.sweep.run_case; print([m for m in {slow} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,112 @@
+"""Where a tutorial is wrong: what it says, run as it stands. docs/seeds.md tells what is right instead."""
+
+import csv
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import case_of, read_kernel, shipped
+
+from runner.kernel import access
+
+HERE = Path(__file__).parent / "tutorials" / "kernel"
+
+
+def listing(name):
+    """A listing of a tutorial, as it stands there."""
+    return read_kernel(HERE / f"{name}.yaml")
+
+
+def test_the_tutorials_transpose_is_right_for_square_tiles(bench):
+    """Tutorial 002, 5.4.2: of 32x32 it is right; ours is so of 32x16, too."""
+    assert bench.run(case_of(listing("tutorialTranspose"), block="32x32")).status == "ok"
+    assert bench.run(case_of(shipped("transposeSmem"), block="32x16", size="128x128")).status == "ok"
+
+
+@pytest.mark.parametrize("bench", ["cpu"], indirect=True)
+def test_the_tutorials_transpose_is_wrong_for_other_tiles(bench):
+    """A tile of 32x16 is read beyond its rows."""
+    assert bench.run(case_of(listing("tutorialTranspose"), block="32x16")).status == "mismatch"
+
+
+@pytest.mark.gpu
+def test_the_tutorials_transpose_faults_on_a_gpu(runner):
+    """What lies beyond the tile may be no memory at all: an H200 faults. The next case is right."""
+    done = runner(
+        "--config-dir", str(HERE.parent), "-m", "kernel=tutorialTranspose", "block=32x16,32x32", "device=cuda"
+    )
+    with (done.folder / "results.csv").open() as file:
+        first, second = csv.DictReader(file)
+    assert first["status"] in ("launch_error", "mismatch")
+    assert second["status"] == "ok"
+
+
+def test_the_tutorials_transpose_writes_as_scattered_as_the_naive_one():
+    """Even where it is right, neighbouring threads write a column: the tile changes nothing."""
+    cost = access.costs(case_of(listing("tutorialTranspose"), block="32x32"))
+    assert cost["global_store_sectors"] == 32
+    assert access.costs(case_of(shipped("transposeGmem")))["global_store_sectors"] == 32
+    assert access.costs(case_of(shipped("transposeSmem")))["global_store_sectors"] == 4
+
+
+def test_the_tutorials_copy_is_a_transpose(bench):
+    """Tutorial 002, 5.4.1: the listing called copyGmem moves elements across the diagonal, as its own comment says."""
+    case = case_of(listing("tutorialCopy"), size="40x70", block="32x8")
+    assert bench.run(case).status == "ok"  # the reference beside it is the transpose
+
+
+def test_the_tutorials_stencil_is_right_for_one_tile_a_block(bench):
+    """Tutorial 002, 5.5.1: as long as no block goes on to a second tile, nothing is missing."""
+    assert bench.run(case_of(listing("tutorialStencil"), blocks=16)).status == "ok"
+
+
+@pytest.mark.parametrize("bench", ["cpu"], indirect=True)
+def test_the_tutorials_stencil_overwrites_a_tile_that_is_still_read(bench):
+    """With a second tile a barrier is missing; the CPU device, which has no lockstep, shows it every time."""
+    assert bench.run(case_of(listing("tutorialStencil"), blocks=1)).status == "mismatch"
+    assert bench.run(case_of(shipped("stencil1dConstant"), size=1024, block=64, blocks=1)).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("__shfl_xnor(value, 1)", "__shfl_xnor"),  # tutorial 002, 5.6.1
+        ("__shfl_xor(value, 1)", "__shfl_xor"),  # tutorials 002 and 004: before CUDA 9
+        ("__shfl(value, 2)", "__shfl"),
+    ],
+)
+@pytest.mark.nvcc
+def test_what_the_tutorials_call_is_not_there(call, said, tmp_path):
+    """There is no __shfl_xnor, and the forms without _sync have gone from GPUs of sm_70 and later."""
+    source = tmp_path / "old.cu"
+    source.write_text(f'extern "C" __global__ void old(int* out) {{ int value = threadIdx.x; out[value] = {call}; }}\n')
+    command = ["nvcc", "-cubin", "-arch=sm_75", "-o", str(tmp_path / "old.cubin"), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert said in done.stderr
+
+
+def test_lanes_are_numbered_from_0_to_31(bench):
+    """Tutorial 004 says 0 to 32; 32 as a source counts modulo 32 and is lane 0."""
+    outputs, _ = bench.outputs(case_of(shipped("shflBroadcast"), src_lane=32, fill="count"))
+    assert list(outputs["out"]) == [1] * 32
+
+
+def test_a_width_of_1_is_one_too(bench):
+    """Tutorial 000 says 2 to 32; with 1 each lane is a segment of its own."""
+    outputs, _ = bench.outputs(case_of(shipped("shflXor"), width=1, lane_mask=0, fill="index"))
+    assert np.array_equal(outputs["out"], np.arange(32))
+
+
+def test_a_lane_that_reads_one_outside_the_mask_gets_nothing_to_rely_on(bench):
+    """Tutorial 003 lets lanes outside the mask return 0. What is undefined is what others read from them: 0 on an H200."""
+    outputs, diagnostics = bench.outputs(case_of(shipped("shflDown"), mask=0x0000FFFF, delta=1, fill="count"))
+    got = outputs["out"]
+    assert list(got[:15]) == list(range(2, 17))
+    assert list(got[16:]) == list(range(17, 33))
+    if bench.device.info.kind == "cpu":
+        assert diagnostics.undefined_reads == 1
+        assert got[15] == 0x7FFBADC0
+    elif "H200" in bench.device.info.name:
+        assert got[15] == 0

@@ -1,0 +1,52 @@
+"""Writes the table of columns in docs/results.md from `runner.columns`.
+
+python tools/columns_table.py            # write it
+python tools/columns_table.py --check    # write nothing; exit status 1 if the table is not current
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from runner.columns import COLUMNS  # noqa: E402  (the path must be there first)
+
+PAGE = ROOT / "docs" / "results.md"
+BEGIN = "<!-- columns: written by `python tools/columns_table.py` -->"
+END = "<!-- end of columns -->"
+
+
+def table() -> str:
+    """The columns as a Markdown table."""
+    lines = [f"| `{c.name}` | {c.type}{f', {c.unit}' if c.unit else ''} | {c.meaning} |" for c in COLUMNS]
+    return "\n".join(["| column | type, unit | meaning |", "|---|---|---|", *lines])
+
+
+def current(text: str) -> str:
+    """The page with the table of today."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+
+
+def main() -> int:
+    """Write the table, or say whether it is current."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if the table is not current")
+    check = parser.parse_args().check
+    text = PAGE.read_text(encoding="utf-8")
+    if text == current(text):
+        return 0
+    if check:
+        sys.stderr.write("docs/results.md: its table of columns is not current; run `python tools/columns_table.py`\n")
+        return 1
+    PAGE.write_text(current(text), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
