@@ -15,7 +15,8 @@ struct Binary16 {  // IEEE 754: __half
     static constexpr uint16_t one = 0x3c00;
     static constexpr uint16_t infinity = 0x7c00;
 
-    static float decode(uint16_t bits) {
+    // Not inlined: a kernel's functions all are, and a hundred copies of this take seconds to compile.
+    __attribute__((noinline)) static float decode(uint16_t bits) {
         const uint32_t magnitude = bits & 0x7fffu;
         const uint32_t sign = uint32_t(bits & 0x8000u) << 16;
         if (magnitude > infinity) return bit_cast<float>(0x7fffffffu);
@@ -34,8 +35,8 @@ struct Bfloat16 {  // the upper half of a float: __nv_bfloat16
     static float decode(uint16_t bits) { return bit_cast<float>(uint32_t(bits) << 16); }
 };
 
-// The nearest value of the format. A float is a double, so this is the only place that rounds. Not inlined: a kernel's
-// functions all are, and a hundred copies of this take seconds to compile.
+// The nearest value of the format. A float is a double, so this is the only place that rounds. Not
+// inlined either.
 template <class Format>
 __attribute__((noinline)) uint16_t encode(double x, Rounding rounding = Rounding::nearest_even) {
     const uint64_t bits = bit_cast<uint64_t>(x);
