@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from processes import environment
 from support import ROOT, case_of, shipped
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -105,7 +106,7 @@ def test_it_counts_what_a_copy_moves(runner, tmp_path):
     """A warp's vectors of 16 bytes are 16 sectors a load and a store; each warp waits for memory."""
     done = runner("kernel=copyVector", "size=1Mi", "device=cuda", "timing=quick")
     command = [sys.executable, str(ROOT / "tools" / "count_accesses.py"), str(tmp_path / "c.csv")]
-    own = {**os.environ, "PYTHONPATH": str(ROOT)}
+    own = environment()
     counted = subprocess.run(
         [*command, "--run", str(done.folder)], env=own, capture_output=True, text=True, check=False
     )
