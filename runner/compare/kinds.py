@@ -8,13 +8,13 @@ from typing import Any
 
 from runner.report.folder import flat, section
 
-KINDS = ("kernel source", "parameters", "device", "driver", "toolkit", "method", "clocks", "runner", "command")
+KINDS = ("kernel source", "parameters", "device", "driver", "toolkit", "method", "clocks", "runner", "command", "other")
 TELLING = ("device", "driver", "toolkit", "method")
 """Differences that a reader must know before the times."""
 
 # What of environment.json is of which kind; the first that matches. None: no cause.
 RULES: tuple[tuple[str, str | None], ...] = (
-    (r"(started_utc|resumed_utc|host|directory)$", None),
+    (r"(started_utc|resumed_utc|host|directory|planned_at_once)$", None),
     (r"devices\.[^.]*\.(noise|asked\.timing)\b", None),
     (r"devices\.[^.]*\.asked\.(kind|index|threads|compiler)$", None),
     (r"devices\.[^.]*\.(copy_gbps|empty_kernel_us|event_pair_us|event_tick_us|flush_us)$", "clocks"),
