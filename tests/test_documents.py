@@ -95,10 +95,10 @@ def test_every_module_has_its_place():
     modules = {f"{p.parent.name}/{p.stem}" for n in told_in_full for p in (ROOT / "runner" / n).glob("*.py")}
     assert (sorted(plain), outer) == (sorted(there), packages)
     assert sorted(inner) == sorted(name for name in modules if not name.endswith("__init__"))
-    assert {"kernel", "sweep", "command"} <= told_in_full
+    assert {"kernel", "sweep", "hydra"} <= told_in_full
 
 
-LAYERS = ("device", "kernel", "sweep", "command")
+LAYERS = ("device", "kernel", "sweep", "hydra")
 
 
 def test_packages_depend_on_each_other_in_one_direction():
@@ -108,8 +108,8 @@ def test_packages_depend_on_each_other_in_one_direction():
         package = path.relative_to(ROOT / "runner").parts[0]
         later = {
             **{name: (*LAYERS[n + 1 :], "report", "compare") for n, name in enumerate(LAYERS)},
-            "report": ("command", "compare"),
-            "compare": ("command", "sweep"),
+            "report": ("hydra", "compare"),
+            "compare": ("hydra", "sweep"),
         }.get(package, ())
         for found in re.findall(r"^\s*(?:from|import) runner\.(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
             wrong += [f"{path.relative_to(ROOT)} imports runner.{found}"] if found in later else []
