@@ -207,7 +207,7 @@ def test_what_does_not_fit_is_out_of_memory(runner):
 
 def test_a_parameter_that_nobody_reads_is_told(runner):
     """An override without effect is no silent one."""
-    assert "unroll: none of these kernels reads it" in runner(*SMALL, "unroll=8").err
+    assert "unroll: no kernel of the sweep reads it" in runner(*SMALL, "unroll=8").err
 
 
 @pytest.mark.parametrize(
