@@ -56,7 +56,10 @@ def _run(work: Callable[[], int]) -> int:
 
         if not isinstance(e, UsageError | DeviceUnavailable):
             raise
-        return say(str(e), MISTAKE)
+        status = say(str(e), MISTAKE)
+        for note in getattr(e, "__notes__", ()):
+            sys.stderr.write(f"{printable(note)}\n")
+        return status
 
 
 def run_sweep(session: Session, work: Callable[[], object]) -> int:

@@ -22,9 +22,17 @@ def main(arguments: list[str] | None = None) -> int:
 def _compare(given: argparse.Namespace) -> int:
     from runner import runs  # noqa: PLC0415  (see `run_command`)
     from runner.compare import command  # noqa: PLC0415
+    from runner.errors import UsageError  # noqa: PLC0415
 
-    with runs.reading(", ".join(given.runs)):
-        return command.run_command(given.runs, given.baseline, given.html, given.csv, strict=given.strict)
+    try:
+        with runs.reading(", ".join(given.runs)):
+            return command.run_command(given.runs, given.baseline, given.html, given.csv, strict=given.strict)
+    except UsageError as e:
+        sentence, *axes = str(e).split("\n")  # without a common case, the axes of both runs
+        error = UsageError(sentence)
+        for line in axes:
+            error.add_note(line)
+        raise error from e
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -39,7 +39,7 @@ def test_runs_without_a_common_case_show_their_axes(compare):
         (["A", "nowhere"], "nowhere: there is no such folder"),
         (["A", "*.txt"], "*.txt: no run folder matches"),
         (["A", "empty"], "empty: not a run folder"),
-        (["A", "begun"], "begun: not a run folder"),
+        (["A", "begun"], "begun: no results.csv in it"),
         (["A", "none"], "none and A have no case in common"),
         (["A", "latest~5"], "latest~5: there are 0 runs below outputs"),
         (["A", "B", "--baseline", "[AB]"], "--baseline [AB]: 2 runs match, one is expected"),
