@@ -171,10 +171,9 @@ def _copy_gbps(stream: driver.Stream) -> float | None:
 
 
 class Nvml:
-    """One GPU as NVML sees it. NVML is optional: without it, the state is unknown."""
+    """One GPU, by its PCI bus id, as NVML sees it. NVML is optional: without it, the state is unknown."""
 
     def __init__(self, bus_id: str) -> None:
-        """Find the GPU by its PCI bus id."""
         self._handle: Any = None
         self._highest = 0
         try:
