@@ -68,11 +68,7 @@ def kind_of(config: DeviceConfig) -> str:
 
 
 def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str = "") -> Compiler:
-    """The user's choice of compiler for an open device, or the first one; it runs in the parent process.
-
-    Raises:
-        DeviceUnavailable: if it is not installed.
-    """
+    """The chosen compiler for an open device, or its first one (`Backend.compiler_for`), for the parent process."""
     return _backend(info.kind).compiler_for(config, info, compiler or next(iter(KINDS[info.kind].compilers), ""))
 
 

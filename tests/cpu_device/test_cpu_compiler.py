@@ -308,20 +308,6 @@ def test_a_kernel_may_need_the_standard_library(bench, tmp_path):
 def test_runtime_has_no_warnings():
     """The device's own C++ compiles without a warning."""
     unit = "".join(f'#include "{path}"\n' for path in sorted((NATIVE / "runtime").glob("*.cpp")))
-    command = [
-        "c++",
-        "-std=c++17",
-        "-O1",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-fPIC",
-        "-S",
-        "-o",
-        "/dev/null",
-        "-x",
-        "c++",
-        "-",
-    ]
+    command = "c++ -std=c++17 -O1 -Wall -Wextra -Werror -fPIC -S -o /dev/null -x c++ -".split()
     done = subprocess.run(command, input=unit, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -121,20 +121,13 @@ class LaunchReport(ctypes.Structure):
 
 
 class CpuProgram:
-    """A kernel loaded on the CPU device.
-
-    Attributes:
-        function: The kernel's name.
-        path: The `.cu`; messages name it.
-        binary: The shared object, for finding lines in it.
-        parameters: The kernel's parameters.
-        definition_line: The line of the kernel's name in its own file; 0 if it is not there.
-    """
+    """A kernel loaded on the CPU device."""
 
     def __init__(self, source: Source, binary: Binary) -> None:
         self.function, self.path, self.binary = source.function, source.path, binary.path
         visible = blank(source.text)
         found = re.search(rf"\b{re.escape(source.function)}\s*\(", visible)
+        # The line of the kernel's name in its own file; 0 if it is not there.
         self.definition_line = visible.count("\n", 0, found.start()) + 1 if found else 0
         self._library = _load_copy(binary.path)
         weakref.finalize(self, _dlclose, self._library._handle)  # ctypes never closes  # noqa: SLF001

@@ -24,52 +24,23 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from runner import atomic
 from runner.device import Binary, Source, cache
 from runner.device.kinds import CUDA
 from runner.errors import CompileError, DeviceUnavailable
 
-# From that many compilations on: NVRTC is no faster with more than four threads, and processes take 1 s to start.
+# Least number of compilations for processes: they take 1 s to start, but NVRTC gains nothing from more than 4 threads.
 PROCESSES_FROM = 64
 NVIDIA = ("cu13", "cuda_runtime")  # the headers' folders in the packages of CUDA 13 and 12
 HIDDEN_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # nvcc reads these by itself
 
 
-class Toolchain(Protocol):
-    """A compiler that turns a text into a cubin."""
-
-    def identity(self) -> tuple[str, ...]:
-        """What decides on the cubin besides the source and the architecture: version, options."""
-        ...
-
-    def many(self, count: int) -> AbstractContextManager[None]:
-        """As `Compiler.many`."""
-        ...
-
-    def cubin(self, name: str, text: str, folder: Path, arch: str) -> tuple[bytes, str]:
-        """Compile a text.
-
-        Args:
-            name: Of the file, for messages.
-            text: Of the file, with its macros.
-            folder: Where `#include "..."` looks.
-            arch: Such as `sm_90`.
-
-        Returns:
-            The cubin and the compiler's warnings.
-
-        Raises:
-            CompileError: with the compiler's message at the kernel's own lines.
-        """
-        ...
-
-
 class CudaCompiler:
     """A toolchain behind the cache, for an architecture such as `sm_90`."""
 
-    def __init__(self, arch: str, toolchain: Toolchain, cache_dir: Path | None = None) -> None:
+    def __init__(self, arch: str, toolchain: Nvcc | Nvrtc, cache_dir: Path | None = None) -> None:
         self._arch = arch
         self._toolchain = toolchain
         self._folder = cache_dir or cache.default_folder(CUDA)
@@ -95,7 +66,7 @@ class CudaCompiler:
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached, warnings)
 
     def many(self, count: int) -> AbstractContextManager[None]:
-        """Prepare for that many compilations."""
+        """Prepare for `count` compilations."""
         return self._toolchain.many(count)
 
     @property
@@ -111,7 +82,7 @@ class Nvcc:
         self._options = tuple(options)
 
     def identity(self) -> tuple[str, ...]:
-        """The options, those in the environment, and nvcc's version.
+        """Everything but the source and the architecture that decides on the cubin: options and nvcc's version.
 
         Raises:
             CompileError: if there is no nvcc.
@@ -125,7 +96,11 @@ class Nvcc:
         return contextlib.nullcontext()
 
     def cubin(self, name: str, text: str, folder: Path, arch: str) -> tuple[bytes, str]:
-        """Compile a text."""
+        """Compile the text of the file `name`, whose `#include "..."` looks in `folder`; the cubin and the warnings.
+
+        Raises:
+            CompileError: with the compiler's message at the kernel's own lines.
+        """
         from pycuda import compiler, driver  # noqa: PLC0415  (not for NVRTC, nor for what is in the cache)
 
         nvcc, _ = self._found
@@ -175,8 +150,8 @@ class Nvrtc:
     def identity(self) -> tuple[str, ...]:
         """The versions of NVRTC, cuda.core and CUDA's headers."""
         _, major, minor = self._nvrtc.nvrtcVersion()
-        own = f"cuda.core {importlib.metadata.version('cuda-core')}"
-        return (f"nvrtc {major}.{minor}", own, f"headers {_digest_of_headers()}")
+        core = importlib.metadata.version("cuda-core")
+        return f"nvrtc {major}.{minor}", f"cuda.core {core}", f"headers {_digest_of_headers()}"
 
     @contextlib.contextmanager
     def many(self, count: int) -> Iterator[None]:
@@ -196,22 +171,20 @@ class Nvrtc:
             pool.shutdown(cancel_futures=True)
 
     def cubin(self, name: str, text: str, folder: Path, arch: str) -> tuple[bytes, str]:
-        """Compile a text."""
-        included = tuple(str(f) for f in (folder, *_toolkit_headers()))
+        """As `Nvcc.cubin`."""
+        work = text, [str(f) for f in (folder, *_toolkit_headers())], arch
         pool = self._pool
         try:
-            made, said = (
-                pool.submit(_compiled, text, included, arch).result() if pool else _compiled(text, included, arch)
-            )
-        except (BrokenProcessPool, RuntimeError):  # some text ended a process, and all waiting ones with it
-            made, said = _compiled_apart(text, included, arch)
+            made, said = pool.submit(_compiled, *work).result() if pool else _compiled(*work)
+        except (BrokenProcessPool, RuntimeError):  # some text ended a process, and with it all that waited
+            made, said = _compiled_apart(*work)
         if made is None:
             raise CompileError(f"{name}: {first_error(said, 'NVRTC failed')}", said)
         return made, said
 
 
-def _compiled_apart(text: str, included: Sequence[str], arch: str) -> tuple[bytes | None, str]:
-    """As `_compiled`, in a process of its own, which NVRTC may bring down."""
+def _compiled_apart(text: str, included: list[str], arch: str) -> tuple[bytes | None, str]:
+    """As `_compiled`, in a process of its own, because NVRTC may crash it."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         try:
             return pool.submit(_compiled, text, included, arch).result()
@@ -219,12 +192,12 @@ def _compiled_apart(text: str, included: Sequence[str], arch: str) -> tuple[byte
             return None, "error: NVRTC's process ended while it compiled this"
 
 
-def _compiled(text: str, included: Sequence[str], arch: str) -> tuple[bytes | None, str]:
+def _compiled(text: str, included: list[str], arch: str) -> tuple[bytes | None, str]:
     """The cubin and the log; on failure no cubin, and the log says why."""
     core: Any = importlib.import_module("cuda.core")
     log = io.StringIO()
     try:
-        options = core.ProgramOptions(arch=arch, include_path=list(included))
+        options = core.ProgramOptions(arch=arch, include_path=included)
         made = core.Program(text, "c++", options).compile("cubin", logs=log)
     except Exception as e:  # noqa: BLE001  (cuda.core has its own errors for each library)
         said = str(e).partition("compilation log:")[2].replace("\0", "").strip()
@@ -235,10 +208,8 @@ def _compiled(text: str, included: Sequence[str], arch: str) -> tuple[bytes | No
 @functools.cache
 def _digest_of_headers() -> str:
     """Of the toolkit's headers that kernels include: another toolkit makes other cubins."""
-    whole = hashlib.sha256()
-    for path in sorted(p for folder in _toolkit_headers() for p in folder.glob("cuda_*16.h*")):
-        whole.update(path.read_bytes())
-    return whole.hexdigest()[:12]
+    paths = sorted(path for folder in _toolkit_headers() for path in folder.glob("cuda_*16.h*"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
 
 
 @functools.cache
@@ -264,11 +235,7 @@ def _toolkits() -> list[Path]:
 
 
 def version_of(nvcc: str) -> str:
-    """What `nvcc --version` prints.
-
-    Raises:
-        CompileError: if nvcc does not work.
-    """
+    """The output of `nvcc --version`; a `CompileError` if nvcc does not work."""
     try:
         done = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as e:

@@ -84,12 +84,11 @@ class Inputs:
 
 
 class CudaArray:
-    """An array in the GPU's memory."""
+    """An array in the GPU's memory, uploaded or copied from `inputs`, between guard bytes."""
 
     def __init__(
         self, value: NDArray[Any], role: Role, offset: int, stream: driver.Stream, inputs: Inputs | None
     ) -> None:
-        """Upload an array, or copy it from `inputs`."""
         self.role = role
         self._host = np.ascontiguousarray(value)
         self._stream = stream
