@@ -42,21 +42,27 @@ def out(bench):
 BROKEN_RULES = {
     "a lane that its mask does not name": (
         "notInMask",
-        r"hazards\.cu:<notInMask>: lane 16 calls __shfl_sync with mask 0x0000ffff, which does not name it; "
-        r"block \(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]",
+        (
+            r"hazards\.cu:<notInMask>: lane 16 calls __shfl_sync with mask 0x0000ffff, which does not name it; "
+            r"block \(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]"
+        ),
         {},
     ),
     "lanes that never arrive": (
         "neverArrives",
-        r"hazards\.cu:<neverArrives>: deadlock: lanes 0-15 of warp 0 wait in __shfl_down_sync\(mask=0xffffffff\), "
-        r"which also names lanes 16-31; these wait at __syncthreads on line <neverArrives-barrier>; block \(0,0,0\)",
+        (
+            r"hazards\.cu:<neverArrives>: deadlock: lanes 0-15 of warp 0 wait in __shfl_down_sync\(mask=0xffffffff\), "
+            r"which also names lanes 16-31; these wait at __syncthreads on line <neverArrives-barrier>; block \(0,0,0\)"
+        ),
         {"block": 64},
     ),
     "barriers on two lines": (
         "divergesAtBarrier",
-        r"hazards\.cu:<divergesAtBarrier>: barrier divergence: this thread waits at __syncthreads on line "
-        r"<divergesAtBarrier> while other threads of the block wait at __syncthreads on line "
-        r"<divergesAtBarrier-first>; block \(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]",
+        (
+            r"hazards\.cu:<divergesAtBarrier>: barrier divergence: this thread waits at __syncthreads on line "
+            r"<divergesAtBarrier> while other threads of the block wait at __syncthreads on line "
+            r"<divergesAtBarrier-first>; block \(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]"
+        ),
         {},
     ),
     "barriers of two kinds": (
@@ -71,15 +77,19 @@ BROKEN_RULES = {
     ),
     "masks that differ": (
         "masksDiffer",
-        r"hazards\.cu:<masksDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that mask, "
-        r"waits in __any_sync\(mask=0xffff5555\) on line <masksDiffer>: all lanes named in a mask must execute the "
-        r"same intrinsic with the same mask; block \(0,0,0\), thread \(31,0,0\) \[warp 0, lane 31\]",
+        (
+            r"hazards\.cu:<masksDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that mask, "
+            r"waits in __any_sync\(mask=0xffff5555\) on line <masksDiffer>: all lanes named in a mask must execute the "
+            r"same intrinsic with the same mask; block \(0,0,0\), thread \(31,0,0\) \[warp 0, lane 31\]"
+        ),
         {},
     ),
     "operations that differ": (
         "operationsDiffer",
-        r"hazards\.cu:<operationsDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that "
-        r"mask, waits in __all_sync\(mask=0xffffffff\) on line <operationsDiffer-other>: .*",
+        (
+            r"hazards\.cu:<operationsDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that "
+            r"mask, waits in __all_sync\(mask=0xffffffff\) on line <operationsDiffer-other>: .*"
+        ),
         {},
     ),
     "an atomic beyond the end, at the kernel's line": (
@@ -114,8 +124,10 @@ BROKEN_RULES = {
     ),
     "an endless loop, with the thread that does not end": (
         "neverEnds",
-        r"hazards\.cu:<neverEnds>: still running after the time limit of 0\.3 s; "
-        r"block \(1,0,0\), thread \(5,0,0\) \[warp 0, lane 5\]",
+        (
+            r"hazards\.cu:<neverEnds>: still running after the time limit of 0\.3 s; "
+            r"block \(1,0,0\), thread \(5,0,0\) \[warp 0, lane 5\]"
+        ),
         {"grid": 4, "error": LaunchTimeout},
     ),
     "waiting for a thread of the same block, which never gets its turn": (
