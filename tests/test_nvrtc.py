@@ -30,7 +30,7 @@ def compiler(tmp_path):
 @installed
 @pytest.mark.parametrize("arch", [75, 90, 100])
 def test_nvrtc_compiles_every_kernel(arch, tmp_path):
-    """All kernels that the architecture allows give a cubin, with nothing said."""
+    """All kernels that the architecture allows give a cubin without a warning."""
     chosen = [shipped(name) for name in KERNELS]
     own = CudaCompiler(f"sm_{arch}", Nvrtc(), tmp_path)
     sources = [case_of(kernel).source() for kernel in chosen if kernel.min_arch <= arch]
@@ -53,7 +53,7 @@ def test_headers_of_half_types_are_found(dtype, compiler):
 
 @installed
 @pytest.mark.parametrize("count", [1, 1000])
-def test_a_mistake_is_told_at_the_kernels_own_line(count, compiler):
+def test_an_error_names_the_kernels_own_line(count, compiler):
     """In this process or in one of many, the error names the file and the line of the kernel; the log has the rest."""
     source = case_of(shipped("reduceShfl")).source()
     with compiler.many(count), pytest.raises(CompileError, match=r"^reduceShfl\.cu: reduceShfl\.cu\(\d+\): ") as found:

@@ -32,7 +32,7 @@ class Role(enum.StrEnum):
     OUT = "out"  # written by the kernel; poisoned before a check
     INOUT = "inout"  # changed in place; restored from its initial content before each launch
     STATE = "state"  # zeroed once; the kernel leaves it ready for its next launch
-    SCRATCH = "scratch"  # working memory of the kernel; nobody else reads it
+    SCRATCH = "scratch"  # working memory of the kernel; only the kernel reads it
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ class Compiler(Protocol):
 
 @dataclass(frozen=True)
 class Resources:
-    """What one compiled kernel uses, per thread or block. `None`: this device cannot say."""
+    """Registers and memory of one compiled kernel; `None` where the device does not report them."""
 
-    registers: int | None
+    registers: int | None  # per thread
     shared_bytes: int | None  # static shared memory per block
     local_bytes: int | None  # local memory (spills, indexed arrays) per thread
 
@@ -118,7 +118,7 @@ class DeviceInfo:
 
     @property
     def emulated(self) -> bool:
-        """Whether its times say nothing about a GPU."""
+        """Whether its times are emulated and say nothing about a GPU."""
         return kinds.is_emulated(self.kind)
 
     @property
@@ -140,9 +140,9 @@ class Requirements:
 
 @dataclass(frozen=True)
 class LaunchDiagnostics:
-    """What a device noticed during a launch that is no error by itself."""
+    """Observations during a launch that are not errors."""
 
-    undefined_reads: int | None = None  # reads of a lane that is not in the mask, or has exited; None: cannot say
+    undefined_reads: int | None = None  # reads of a lane that is not in the mask, or has exited; None if unknown
     first: str = ""  # the first such read, in words
     printed: str = ""  # by the kernel
 
@@ -310,5 +310,5 @@ class Device(Protocol):
         ...
 
     def close(self) -> None:
-        """Leave the device as it was found."""
+        """Release the memory and the context of the device."""
         ...

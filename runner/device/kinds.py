@@ -17,7 +17,7 @@ class DeviceKind:
     """A kind of device."""
 
     label: str  # its usual name, for the middle of a sentence
-    emulated: bool  # its times come from emulation and say nothing about a GPU
+    emulated: bool  # its times are emulated and say nothing about a GPU
     compilers: tuple[str, ...] = ()  # that a user can choose between; empty if there is no choice
 
 

@@ -43,7 +43,7 @@ def test_error_in_an_included_file(bench, tmp_path):
     assert f"{tmp_path}/part.cuh:3: " in str(error)
 
 
-def test_errors_inside_the_device_are_told_at_the_call(bench, tmp_path):
+def test_errors_inside_the_device_name_the_call(bench, tmp_path):
     """A shuffle of too large a type, or a removed one, points to the kernel."""
     text = 'extern "C" __global__ void kernel(int *o) {\n  o[0] = __shfl_down(o[1], 1);\n}\n'
     error = error_of(bench, bench.text(tmp_path, text))

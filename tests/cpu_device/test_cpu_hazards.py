@@ -163,7 +163,7 @@ def test_a_rule_broken_by_one_thread(provoke, out, kernel, expected, n):
 
 
 def test_undefined_reads_are_counted_and_poisoned(bench, lines, out):
-    """Reading a lane outside the mask is no error, since the usual reduction of a tail does it, but it is told."""
+    """Reading a lane outside the mask is counted, but no error: the usual reduction of a tail does it."""
     found = bench.launch(bench.load(bench.source(FILE, "readsOutside")), out)
     assert found.undefined_reads == 8
     assert found.first == (

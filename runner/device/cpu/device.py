@@ -19,7 +19,7 @@ from runner.device.kinds import CPU
 from runner.device.opening import processor
 from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout
 
-SHARED_LIMIT = 232448  # what sm_90 allows a block
+SHARED_LIMIT = 232448  # bytes per block on sm_90
 MAX_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
@@ -77,7 +77,7 @@ class CpuDevice:
         Raises:
             Hazard: if the kernel breaks one of CUDA's rules.
             LaunchTimeout: if it does not end.
-            LaunchError: if it cannot be launched so.
+            LaunchError: if the shape or the arguments do not fit the kernel or the device.
         """
         report = self._prepared(launch, time_limit).run()
         kept = min(report.printed_bytes, PRINTED_BYTES - 1)
@@ -101,7 +101,7 @@ class CpuDevice:
         return Timed(samples, np.zeros(count))
 
     def batch(self, launch: Launch, count: int, time_limit: float) -> float:
-        """Make `count` launches one behind the other."""
+        """Make `count` launches back to back."""
         prepared = self._prepared(launch, time_limit)
         return float(sum(prepared.run().seconds for _ in range(count))) * 1e6
 

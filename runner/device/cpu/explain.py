@@ -47,7 +47,7 @@ def explain_failure(source: Source, log: str) -> CompileError:
 
 
 def _about_wrapper(source: Source, log: str, text: str) -> str:
-    """Errors in the generated lines mean that the kernel lacks what the experiment asks of it."""
+    """Explain an error in the generated lines: the kernel lacks something that the experiment needs."""
     for name in source.constants:
         word = re.escape(name)
         if re.search(rf"'{word}' (?:was not|has not been) declared|undeclared identifier '{word}'", log):
@@ -90,7 +90,7 @@ def _line_of(program: CpuProgram, address: int) -> str | None:
 
 
 def _sentence(program: CpuProgram, at: Fault, what: str) -> str:
-    """Where, what, and in which thread."""
+    """The line, the event and the thread."""
     line = _line_of(program, at.code_address)
     if line is None:
         file, number = program.path.name, program.definition_line
@@ -115,7 +115,7 @@ def _what(at: Fault, arrays: Sequence[GuardedArray], shared: int) -> str:
     if at.signal == signal.SIGFPE:
         return "integer division by zero (or of the smallest integer by -1): its result is undefined on a GPU"
     if at.signal in (signal.SIGILL, signal.SIGTRAP):
-        return "the kernel reached code that the compiler holds for impossible (undefined behaviour in C++)"
+        return "the kernel reached code that the compiler considers unreachable (undefined behaviour in C++)"
     if at.in_stack_guard:
         return f"local variables need more than {STACK_KIB} KiB of stack"
     if at.is_unaddressed:

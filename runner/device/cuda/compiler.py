@@ -34,7 +34,7 @@ from runner.errors import CompileError, DeviceUnavailable
 # Least number of compilations for processes: they take 1 s to start, but NVRTC gains nothing from more than 4 threads.
 PROCESSES_FROM = 64
 NVIDIA = ("cu13", "cuda_runtime")  # the headers' folders in the packages of CUDA 13 and 12
-HIDDEN_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # nvcc reads these by itself
+HIDDEN_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables that nvcc reads
 
 
 class CudaCompiler:
@@ -244,6 +244,6 @@ def version_of(nvcc: str) -> str:
 
 
 def first_error(log: str, otherwise: str) -> str:
-    """The line of a compiler's log that says what is wrong."""
+    """The first line of a compiler's log with an error."""
     lines = log.splitlines()
     return next((line.strip() for line in lines if "error" in line), lines[0] if lines else otherwise)

@@ -1,4 +1,4 @@
-"""What is known of a GPU: its properties, its state by NVML, and the overhead of timing, measured when it is opened.
+"""A GPU's properties, its state by NVML, and the overhead of timing, measured when the GPU is opened.
 
 A time near that overhead says more about the method than about the kernel.
 """
@@ -57,7 +57,7 @@ class TimingOverhead:
 
 
 def describe(gpu: driver.Device, overhead: TimingOverhead, nvidia_driver: str) -> DeviceInfo:
-    """What the driver knows of the GPU, and the measured overhead."""
+    """The GPU's properties from the driver, and the measured overhead."""
     attribute = driver.device_attribute
     get = gpu.get_attribute
     major, minor = gpu.compute_capability()

@@ -17,7 +17,7 @@ from runner.device.cuda.describe import Nvml, describe, measure_overhead
 from runner.device.cuda.program import CudaArray, CudaProgram, Graph, Inputs, active_blocks, queued
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
-FLUSHED_L2 = 2  # the flush writes that many times the L2 cache, so that the launch behind it does not wait for Python
+FLUSHED_L2 = 2  # the flush writes twice the size of the L2 cache, so that the launch behind it does not wait for Python
 LEAST_FLUSH = 64 << 20
 BUSY_S = 0.002  # of polling without a pause
 KEPT_INPUTS = 16  # a sixteenth of the memory keeps inputs for further cases
@@ -59,7 +59,7 @@ class CudaDevice:
             self._inputs = Inputs(self.info.memory_bytes // KEPT_INPUTS)
         except driver.Error as e:
             self._context.pop()
-            what = "has no room left to work in" if isinstance(e, driver.MemoryError) else "does not work"
+            what = "has too little free memory" if isinstance(e, driver.MemoryError) else "does not work"
             raise DeviceUnavailable(f"device=cuda: the GPU {what}: {e}") from None
 
     def load(self, source: Source, binary: Binary) -> CudaProgram:
@@ -87,7 +87,7 @@ class CudaDevice:
             raise OutOfMemory(f"'{name}' ({value.nbytes} bytes) does not fit into the GPU's memory") from None
         except driver.Error as e:
             self.usable = False
-            raise LaunchError(f"'{name}' cannot be placed: {e}") from None
+            raise LaunchError(f"'{name}' cannot be uploaded: {e}") from None
 
     def _placed(self, value: NDArray[Any], role: Role, offset: int) -> CudaArray:
         try:

@@ -46,7 +46,7 @@ class CudaProgram:
 class Inputs:
     """Initial contents of arrays, kept on the GPU: copying from there is far faster than from the host.
 
-    Only arrays that are read-only on the host are kept. Kernels get copies, never what is kept.
+    Only arrays that are read-only on the host are kept. Kernels get copies, never the kept content itself.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -137,7 +137,7 @@ class CudaArray:
         return ""
 
     def free(self) -> None:
-        """Give the memory back; the initial content may be shared, and goes with its last user."""
+        """Give the memory back; the last user of the initial content frees that."""
         self._memory.free()
         self._first = None
 
@@ -176,7 +176,7 @@ def active_blocks(launch: Launch) -> int:
     PyCUDA does not expose a function's handle, so the cubin is loaded a second time.
 
     Raises:
-        LaunchError: if the driver cannot say.
+        LaunchError: if the driver does not answer.
     """
     program, shared = _own(launch), ctypes.c_size_t(launch.shared)
     module, handle, blocks = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
