@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from runner import __version__, noise
-from runner.device import DeviceInfo, processor
+from runner.device import DeviceInfo
+from runner.device.opening import processor
 
 PACKAGES = ("hydra-core", "omegaconf", "numpy", "pandas", "matplotlib", "jinja2", "pycuda", "cuda-core", "nvidia-ml-py")
 
@@ -36,7 +37,7 @@ def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
         "git": _git(),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "cpu": f"{processor.name()}, {os.cpu_count()} cores",
+        "cpu": f"{processor()}, {os.cpu_count()} cores",
         "packages": {name: v for name in PACKAGES if (v := _version(name))},
         "devices": {},
     }

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from support import KERNELS, case_of, shipped
 
-from runner.device.cuda import nvrtc
-from runner.device.cuda.compiler import CudaCompiler
+from runner.device.cuda import compiler as compilers
+from runner.device.cuda.compiler import CudaCompiler, Nvrtc
 from runner.device.opening import compiler_for
 from runner.errors import CompileError
 from runner.settings import DeviceConfig
@@ -24,15 +24,15 @@ installed = pytest.mark.skipif(
 @pytest.fixture
 def compiler(tmp_path):
     """NVRTC for sm_90, with a cache of its own."""
-    return CudaCompiler("sm_90", nvrtc.Nvrtc(), tmp_path)
+    return CudaCompiler("sm_90", Nvrtc(), tmp_path)
 
 
 @installed
 @pytest.mark.parametrize("arch", [75, 90, 100])
 def test_nvrtc_compiles_every_kernel(arch, tmp_path):
-    """All kernels that the architecture allows give a cubin, with nothing said."""
+    """All kernels that the architecture allows give a cubin without a warning."""
     chosen = [shipped(name) for name in KERNELS]
-    own = CudaCompiler(f"sm_{arch}", nvrtc.Nvrtc(), tmp_path)
+    own = CudaCompiler(f"sm_{arch}", Nvrtc(), tmp_path)
     sources = [case_of(kernel).source() for kernel in chosen if kernel.min_arch <= arch]
     with ThreadPoolExecutor() as pool:
         binaries = list(pool.map(own.compile, sources))
@@ -46,14 +46,14 @@ def test_nvrtc_compiles_every_kernel(arch, tmp_path):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16x2"])
 def test_headers_of_half_types_are_found(dtype, compiler):
     """cuda_fp16.h and cuda_bf16.h come from the toolkit, or from NVRTC's own package."""
-    if not nvrtc._toolkit_headers():
+    if not compilers._toolkit_headers():
         pytest.skip("there are no CUDA headers")
     assert compiler.compile(case_of(shipped("shflUp"), dtype=dtype).source()).digest
 
 
 @installed
 @pytest.mark.parametrize("count", [1, 1000])
-def test_a_mistake_is_told_at_the_kernels_own_line(count, compiler):
+def test_an_error_names_the_kernels_own_line(count, compiler):
     """In this process or in one of many, the error names the file and the line of the kernel; the log has the rest."""
     source = case_of(shipped("reduceShfl")).source()
     with compiler.many(count), pytest.raises(CompileError, match=r"^reduceShfl\.cu: reduceShfl\.cu\(\d+\): ") as found:
@@ -67,7 +67,7 @@ def test_processes_give_what_threads_give(tmp_path):
     sources = [case_of(shipped("reduceShflUnroll"), block=32 * n).source() for n in range(1, 7)]
     digests = []
     for count in (1, 1000):
-        own = CudaCompiler("sm_90", nvrtc.Nvrtc(), tmp_path / str(count))
+        own = CudaCompiler("sm_90", Nvrtc(), tmp_path / str(count))
         with own.many(count), ThreadPoolExecutor(4) as pool:
             digests.append([binary.digest for binary in pool.map(own.compile, sources)])
     assert digests[0] == digests[1]
@@ -80,14 +80,14 @@ def test_a_compiled_variant_is_found_again(compiler, tmp_path):
     source = case_of(shipped("reduceShfl")).source()
     first, again = compiler.compile(source), compiler.compile(source)
     assert (first.cached, again.cached, again.digest) == (False, True, first.digest)
-    assert not CudaCompiler("sm_75", nvrtc.Nvrtc(), tmp_path).compile(source).cached
+    assert not CudaCompiler("sm_75", Nvrtc(), tmp_path).compile(source).cached
 
 
 def test_nvrtc_that_is_not_installed_is_one_sentence():
     """Where cuda.core is missing, its compiler is unavailable, with the extra that brings it."""
     program = (
         "import sys; sys.modules['cuda'] = None\n"
-        "from runner.device.cuda.nvrtc import Nvrtc\nfrom runner.errors import DeviceUnavailable\n"
+        "from runner.device.cuda.compiler import Nvrtc\nfrom runner.errors import DeviceUnavailable\n"
         "try: Nvrtc()\nexcept DeviceUnavailable as e: print(e)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

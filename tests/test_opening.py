@@ -8,7 +8,7 @@ from runner.settings import DeviceConfig
 
 @pytest.mark.parametrize("index", [0, 99])
 def test_the_device_that_will_be_opened_is_known_beforehand(index):
-    """`auto` is a GPU where there is one of that number, else the CPU device: told without opening it."""
+    """`auto` is a GPU if there is one of that number, else the CPU device; `kind_of` opens neither."""
     config = DeviceConfig(kind="auto", index=index, threads=1)
     device = open_device(config)
     assert kind_of(config) == device.info.kind
@@ -16,5 +16,5 @@ def test_the_device_that_will_be_opened_is_known_beforehand(index):
 
 
 def test_a_device_that_is_asked_for_is_the_one():
-    """Nothing is looked for where the kind is said."""
+    """An explicit kind is taken without a search."""
     assert [kind_of(DeviceConfig(kind=kind)) for kind in ("cpu", "cuda")] == ["cpu", "cuda"]

@@ -2,7 +2,7 @@
 
 A `Compiler` turns a `Source` into a `Binary`. It runs in the parent process, on several threads, and never touches the
 device. A `Device` lives in the worker process. It loads binaries, uploads arrays, launches kernels and times launches.
-It knows nothing of statistics, files, or what the numbers are for.
+It knows nothing of statistics, files, or the meaning of the numbers.
 
 `runner.device.cuda` (PyCUDA) and `runner.device.cpu` (SIMT execution on the host) implement both. A further back end is
 a package with the functions of `opening.Backend`, and an entry in `kinds.KINDS`.
@@ -32,28 +32,19 @@ class Role(enum.StrEnum):
     OUT = "out"  # written by the kernel; poisoned before a check
     INOUT = "inout"  # changed in place; restored from its initial content before each launch
     STATE = "state"  # zeroed once; the kernel leaves it ready for its next launch
-    SCRATCH = "scratch"  # working memory of the kernel; nobody else reads it
+    SCRATCH = "scratch"  # working memory of the kernel; only the kernel reads it
 
 
 @dataclass(frozen=True)
 class Source:
-    """One variant of a kernel, ready for a compiler.
+    """One variant of a kernel, ready for a compiler."""
 
-    Attributes:
-        path: The kernel's `.cu`; messages name it.
-        text: Its content.
-        function: The `extern "C" __global__` function in it.
-        macros: `(name, replacement)` pairs, in order; delivered as `#define` lines, never as `-D` flags.
-        constants: Names of the `__constant__` or `__device__` arrays that the experiment sets before launching.
-        headers: CUDA's headers that the macros need, such as `cuda_fp16.h`; included before all else.
-    """
-
-    path: Path
-    text: str
-    function: str
-    macros: tuple[tuple[str, str], ...] = ()
-    constants: tuple[str, ...] = ()
-    headers: tuple[str, ...] = ()
+    path: Path  # the kernel's `.cu`; messages name it
+    text: str  # its content
+    function: str  # the `extern "C" __global__` function in it
+    macros: tuple[tuple[str, str], ...] = ()  # (name, replacement) in order: `#define` lines, never `-D` flags
+    constants: tuple[str, ...] = ()  # `__constant__` or `__device__` arrays that are set before a launch
+    headers: tuple[str, ...] = ()  # CUDA's headers that the macros need, such as `cuda_fp16.h`; included first
 
     def defines(self) -> str:
         """The lines before the text: the headers, then one `#define` line per macro."""
@@ -63,21 +54,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Binary:
-    """A compiled `Source` in a cache on disk: a cubin, or a shared object of the CPU device.
+    """A compiled `Source` in a cache on disk: a cubin, or a shared object of the CPU device."""
 
-    Attributes:
-        path: Where it lies; complete as soon as it exists (written aside, then renamed).
-        digest: SHA-256 of its bytes, in hex.
-        seconds: How long compiling took; for a cache hit, the lookup.
-        cached: Whether it was there already.
-        log: Warnings of the compiler.
-    """
-
-    path: Path
-    digest: str
-    seconds: float
+    path: Path  # complete as soon as it exists (written aside, then renamed)
+    digest: str  # SHA-256 of its bytes, in hex
+    seconds: float  # compile time; for a cache hit, of the lookup
     cached: bool
-    log: str = ""
+    log: str = ""  # the compiler's warnings
 
     @property
     def name(self) -> str:
@@ -98,7 +81,7 @@ class Compiler(Protocol):
         ...
 
     def many(self, count: int) -> AbstractContextManager[None]:
-        """Prepare for that many compilations from several threads; release the preparation at the end."""
+        """Prepare for `count` compilations from several threads; release the preparation at the end."""
         ...
 
     def compile(self, source: Source) -> Binary:
@@ -112,42 +95,30 @@ class Compiler(Protocol):
 
 @dataclass(frozen=True)
 class Resources:
-    """What one compiled kernel uses, per thread or block. `None`: this device cannot say."""
+    """Registers and memory of one compiled kernel; `None` where the device does not report them."""
 
-    registers: int | None
+    registers: int | None  # per thread
     shared_bytes: int | None  # static shared memory per block
     local_bytes: int | None  # local memory (spills, indexed arrays) per thread
 
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """The properties of an open device.
+    """The properties of an open device."""
 
-    Attributes:
-        kind: A key of `kinds.KINDS`; the column `device`.
-        name: For people, such as `NVIDIA H200`.
-        arch: The target of the compiler, such as `sm_90` or `x86_64`.
-        peak_gbps: Theoretical memory bandwidth in 10^9 bytes per second; `None` where it means nothing.
-        l2_bytes: Size of the last-level cache that a cold sample flushes; 0 where none is flushed.
-        shared_limit: Largest static + dynamic shared memory of a block, in bytes.
-        memory_bytes: Total memory.
-        versions: Driver, toolkit, compiler and the like, by name.
-        details: Clocks, bus width, multiprocessors, threads and the like, by name.
-    """
-
-    kind: str
-    name: str
-    arch: str
-    peak_gbps: float | None
-    l2_bytes: int
-    shared_limit: int
-    memory_bytes: int
-    versions: dict[str, str] = field(default_factory=dict)
-    details: dict[str, Any] = field(default_factory=dict)
+    kind: str  # a key of `kinds.KINDS`; the column `device`
+    name: str  # such as `NVIDIA H200`
+    arch: str  # the compiler's target, such as `sm_90` or `x86_64`
+    peak_gbps: float | None  # theoretical memory bandwidth, 10^9 bytes per second; None where it means nothing
+    l2_bytes: int  # size of the last-level cache that a cold sample flushes; 0 where none is flushed
+    shared_limit: int  # largest static + dynamic shared memory of a block, in bytes
+    memory_bytes: int  # total memory
+    versions: dict[str, str] = field(default_factory=dict)  # driver, toolkit, compiler and the like, by name
+    details: dict[str, Any] = field(default_factory=dict)  # clocks, bus width, multiprocessors and the like, by name
 
     @property
     def emulated(self) -> bool:
-        """Whether its times say nothing about a GPU."""
+        """Whether its times are emulated and say nothing about a GPU."""
         return kinds.is_emulated(self.kind)
 
     @property
@@ -158,68 +129,41 @@ class DeviceInfo:
 
 @dataclass(frozen=True)
 class Requirements:
-    """What a case needs from a device beyond what every device offers.
+    """What a case needs from a device beyond what every device offers."""
 
-    Attributes:
-        kernel: Its name, for messages.
-        min_arch: The least compute capability, as in `sm_90`; 0 for any.
-        gpu_only: Why only a GPU can run it; empty if every device can.
-        hazard: The CUDA rule that the case breaks on purpose; empty if none.
-        cache: The preferred split of on-chip memory; `none` for no preference.
-    """
-
-    kernel: str
-    min_arch: int
-    gpu_only: str
-    hazard: str
-    cache: str
+    kernel: str  # its name, for messages
+    min_arch: int  # the lowest compute capability, such as 90 for `sm_90`; 0 for any
+    gpu_only: str  # why only a GPU can run it; empty if every device can
+    hazard: str  # the CUDA rule that the case breaks on purpose; empty if none
+    cache: str  # the preferred split of on-chip memory; `none` for no preference
 
 
 @dataclass(frozen=True)
 class LaunchDiagnostics:
-    """What a device noticed during a launch that is no error by itself.
+    """Observations during a launch that are not errors."""
 
-    Attributes:
-        undefined_reads: How often a lane read a lane that is not in the mask, or has exited. `None`: cannot say.
-        first: The first such read, in words.
-        printed: What the kernel printed.
-    """
-
-    undefined_reads: int | None = None
-    first: str = ""
-    printed: str = ""
+    undefined_reads: int | None = None  # reads of a lane that is not in the mask, or has exited; None if unknown
+    first: str = ""  # the first such read, in words
+    printed: str = ""  # by the kernel
 
 
 @dataclass(frozen=True)
 class Timed:
-    """Launches that were timed one by one.
+    """Launches that were timed one by one."""
 
-    Attributes:
-        us: Microseconds of each launch alone, shape (n,).
-        enqueue_us: Microseconds that the host took to queue each of them; zeros where nothing is queued.
-    """
-
-    us: NDArray[np.float64]
-    enqueue_us: NDArray[np.float64]
+    us: NDArray[np.float64]  # microseconds of each launch alone, shape (n,)
+    enqueue_us: NDArray[np.float64]  # microseconds for which the host queued each launch; zeros without a queue
 
 
 @dataclass(frozen=True)
 class GpuState:
-    """The state of a GPU at one moment (NVML).
+    """The state of a GPU at one moment (NVML)."""
 
-    Attributes:
-        sm_mhz: Clock of the multiprocessors.
-        temperature_c: Of the GPU; `None` if unknown.
-        power_w: Power draw; `None` if unknown.
-        reasons: Why the clocks are below their maximum, in NVML's words.
-        throttled: Whether the GPU is slowed down so much that its times cannot be trusted.
-    """
-
-    sm_mhz: int
-    temperature_c: int | None
-    power_w: float | None
-    reasons: tuple[str, ...]
-    throttled: bool
+    sm_mhz: int  # clock of the multiprocessors
+    temperature_c: int | None  # None if unknown
+    power_w: float | None  # power draw; None if unknown
+    reasons: tuple[str, ...]  # why the clocks are below their maximum, in NVML's words
+    throttled: bool  # slowed down so much that times cannot be trusted
 
 
 class Program(Protocol):
@@ -227,7 +171,7 @@ class Program(Protocol):
 
     @property
     def resources(self) -> Resources:
-        """What it uses on the device."""
+        """Its use of registers and memory."""
         ...
 
 
@@ -252,7 +196,7 @@ class Array(Protocol):
         ...
 
     def overrun(self) -> str:
-        """Where the kernel wrote outside the array, in words; empty if it did not, or was stopped doing so."""
+        """Where the kernel wrote outside the array, in words; empty if it did not, or if the launch failed for it."""
         ...
 
     def free(self) -> None:
@@ -265,20 +209,15 @@ class Launch:
     """One kernel launch, with everything that a device needs for it.
 
     Attributes:
-        program: What `Device.load` gave.
-        grid: Blocks in x, y, z.
-        block: Threads of a block in x, y, z.
-        shared: Dynamic shared memory per block, in bytes.
-        arguments: Arrays, and NumPy scalars of the kernel's own parameter types, in order.
         cache: The preferred split of on-chip memory: none (no preference), shared, l1 or equal (CUDA C++ Programming
             Guide, cudaFuncSetCacheConfig). Devices without such memory refuse a preference.
     """
 
-    program: Program
-    grid: Dim3
-    block: Dim3
-    shared: int
-    arguments: tuple[Array | np.generic, ...]
+    program: Program  # from `Device.load`
+    grid: Dim3  # blocks in x, y, z
+    block: Dim3  # threads of a block in x, y, z
+    shared: int  # dynamic shared memory per block, in bytes
+    arguments: tuple[Array | np.generic, ...]  # arrays, and NumPy scalars of the kernel's own types, in order
     cache: str = "none"
 
     def arrays(self, *roles: Role) -> list[Array]:
@@ -303,7 +242,7 @@ class Device(Protocol):
 
     @property
     def survives_errors(self) -> bool:
-        """Whether the device can still be used after an exception that nobody expected."""
+        """Whether the device can still be used after an unexpected exception."""
         ...
 
     def load(self, source: Source, binary: Binary) -> Program:
@@ -349,21 +288,21 @@ class Device(Protocol):
 
         Args:
             launch: What to launch.
-            count: How often.
+            count: Number of launches.
             time_limit: Seconds after which the launches count as endless, one by one or together.
         """
         ...
 
     def batch(self, launch: Launch, count: int, time_limit: float) -> float:
-        """Make `count` launches one behind the other, with nothing restored or flushed.
+        """Make `count` launches back to back, with nothing restored or flushed.
 
         Returns:
-            Microseconds that they took together.
+            Their total time, in microseconds.
         """
         ...
 
     def conditions(self) -> GpuState | None:
-        """The device's state now; `None` where nobody can say."""
+        """The device's state now; `None` if it is unknown."""
         ...
 
     def forget_spoilt_inputs(self) -> bool:
@@ -371,5 +310,5 @@ class Device(Protocol):
         ...
 
     def close(self) -> None:
-        """Leave the device as it was found."""
+        """Release the memory and the context of the device."""
         ...

@@ -23,11 +23,8 @@ def default_folder(kind: str) -> Path:
 
 def key(*parts: str) -> str:
     """A name that depends on `parts` and on nothing else."""
-    whole = hashlib.sha256()
-    for part in parts:
-        encoded = part.encode(errors="surrogateescape")
-        whole.update(len(encoded).to_bytes(8, "little") + encoded)
-    return whole.hexdigest()[:32]
+    encoded = [part.encode(errors="surrogateescape") for part in parts]
+    return hashlib.sha256(b"".join(len(e).to_bytes(8, "little") + e for e in encoded)).hexdigest()[:32]
 
 
 def digest(path: Path) -> str:
@@ -58,13 +55,10 @@ def find(name: str, *folders: Path) -> Path | None:
 
 
 def includes(text: str, folders: Sequence[Path]) -> Iterator[Path]:
-    """The files that `#include "..."` reaches from a source, each once; missing ones are left out.
+    """The files that `#include "..."` in a text reaches, each once; missing ones are left out.
 
-    Where a macro names the file (`#include NAME`), all headers beside the including file count: it may be any of them.
-
-    Args:
-        text: Of the source.
-        folders: Where to look. For what an included file includes, that file's own folder comes first.
+    They lie beside the including file, or in `folders`. Where a macro names the file (`#include NAME`), all headers
+    beside the including file count, because it may be any of them.
     """
     seen: set[Path] = set()
     waiting = [(text, tuple(folders))]

@@ -14,17 +14,11 @@ AUTO = "auto"  # the first kind below that is present
 
 @dataclass(frozen=True)
 class DeviceKind:
-    """A kind of device.
+    """A kind of device."""
 
-    Attributes:
-        label: What people call it, for the middle of a sentence.
-        emulated: Whether its times come from emulation and so say nothing about a GPU.
-        compilers: The compilers that a user can choose between; empty if there is no choice.
-    """
-
-    label: str
-    emulated: bool
-    compilers: tuple[str, ...] = ()
+    label: str  # its usual name, for the middle of a sentence
+    emulated: bool  # its times are emulated and say nothing about a GPU
+    compilers: tuple[str, ...] = ()  # that a user can choose between; empty if there is no choice
 
 
 # The back end of a kind is the package `runner.device.KIND`. `auto` tries them in this order.
@@ -41,7 +35,7 @@ def is_emulated(kind: str) -> bool:
 
 
 def label(kind: str) -> str:
-    """What people call a kind of device."""
+    """The usual name of a kind of device."""
     return KINDS[kind].label if kind in KINDS else kind
 
 

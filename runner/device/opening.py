@@ -1,9 +1,12 @@
-"""Open a device, find its compiler, and ask what it refuses."""
+"""Open a device, find its compiler, ask what it refuses, and name the host's processor."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from typing import TYPE_CHECKING, Any, Protocol
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
 
 from runner.device import Compiler, Device, DeviceInfo, Requirements
 from runner.device.kinds import AUTO, KINDS
@@ -42,7 +45,7 @@ class Backend(Protocol):
 
 
 def open_device(config: DeviceConfig) -> Device:
-    """Open the device that is asked for; `auto` is the first kind that can be opened.
+    """Open the requested device; `auto` is the first kind that can be opened.
 
     Raises:
         DeviceUnavailable: with the reason, and what to do about it.
@@ -65,16 +68,7 @@ def kind_of(config: DeviceConfig) -> str:
 
 
 def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str = "") -> Compiler:
-    """The compiler for an open device; it runs in the parent process.
-
-    Args:
-        config: Of the device.
-        info: Of the device, open.
-        compiler: The user's choice, where the kind of device offers one; by default its first.
-
-    Raises:
-        DeviceUnavailable: if it is not installed.
-    """
+    """The chosen compiler for an open device, or its first one (`Backend.compiler_for`), for the parent process."""
     return _backend(info.kind).compiler_for(config, info, compiler or next(iter(KINDS[info.kind].compilers), ""))
 
 
@@ -84,6 +78,13 @@ def refusal(info: DeviceInfo, wanted: Requirements) -> str:
 
 
 def _backend(kind: str) -> Backend:
-    package: Any = importlib.import_module(f"runner.device.{kind}")
-    found: Backend = package
-    return found
+    return cast("Backend", importlib.import_module(f"runner.device.{kind}"))
+
+
+def processor() -> str:
+    """The model of the host's processor."""
+    with contextlib.suppress(OSError):  # not Linux
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -43,7 +43,7 @@ def test_error_in_an_included_file(bench, tmp_path):
     assert f"{tmp_path}/part.cuh:3: " in str(error)
 
 
-def test_errors_inside_the_device_are_told_at_the_call(bench, tmp_path):
+def test_errors_inside_the_device_name_the_call(bench, tmp_path):
     """A shuffle of too large a type, or a removed one, points to the kernel."""
     text = 'extern "C" __global__ void kernel(int *o) {\n  o[0] = __shfl_down(o[1], 1);\n}\n'
     error = error_of(bench, bench.text(tmp_path, text))
@@ -308,20 +308,6 @@ def test_a_kernel_may_need_the_standard_library(bench, tmp_path):
 def test_runtime_has_no_warnings():
     """The device's own C++ compiles without a warning."""
     unit = "".join(f'#include "{path}"\n' for path in sorted((NATIVE / "runtime").glob("*.cpp")))
-    command = [
-        "c++",
-        "-std=c++17",
-        "-O1",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-fPIC",
-        "-S",
-        "-o",
-        "/dev/null",
-        "-x",
-        "c++",
-        "-",
-    ]
+    command = "c++ -std=c++17 -O1 -Wall -Wextra -Werror -fPIC -S -o /dev/null -x c++ -".split()
     done = subprocess.run(command, input=unit, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -82,7 +82,7 @@ def test_votes(computed):
 
 
 def test_matches(computed):
-    """match_any groups equal values; match_all tells whether all are equal."""
+    """match_any groups equal values; match_all is true if all are equal."""
     (out,), _ = computed("matches")
     for rows, mask in zip(out.reshape(-1, 32, 6), VOTE_MASKS, strict=True):
         lanes = lanes_of(mask)

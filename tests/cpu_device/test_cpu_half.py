@@ -309,7 +309,7 @@ def test_fused_multiply_add_rounds_once(run, fmt):
         expected.append(exactly(fmt, total) if total else int(rounded(fmt, [a * b + c])[0]))
         lost += expected[-1] != rounded(fmt, [np.float64(np.float32(np.float32(a) * np.float32(b)) + np.float32(c))])[0]
     expected = np.array(expected, np.uint16)
-    assert lost > 20  # these cases tell it from a float's
+    assert lost > 20  # these cases differ from a float's
     same_bits(given[:, 4].copy(), expected, *triples.T)
     same_bits(given[:, 14].copy(), clamped(fmt, expected), *triples.T)
     relu = np.where(expected >= 0x8000, 0, expected)
@@ -341,7 +341,7 @@ def test_comparisons(run, fmt):
 
 
 def test_functions(run, fmt):
-    """All patterns: roots and roundings exactly, the others to one in the last place."""
+    """All patterns: roots and roundings are exact, the others differ by one in the last place at most."""
     numbers = fmt.of_bits(BITS)
     x = fmt.values(numbers)
     given = run("functions", numbers, width=16)

@@ -39,29 +39,131 @@ def out(bench):
     return bench.place(np.zeros(64, np.int32))
 
 
-def test_caller_outside_its_mask(provoke, out):
-    """A lane that calls a collective with a mask that does not name it."""
-    provoke(
+BROKEN_RULES = {
+    "a lane that its mask does not name": (
         "notInMask",
-        r"hazards\.cu:<notInMask>: lane 16 calls __shfl_sync with mask 0x0000ffff, which does not name it; "
-        r"block \(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]",
-        out,
-    )
-
-
-def test_lanes_that_never_arrive(provoke, out):
-    """A mask names lanes that wait at a barrier instead: deadlock, with both lines."""
-    provoke(
+        (
+            r"hazards\.cu:<notInMask>: lane 16 calls __shfl_sync with mask 0x0000ffff, which does not name it; "
+            r"block \(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]"
+        ),
+        {},
+    ),
+    "lanes that never arrive": (
         "neverArrives",
-        r"hazards\.cu:<neverArrives>: deadlock: lanes 0-15 of warp 0 wait in __shfl_down_sync\(mask=0xffffffff\), "
-        r"which also names lanes 16-31; these wait at __syncthreads on line <neverArrives-barrier>; block \(0,0,0\)",
-        out,
-        block=64,
-    )
+        (
+            r"hazards\.cu:<neverArrives>: deadlock: lanes 0-15 of warp 0 wait in __shfl_down_sync\(mask=0xffffffff\), "
+            r"which also names lanes 16-31; these wait at __syncthreads on line <neverArrives-barrier>; block \(0,0,0\)"
+        ),
+        {"block": 64},
+    ),
+    "barriers on two lines": (
+        "divergesAtBarrier",
+        (
+            r"hazards\.cu:<divergesAtBarrier>: barrier divergence: this thread waits at __syncthreads on line "
+            r"<divergesAtBarrier> while other threads of the block wait at __syncthreads on line "
+            r"<divergesAtBarrier-first>; block \(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]"
+        ),
+        {},
+    ),
+    "barriers of two kinds": (
+        "differentBarriers",
+        r".*: barrier divergence: .* at __syncthreads on .* at __syncthreads_count on .*",
+        {},
+    ),
+    "barriers on the same line of two files": (
+        "otherFile",
+        r"barrier_here\.cuh:2: barrier divergence: .* thread \(16,0,0\) \[warp 0, lane 16\]",
+        {},
+    ),
+    "masks that differ": (
+        "masksDiffer",
+        (
+            r"hazards\.cu:<masksDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that mask, "
+            r"waits in __any_sync\(mask=0xffff5555\) on line <masksDiffer>: all lanes named in a mask must execute the "
+            r"same intrinsic with the same mask; block \(0,0,0\), thread \(31,0,0\) \[warp 0, lane 31\]"
+        ),
+        {},
+    ),
+    "operations that differ": (
+        "operationsDiffer",
+        (
+            r"hazards\.cu:<operationsDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that "
+            r"mask, waits in __all_sync\(mask=0xffffffff\) on line <operationsDiffer-other>: .*"
+        ),
+        {},
+    ),
+    "an atomic beyond the end, at the kernel's line": (
+        "addsBeyond",
+        r"hazards\.cu:<addsBeyond>: out-of-bounds \w+ of 'o': element 5000 of 64; .*",
+        {},
+    ),
+    "an address in no array": (
+        "writesNowhere",
+        rf"hazards\.cu:<writesNowhere>: memory fault: write at 0x40, in no array of the kernel; {FIRST_THREAD}",
+        {},
+    ),
+    "a misaligned vector": (
+        "misaligned",
+        rf"hazards\.cu:<misaligned>: misaligned access to a vector type.*; {FIRST_THREAD}",
+        {},
+    ),
+    "a frame larger than a stack": (
+        "tooDeep",
+        rf"hazards\.cu:\d+: local variables need more than 64 KiB of stack; {FIRST_THREAD}",
+        {},
+    ),
+    "endless recursion": (
+        "recurses",
+        rf"hazards\.cu:\d+: local variables need more than 64 KiB of stack; {FIRST_THREAD}",
+        {},
+    ),
+    "__trap": (
+        "traps",
+        r"hazards\.cu:<traps>: __trap\(\) was called; .*thread \(9,0,0\) \[warp 0, lane 9\]",
+        {},
+    ),
+    "an endless loop, with the thread that does not end": (
+        "neverEnds",
+        (
+            r"hazards\.cu:<neverEnds>: still running after the time limit of 0\.3 s; "
+            r"block \(1,0,0\), thread \(5,0,0\) \[warp 0, lane 5\]"
+        ),
+        {"grid": 4, "error": LaunchTimeout},
+    ),
+    "waiting for a thread of the same block, which never gets its turn": (
+        "waitsInBlock",
+        rf"hazards\.cu:<waitsInBlock>: still running after .*; {FIRST_THREAD}",
+        {"block": 64, "error": LaunchTimeout},
+    ),
+    "endless barriers": (
+        "barriersForEver",
+        r"hazards\.cu:<barriersForEver>: still running after the time limit of 0\.3 s; .*",
+        {"block": 256, "error": LaunchTimeout},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN_RULES.values(), ids=BROKEN_RULES)
+def test_a_broken_rule_is_reported(provoke, out, case):
+    """With its line, block and thread."""
+    kernel, expected, shape = case
+    provoke(kernel, expected, out, **shape)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected", "n"),
+    [
+        ("dividesByZero", r"integer division by zero .*; block \(0,0,0\), thread \(7,0,0\) \[warp 0, lane 7\]", 7),
+        ("asserts", r"assertion `\(int\)threadIdx\.x < n` failed; .*thread \(20,0,0\) .*", 20),
+    ],
+)
+def test_a_rule_broken_by_one_thread(provoke, out, kernel, expected, n):
+    """An integer division by zero, which a GPU does not notice; an assertion, in the kernel's own words."""
+    assert "simt" not in provoke(kernel, rf"hazards\.cu:<{kernel}>: {expected}", out, np.int32(n))
 
 
 def test_undefined_reads_are_counted_and_poisoned(bench, lines, out):
-    """Reading a lane outside the mask is no error, since the usual reduction of a tail does it, but it is told."""
+    """Reading a lane outside the mask is counted, but no error: the usual reduction of a tail does it."""
     found = bench.launch(bench.load(bench.source(FILE, "readsOutside")), out)
     assert found.undefined_reads == 8
     assert found.first == (
@@ -95,48 +197,6 @@ def test_findings_start_anew(bench, out):
     bench.launch(bench.load(bench.source(FILE, "readsOutside")), out)
     found = bench.launch(bench.load(bench.source(FILE, "fine")), out)
     assert (found.undefined_reads, found.first, found.printed) == (0, "", "")
-
-
-def test_barriers_on_two_lines(provoke, out):
-    """Threads of a block at different barriers."""
-    provoke(
-        "divergesAtBarrier",
-        r"hazards\.cu:<divergesAtBarrier>: barrier divergence: this thread waits at __syncthreads on line "
-        r"<divergesAtBarrier> while other threads of the block wait at __syncthreads on line "
-        r"<divergesAtBarrier-first>; block \(0,0,0\), thread \(16,0,0\) \[warp 0, lane 16\]",
-        out,
-    )
-
-
-def test_barriers_of_two_kinds(provoke, out):
-    """Threads of a block at barriers of different kinds."""
-    provoke("differentBarriers", r".*: barrier divergence: .* at __syncthreads on .* at __syncthreads_count on .*", out)
-
-
-def test_barriers_on_the_same_line_of_two_files(provoke, out):
-    """The file of a barrier counts, not only its line."""
-    provoke("otherFile", r"barrier_here\.cuh:2: barrier divergence: .* thread \(16,0,0\) \[warp 0, lane 16\]", out)
-
-
-def test_masks_that_differ(provoke, out):
-    """Lanes that name each other wait with different masks."""
-    provoke(
-        "masksDiffer",
-        r"hazards\.cu:<masksDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that mask, "
-        r"waits in __any_sync\(mask=0xffff5555\) on line <masksDiffer>: all lanes named in a mask must execute the "
-        r"same intrinsic with the same mask; block \(0,0,0\), thread \(31,0,0\) \[warp 0, lane 31\]",
-        out,
-    )
-
-
-def test_operations_that_differ(provoke, out):
-    """Lanes that name each other wait in different intrinsics."""
-    provoke(
-        "operationsDiffer",
-        r"hazards\.cu:<operationsDiffer>: lane 31 waits in __any_sync\(mask=0xffffffff\), but lane 0, named in that "
-        r"mask, waits in __all_sync\(mask=0xffffffff\) on line <operationsDiffer-other>: .*",
-        out,
-    )
 
 
 @pytest.mark.parametrize("width", [0, 3, 12, 33, 64, -1, -32])
@@ -184,11 +244,6 @@ def test_read_beyond_the_end(provoke, bench, out, beyond):
     provoke("readsBeyond", expected, given, out, np.int32(beyond))
 
 
-def test_atomic_beyond_the_end(provoke, out):
-    """The line is the kernel's, not that of the device's own atomicAdd."""
-    provoke("addsBeyond", r"hazards\.cu:<addsBeyond>: out-of-bounds \w+ of 'o': element 5000 of 64; .*", out)
-
-
 def test_write_to_an_input(provoke, bench, out):
     """Inputs are read-only, whatever the kernel casts."""
     given = bench.place(np.ones(64, np.int32), Role.IN, "given")
@@ -211,89 +266,11 @@ def test_write_beyond_dynamic_shared_memory(provoke, out, size, at):
     )
 
 
-def test_write_through_a_wild_pointer(provoke, out):
-    """An address in no array is told as it is."""
-    expected = rf"hazards\.cu:<writesNowhere>: memory fault: write at 0x40, in no array of the kernel; {FIRST_THREAD}"
-    provoke("writesNowhere", expected, out)
-
-
-def test_misaligned_vector(provoke, bench):
-    """A vector access at an address that is no multiple of its size."""
-    out = bench.place(np.zeros(1024, np.float32))
-    provoke("misaligned", rf"hazards\.cu:<misaligned>: misaligned access to a vector type.*; {FIRST_THREAD}", out)
-
-
-def test_endless_loop(provoke, out):
-    """The time limit names the thread that does not end."""
-    provoke(
-        "neverEnds",
-        r"hazards\.cu:<neverEnds>: still running after the time limit of 0\.3 s; "
-        r"block \(1,0,0\), thread \(5,0,0\) \[warp 0, lane 5\]",
-        out,
-        grid=4,
-        error=LaunchTimeout,
-    )
-
-
-def test_waiting_for_a_thread_of_the_same_block(provoke, out):
-    """A spin-wait inside a block cannot end here, since threads take turns; it ends with the time limit."""
-    expected = rf"hazards\.cu:<waitsInBlock>: still running after .*; {FIRST_THREAD}"
-    provoke("waitsInBlock", expected, out, block=64, error=LaunchTimeout)
-
-
-def test_endless_barriers(provoke, out):
-    """A kernel that is always in the scheduler can be stopped, at the line of its barrier."""
-    expected = r"hazards\.cu:<barriersForEver>: still running after the time limit of 0\.3 s; .*"
-    provoke("barriersForEver", expected, out, block=256, error=LaunchTimeout)
-
-
 def test_a_failure_ends_blocks_on_other_threads(bench, lines, out):
     """An error in one block does not wait for the time limit of another."""
     program = bench.load(bench.source(FILE, "oneFailsOneSpins"))
     with pytest.raises(Hazard, match=rf"hazards\.cu:{lines(FILE, 'oneFailsOneSpins')}: __trap\(\) was called"):
         bench.launch(program, out, grid=2, time_limit=1000)
-
-
-def test_too_large_local_variables(provoke, out):
-    """A frame larger than a stack."""
-    provoke("tooDeep", rf"hazards\.cu:\d+: local variables need more than 64 KiB of stack; {FIRST_THREAD}", out)
-
-
-def test_endless_recursion(provoke, out):
-    """Too many frames."""
-    provoke("recurses", rf"hazards\.cu:\d+: local variables need more than 64 KiB of stack; {FIRST_THREAD}", out)
-
-
-def test_division_by_zero(provoke, out):
-    """An integer division by zero, which a GPU does not notice."""
-    provoke(
-        "dividesByZero",
-        r"hazards\.cu:<dividesByZero>: integer division by zero .*; "
-        r"block \(0,0,0\), thread \(7,0,0\) \[warp 0, lane 7\]",
-        out,
-        np.int32(7),
-    )
-
-
-def test_assertion(provoke, out):
-    """A failed assert tells its expression."""
-    provoke(
-        "asserts",
-        r"hazards\.cu:<asserts>: assertion `\(int\)threadIdx\.x < n` failed; .*thread \(20,0,0\) .*",
-        out,
-        np.int32(20),
-    )
-
-
-def test_assertion_shows_the_source_as_written(provoke, out):
-    """The expression in the message is the kernel's, not what macros made of it."""
-    message = provoke("asserts", r".*assertion.*", out, np.int32(20))
-    assert "simt" not in message
-
-
-def test_trap(provoke, out):
-    """__trap() ends the launch."""
-    provoke("traps", r"hazards\.cu:<traps>: __trap\(\) was called; .*thread \(9,0,0\) \[warp 0, lane 9\]", out)
 
 
 def test_thread_of_a_later_warp_and_dimension(bench, tmp_path):

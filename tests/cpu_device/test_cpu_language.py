@@ -96,7 +96,7 @@ def test_printf(bench):
 
 
 def test_printing_is_bounded(bench):
-    """A kernel that prints without end does not fill the memory; what is missing is told."""
+    """A kernel that prints without end does not fill the memory; the message counts the missing bytes."""
     found = bench.launch(bench.load(bench.source(FILE, "chatter")), grid=100, block=256)
     assert len(found.printed) < 70000
     assert found.printed.startswith("0123456789" * 100)
@@ -148,7 +148,7 @@ def test_short_macros_do_not_break_the_device(bench, tmp_path):
 
 
 def test_samples_restore_what_is_changed_in_place(bench, tmp_path):
-    """Each timed launch finds inout arrays as they were placed, and state as the last launch left it."""
+    """Each timed launch finds the initial content of inout arrays, and the state that the last launch left."""
     text = 'extern "C" __global__ void kernel(int *changed, int *state) { *changed += 1; *state += 1; }\n'
     program = bench.load(bench.text(tmp_path, text))
     changed, state = bench.place(np.array([5], np.int32), Role.INOUT), bench.place(np.zeros(1, np.int32), Role.STATE)

@@ -15,13 +15,13 @@ __all__ = ["CpuCompiler", "CpuDevice", "compiler_for", "is_present", "open_devic
 
 
 def is_present(config: DeviceConfig) -> bool:
-    """The host is always there."""
+    """Always: the host is the device."""
     _ = config
     return True
 
 
 def open_device(config: DeviceConfig) -> Device:
-    """Open the CPU device with the threads that are asked for."""
+    """Open the CPU device with the configured number of threads."""
     return CpuDevice(threads=config.threads)
 
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import platform
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Array, Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed, processor
+from runner.device import Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed
 from runner.device.cpu import explain, toolchain
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CpuProgram, LaunchReport, LaunchRequest, Outcome
-from runner.device.cpu.signature import pack
 from runner.device.kinds import CPU
+from runner.device.opening import processor
 from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout
 
-SHARED_LIMIT = 232448  # what sm_90 allows a block
+SHARED_LIMIT = 232448  # bytes per block on sm_90
 MAX_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
@@ -36,19 +36,18 @@ class CpuDevice:
         DeviceUnavailable: if there is no working C++ compiler, so that no kernel could be compiled.
     """
 
+    usable = True  # a failed launch leaves nothing behind
+    survives_errors = True
+
     def __init__(self, threads: int = 0) -> None:
         self._threads = threads if threads > 0 else len(os.sched_getaffinity(0))
         self._printed = ctypes.create_string_buffer(PRINTED_BYTES)
         try:
-            self._compiler = toolchain.find().version
+            compiler = toolchain.find().version
         except CompileError as e:
             raise DeviceUnavailable(f"device=cpu: {e}") from None
-
-    @property
-    def info(self) -> DeviceInfo:
-        """The host's properties."""
-        cpu = processor.name()
-        return DeviceInfo(
+        cpu = processor()
+        self.info = DeviceInfo(
             kind=CPU,
             name=f"CPU device ({self._threads} thread{'s' * (self._threads != 1)}, {cpu})",
             arch=platform.machine(),
@@ -56,27 +55,17 @@ class CpuDevice:
             l2_bytes=0,
             shared_limit=SHARED_LIMIT,
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-            versions={"compiler": self._compiler},
+            versions={"compiler": compiler},
             details={"threads": self._threads, "cpu": cpu},
         )
-
-    @property
-    def usable(self) -> bool:
-        """Always: a failed launch leaves nothing behind."""
-        return True
-
-    @property
-    def survives_errors(self) -> bool:
-        """Yes, likewise."""
-        return True
 
     def load(self, source: Source, binary: Binary) -> CpuProgram:
         """Make the kernel ready to launch."""
         return CpuProgram(source, binary)
 
-    def set_constant(self, program: Any, name: str, value: NDArray[Any]) -> None:
+    def set_constant(self, program: CpuProgram, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` variable of the program."""
-        _own(program).set_constant(name, value)
+        program.set_constant(name, value)
 
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> GuardedArray:
         """Copy an array to memory between guard pages."""
@@ -88,22 +77,21 @@ class CpuDevice:
         Raises:
             Hazard: if the kernel breaks one of CUDA's rules.
             LaunchTimeout: if it does not end.
-            LaunchError: if it cannot be launched so.
+            LaunchError: if the shape or the arguments do not fit the kernel or the device.
         """
-        prepared = _Prepared(launch, self._threads, time_limit, self._printed)
-        report = prepared.run()
-        return LaunchDiagnostics(
-            undefined_reads=report.undefined_reads,
-            first=report.first_undefined_read.decode(errors="replace"),
-            printed=self._text(report),
-        )
+        report = self._prepared(launch, time_limit).run()
+        kept = min(report.printed_bytes, PRINTED_BYTES - 1)
+        text = self._printed.raw[:kept].decode(errors="replace")
+        if dropped := report.printed_bytes - kept:
+            text += f"\n[{dropped} more bytes dropped]\n"
+        return LaunchDiagnostics(report.undefined_reads, report.first_undefined_read.decode(errors="replace"), text)
 
     def active_blocks(self, launch: Launch) -> None:
         """None: there are no multiprocessors."""
 
     def sample(self, launch: Launch, count: int, time_limit: float) -> Timed:
         """Time `count` launches one by one, without the time for restoring `inout` arrays."""
-        prepared = _Prepared(launch, self._threads, time_limit, self._printed)
+        prepared = self._prepared(launch, time_limit)
         changed = launch.arrays(Role.INOUT)
         samples = np.empty(count, np.float64)
         for i in range(count):
@@ -113,8 +101,8 @@ class CpuDevice:
         return Timed(samples, np.zeros(count))
 
     def batch(self, launch: Launch, count: int, time_limit: float) -> float:
-        """Make `count` launches one behind the other."""
-        prepared = _Prepared(launch, self._threads, time_limit, self._printed)
+        """Make `count` launches back to back."""
+        prepared = self._prepared(launch, time_limit)
         return float(sum(prepared.run().seconds for _ in range(count))) * 1e6
 
     def conditions(self) -> None:
@@ -127,22 +115,20 @@ class CpuDevice:
     def close(self) -> None:
         """Nothing to do: arrays are freed one by one, and idle threads cost nothing."""
 
-    def _text(self, report: LaunchReport) -> str:
-        kept = min(report.printed_bytes, PRINTED_BYTES - 1)
-        text = self._printed.raw[:kept].decode(errors="replace")
-        dropped = report.printed_bytes - kept
-        return f"{text}\n[{dropped} more bytes dropped]\n" if dropped else text
+    def _prepared(self, launch: Launch, time_limit: float) -> _Prepared:
+        return _Prepared(launch, self._threads, time_limit, self._printed)
 
 
 class _Prepared:
     """A checked launch in the form that the runtime library takes; it can be run repeatedly."""
 
     def __init__(self, launch: Launch, threads: int, time_limit: float, printed: ctypes.Array[ctypes.c_char]) -> None:
-        self._program = program = _own(launch.program)
+        program = launch.program
+        assert isinstance(program, CpuProgram)  # noqa: S101  (launches are made from what this device loaded)
         _check_shape(program, launch)
-        self._arrays = _arrays(launch.arguments)
-        self._time_limit = time_limit
-        self._values = pack(program.function, program.parameters, launch.arguments)  # kept alive here
+        self._program = program
+        self._arrays = [argument for argument in launch.arguments if isinstance(argument, GuardedArray)]
+        self._values = program.pack(launch.arguments)  # kept alive here
         self._pointers = (ctypes.c_void_p * max(1, len(self._values)))(*map(ctypes.addressof, self._values))
         self._request = LaunchRequest(
             kernel=program.kernel,
@@ -162,29 +148,17 @@ class _Prepared:
 
     def run(self) -> LaunchReport:
         """Launch, and raise the error that occurred."""
-        report = self._report
-        self._program.run(ctypes.byref(self._request), ctypes.byref(report))
+        request, report = self._request, self._report
+        self._program.run(ctypes.byref(request), ctypes.byref(report))
         if report.outcome == Outcome.VIOLATION:
             raise Hazard(report.message.decode(errors="replace"))
         if report.outcome == Outcome.TIMEOUT:
-            raise LaunchTimeout(explain.timeout(self._program, report.fault, self._time_limit))
+            raise LaunchTimeout(explain.timeout(self._program, report.fault, request.time_limit))
         if report.outcome == Outcome.FAULT:
-            raise Hazard(
-                explain.fault_sentence(self._program, report.fault, self._arrays, self._request.dynamic_shared)
-            )
+            raise Hazard(explain.fault(self._program, report.fault, self._arrays, request.dynamic_shared))
         for array in self._arrays:
             array.check_canaries()
         return report
-
-
-def _own(program: Any) -> CpuProgram:
-    if not isinstance(program, CpuProgram):
-        raise TypeError(f"{type(program).__name__} is not a program of the CPU device")
-    return program
-
-
-def _arrays(arguments: Sequence[Array | np.generic]) -> list[GuardedArray]:
-    return [argument for argument in arguments if isinstance(argument, GuardedArray)]
 
 
 def _check_shape(program: CpuProgram, launch: Launch) -> None:
@@ -193,8 +167,7 @@ def _check_shape(program: CpuProgram, launch: Launch) -> None:
     for what, given, allowed in (("grid", launch.grid, MAX_GRID), ("block", launch.block, MAX_BLOCK)):
         if any(not 1 <= part <= limit for part, limit in zip(given, allowed, strict=True)):
             raise LaunchError(f"{name}: {what} {given} is not between (1, 1, 1) and {allowed}")
-    threads = launch.block[0] * launch.block[1] * launch.block[2]
-    if threads > MAX_THREADS:
+    if (threads := math.prod(launch.block)) > MAX_THREADS:
         raise LaunchError(f"{name}: block {launch.block} has {threads} threads, {MAX_THREADS} are allowed")
     static = program.resources.shared_bytes or 0
     if launch.shared < 0 or static + launch.shared > SHARED_LIMIT:

@@ -34,30 +34,29 @@ _MAP_NORESERVE = 0x4000
 _MAP_FAILED = ctypes.c_void_p(-1).value
 
 
-def _round_up(value: int, step: int) -> int:
-    return -(-value // step) * step
-
-
 class GuardedArray:
     """An array of the CPU device.
 
     Attributes:
-        name: What messages call it.
+        name: For messages.
         role: What the kernel may do with it.
         dtype: The elements' type.
-        size: How many elements it has.
-        pointer: The address that the kernel gets.
+        size: Number of elements.
+        pointer: The address passed to the kernel.
     """
+
+    _mapped = 0
 
     def __init__(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> None:
         if offset < 0:
             raise ValueError(f"array '{name}': offset {offset} is negative")
-        value = np.ascontiguousarray(value).reshape(np.shape(value))
-        self.name, self._role = name, role
+        value = np.asarray(value, order="C")
+        self.name, self.role = name, role
         self.dtype, self.size, self._shape = value.dtype, value.size, value.shape
+        content = value.reshape(-1).view(np.uint8)
+        self._initial = content.copy() if role is not Role.IN and value.any() else 0
         lead = offset * value.itemsize
-        self._initial = value.copy() if role is not Role.IN and value.any() else None
-        self._body_bytes = max(_round_up(lead + value.nbytes, mmap.PAGESIZE), mmap.PAGESIZE)
+        self._body_bytes = max(1, -(-(lead + value.nbytes) // mmap.PAGESIZE)) * mmap.PAGESIZE  # whole pages
         self._reserve()
         end = self._body + self._body_bytes
         base = (end - lead - value.nbytes) // ALIGNMENT * ALIGNMENT
@@ -65,9 +64,8 @@ class GuardedArray:
         self._tail = self._view(self.pointer + value.nbytes, end - self.pointer - value.nbytes)
         self._front = self._view(self._body, base - self._body)
         self._content = self._view(self.pointer, value.nbytes)
-        self._tail[:] = CANARY
-        self._front[:] = CANARY
-        self._put(value)
+        self._tail[:] = self._front[:] = CANARY
+        self._content[:] = content
         if role is Role.IN:
             self._protect(mmap.PROT_READ)
 
@@ -78,13 +76,9 @@ class GuardedArray:
         mapped = _libc.mmap(None, self._total, _PROT_NONE, flags, -1, 0)
         if mapped is None or mapped == _MAP_FAILED:
             raise OutOfMemory(f"no memory for array '{self.name}' of {self._body_bytes} bytes")
-        self._mapped: int = mapped
+        self._mapped = mapped
         self._body = mapped + GUARD_BYTES
-        try:
-            self._protect(mmap.PROT_READ | mmap.PROT_WRITE)
-        except OutOfMemory:
-            self.free()
-            raise
+        self._protect(mmap.PROT_READ | mmap.PROT_WRITE)
 
     def _protect(self, protection: int) -> None:
         if _libc.mprotect(self._body, self._body_bytes, protection):
@@ -95,39 +89,22 @@ class GuardedArray:
         memory: Any = (ctypes.c_uint8 * length).from_address(address)
         return np.ctypeslib.as_array(memory)
 
-    def _put(self, value: NDArray[Any]) -> None:
-        self._content[:] = value.reshape(-1).view(np.uint8)
-
-    @property
-    def role(self) -> Role:
-        """What the kernel may do with it."""
-        return self._role
-
-    @property
-    def nbytes(self) -> int:
-        """Size of the content."""
-        return self._content.size
-
     def read(self) -> NDArray[Any]:
         """Copy the content back, in the shape in which it was uploaded."""
         return self._content.view(self.dtype).reshape(self._shape).copy()
 
     def fill_bytes(self, value: int) -> None:
         """Set every byte to `value`."""
-        if self._role is Role.IN:
+        if self.role is Role.IN:
             self._protect(mmap.PROT_READ | mmap.PROT_WRITE)
         self._content[:] = value
-        if self._role is Role.IN:
+        if self.role is Role.IN:
             self._protect(mmap.PROT_READ)
 
     def restore(self) -> None:
         """Bring back the content that was uploaded. Inputs are write-protected and still have it."""
-        if self._role is Role.IN:
-            return
-        if self._initial is None:
-            self._content[:] = 0
-        else:
-            self._put(self._initial)
+        if self.role is not Role.IN:
+            self._content[:] = self._initial
 
     def overrun(self) -> str:
         """Nowhere: guard pages and canaries fail a launch that writes outside."""
@@ -140,9 +117,7 @@ class GuardedArray:
             _libc.munmap(self._mapped, self._total)
             self._mapped = 0
 
-    def __del__(self) -> None:
-        if getattr(self, "_mapped", 0):
-            self.free()
+    __del__ = free
 
     @property
     def freed(self) -> bool:
@@ -159,13 +134,12 @@ class GuardedArray:
         Raises:
             Hazard: if the kernel has written there.
         """
-        for canary, begin in ((self._front, self._body), (self._tail, self.pointer + self.nbytes)):
+        for canary, begin in ((self._front, self._body), (self._tail, self.pointer + self._content.size)):
             changed = np.flatnonzero(canary != CANARY)
             if changed.size:
                 element = (begin + int(changed[0]) - self.pointer) // self.dtype.itemsize
-                canary_was_hit = Hazard(
+                canary[:] = CANARY
+                raise Hazard(
                     f"out-of-bounds write of '{self.name}': element {element} of {self.size} "
                     "(found after the launch, so the line is not known)"
                 )
-                canary[:] = CANARY
-                raise canary_was_hit

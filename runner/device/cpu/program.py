@@ -1,4 +1,4 @@
-"""A compiled kernel in this process, and the runtime library's interface (native/runtime/interface.h) for ctypes."""
+"""A compiled kernel in this process, its parameters, and the runtime's interface (native/runtime/interface.h)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import re
 import shutil
 import struct
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.device import Binary, Resources, Source
-from runner.device.cpu.signature import Parameter, parse
+from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.translate import blank
 from runner.errors import LaunchError
 
 _SYMBOL_TABLE = 2  # SHT_SYMTAB in an ELF file
 _TLS = 6  # STT_TLS
 _ANCHOR = "simt_anchor"  # the launcher's own variable
+
+# C++ types by NumPy's kind and size.
+_NAMES = {
+    "b1": "bool",
+    "i1": "signed char",
+    "u1": "unsigned char",
+    "i2": "short",
+    "u2": "unsigned short",
+    "i4": "int",
+    "u4": "unsigned",
+    "i8": "long long",
+    "u8": "unsigned long long",
+    "f2": "__half",
+    "f4": "float",
+    "f8": "double",
+    "v0": "void",
+}
+# Types that are structures in C++, and their elements.
+_ELEMENTS = {
+    "__half": "__half",
+    "__half2": "__half",
+    "__nv_bfloat16": "__nv_bfloat16",
+    "__nv_bfloat162": "__nv_bfloat16",
+}
 
 _serial = itertools.count()
 
@@ -95,61 +120,60 @@ class LaunchReport(ctypes.Structure):
     )
 
 
-def _load_copy(path: Path) -> ctypes.CDLL:
-    """Load a copy: each program has `__device__` variables of its own, but loading a file twice gives one module."""
-    copy = path.with_name(f".load-{os.getpid()}-{next(_serial)}-{path.name}")
-    try:
-        shutil.copyfile(path, copy)
-        return ctypes.CDLL(str(copy))
-    except OSError as error:
-        raise LaunchError(f"the compiled kernel {path.name} cannot be loaded: {error}") from error
-    finally:
-        copy.unlink(missing_ok=True)
-
-
 class CpuProgram:
-    """A kernel loaded on the CPU device.
-
-    Attributes:
-        function: The kernel's name.
-        path: The `.cu`; its name is in messages.
-        binary: The shared object, for finding lines in it.
-        parameters: What the kernel takes.
-        definition_line: The line of the kernel's name in its own file; 0 if it is not there.
-    """
+    """A kernel loaded on the CPU device."""
 
     def __init__(self, source: Source, binary: Binary) -> None:
         self.function, self.path, self.binary = source.function, source.path, binary.path
-        self.definition_line = _line_of_definition(source)
+        visible = blank(source.text)
+        found = re.search(rf"\b{re.escape(source.function)}\s*\(", visible)
+        # The line of the kernel's name in its own file; 0 if it is not there.
+        self.definition_line = visible.count("\n", 0, found.start()) + 1 if found else 0
         self._library = _load_copy(binary.path)
         weakref.finalize(self, _dlclose, self._library._handle)  # ctypes never closes  # noqa: SLF001
-        self._static_shared = static_shared_bytes(binary.path)
+        # All kernels of the file together, not this one alone.
+        self.resources = Resources(registers=None, shared_bytes=_static_shared(binary.path), local_bytes=None)
         self.parameters = self._signature()
-        self.kernel = self._address("simt_kernel")
-        self.shared_anchor = self._address("simt_shared_anchor")
+        self.kernel, self.shared_anchor = (
+            ctypes.cast(self._library[name], ctypes.c_void_p).value or 0
+            for name in ("simt_kernel", "simt_shared_anchor")
+        )
         self.code_begin, self.code_end = _code_range(self.kernel)
         self.run = self._library.simt_launch  # of the runtime library, to which the binary is linked
         self.run.argtypes = [ctypes.POINTER(LaunchRequest), ctypes.POINTER(LaunchReport)]
         self.run.restype = None
 
-    @property
-    def resources(self) -> Resources:
-        """What it uses. The shared memory is that of all kernels in the file."""
-        return Resources(registers=None, shared_bytes=self._static_shared, local_bytes=None)
-
-    def _address(self, name: str) -> int:
-        address = ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value
-        if address is None:
-            raise LaunchError(f"{self.binary.name} has no {name}")
-        return address
-
     def _signature(self) -> tuple[Parameter, ...]:
+        """Read what `simt::Kernel::signature` writes."""
         describe = self._library.simt_signature
         describe.restype = ctypes.c_size_t
         describe.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
         room = ctypes.create_string_buffer(1 << 16)
         describe(room, len(room))  # type: ignore[arg-type,unused-ignore]
-        return parse(room.value.decode())
+        parameters = []
+        for line in room.value.decode().splitlines():
+            form, constness, kind, size, spelling = line.split(" ", 4)
+            found = re.search(r"\bT = (.*)\]$", spelling)
+            name = _NAMES.get(kind + size) or (found[1] if found else f"{size}-byte structure")
+            parameters.append(Parameter(form == "pointer", constness == "const", kind, int(size), name))
+        return tuple(parameters)
+
+    def pack(self, arguments: Sequence[Any]) -> list[ctypes.Array[Any]]:
+        """Pack the kernel's arguments, one buffer each.
+
+        Raises:
+            LaunchError: if they do not match the kernel's parameters.
+        """
+        count = len(self.parameters)
+        if count != len(arguments):
+            raise LaunchError(
+                f"{self.function} takes {count} argument{'s' * (count != 1)} ({', '.join(map(str, self.parameters))}), "
+                f"the experiment passes {len(arguments)}"
+            )
+        return [
+            parameter.pack(f"{self.function}: argument {number}", argument)
+            for number, (parameter, argument) in enumerate(zip(self.parameters, arguments, strict=True), start=1)
+        ]
 
     def set_constant(self, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` variable."""
@@ -165,15 +189,60 @@ class CpuProgram:
             raise LaunchError(f"constant '{name}' has {size.value} bytes, the experiment sets {content.nbytes}")
         ctypes.memmove(address, content.ctypes.data, content.nbytes)
 
-    def code_offset(self, address: int) -> int:
-        """The address of an instruction within the file."""
-        return address - self.code_begin
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a kernel, read from its C++ type."""
+
+    is_pointer: bool
+    is_const: bool  # points to constant data
+    kind: str  # NumPy's letter for the type (for a pointer, of the element); `s` for a structure, `v` for void
+    size: int  # of the type, in bytes
+    type_name: str  # in C++
+
+    def __str__(self) -> str:
+        return f"{'const ' * self.is_const}{self.type_name}{' *' * self.is_pointer}"
+
+    def accepts(self, dtype: np.dtype[Any]) -> bool:
+        """Whether the kernel expects elements of this NumPy type."""
+        if self.type_name in _ELEMENTS:
+            alone = self.is_pointer or self.size == dtype.itemsize  # a pair by value cannot come from NumPy
+            return alone and _name_of(dtype) == _ELEMENTS[self.type_name]
+        if self.kind in "vp" or (self.kind == "s" and self.is_pointer):
+            return True  # any element type is possible, such as float4 over an array of float
+        return self.size == dtype.itemsize and (self.kind == "s" or self.size == 1 or self.kind == dtype.kind)
+
+    def pack(self, what: str, argument: Any) -> ctypes.Array[Any]:
+        """One argument in a buffer; `what` names it in messages."""
+        if isinstance(argument, GuardedArray):
+            given, content = f"the array '{argument.name}' of", argument.pointer.to_bytes(8, "little")
+        elif isinstance(argument, np.generic):
+            given, content = "a scalar of type", argument.tobytes()
+        else:
+            raise LaunchError(f"{what} is '{self}', the experiment passes a {type(argument).__name__}")
+        if self.is_pointer != isinstance(argument, GuardedArray) or not self.accepts(argument.dtype):
+            raise LaunchError(f"{what} is '{self}', the experiment passes {given} {_name_of(argument.dtype)}")
+        if isinstance(argument, GuardedArray) and argument.freed:
+            raise LaunchError(f"{what}: the array '{argument.name}' has been freed")
+        return ctypes.create_string_buffer(content, len(content))
 
 
-def _line_of_definition(source: Source) -> int:
-    visible = blank(source.text)
-    found = re.search(rf"\b{re.escape(source.function)}\s*\(", visible)
-    return visible.count("\n", 0, found.start()) + 1 if found else 0
+def _name_of(dtype: np.dtype[Any]) -> str:
+    if dtype.name == "bfloat16":  # of the package ml_dtypes; NumPy sees two bytes of no kind
+        return "__nv_bfloat16"
+    return _NAMES.get(f"{dtype.kind}{dtype.itemsize}", str(dtype))
+
+
+def _load_copy(path: Path) -> ctypes.CDLL:
+    """Load a copy: each program has `__device__` variables of its own, but loading a file twice gives one module."""
+    copy = path.with_name(f".load-{os.getpid()}-{next(_serial)}-{path.name}")
+    try:
+        shutil.copyfile(path, copy)
+        return ctypes.CDLL(str(copy))
+    except OSError as error:
+        raise LaunchError(f"the compiled kernel {path.name} cannot be loaded: {error}") from error
+    finally:
+        copy.unlink(missing_ok=True)
 
 
 def _code_range(address: int) -> tuple[int, int]:
@@ -184,11 +253,11 @@ def _code_range(address: int) -> tuple[int, int]:
         begin, end = (int(part, 16) for part in span.split("-"))
         mappings.append((begin, end, inode))
     mapped_file = next((inode for begin, end, inode in mappings if begin <= address < end), "")
-    own = [(begin, end) for begin, end, inode in mappings if inode == mapped_file]
-    return (min(begin for begin, _ in own), max(end for _, end in own)) if own else (0, 0)
+    own = [bound for begin, end, inode in mappings if inode == mapped_file for bound in (begin, end)]
+    return min(own, default=0), max(own, default=0)
 
 
-def static_shared_bytes(path: Path) -> int | None:
+def _static_shared(path: Path) -> int | None:
     """Bytes of `__shared__` variables of all kernels in the file; `None` if it is no 64-bit little-endian ELF file.
 
     The shim makes `__shared__` variables thread-local.
@@ -196,11 +265,8 @@ def static_shared_bytes(path: Path) -> int | None:
     content = path.read_bytes()
     if content[:6] != b"\x7fELF\x02\x01":
         return None
-    spans = [(start, start + size) for name, start, size in _tls_symbols(content) if not name.endswith(_ANCHOR)]
-    spans = [span for span in spans if span[1] > span[0]]
-    if not spans:
-        return 0
-    return max(end for _, end in spans) - min(start for start, _ in spans)
+    spans = [(start, size) for name, start, size in _tls_symbols(content) if size and not name.endswith(_ANCHOR)]
+    return max((start + size for start, size in spans), default=0) - min((start for start, _ in spans), default=0)
 
 
 def _tls_symbols(content: bytes) -> Iterator[tuple[str, int, int]]:
@@ -209,11 +275,8 @@ def _tls_symbols(content: bytes) -> Iterator[tuple[str, int, int]]:
     entry_bytes, count = struct.unpack_from("<HH", content, 0x3A)
     sections = [struct.unpack_from("<IIQQQQIIQQ", content, headers_at + i * entry_bytes) for i in range(count)]
     for _, kind, _, _, offset, size, names, _, _, step in sections:
-        if kind != _SYMBOL_TABLE:
-            continue
-        names_at = sections[names][4]
-        for at in range(offset, offset + size, step):
+        for at in range(offset, offset + size, step) if kind == _SYMBOL_TABLE else ():
             name, info, _, section, value, length = struct.unpack_from("<IBBHQQ", content, at)
             if info & 0xF == _TLS and section != 0:
-                text_at = names_at + name
+                text_at = sections[names][4] + name
                 yield content[text_at : content.index(b"\0", text_at)].decode(errors="replace"), value, length

@@ -6,10 +6,8 @@ becomes a pointer, because `extern` excludes the storage class that `__shared__`
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner.device import Source, cache
@@ -34,30 +32,16 @@ def blank(text: str) -> str:
 
 
 def rewrite_dynamic_shared(text: str) -> str:
-    """Turn each `extern __shared__` array into a pointer."""
-
-    def pointer(found: re.Match[str]) -> str:
-        words = set(re.findall(r"\w+", found.group()))
-        if "extern" not in words:
-            return found.group()
-        element = re.sub(r"\bvolatile\b", "", found["element"]).strip()
-        qualifier = "volatile " if "volatile" in words else ""
-        declaration = f"{qualifier}{element} *{found['name']} = ::simt::dynamic_shared<{element}>();"
-        return declaration + _newlines(found.group())
-
-    return _replace_tokens(text, _DYNAMIC_SHARED, pointer)
-
-
-def _newlines(text: str) -> str:
-    return "\n" * text.count("\n")
-
-
-def _replace_tokens(text: str, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]) -> str:
-    """Like `pattern.sub`, but ignoring comments and literals."""
+    """Turn each `extern __shared__` array into a pointer, except in comments and literals."""
     pieces, end = [], 0
-    for found in pattern.finditer(blank(text)):
-        pieces += [text[end : found.start()], replace(found)]
-        end = found.end()
+    for found in _DYNAMIC_SHARED.finditer(blank(text)):
+        words = set(re.findall(r"\w+", found.group()))
+        if "extern" in words:
+            element = re.sub(r"\bvolatile\b", "", found["element"]).strip()
+            pointer = f"{'volatile ' * ('volatile' in words)}{element} *{found['name']}"
+            lines = "\n" * found.group().count("\n")
+            pieces += [text[end : found.start()], f"{pointer} = ::simt::dynamic_shared<{element}>();{lines}"]
+            end = found.end()
     return "".join(pieces) + text[end:]
 
 
@@ -70,18 +54,18 @@ class Translation:
         staged: Rewritten copies of included files, by the path at which the text expects them.
     """
 
-    text: str = ""
-    staged: dict[Path, str] = field(default_factory=dict)
+    text: str
+    staged: dict[Path, str]
 
 
-class Translator:
+class _Translator:
     """Rewrites a kernel and the files that it includes; system headers are left to the compiler."""
 
     def __init__(self, folder: Path, stage: Path) -> None:
         self._folder = folder
         self._stage = stage
         self._done: dict[Path, Path] = {}
-        self.result = Translation()
+        self.staged: dict[Path, str] = {}
 
     def translate(self, text: str, folder: Path) -> str:
         """Rewrite a text and, where an included file had to be rewritten, its #include."""
@@ -105,9 +89,8 @@ class Translator:
         nameable = '"' not in str(path)  # in an #include nothing can be escaped
         if not nameable or rewrite_dynamic_shared(original) != original or str(self._stage) in translated:
             content = f'#line 1 "{_escape(str(path))}"\n{translated}'
-            digest = hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()[:16]
-            self._done[path] = self._stage / digest / path.name
-            self.result.staged[self._done[path]] = content
+            self._done[path] = self._stage / cache.key(content)[:16] / path.name
+            self.staged[self._done[path]] = content
         return self._done[path]
 
 
@@ -119,11 +102,10 @@ def translate(source: Source, stage: Path) -> Translation:
         stage: A folder for rewritten copies of included files; the caller writes `staged` there.
     """
     folder = source.path.resolve().parent
-    translator = Translator(folder, stage)
+    translator = _Translator(folder, stage)
     body = translator.translate(source.text, folder)
     parts = [(PARAMETERS, source.defines()), (_escape(str(source.path)), body), (WRAPPER, _launcher(source))]
-    translator.result.text = "".join(f'#line 1 "{file}"\n{text}\n' for file, text in parts)
-    return translator.result
+    return Translation("".join(f'#line 1 "{file}"\n{text}\n' for file, text in parts), translator.staged)
 
 
 def _escape(path: str) -> str:

@@ -1,8 +1,7 @@
 """NVIDIA GPUs, through PyCUDA, which no other package imports.
 
-SourceModule's work is split between two processes: the parent compiles (`compiler`, or `nvrtc`), and the worker, which
-owns the context, loads the cubin by `module_from_buffer` (`device`). Importing this package needs neither PyCUDA nor a
-driver.
+SourceModule's work is split between two processes: the parent compiles (`compiler`), and the worker, which owns the
+context, loads the cubin by `module_from_buffer` (`device`). Importing this package needs neither PyCUDA nor a driver.
 """
 
 from __future__ import annotations
@@ -41,13 +40,9 @@ def open_device(config: DeviceConfig) -> Device:
 
 def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
     """Nvcc, or NVRTC, which needs an extra."""
-    from runner.device.cuda.compiler import CudaCompiler, Nvcc  # noqa: PLC0415  (only for a device that is open)
+    from runner.device.cuda.compiler import CudaCompiler, Nvcc, Nvrtc  # noqa: PLC0415  (only for an open device)
 
-    if compiler == "nvrtc":
-        from runner.device.cuda.nvrtc import Nvrtc  # noqa: PLC0415
-
-        return CudaCompiler(info.arch, Nvrtc())
-    return CudaCompiler(info.arch, Nvcc(config.nvcc_options))
+    return CudaCompiler(info.arch, Nvrtc() if compiler == "nvrtc" else Nvcc(config.nvcc_options))
 
 
 def refuses(info: DeviceInfo, wanted: Requirements) -> str:

@@ -1,59 +1,46 @@
-"""CUDA sources to cubins, by nvcc or by NVRTC (`nvrtc`), behind a cache that parallel writers share."""
+"""CUDA sources to cubins, by nvcc or by NVRTC, behind a cache that parallel writers share.
+
+NVRTC is CUDA's compiler as a library, used through cuda.core. It compiles the same sources far faster, starts no
+process, reads none of the host's headers, and needs neither a GPU nor PyCUDA.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import io
+import multiprocessing
 import os
 import shutil
+import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from runner import atomic
 from runner.device import Binary, Source, cache
 from runner.device.kinds import CUDA
-from runner.errors import CompileError
+from runner.errors import CompileError, DeviceUnavailable
 
-HIDDEN_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # nvcc reads these by itself
-
-
-class Toolchain(Protocol):
-    """A compiler that turns a text into a cubin."""
-
-    def identity(self) -> tuple[str, ...]:
-        """What decides on the cubin besides the source and the architecture: version, options."""
-        ...
-
-    def many(self, count: int) -> AbstractContextManager[None]:
-        """As `Compiler.many`."""
-        ...
-
-    def cubin(self, name: str, text: str, folder: Path, arch: str) -> tuple[bytes, str]:
-        """Compile a text.
-
-        Args:
-            name: Of the file, for messages.
-            text: Of the file, with its macros.
-            folder: Where `#include "..."` looks.
-            arch: Such as `sm_90`.
-
-        Returns:
-            The cubin and the compiler's warnings.
-
-        Raises:
-            CompileError: with the compiler's message at the kernel's own lines.
-        """
-        ...
+# Least number of compilations for processes: they take 1 s to start, but NVRTC gains nothing from more than 4 threads.
+PROCESSES_FROM = 64
+NVIDIA = ("cu13", "cuda_runtime")  # the headers' folders in the packages of CUDA 13 and 12
+HIDDEN_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables that nvcc reads
 
 
 class CudaCompiler:
-    """A toolchain behind the cache."""
+    """A toolchain behind the cache, for an architecture such as `sm_90`."""
 
-    def __init__(self, arch: str, toolchain: Toolchain, cache_dir: Path | None = None) -> None:
-        """Choose the architecture, such as `sm_90`, and the toolchain."""
+    def __init__(self, arch: str, toolchain: Nvcc | Nvrtc, cache_dir: Path | None = None) -> None:
         self._arch = arch
         self._toolchain = toolchain
         self._folder = cache_dir or cache.default_folder(CUDA)
@@ -67,9 +54,8 @@ class CudaCompiler:
         started = time.perf_counter()
         folder = source.path.parent
         text = f'{source.defines()}#line 1 "{source.path.name}"\n{source.text}'
-        included = [
-            path.read_text(encoding="utf-8", errors="surrogateescape") for path in cache.includes(source.text, [folder])
-        ]
+        reached = cache.includes(source.text, [folder])
+        included = [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
         name = cache.key(text, *included, self._arch, *self._toolchain.identity())
         path, warnings = self._folder / f"{name}.cubin", ""
         cached = cache.intact(path)
@@ -80,7 +66,7 @@ class CudaCompiler:
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached, warnings)
 
     def many(self, count: int) -> AbstractContextManager[None]:
-        """Prepare for that many compilations."""
+        """Prepare for `count` compilations."""
         return self._toolchain.many(count)
 
     @property
@@ -94,15 +80,14 @@ class Nvcc:
 
     def __init__(self, options: Sequence[str]) -> None:
         self._options = tuple(options)
-        self._found: tuple[str, str] | None = None
 
     def identity(self) -> tuple[str, ...]:
-        """The options, those in the environment, and nvcc's version.
+        """Everything but the source and the architecture that decides on the cubin: options and nvcc's version.
 
         Raises:
             CompileError: if there is no nvcc.
         """
-        _, version = self._find()
+        _, version = self._found
         return (*self._options, *(os.environ.get(name, "") for name in HIDDEN_FLAGS), version)
 
     def many(self, count: int) -> AbstractContextManager[None]:
@@ -111,10 +96,14 @@ class Nvcc:
         return contextlib.nullcontext()
 
     def cubin(self, name: str, text: str, folder: Path, arch: str) -> tuple[bytes, str]:
-        """Compile a text."""
+        """Compile the text of the file `name`, whose `#include "..."` looks in `folder`; the cubin and the warnings.
+
+        Raises:
+            CompileError: with the compiler's message at the kernel's own lines.
+        """
         from pycuda import compiler, driver  # noqa: PLC0415  (not for NVRTC, nor for what is in the cache)
 
-        nvcc, _ = self._find()
+        nvcc, _ = self._found
         try:
             made: bytes = compiler.compile(
                 text,
@@ -130,27 +119,123 @@ class Nvcc:
             raise CompileError(f"{name}: {first_error(log, 'nvcc failed')}", log) from None
         return made, ""
 
-    def _find(self) -> tuple[str, str]:
-        if self._found is None:
-            nvcc = find_nvcc()
-            if nvcc is None:
-                raise CompileError("nvcc is not on the PATH; install the CUDA toolkit, or use device=cpu")
-            self._found = nvcc, version_of(nvcc)
-        return self._found
+    @functools.cached_property
+    def _found(self) -> tuple[str, str]:
+        """Nvcc's path and version."""
+        nvcc = find_nvcc()
+        if nvcc is None:
+            raise CompileError("nvcc is not on the PATH; install the CUDA toolkit, or use device=cpu")
+        return nvcc, version_of(nvcc)
+
+
+class Nvrtc:
+    """NVRTC, found by cuda.core.
+
+    Raises:
+        DeviceUnavailable: if it is not installed.
+    """
+
+    def __init__(self) -> None:
+        if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:
+            raise DeviceUnavailable(
+                "compiler=nvrtc: cuda.core is not installed; install the extra 'nvrtc', or use compiler=nvcc"
+            )
+        try:  # here: the first import must not come from several threads
+            importlib.import_module("cuda.core")
+            self._nvrtc: Any = importlib.import_module("cuda.bindings.nvrtc")
+        except Exception as e:  # importing it looks for its libraries
+            raise DeviceUnavailable(f"compiler=nvrtc: cuda.core cannot be loaded: {e}") from e
+        self._pool: ProcessPoolExecutor | None = None
+
+    def identity(self) -> tuple[str, ...]:
+        """The versions of NVRTC, cuda.core and CUDA's headers."""
+        _, major, minor = self._nvrtc.nvrtcVersion()
+        core = importlib.metadata.version("cuda-core")
+        return f"nvrtc {major}.{minor}", f"cuda.core {core}", f"headers {_digest_of_headers()}"
+
+    @contextlib.contextmanager
+    def many(self, count: int) -> Iterator[None]:
+        """Start a process per core if there are many compilations."""
+        if count < PROCESSES_FROM:
+            yield
+            return
+        spawned = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(
+            min(count, len(os.sched_getaffinity(0))), spawned, signal.signal, (signal.SIGINT, signal.SIG_IGN)
+        )
+        self._pool = pool
+        try:
+            yield
+        finally:
+            self._pool = None
+            pool.shutdown(cancel_futures=True)
+
+    def cubin(self, name: str, text: str, folder: Path, arch: str) -> tuple[bytes, str]:
+        """As `Nvcc.cubin`."""
+        work = text, [str(f) for f in (folder, *_toolkit_headers())], arch
+        pool = self._pool
+        try:
+            made, said = pool.submit(_compiled, *work).result() if pool else _compiled(*work)
+        except (BrokenProcessPool, RuntimeError):  # some text ended a process, and with it all that waited
+            made, said = _compiled_apart(*work)
+        if made is None:
+            raise CompileError(f"{name}: {first_error(said, 'NVRTC failed')}", said)
+        return made, said
+
+
+def _compiled_apart(text: str, included: list[str], arch: str) -> tuple[bytes | None, str]:
+    """As `_compiled`, in a process of its own, because NVRTC may crash it."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        try:
+            return pool.submit(_compiled, text, included, arch).result()
+        except BrokenProcessPool:
+            return None, "error: NVRTC's process ended while it compiled this"
+
+
+def _compiled(text: str, included: list[str], arch: str) -> tuple[bytes | None, str]:
+    """The cubin and the log; on failure no cubin, and the log says why."""
+    core: Any = importlib.import_module("cuda.core")
+    log = io.StringIO()
+    try:
+        options = core.ProgramOptions(arch=arch, include_path=included)
+        made = core.Program(text, "c++", options).compile("cubin", logs=log)
+    except Exception as e:  # noqa: BLE001  (cuda.core has its own errors for each library)
+        said = str(e).partition("compilation log:")[2].replace("\0", "").strip()
+        return None, said or str(e)
+    return bytes(made.code), log.getvalue().replace("\0", "").strip()
+
+
+@functools.cache
+def _digest_of_headers() -> str:
+    """Of the toolkit's headers that kernels include: another toolkit makes other cubins."""
+    paths = sorted(path for folder in _toolkit_headers() for path in folder.glob("cuda_*16.h*"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
+
+
+@functools.cache
+def _toolkit_headers() -> tuple[Path, ...]:
+    """The folder of cuda_fp16.h and the like: in a toolkit, or in a package beside NVRTC's."""
+    own = importlib.util.find_spec("nvidia")
+    packages = [p / n for p in map(Path, own.submodule_search_locations or []) for n in NVIDIA] if own else []
+    folders = [f / "include" for f in (*_toolkits(), *packages)]
+    return tuple(f for f in folders if (f / "cuda_fp16.h").is_file())[:1]
 
 
 def find_nvcc() -> str | None:
     """Find nvcc on the PATH, or where the toolkit puts it."""
-    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
-    return shutil.which("nvcc") or next((n for h in homes if h and (n := shutil.which(f"{h}/bin/nvcc"))), None)
+    return shutil.which("nvcc") or next(
+        (nvcc for home in _toolkits() if (nvcc := shutil.which(f"{home}/bin/nvcc"))), None
+    )
+
+
+def _toolkits() -> list[Path]:
+    """Folders in which a CUDA toolkit may be installed."""
+    homes = os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"
+    return [Path(home) for home in homes if home]
 
 
 def version_of(nvcc: str) -> str:
-    """What `nvcc --version` prints.
-
-    Raises:
-        CompileError: if nvcc does not work.
-    """
+    """The output of `nvcc --version`; a `CompileError` if nvcc does not work."""
     try:
         done = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as e:
@@ -159,6 +244,6 @@ def version_of(nvcc: str) -> str:
 
 
 def first_error(log: str, otherwise: str) -> str:
-    """The line of a compiler's log that says what is wrong."""
+    """The first line of a compiler's log with an error."""
     lines = log.splitlines()
     return next((line.strip() for line in lines if "error" in line), lines[0] if lines else otherwise)

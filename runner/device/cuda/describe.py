@@ -1,4 +1,4 @@
-"""What is known of a GPU: its properties, its state by NVML, and the overhead of timing, measured when it is opened.
+"""A GPU's properties, its state by NVML, and the overhead of timing, measured when the GPU is opened.
 
 A time near that overhead says more about the method than about the kernel.
 """
@@ -47,25 +47,17 @@ EMPTY = b"""
 
 @dataclass(frozen=True)
 class TimingOverhead:
-    """The cost of the timing method itself.
+    """The cost of the timing method itself."""
 
-    Attributes:
-        empty_kernel_us: A launch of a kernel that does nothing, measured as any sample is.
-        event_pair_us: Two events with nothing in between.
-        event_tick_us: The least step between two times.
-        flush_us: Writing over the L2 cache, behind which a launch is queued.
-        copy_gbps: Read + write bandwidth of a device-to-device copy; `None` where there is no room for one.
-    """
-
-    empty_kernel_us: float
-    event_pair_us: float
-    event_tick_us: float
-    flush_us: float
-    copy_gbps: float | None
+    empty_kernel_us: float  # a launch of a kernel that does nothing, measured as any sample is
+    event_pair_us: float  # two events with nothing in between
+    event_tick_us: float  # the smallest step between two times
+    flush_us: float  # writing over the L2 cache, behind which a launch is queued
+    copy_gbps: float | None  # read + write bandwidth of a device-to-device copy; None where there is no room for one
 
 
 def describe(gpu: driver.Device, overhead: TimingOverhead, nvidia_driver: str) -> DeviceInfo:
-    """What the driver knows of the GPU, and the measured overhead."""
+    """The GPU's properties from the driver, and the measured overhead."""
     attribute = driver.device_attribute
     get = gpu.get_attribute
     major, minor = gpu.compute_capability()
@@ -102,8 +94,7 @@ def describe(gpu: driver.Device, overhead: TimingOverhead, nvidia_driver: str) -
 
 
 def _toolkit() -> dict[str, str]:
-    nvcc = find_nvcc()
-    if nvcc is None:
+    if (nvcc := find_nvcc()) is None:
         return {}
     try:
         lines = version_of(nvcc).splitlines()
@@ -113,12 +104,7 @@ def _toolkit() -> dict[str, str]:
 
 
 def measure_overhead(stream: driver.Stream, flush: Callable[[], None]) -> TimingOverhead:
-    """Measure the overhead of timing.
-
-    Args:
-        stream: Where everything is queued.
-        flush: Queues the write over the L2 cache.
-    """
+    """Measure the overhead of timing on a stream; `flush` queues the write over the L2 cache."""
     function = driver.module_from_buffer(EMPTY).get_function("empty")
     function.prepare([])
     deadline = time.monotonic() + SPIN_UP_S
@@ -171,10 +157,9 @@ def _copy_gbps(stream: driver.Stream) -> float | None:
 
 
 class Nvml:
-    """One GPU as NVML sees it. NVML is optional: without it, the state is unknown."""
+    """One GPU, by its PCI bus id, as NVML sees it. NVML is optional: without it, the state is unknown."""
 
     def __init__(self, bus_id: str) -> None:
-        """Find the GPU by its PCI bus id."""
         self._handle: Any = None
         self._highest = 0
         try:

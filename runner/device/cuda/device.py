@@ -12,27 +12,31 @@ import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Binary, DeviceInfo, GpuState, Launch, LaunchDiagnostics, Role, Source, Timed
+from runner.device import Binary, GpuState, Launch, LaunchDiagnostics, Role, Source, Timed
 from runner.device.cuda.describe import Nvml, describe, measure_overhead
-from runner.device.cuda.memory import CudaArray, Inputs
-from runner.device.cuda.program import CudaProgram, Graph, active_blocks, queued
+from runner.device.cuda.program import CudaArray, CudaProgram, Graph, Inputs, active_blocks, queued
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
-FLUSHED_L2 = 2  # the flush writes that many times the L2 cache, so that the launch behind it does not wait for Python
+FLUSHED_L2 = 2  # the flush writes twice the size of the L2 cache, so that the launch behind it does not wait for Python
 LEAST_FLUSH = 64 << 20
 BUSY_S = 0.002  # of polling without a pause
 KEPT_INPUTS = 16  # a sixteenth of the memory keeps inputs for further cases
 
 
 class CudaDevice:
-    """One GPU by its primary context, which is pushed here and popped in `close`."""
+    """One GPU by its primary context, which is pushed here and popped in `close`.
+
+    Attributes:
+        stream: Everything is queued on it.
+        usable: Whether the context is free of faults; after one, every call in this process fails.
+
+    Raises:
+        DeviceUnavailable: if there is no GPU of that number.
+    """
+
+    survives_errors = False  # an unexpected error may leave the context faulted
 
     def __init__(self, index: int = 0) -> None:
-        """Open the GPU.
-
-        Raises:
-            DeviceUnavailable: if there is none of that number.
-        """
         try:
             driver.init()
             count = driver.Device.count()
@@ -43,40 +47,20 @@ class CudaDevice:
             self._context.push()
         except driver.Error as e:
             raise DeviceUnavailable(f"device=cuda: the GPU cannot be opened: {e}") from None
-        self._usable = True
+        self.usable = True
         try:
-            self._stream = driver.Stream()
+            self.stream = driver.Stream()
             self._nvml = Nvml(self._gpu.pci_bus_id())
             l2_bytes = self._gpu.get_attribute(driver.device_attribute.L2_CACHE_SIZE)
             self._flush_words = max(FLUSHED_L2 * l2_bytes, LEAST_FLUSH) // 4
             self._flush_memory = driver.mem_alloc(self._flush_words * 4)
-            overhead = measure_overhead(self._stream, self._flush)
-            self._info = describe(self._gpu, overhead, self._nvml.driver_version())
-            self._inputs = Inputs(self._info.memory_bytes // KEPT_INPUTS)
+            overhead = measure_overhead(self.stream, self._flush)
+            self.info = describe(self._gpu, overhead, self._nvml.driver_version())
+            self._inputs = Inputs(self.info.memory_bytes // KEPT_INPUTS)
         except driver.Error as e:
             self._context.pop()
-            what = "has no room left to work in" if isinstance(e, driver.MemoryError) else "does not work"
+            what = "has too little free memory" if isinstance(e, driver.MemoryError) else "does not work"
             raise DeviceUnavailable(f"device=cuda: the GPU {what}: {e}") from None
-
-    @property
-    def info(self) -> DeviceInfo:
-        """The GPU's properties."""
-        return self._info
-
-    @property
-    def stream(self) -> driver.Stream:
-        """The stream on which everything is queued."""
-        return self._stream
-
-    @property
-    def usable(self) -> bool:
-        """Whether the context is free of faults; after one, every call in this process fails."""
-        return self._usable
-
-    @property
-    def survives_errors(self) -> bool:
-        """No: an unexpected error may leave the context faulted."""
-        return False
 
     def load(self, source: Source, binary: Binary) -> CudaProgram:
         """Make the kernel ready to launch."""
@@ -102,16 +86,16 @@ class CudaDevice:
         except driver.MemoryError:
             raise OutOfMemory(f"'{name}' ({value.nbytes} bytes) does not fit into the GPU's memory") from None
         except driver.Error as e:
-            self._usable = False
-            raise LaunchError(f"'{name}' cannot be placed: {e}") from None
+            self.usable = False
+            raise LaunchError(f"'{name}' cannot be uploaded: {e}") from None
 
     def _placed(self, value: NDArray[Any], role: Role, offset: int) -> CudaArray:
         try:
-            return CudaArray(value, role, offset, self._stream, self._inputs)
+            return CudaArray(value, role, offset, self.stream, self._inputs)
         except driver.MemoryError:
             if not self._inputs.forget():
                 raise
-        return CudaArray(value, role, offset, self._stream, None)
+        return CudaArray(value, role, offset, self.stream, None)
 
     def forget_spoilt_inputs(self) -> bool:
         """Drop the inputs kept for further cases if a kernel has written to them."""
@@ -143,7 +127,7 @@ class CudaDevice:
         half a microsecond longer, and varies (benchmarks/queueing.py).
         """
         restored = launch.arrays(Role.INOUT)
-        queue, stream = self.queued(launch), self._stream
+        queue, stream = self.queued(launch), self.stream
         before, after = driver.Event(), driver.Event()
         times, enqueue = np.empty(count), np.empty(count)
         collected = gc.isenabled()
@@ -177,15 +161,15 @@ class CudaDevice:
                 queue()
 
         try:
-            with contextlib.closing(Graph(self._stream.handle, queue_all)) as graph:
-                before.record(self._stream)
+            with contextlib.closing(Graph(self.stream.handle, queue_all)) as graph:
+                before.record(self.stream)
                 graph.launch()
-                after.record(self._stream)
+                after.record(self.stream)
                 self._wait(time_limit)
         except driver.Error as e:
             raise self._failed(e) from None
         except LaunchError:
-            self._usable = False  # the stream may still be capturing
+            self.usable = False  # the stream may still be capturing
             raise
         return float(before.time_till(after)) * 1000.0
 
@@ -195,18 +179,18 @@ class CudaDevice:
 
     def close(self) -> None:
         """Free the flush buffer and pop the context; a context still pushed at exit aborts the process."""
-        if self._usable:
+        if self.usable:
             self._inputs.forget()
             self._flush_memory.free()
         with contextlib.suppress(driver.Error):
             self._context.pop()
 
     def _flush(self) -> None:
-        driver.memset_d32_async(int(self._flush_memory), 0, self._flush_words, self._stream)
+        driver.memset_d32_async(int(self._flush_memory), 0, self._flush_words, self.stream)
 
     def queued(self, launch: Launch) -> Callable[[], None]:
         """A function that queues the launch on this device's stream, with everything prepared."""
-        return queued(launch, self._stream)
+        return queued(launch, self.stream)
 
     def _wait(self, time_limit: float) -> None:
         """Poll the stream, so that an endless kernel can be given up.
@@ -214,17 +198,17 @@ class CudaDevice:
         At first there is no pause between the polls, so that the end of a short kernel is seen at once.
         """
         started = time.monotonic()
-        while not self._stream.is_done():
+        while not self.stream.is_done():
             waited = time.monotonic() - started
             if waited > time_limit:
-                self._usable = False
+                self.usable = False
                 raise LaunchTimeout(f"still running after {time_limit:g} s")
             if waited > BUSY_S:
                 time.sleep(min(waited / 10, 0.005))
-        self._stream.synchronize()
+        self.stream.synchronize()
 
     def _failed(self, error: Exception) -> LaunchError:
-        self._usable = False
+        self.usable = False
         if isinstance(error, driver.MemoryError):
             return OutOfMemory(f"the launch does not fit into the GPU's memory: {error}")
         return LaunchError(f"the GPU refused the launch or faulted in it: {error}")

@@ -1,4 +1,4 @@
-"""A kernel loaded on a GPU and its launches; driver calls that PyCUDA lacks: occupancy and graphs.
+"""Kernels on a GPU, their arrays and launches; driver calls that PyCUDA lacks: occupancy and graphs.
 
 Those calls act on the context that PyCUDA made current in this thread (CUDA Driver API, "Occupancy", "Graph
 Management").
@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Launch, Resources
+from runner.device import Launch, Resources, Role
 from runner.errors import LaunchError
 
 MAX_DYNAMIC_SHARED_SIZE_BYTES = 8  # of CUfunction_attribute
 CACHES = ("none", "shared", "l1", "equal")  # in the order of CUfunc_cache
 CAPTURE_THREAD_LOCAL = 1  # of CUstreamCaptureMode: other threads' calls do not matter
+GUARD = 512  # bytes on either side; a multiple of the 256 to which the driver aligns memory
+GUARDED = 0x5C
 
 
 class CudaProgram:
@@ -38,30 +43,123 @@ class CudaProgram:
         return Resources(f.num_regs, f.shared_size_bytes, f.local_size_bytes)
 
 
+class Inputs:
+    """Initial contents of arrays, kept on the GPU: copying from there is far faster than from the host.
+
+    Only arrays that are read-only on the host are kept. Kernels get copies, never the kept content itself.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._kept: OrderedDict[int, tuple[NDArray[Any], driver.DeviceAllocation]] = OrderedDict()
+
+    def find(self, value: NDArray[Any]) -> driver.DeviceAllocation | None:
+        """The content on the GPU, uploaded if it is not there yet; `None` if it is not kept."""
+        if value.flags.writeable or not 0 < value.nbytes <= self._most:
+            return None
+        if id(value) in self._kept:
+            self._kept.move_to_end(id(value))
+            return self._kept[id(value)][1]
+        while self._kept and sum(v.nbytes for v, _ in self._kept.values()) + value.nbytes > self._most:
+            self._kept.popitem(last=False)
+        memory = driver.mem_alloc(value.nbytes)
+        driver.memcpy_htod(memory, value)
+        self._kept[id(value)] = value, memory  # holding the value keeps its id unique
+        return memory
+
+    def forget(self) -> bool:
+        """Drop everything; return whether there was anything."""
+        found = bool(self._kept)
+        self._kept.clear()
+        return found
+
+    def forget_if_spoilt(self) -> bool:
+        """Drop everything if a kernel, writing far outside its arrays, changed any of it; return whether one did."""
+        for value, memory in self._kept.values():
+            there = np.empty_like(value)
+            driver.memcpy_dtoh(there, memory)
+            if not np.array_equal(there.view(np.uint8), value.view(np.uint8)):
+                return self.forget()
+        return False
+
+
+class CudaArray:
+    """An array in the GPU's memory, uploaded or copied from `inputs`, between guard bytes."""
+
+    def __init__(
+        self, value: NDArray[Any], role: Role, offset: int, stream: driver.Stream, inputs: Inputs | None
+    ) -> None:
+        self.role = role
+        self._host = np.ascontiguousarray(value)
+        self._stream = stream
+        lead = offset * value.itemsize
+        self._end = GUARD + lead + value.nbytes
+        first = inputs.find(value) if inputs and role in (Role.IN, Role.INOUT) else None
+        self._memory = driver.mem_alloc(self._end + GUARD)
+        self.pointer = int(self._memory) + GUARD + lead
+        driver.memset_d8(int(self._memory), GUARDED, GUARD)
+        driver.memset_d8(int(self._memory) + self._end, GUARDED, GUARD)
+        if lead:
+            driver.memset_d8(int(self._memory) + GUARD, 0, lead)
+        if first is None and value.nbytes:
+            driver.memcpy_htod(self.pointer, self._host)
+            if role is Role.INOUT:
+                first = driver.mem_alloc(value.nbytes)
+                driver.memcpy_dtod(first, self.pointer, value.nbytes)
+        elif first is not None:
+            driver.memcpy_dtod(self.pointer, first, value.nbytes)
+        self._first = first if role is Role.INOUT else None
+
+    def read(self) -> NDArray[Any]:
+        """Copy the content back."""
+        result = np.empty_like(self._host)
+        if result.nbytes:
+            driver.memcpy_dtoh(result, self.pointer)
+        return result
+
+    def fill_bytes(self, value: int) -> None:
+        """Set every byte."""
+        if self._host.nbytes:
+            driver.memset_d8(self.pointer, value, self._host.nbytes)
+
+    def restore(self) -> None:
+        """Queue a copy of the initial content on the stream."""
+        if self._first is not None:
+            driver.memcpy_dtod_async(self.pointer, self._first, self._host.nbytes, self._stream)
+
+    def overrun(self) -> str:
+        """Where the kernel wrote outside the array: the guard bytes show writes up to 512 bytes away."""
+        guard = np.empty(GUARD, np.uint8)
+        for where, start in (("before its start", 0), ("beyond its end", self._end)):
+            driver.memcpy_dtoh(guard, int(self._memory) + start)
+            if (guard != GUARDED).any():
+                return where
+        return ""
+
+    def free(self) -> None:
+        """Give the memory back; the last user of the initial content frees that."""
+        self._memory.free()
+        self._first = None
+
+
 def queued(launch: Launch, stream: driver.Stream) -> Callable[[], None]:
     """A function that queues the launch; preparing the kernel, which takes longer than queueing, is done here."""
-    program = own(launch)
+    program = _own(launch)
     numbers = [_packable(a) if isinstance(a, np.generic) else a for a in launch.arguments]
     types = tuple(a.dtype if isinstance(a, np.generic) else "P" for a in numbers)
     if program.prepared != (types, launch.shared, launch.cache):
-        _prepare(program, types, launch)
+        program.function.prepare(list(types))
+        program.function.set_cache_config(getattr(driver.func_cache, f"PREFER_{launch.cache.upper()}"))
+        attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+        if launch.shared > program.function.get_attribute(attribute):
+            program.function.set_attribute(attribute, launch.shared)  # above 48 KiB a kernel must opt in
+        program.prepared = (types, launch.shared, launch.cache)
     values = [a if isinstance(a, np.generic) else a.pointer for a in numbers]  # type: ignore[attr-defined]
     call = program.function.prepared_async_call
     return functools.partial(call, launch.grid, launch.block, stream, *values, shared_size=launch.shared)
 
 
-def _prepare(program: CudaProgram, types: tuple[Any, ...], launch: Launch) -> None:
-    shared = launch.shared
-    program.function.prepare(list(types))
-    program.function.set_cache_config(getattr(driver.func_cache, f"PREFER_{launch.cache.upper()}"))
-    attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-    if shared > program.function.get_attribute(attribute):
-        program.function.set_attribute(attribute, shared)  # above 48 KiB a kernel must opt in
-    program.prepared = (types, shared, launch.cache)
-
-
-def own(launch: Launch) -> CudaProgram:
-    """The program of a launch."""
+def _own(launch: Launch) -> CudaProgram:
     program = launch.program
     assert isinstance(program, CudaProgram)  # noqa: S101  (launches are made from what this device loaded)
     return program
@@ -78,17 +176,17 @@ def active_blocks(launch: Launch) -> int:
     PyCUDA does not expose a function's handle, so the cubin is loaded a second time.
 
     Raises:
-        LaunchError: if the driver cannot say.
+        LaunchError: if the driver does not answer.
     """
-    program, (x, y, z) = own(launch), launch.block
+    program, shared = _own(launch), ctypes.c_size_t(launch.shared)
     module, handle, blocks = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
     _call("cuModuleLoadData", ctypes.byref(module), program.cubin)
     try:
         _call("cuModuleGetFunction", ctypes.byref(handle), module, program.name.encode())
         _call("cuFuncSetCacheConfig", handle, CACHES.index(launch.cache))
         _call("cuFuncSetAttribute", handle, MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.shared)
-        shared = ctypes.c_size_t(launch.shared)
-        _call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(blocks), handle, x * y * z, shared)
+        threads = math.prod(launch.block)
+        _call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(blocks), handle, threads, shared)
     finally:
         _call("cuModuleUnload", module)
     return blocks.value
