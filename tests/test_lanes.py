@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support import case_of, shipped
 
+from runner.kernel.arrays import DTYPES
 from runner.kernel.check import check
-from runner.kernel.dtypes import DTYPES
 from runner.kernel.lanes import exchange, exchange_of, received, source_lane
 from runner.kernel.reference import expect
 from runner.sweep.upload import contents
