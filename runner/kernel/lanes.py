@@ -58,6 +58,8 @@ def source_lane(operation: str, lane: Any, argument: int, width: int) -> Lanes:
             source = np.where(lane + by <= last, lane + by, lane)
         case "xor" | "swap":
             source = np.where(lane ^ by <= last, lane ^ by, lane)
+        case _:
+            raise ValueError(f"{operation} is none of {', '.join(INTRINSICS)}")
     return source
 
 
