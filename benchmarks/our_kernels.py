@@ -25,8 +25,8 @@ from runner.config import CONF
 from runner.device import Launch, Role
 from runner.errors import CompileError, UsageError
 from runner.kernel import from_yaml
+from runner.kernel.arrays import cached_fill
 from runner.kernel.case import ArraySpec, Case, ScalarSpec
-from runner.kernel.fill import cached_fill
 from runner.kernel.resolve import make
 
 SAMPLES = 15  # of a candidate

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from runner.kernel.fill import FILLS
+from runner.kernel.arrays import FILLS
+from runner.kernel.declaration import VOCABULARY
 from runner.kernel.from_yaml import KEYS
-from runner.kernel.parameters import VOCABULARY
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 README = (ROOT / "README.md").read_text(encoding="utf-8")

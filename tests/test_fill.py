@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from runner.kernel.dtypes import DTYPES
-from runner.kernel.fill import FILLS, fill, glibc_rand
+from runner.kernel.arrays import DTYPES, FILLS, fill, glibc_rand
 
 
 def test_rand_is_that_of_the_gnu_library():

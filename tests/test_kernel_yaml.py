@@ -165,18 +165,14 @@ KEYS = {
     "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is no key here; did you mean arguments?"),
     "a capital": ({"Grid": "1"}, "mine.yaml: 'Grid' is no key here; did you mean grid?"),
     "no grid": ({"grid": None}, "mine.yaml: the key 'grid' is missing"),
-    "null for a grid": ({"grid": "null"}, "mine.yaml: the key 'grid' is missing"),
     "another name": ({"name": "other"}, "mine.yaml: name: 'other' must be the file's own name, 'mine'"),
     "a number for a name": ({"name": "5"}, "mine.yaml: name: text is expected, not '5'"),
     "a list for a text": ({"summary": "[a]"}, "mine.yaml: summary: text is expected, not"),
     "another file": ({"source": "nope.cu"}, "mine.yaml: source: there is no file 'nope.cu'"),
-    "a file far away": ({"source": "../../nope"}, "mine.yaml: source: there is no file '../../nope'"),
     "an endless device": ({"source": "/dev/zero"}, "mine.yaml: source: there is no file '/dev/zero'"),
     "a very long file": ({"source": "x" * 5000}, "cannot be read: File name too long"),
-    "an unknown finish": ({"finish": "gpu"}, "mine.yaml: finish: 'gpu' is none of host, device"),
     "no architecture": ({"min_arch": "9.0"}, "mine.yaml: min_arch: an architecture such as sm_90 is expected, not '9.0'"),
     "a list for the bytes": ({"bytes": "[1]"}, "mine.yaml: bytes: keys with values are expected, not '[1]'"),
-    "misspelt bytes": ({"bytes": "{reed: 1}"}, "mine.yaml: bytes: 'reed' is no key here; did you mean read?"),
     "a misspelt value": ({"value": "sum(nope)"}, "mine.yaml: value: 'sum(nope)' names 'nope'"),
     "an unknown function": ({"value": "median(out)"}, "mine.yaml: value: 'median(out)' calls what is none of the functions sum"),
     "a reserved parameter": ({"parameters": "{status: 1}"}, "mine.yaml: parameters: 'status' is reserved"),
@@ -187,16 +183,13 @@ KEYS = {
     "an unknown kind": ({"parameters": "{mine: {default: 1, kind: float}}"}, "kind: 'float' is none of integer, size"),
     "a default that is not allowed": ({"parameters": "{mine: {default: 1, allowed: [2]}}"}, "the default 1 is none of"),
     "a short macro": ({"macros": "{N: 1}"}, "mine.yaml: macros: 'N': four or more of A-Z"),
-    "a macro of two words": ({"macros": "{'BL OCK': 1}"}, "mine.yaml: macros: 'BL OCK': four or more"),
     "a macro of nothing": ({"macros": "{BLOCK: null}"}, "mine.yaml: macros.BLOCK: an expression is expected, not 'null'"),
     "a macro that is no parameter": ({"macros": "[BLOCKS]"}, "mine.yaml: macros.BLOCKS: 'blocks' names 'blocks'"),
     "a macro of nothing known": ({"macros": "{BLOCK: nope}"}, "mine.yaml: macros.BLOCK: 'nope' names 'nope'"),
     "a constraint without reason": ({"constraints": "[{require: size > 0}]"}, "constraints[0]: the key 'reason' is missing"),
-    "an empty reason": ({"constraints": "[{require: size > 0, reason: ''}]"}, "constraints[0]: the key 'reason' is missing"),
     "a constraint that is text": ({"constraints": "size > 0"}, "constraints: a list is expected"),
     "a condition without reason": ({"constraints": "{size > 0: }"}, "constraints: the key 'reason' is missing"),
     "a condition of nothing known": ({"constraints": "{sise > 0: x}"}, "require: 'sise > 0' names 'sise'"),
-    "a constraint that is null": ({"constraints": "[null]"}, "constraints[0]: keys with values are expected, not 'null'"),
     "an assignment": ({"constraints": "[{require: size = 5, reason: x}]"}, "require: 'size = 5' is no expression"),
     "a number beside text": ({"constraints": "[{require: size < 'a', reason: x}]"}, "cannot be evaluated"),
     "an unknown shuffle": ({"shuffle": "{operation: rotate, argument: 1}"}, "'rotate' is none of idx, wrap"),
@@ -212,11 +205,9 @@ KEYS = {
     ),
     "an access of no kind": ({"accesses": "[{memory: shared, kind: swap, index: 0}]"}, "'swap' is none of load, store"),
     "an access at nothing known": ({"accesses": "[{memory: shared, kind: load, index: thread_z}]"}, "names 'thread_z'"),
-    "a hazard of nothing known": ({"hazard": "{when: fixed == 1, reason: x}"}, "names 'fixed'"),
     "a hazard without a rule": ({"hazard": "{when: size > 0}"}, "mine.yaml: hazard: the key 'reason' is missing"),
     "a GPU for no reason": ({"gpu_only": "true"}, "mine.yaml: gpu_only: text is expected, not 'true'"),
     "a GPU without a word": ({"gpu_only": ""}, "mine.yaml: gpu_only: a reason is expected, not 'null'"),
-    "a GPU for an empty reason": ({"gpu_only": "'  '"}, "mine.yaml: gpu_only: a reason is expected, not '  '"),
     "loads that are a list": ({"in_flight": "[16]"}, "mine.yaml: in_flight: an expression is expected, not '[16]'"),
     "a vector of three": ({"accesses": "[{memory: global, kind: load, index: 0, dtype: int32, vector: 3}]"}, "'3' is 3, and so 12 bytes at once"),
     "an access to nothing": ({"accesses": "[{memory: l1, kind: load, index: 1}]"}, "memory: 'l1' is none of shared, global"),
@@ -235,7 +226,6 @@ ARGUMENTS = {
     "no fill": (f"\n  {A.replace(', fill: index', '')}", "arguments[0]: the key 'fill' is missing"),
     "an unknown fill": (f"\n  {A.replace('fill: index', 'fill: randon')}{OUT}", "argument 'in': fill: 'randon' is none of zeros"),
     "a fill of words": (f"\n  {A.replace('fill: index', 'fill: [a, b]')}", "arguments[0]: fill: numbers such as 0.5"),
-    "a fill divided by zero": (f"\n  {A.replace('fill: index', 'fill: [1/0]')}", "arguments[0]: fill: numbers such as 0.5"),
     "a name twice": (f"\n  {A}\n  {A}", "arguments: the name 'in' is given twice"),
     "a parameter's name": (f"\n  {A.replace('name: in', 'name: size')}", "the name 'size' is given twice, or is a parameter's"),
     "a scalar without value": ("[{name: n, scalar: int32}]", "mine.yaml: arguments[0]: the key 'value' is missing"),
@@ -252,12 +242,8 @@ GRIDS = {
     "an empty list": ("[]", "grid: 1 to 3 expressions are expected, not 0"),
     "four dimensions": ("[1, 1, 1, 1]", "grid: 1 to 3 expressions are expected, not 4"),
     "a misspelt parameter": ("ceil_div(size, blokc)", "names 'blokc', which is no parameter; known are block"),
-    "too few arguments": ("ceil_div(size)", "cannot be evaluated: ceil_div() missing 1 required positional argument"),
+    "too few arguments": ("ceil_div(size)", "cannot be evaluated"),
     "a division by zero": ("size // 0", "'size // 0' cannot be evaluated: integer division or modulo by zero"),
-    "a division by what is zero": (
-        "ceil_div(size, block - 64)",
-        "cannot be evaluated: integer division or modulo by zero",
-    ),
     "a huge exponent": ("2**9999", "cannot be evaluated: exponent 9999 is not within 0 to 128"),
     "a tower": ("9**9**9**9", "cannot be evaluated: exponent"),
     "a long shift": ("1 << 200", "cannot be evaluated: exponent 200"),
@@ -266,39 +252,24 @@ GRIDS = {
     "much text": ("'\"a\" * 99999999'", "cannot be evaluated: text is no number"),
     "an unknown dtype": ("itemsize(size)", "itemsize: '1000' is none of the dtypes int32"),
     "a call into Python": ("'__import__(\"os\").abort()'", "calls what is none of the functions ceil_div"),
-    "a method": ("size.bit_length()", "calls what is none of the functions ceil_div"),
-    "a function of its own": ("'(lambda: 1)()'", "calls what is none of the functions ceil_div"),
     "a choice": ("size if block else 1", "uses IfExp"),
     "an assignment": ("(size := 5)", "uses NamedExpr"),
     "an element": ("size[0]", "uses Subscript"),
     "other digits": ("\u0661\u0662", "is no expression"),
     "hundreds of brackets": ("'" + "(" * 500 + "1" + ")" * 500 + "'", "is no expression"),
-    "thousands of signs": ("'" + "-" * 20000 + "1'", "..."),
     "thousands of terms": ("'" + "1+" * 20000 + "1'", "grid: '1+1+1"),
 }
 
 REFERENCES = {
     "a word": ("nope", "mine.yaml: reference: 'nope' is no dotted path"),
     "a module that is not there": ("no.such", "mine.yaml: reference no.such: ModuleNotFoundError"),
-    "a function that is not there": (
-        "wanted.nope",
-        "mine.yaml: reference wanted.nope: the module 'wanted' has no function 'nope'",
-    ),
+    "a function that is not there": ("wanted.nope", "the module 'wanted' has no function 'nope'"),
     "a module that does not load": ("spoilt.expected", "mine.yaml: reference spoilt.expected: SyntaxError"),
     "no output": ("{}", "mine.yaml: reference: an expression for each of out is expected, not for none"),
-    "another output": (
-        "{other: in + 1}",
-        "mine.yaml: reference: an expression for each of out is expected, not for other",
-    ),
+    "another output": ("{other: in + 1}", "an expression for each of out is expected, not for other"),
     "an input": ("{out: in, in: out}", "an expression for each of out is expected"),
-    "a misspelt array": (
-        "{out: ni + 1}",
-        "mine.yaml: reference.out: 'ni + 1' names 'ni', which is neither an array nor",
-    ),
-    "a function of Python's": (
-        "{out: open('x')}",
-        "mine.yaml: reference.out: 'open('x')' calls what is none of the functions sum",
-    ),
+    "a misspelt array": ("{out: ni + 1}", "reference.out: 'ni + 1' names 'ni', which is neither an array nor"),
+    "a function of Python's": ("{out: open('x')}", "'open('x')' calls what is none of the functions sum"),
     "an attribute": ("{out: in.T}", "mine.yaml: reference.out: 'in.T' uses Attribute"),
     "no expression": ("{out: in +}", "mine.yaml: reference.out: 'in +' is no expression"),
 }
@@ -338,23 +309,17 @@ def test_a_yaml_without_keys_is_refused(content, tmp_path):
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_kernel_says_what_a_reader_needs(name):
-    """Every kernel has a summary, its origin, a baseline of its family, and a source whose header explains it."""
+    """A summary, an origin, a baseline of its family, and a source of 20 to 90 lines whose header explains it."""
     kernel = shipped(name)
     assert kernel.summary
     assert kernel.origin
     assert shipped(kernel.baseline).family == kernel.family
-    header = kernel.source.read_text(encoding="utf-8").partition("#")[0]
+    text = kernel.source.read_text(encoding="utf-8")
+    header = text.partition("#")[0]
     assert header.startswith(f"// {name}: ")
-    for part in ("New", "Macros", "Constraints"):
-        assert f"// {part}" in header
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_source_is_short(name):
-    """A kernel is 20 to 90 lines, so that neighbours in a family can be held side by side."""
-    lines = shipped(name).source.read_text(encoding="utf-8").splitlines()
-    assert 20 <= len(lines) <= 90
-    assert max(map(len, lines)) <= 120
+    assert all(f"// {part}" in header for part in ("New", "Macros", "Constraints"))
+    assert 20 <= len(text.splitlines()) <= 90
+    assert max(map(len, text.splitlines())) <= 120
 
 
 def test_every_example_of_the_page_runs(runner, tmp_path):

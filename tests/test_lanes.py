@@ -6,19 +6,15 @@ import numpy as np
 import pytest
 from support import case_of, shipped
 
+from runner.kernel.arrays import DTYPES
 from runner.kernel.check import check
-from runner.kernel.dtypes import DTYPES
 from runner.kernel.lanes import exchange, exchange_of, received, source_lane
 from runner.kernel.reference import expect
 from runner.sweep.upload import contents
 
 SHUFFLES = {
-    "shflBroadcast": "src_lane",
-    "shflUp": "delta",
-    "shflDown": "delta",
-    "shflWrap": "offset",
-    "shflXor": "lane_mask",
-}
+    "shflBroadcast": "src_lane", "shflUp": "delta", "shflDown": "delta", "shflWrap": "offset", "shflXor": "lane_mask",
+}  # fmt: skip
 ARRAYS = ["shflXorArray", "shflSwap"]
 
 
@@ -28,19 +24,8 @@ def by_ptx(mode, lane, b, width):
     bval, cval, segmask = b & 0x1F, c & 0x1F, c >> 8 & 0x1F
     max_lane = (lane & segmask) | (cval & ~segmask)
     min_lane = lane & segmask
-    match mode:
-        case "up":
-            j = lane - bval
-            valid = j >= max_lane
-        case "down":
-            j = lane + bval
-            valid = j <= max_lane
-        case "xor":
-            j = lane ^ bval
-            valid = j <= max_lane
-        case _:
-            j = min_lane | (bval & ~segmask)
-            valid = j <= max_lane
+    j = {"up": lane - bval, "down": lane + bval, "xor": lane ^ bval, "idx": min_lane | (bval & ~segmask)}[mode]
+    valid = j >= max_lane if mode == "up" else j <= max_lane
     return j if valid else lane
 
 
@@ -103,7 +88,7 @@ def test_exactly_what_the_rule_leaves_undefined_is_read_undefined(bench):
     if bench.device.info.kind != "cpu":
         pytest.skip("a GPU does not count undefined reads")
     seen = 0
-    for case in drawn(60):
+    for case in drawn(40):
         outcome = bench.run(case)
         if outcome.status != "ok":
             continue
@@ -117,8 +102,8 @@ def test_exactly_what_the_rule_leaves_undefined_is_read_undefined(bench):
     assert seen >= 10
 
 
-AMBIGUOUS = [{"fill": "ones"}, {"fill": "random", "dtype": "float16"}, {"fill": "c_rand", "dtype": "bfloat16"}]
-MANY = [{"per_thread": 3}, {"per_thread": 8, "lane_mask": 16, "block": 32}, {"per_thread": 2, "block": 256}]
+AMBIGUOUS = [{"fill": "ones"}, {"fill": "c_rand", "dtype": "bfloat16"}]
+MANY = [{"per_thread": 3}, {"per_thread": 8, "lane_mask": 16, "block": 32}]
 
 
 @pytest.mark.parametrize("parameters", [*AMBIGUOUS, *MANY])

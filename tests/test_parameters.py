@@ -1,7 +1,7 @@
 import pytest
 
 from runner.errors import UsageError
-from runner.kernel.parameters import VOCABULARY, Kind, canonical, variables, written
+from runner.kernel.declaration import VOCABULARY, Kind, canonical, variables, written
 
 
 @pytest.mark.parametrize(

@@ -7,35 +7,31 @@ from support import KERNELS, case_of, shipped
 STENCILS = [n for n in KERNELS if shipped(n).family == "stencil"]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def all_right(outcomes):
+    """Every one is ok; says what the others are."""
+    assert [(o.status, o.reason) for o in outcomes] == [("ok", "")] * len(outcomes)
+
+
 @pytest.mark.parametrize("name", STENCILS)
-def test_every_size_is_right_at_both_ends(name, dtype, bench):
+def test_every_size_and_block_is_right(name, bench):
     """Arrays shorter than the halo, as long as a tile, one longer; one block or several take the tiles."""
-    sizes = [1, 3, 4, 5, 31, 32, 33, 36, 63, 64, 65, 1000]
-    cases = [case_of(shipped(name), size=n, block=32, blocks=b, dtype=dtype) for n in sizes for b in (1, 2, 1000)]
-    for outcome in bench.run_all(cases):
-        assert (outcome.status, outcome.reason) == ("ok", "")
-
-
-@pytest.mark.parametrize("block", [4, 5, 96, 1000, 1024])
-@pytest.mark.parametrize("name", STENCILS)
-def test_every_block_is_right(name, block, bench):
-    """A block needs no more than the four threads that load the halo, and need not be a power of two; or whole warps."""
-    outcome = bench.run(case_of(shipped(name), size=5000, block=block, blocks=2))
-    if name == "stencil1dShfl" and block % 32:
-        assert outcome.status == "skipped"
-        assert "whole warps" in outcome.reason
+    kernel, sizes = shipped(name), [1, 3, 4, 5, 31, 32, 33, 36, 63, 64, 65, 1000]
+    shapes = [(n, b, d) for n in sizes for b in (1, 2, 1000) for d in ("float32", "float64")]
+    cases = [case_of(kernel, size=n, block=32, blocks=b, dtype=d) for n, b, d in shapes]
+    all_right(bench.run_all([*cases, case_of(kernel, size=5000, block=96, blocks=2)]))
+    odd = bench.run_all([case_of(kernel, size=5000, block=b, blocks=2) for b in (4, 5, 1000)])
+    if name == "stencil1dShfl":
+        assert all(o.status == "skipped" and "whole warps" in o.reason for o in odd)
     else:
-        assert (outcome.status, outcome.reason) == ("ok", "")
+        all_right(odd)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["stencil1dVector", "stencil1dShfl"])
-def test_vectors_are_right_where_warps_and_blocks_end(name, dtype, bench):
+def test_vectors_are_right_where_warps_and_blocks_end(name, bench):
     """The array ends before, with and behind a vector, a warp and a block, and in the first vectors of the next one."""
     sizes = [n + more for n in (64, 128, 256, 512) for more in range(-9, 10)]
-    for outcome in bench.run_all([case_of(shipped(name), size=n, block=64, dtype=dtype) for n in sizes]):
-        assert (outcome.status, outcome.reason) == ("ok", "")
+    dtypes = ("float32", "float64")
+    all_right(bench.run_all([case_of(shipped(name), size=n, block=64, dtype=d) for n in sizes for d in dtypes]))
 
 
 @pytest.mark.parametrize("name", ["stencil1dVector", "stencil1dShfl"])

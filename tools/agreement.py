@@ -28,10 +28,10 @@ from runner.device import Compiler, Device
 from runner.device.kinds import CPU, CUDA
 from runner.device.opening import compiler_for, open_device
 from runner.errors import CompileError, RunnerError
+from runner.kernel.arrays import is_float
 from runner.kernel.case import Case
 from runner.kernel.check import check
 from runner.kernel.declaration import Kernel
-from runner.kernel.dtypes import is_float
 from runner.kernel.reference import Expected, expect
 from runner.kernel.resolve import make
 from runner.settings import DeviceConfig

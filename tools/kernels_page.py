@@ -26,9 +26,8 @@ from kernel_page.pictures import Studio  # noqa: E402
 
 from runner import atomic  # noqa: E402
 from runner.kernel import access  # noqa: E402
-from runner.kernel.declaration import Kernel  # noqa: E402
+from runner.kernel.declaration import Kernel, written  # noqa: E402
 from runner.kernel.from_yaml import CACHES  # noqa: E402
-from runner.kernel.parameters import written  # noqa: E402
 from runner.kernel.resolve import make  # noqa: E402
 from runner.report.text import count  # noqa: E402
 

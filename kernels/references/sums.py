@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.kernel.dtypes import is_float
+from runner.kernel.arrays import is_float
 from runner.kernel.lanes import WARP, taking_part
 from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, cached_per_array, wider
 

@@ -21,8 +21,7 @@ from runner.device.kinds import is_emulated
 from runner.device.opening import kind_of
 from runner.errors import UsageError
 from runner.kernel import from_yaml
-from runner.kernel.declaration import Kernel
-from runner.kernel.parameters import VOCABULARY, canonical
+from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.resolve import make
 from runner.settings import COMPILERS, DeviceConfig, TimingConfig
 from runner.sources import EXTRA_PARAMETERS

@@ -7,8 +7,8 @@ Different words of a bank are served one after the other, each in a pass that Ns
 - 8 bytes a lane: each half of the warp is served by itself, unless every lane accesses the same element as the next
   lane, or as the next but one; then the whole warp is served at once. The guide does not say this. It was counted on
   an H200, for the patterns in tests/test_access.py.
-- 16 bytes a lane: each quarter of the warp, 8 lanes, is assumed to be served by itself. The guide does not say this
-  either, and whether equal quarters are served together was not counted.
+- 16 bytes a lane: we assume that each quarter of the warp, 8 lanes, is served by itself. The guide does not say this
+  either, and nobody counted whether equal quarters are served together.
 
 Global memory is moved in aligned sectors of 32 bytes: a request moves each sector that holds one of its addresses
 (the same guide, "Device Memory Accesses"; Nsight Compute, "Memory Tables").
@@ -20,6 +20,7 @@ multiple of them (the same guide, "Size and Alignment Requirement").
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from runner.errors import UsageError
@@ -51,13 +52,12 @@ def sectors(lanes: Lanes, itemsize: int) -> int:
 def served(lanes: Lanes, itemsize: int) -> list[tuple[tuple[int, ...], ...]]:
     """Which lanes each of the 32 banks serves, one row for each wavefront.
 
-    The order of a bank's words is the hardware's; here the word of the lowest lane comes first.
+    The hardware chooses the order of a bank's words; here the word of the lowest lane comes first.
     """
     rows: list[tuple[tuple[int, ...], ...]] = []
     for banks in _banks(lanes, itemsize):
-        words = [[tuple(those) for those in bank.values()] for bank in banks]
-        passes = max(map(len, words))
-        rows += [tuple(bank[n] if n < len(bank) else () for bank in words) for n in range(passes)]
+        words = [map(tuple, bank.values()) for bank in banks]
+        rows += itertools.zip_longest(*words, fillvalue=())
     return rows
 
 
@@ -73,8 +73,8 @@ def touched(lanes: Lanes, itemsize: int) -> dict[int, tuple[tuple[int, ...], ...
 
 def first_request(access: Access, case: Case) -> Lanes:
     """The lanes of the first warp that makes the access; empty if no warp does."""
-    made = _warps(access, case.block[:2], dict(case.variables))
-    return next((lanes for lanes in made if any(element is not None for element in lanes)), ())
+    warps = _warps(access, case.block[:2], case.variables)
+    return next((lanes for lanes in warps if any(element is not None for element in lanes)), ())
 
 
 COUNTERS = {"shared": wavefronts, "global": sectors}
@@ -88,9 +88,6 @@ def column(memory: str, kind: str) -> str:
 def costs(case: Case) -> dict[str, float | None]:
     """The cost of a request in the first block, on average over its warps and the declared accesses.
 
-    Args:
-        case: A case that can run.
-
     Returns:
         By column; `None` if the kernel declares no such access, or no thread of the block makes it.
 
@@ -98,28 +95,24 @@ def costs(case: Case) -> dict[str, float | None]:
         UsageError: if an expression cannot be evaluated for one of the threads.
     """
     row: dict[str, float | None] = {}
-    for memory in COUNTERS:
-        for kind in ("load", "store"):
-            counted = [_counted_in(a, case) for a in case.kernel.accesses if (a.memory, a.kind) == (memory, kind)]
-            requests = sum(r for _, r in counted)
-            row[column(memory, kind)] = sum(units for units, _ in counted) / requests if requests else None
+    for memory, kind in itertools.product(COUNTERS, ("load", "store")):
+        total, requests = 0, 0
+        for a in case.kernel.accesses:
+            if (a.memory, a.kind) == (memory, kind):
+                names = a.index.names | a.where.names | a.vector.names
+                values = tuple((n, v) for n, v in case.variables.items() if n in names)
+                units, made = _counted(a, bytes_of(a, case), case.block[:2], values)
+                total, requests = total + units, requests + made
+        row[column(memory, kind)] = total / requests if requests else None
     return row
 
 
-def _counted_in(access: Access, case: Case) -> tuple[int, int]:
-    names = access.index.names | access.where.names | access.vector.names
-    values = tuple((n, v) for n, v in case.variables.items() if n in names)
-    return _counted(access, bytes_of(access, case), case.block[:2], values)
-
-
+# Cached by the values that the expressions use: many cases of a sweep have the same ones.
 @functools.lru_cache(maxsize=4096)
 def _counted(
     access: Access, itemsize: int, block: tuple[int, int], values: tuple[tuple[str, Value], ...]
 ) -> tuple[int, int]:
-    """Wavefronts or sectors of one access, and its requests: the warps of the block that make it.
-
-    Cached by the values that the expressions use: many cases of a sweep have the same ones.
-    """
+    """Wavefronts or sectors of one access, and its requests: the warps of the block that make it."""
     made = [COUNTERS[access.memory](lanes, itemsize) for lanes in _warps(access, block, dict(values))]
     return sum(made), sum(n > 0 for n in made)
 
@@ -153,35 +146,27 @@ def element(access: Access, known: Mapping[str, Value]) -> int | None:
     if not access.where(known):
         return None
     index, vector = access.index(known), int(access.vector(known))
+    what = f"{access.index.where}: '{access.index.text}' is"
     if not isinstance(index, int):
-        raise UsageError(f"{access.index.where}: '{access.index.text}' is {index!r}, which is no element's index")
+        raise UsageError(f"{what} {index!r}, which is no element's index")
     if index % vector:
-        raise UsageError(
-            f"{access.index.where}: '{access.index.text}' is {index}; vectors begin at multiples of {vector}"
-        )
+        raise UsageError(f"{what} {index}; vectors begin at multiples of {vector}")
     return index // vector
 
 
-def _warps(access: Access, block: tuple[int, int], values: dict[str, Value]) -> Iterator[Lanes]:
+def _warps(access: Access, block: tuple[int, int], values: Mapping[str, Value]) -> Iterator[Lanes]:
     """The lanes of each warp: 32 successive threads, x fastest."""
     columns, rows = block
     for first in range(0, columns * rows, WARP):
-        lanes: list[int | None] = []
-        for thread in range(first, min(first + WARP, columns * rows)):
-            known = {**values, "thread_x": thread % columns, "thread_y": thread // columns}
-            lanes.append(element(access, known))
-        yield lanes
-
-
-def _alike(lanes: Lanes, distance: int) -> bool:
-    """Whether all 32 lanes take part, and each accesses the element of the lane whose number differs in that bit."""
-    return len(lanes) == WARP and all(e is not None and e == lanes[i ^ distance] for i, e in enumerate(lanes))
+        warp = range(first, min(first + WARP, columns * rows))
+        yield [element(access, {**values, "thread_x": t % columns, "thread_y": t // columns}) for t in warp]
 
 
 def _banks(lanes: Lanes, itemsize: int) -> Iterator[list[dict[int, list[int]]]]:
     """For each part of a warp that is served by itself: the words of each bank, and their lanes."""
     part = WARP * WORD // max(itemsize, WORD)  # lanes whose elements fill the banks
-    if itemsize <= 2 * WORD and any(_alike(lanes, distance) for distance in (1, 2)):
+    whole = len(lanes) == WARP and None not in lanes
+    if whole and itemsize <= 2 * WORD and any(all(e == lanes[i ^ by] for i, e in enumerate(lanes)) for by in (1, 2)):
         part = WARP
     for first in range(0, len(lanes), part):
         banks: list[dict[int, list[int]]] = [{} for _ in range(BANKS)]

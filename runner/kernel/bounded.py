@@ -51,10 +51,6 @@ def _arithmetic(
     return calculate
 
 
-def _sum_of_magnitudes(a: Bounded, b: Bounded) -> Any:
-    return a.magnitude + b.magnitude
-
-
 def _comparison(operation: Callable[[Any, Any], Any]) -> Callable[[Bounded, Bounded], Bounded]:
     return lambda a, b: plain(operation(a.value, b.value))
 
@@ -80,28 +76,20 @@ def _moving(function: Callable[..., Any], *, adds: bool = False) -> Callable[...
     return call
 
 
-def _where(condition: Bounded, chosen: Bounded, other: Bounded) -> Bounded:
-    magnitude = np.where(condition.value, chosen.magnitude, other.magnitude)
-    return Bounded(
-        np.where(condition.value, chosen.value, other.value),
-        magnitude,
-        max(condition.depth, chosen.depth, other.depth),
-    )
+def _where(condition: Bounded, a: Bounded, b: Bounded) -> Bounded:
+    value, magnitude = (np.where(condition.value, x, y) for x, y in ((a.value, b.value), (a.magnitude, b.magnitude)))
+    return Bounded(value, magnitude, max(condition.depth, a.depth, b.depth))
 
 
-def _sum(x: Array, axis: int | None = None) -> Array:
-    """Integers wrap in their own type, as they do on a GPU."""
-    return np.sum(x, axis=axis, dtype=x.dtype if x.dtype.kind in "iu" else None)
-
-
-def _cumsum(x: Array) -> Array:
-    return np.cumsum(x, dtype=x.dtype if x.dtype.kind in "iu" else None)
+def _own_type(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Sums of integers wrap in their own type, as they do on a GPU."""
+    return lambda x, *axis: function(x, *axis, dtype=x.dtype if x.dtype.kind in "iu" else None)
 
 
 PERMUTING = frozenset(("transpose", "reshape", "roll", "flip", "repeat"))  # these only move elements
 TABLE: Mapping[Any, Callable[..., Bounded]] = {
-    ast.Add: _arithmetic(np.add, _sum_of_magnitudes),
-    ast.Sub: _arithmetic(np.subtract, _sum_of_magnitudes),
+    ast.Add: _arithmetic(np.add, lambda a, b: a.magnitude + b.magnitude),
+    ast.Sub: _arithmetic(np.subtract, lambda a, b: a.magnitude + b.magnitude),
     ast.Mult: _arithmetic(np.multiply, lambda a, b: a.magnitude * b.magnitude),
     ast.Div: _arithmetic(np.divide, lambda a, b: a.magnitude / np.abs(b.value)),
     ast.FloorDiv: _arithmetic(np.floor_divide), ast.Mod: _arithmetic(np.mod), ast.Pow: _arithmetic(np.power),
@@ -111,7 +99,7 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     ast.USub: lambda x: Bounded(-x.value, x.magnitude, x.depth), ast.UAdd: lambda x: x,
     ast.Eq: _comparison(np.equal), ast.NotEq: _comparison(np.not_equal), ast.Lt: _comparison(np.less),
     ast.LtE: _comparison(np.less_equal), ast.Gt: _comparison(np.greater), ast.GtE: _comparison(np.greater_equal),
-    "sum": _moving(_sum, adds=True), "cumsum": _moving(_cumsum, adds=True),
+    "sum": _moving(_own_type(np.sum), adds=True), "cumsum": _moving(_own_type(np.cumsum), adds=True),
     "transpose": _moving(np.transpose), "reshape": _moving(lambda x, *shape: np.reshape(x, shape)),
     "roll": _moving(np.roll), "flip": _moving(np.flip), "pad": _moving(np.pad), "repeat": _moving(np.repeat),
     "where": _where,

@@ -17,10 +17,8 @@ from typing import Any
 
 from runner.device import Dim3, Role, Source
 from runner.errors import UsageError
-from runner.kernel.declaration import ArrayArgument, Kernel, ScalarArgument
-from runner.kernel.dtypes import DTYPES, DType
-from runner.kernel.fill import FORMER_NAMES
-from runner.kernel.parameters import Canonical, Kind, variables, written
+from runner.kernel.arrays import DTYPES, FORMER_NAMES, DType
+from runner.kernel.declaration import ArrayArgument, Canonical, Kernel, Kind, ScalarArgument, variables, written
 
 
 @dataclass(frozen=True)
@@ -47,25 +45,15 @@ class ScalarSpec:
 
 @dataclass(frozen=True)
 class Case:
-    """One combination of the parameters that a kernel reads.
-
-    Attributes:
-        kernel: The kernel's declaration.
-        parameters: Canonical values by name, in the order of the vocabulary.
-        seed: The seed of random inputs.
-        excluded: Why this combination cannot run; empty if it can.
-        grid: Blocks in x, y, z; zeros if excluded.
-        block: Threads of a block in x, y, z.
-        shared: Dynamic shared memory, in bytes.
-    """
+    """One combination of the parameters that a kernel reads."""
 
     kernel: Kernel
-    parameters: tuple[tuple[str, Canonical], ...]
-    seed: int
-    excluded: str
-    grid: Dim3
-    block: Dim3
-    shared: int
+    parameters: tuple[tuple[str, Canonical], ...]  # in the order of the vocabulary
+    seed: int  # of random inputs
+    excluded: str  # why this combination cannot run; empty if it can
+    grid: Dim3  # blocks in x, y, z; zeros if excluded
+    block: Dim3  # threads in x, y, z
+    shared: int  # dynamic shared memory, in bytes
 
     @functools.cached_property
     def id(self) -> str:
@@ -90,12 +78,8 @@ class Case:
     @functools.cached_property
     def variables(self) -> dict[str, int | str]:
         """The names of expressions: the parameters, their parts, and the grid."""
-        return {
-            **known_values(self.kernel, dict(self.parameters)),
-            "grid": self.grid[0] * self.grid[1] * self.grid[2],
-            "grid_x": self.grid[0],
-            "grid_y": self.grid[1],
-        }
+        x, y, z = self.grid
+        return {**known_values(self.kernel, dict(self.parameters)), "grid": x * y * z, "grid_x": x, "grid_y": y}
 
     @property
     def label(self) -> str:
@@ -117,8 +101,8 @@ class Case:
 
     def source(self) -> Source:
         """The variant to compile."""
-        macros = tuple((name, self._macro(e.text, e(self.variables))) for name, e in self.kernel.macros)
         path = self.kernel.source
+        macros = tuple((name, self._macro(e.text, e(self.variables))) for name, e in self.kernel.macros)
         constants = tuple(a.name for a in self.kernel.arrays if a.constant)
         dtypes = [DTYPES[str(dict(self.parameters)[p.name])] for p in self.kernel.parameters if p.kind is Kind.DTYPE]
         headers = tuple(dict.fromkeys(d.header for d in dtypes if d.header))
@@ -134,15 +118,14 @@ class Case:
         return DTYPES.get(word) or DTYPES[str(dict(self.parameters)[word])]
 
     def _array(self, a: ArrayArgument) -> ArraySpec:
-        fill = a.fill
+        fill, dtype = a.fill, self.dtype(a.dtype)
+        shape = tuple(int(e(self.variables)) for e in a.shape)
+        where = f"{self.kernel.yaml.name}: argument '{a.name}': fill"
         if isinstance(fill, str):
             fill = str(dict(self.parameters).get(fill, fill))
-        shape = tuple(int(e(self.variables)) for e in a.shape)
-        dtype = self.dtype(a.dtype)
-        where = f"{self.kernel.yaml.name}: argument '{a.name}': fill"
-        if not isinstance(fill, str) and len(fill) != math.prod(dtype.host_shape(shape)):
+        elif len(fill) != math.prod(dtype.host_shape(shape)):
             raise UsageError(f"{where}: {len(fill)} numbers for {dtype.name} of the shape {shape}")
-        if not isinstance(fill, str) and (wrong := [n for n in fill if not dtype.holds(n)]):
+        elif wrong := [n for n in fill if not dtype.holds(n)]:
             raise UsageError(f"{where}: {wrong[0]} is no {dtype.name}")
         return ArraySpec(a.name, a.role, dtype, shape, fill, int(a.offset(self.variables)), a.constant)
 
@@ -157,17 +140,14 @@ class Case:
             return DTYPES[str(value)].c_name
         if declared and declared.kind is Kind.MASK:
             return f"{value:#010x}u"
-        if isinstance(value, bool | str):
-            return str(value).lower() if isinstance(value, bool) else value
-        return f"({value})" if value < 0 else str(value)
+        if isinstance(value, bool):
+            return str(value).lower()
+        return f"({value})" if isinstance(value, int) and value < 0 else str(value)
 
 
 def known_values(kernel: Kernel, values: Mapping[str, Canonical]) -> dict[str, int | str]:
     """The parameters' names in expressions: their values, and the parts of blocks and sizes."""
-    known: dict[str, int | str] = {}
-    for p in kernel.parameters:
-        known.update(variables(p.name, p.kind, values[p.name]))
-    return known
+    return {n: v for p in kernel.parameters for n, v in variables(p.name, p.kind, values[p.name]).items()}
 
 
 @functools.lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import UsageError
-from runner.kernel.dtypes import is_float
+from runner.kernel.arrays import is_float
 from runner.kernel.reference import ExpectedArray
 
 Array = NDArray[Any]
@@ -20,18 +20,12 @@ Array = NDArray[Any]
 POISON = 0xA5
 POISON_FLOAT = 0xFF
 SHOWN = 5  # mismatches listed one by one
-PIECE = 1 << 14  # elements compared at a time: 128 KiB in double precision
+PIECE = 1 << 14  # elements compared at a time: 128 KiB in double precision fit into a cache
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Whether a launch gave the right answer.
-
-    Attributes:
-        mismatches: Number of elements that differ.
-        compared: Number of elements compared.
-        reason: The first mismatches; empty if there are none.
-    """
+    """Whether a launch gave the right answer: how many elements differ, of how many, and the first that do."""
 
     mismatches: int
     compared: int
@@ -54,42 +48,35 @@ def check(actual: Mapping[str, Array], expected: Mapping[str, ExpectedArray], de
     mismatches, compared = 0, 0
     listed: list[str] = []
     for name, right in expected.items():
-        got = actual[name].ravel()
-        values = _shaped(name, right.values, actual[name].shape)
-        magnitude = None if right.magnitude is None else _shaped(name, right.magnitude, actual[name].shape)
-        wrong = _differs(got, values, magnitude, right.depth if depth is None else depth)
-        if right.defined is not None:
-            defined = np.broadcast_to(right.defined, actual[name].shape).ravel()
+        shape, got = actual[name].shape, actual[name].ravel()
+        try:
+            values = np.broadcast_to(right.values, shape).ravel()
+            magnitude, defined = (
+                None if a is None else np.broadcast_to(a, shape).ravel() for a in (right.magnitude, right.defined)
+            )
+        except ValueError:
+            raise UsageError(
+                f"the reference gives '{name}' the shape {right.values.shape}, the kernel {shape}"
+            ) from None
+        wrong = np.empty(got.shape, np.bool_)
+        for first in range(0, len(got), PIECE):
+            at = slice(first, first + PIECE)
+            bound = None if magnitude is None else magnitude[at]
+            wrong[at] = _differs(got[at], values[at], bound, right.depth if depth is None else depth)
+        if defined is not None:
             wrong &= defined
-            compared += int(np.count_nonzero(defined))
-        else:
-            compared += got.size
+        compared += got.size if defined is None else int(np.count_nonzero(defined))
         mismatches += int(np.count_nonzero(wrong))
-        first = np.flatnonzero(wrong)[: SHOWN - len(listed)]
-        listed += [f"{name}[{i}] is {_show(got[i])}, expected {_show(values[i])}" for i in first]
+        shown = np.flatnonzero(wrong)[: SHOWN - len(listed)]
+        listed += [f"{name}[{i}] is {_show(got[i])}, expected {_show(values[i])}" for i in shown]
     if not mismatches:
         return CheckResult(0, compared)
     more = f", and {mismatches - len(listed)} more" if mismatches > len(listed) else ""
     return CheckResult(mismatches, compared, f"{mismatches} of {compared} elements differ: {'; '.join(listed)}{more}")
 
 
-def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
-    try:
-        return np.broadcast_to(values, shape).ravel()
-    except ValueError:
-        raise UsageError(f"the reference gives '{name}' the shape {values.shape}, the kernel {shape}") from None
-
-
 def _differs(got: Array, values: Array, magnitude: Array | None, depth: int) -> NDArray[np.bool_]:
-    """Which elements are wrong. Pieces that fit into a cache are compared much faster than whole arrays."""
-    wrong = np.empty(got.shape, np.bool_)
-    for first in range(0, len(got), PIECE):
-        piece = slice(first, first + PIECE)
-        wrong[piece] = _piece_differs(got[piece], values[piece], None if magnitude is None else magnitude[piece], depth)
-    return wrong
-
-
-def _piece_differs(got: Array, values: Array, magnitude: Array | None, depth: int) -> NDArray[np.bool_]:
+    """Which elements are wrong."""
     if not is_float(got.dtype):
         # A wider integer result wraps to the array's own type, as it does on the GPU.
         return np.asarray(got != values.astype(got.dtype))

@@ -1,28 +1,154 @@
 """A kernel as its YAML declares it: its parameters, its launch and its reference. `runner.kernel.from_yaml` reads it.
 
-The values of one case are in `runner.kernel.case`.
+A parameter has one word for the YAML key, the override, the CSV column, the axis and the filter. Its value can be
+written in several ways (`16Mi`, `2**24`, `16777216`); each has one canonical form:
+
+    kind      canonical                    written as
+    integer   int                          8, -2, 2**3, 0x8
+    size      int, or 'ROWSxCOLS'          16Mi, 2**24, 16_777_216, 1e6, 4096x8192
+    block     'X', or 'XxY'                256, 2**8, 32x16
+    mask      int, 0 to 2**32-1            0xffffffff, 0b1010, 255
+    dtype     name in NumPy                int32, float32, double
+    choice    text                         one of the words that the kernel allows
+
+`0x10` is always a hexadecimal number, never 0 by 10.
 """
 
 from __future__ import annotations
 
+import enum
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from runner.device import Role
-from runner.kernel.expression import ArrayExpression, Expression
-from runner.kernel.parameters import Canonical, Kind
+from runner.errors import UsageError
+from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES
+from runner.kernel.expression import ArrayExpression, Expression, integer, shortened
+
+Canonical = int | str
+
+
+class Kind(enum.StrEnum):
+    """How the values of a parameter are written, and what they mean."""
+
+    INTEGER = "integer"
+    SIZE = "size"
+    BLOCK = "block"
+    MASK = "mask"
+    DTYPE = "dtype"
+    CHOICE = "choice"
+
+
+# These words mean the same for every kernel. The order is that of the columns. Kernels may declare more.
+VOCABULARY: dict[str, Kind] = {
+    "block": Kind.BLOCK, "size": Kind.SIZE, "width": Kind.INTEGER, "mask": Kind.MASK, "unroll": Kind.INTEGER,
+    "dtype": Kind.DTYPE, "src_lane": Kind.INTEGER, "delta": Kind.INTEGER, "offset": Kind.INTEGER,
+    "lane_mask": Kind.INTEGER, "per_thread": Kind.INTEGER, "first": Kind.INTEGER, "second": Kind.INTEGER,
+    "pad": Kind.INTEGER, "blocks": Kind.INTEGER, "cache": Kind.CHOICE, "fill": Kind.CHOICE,
+}  # fmt: skip
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_WITH_UNIT = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kmg]i?)?", re.IGNORECASE)
+_PAIR = re.compile(r"([1-9][0-9_]*)\s*x\s*([1-9][0-9_]*)")
+
+
+def canonical(name: str, kind: Kind, value: Any) -> Canonical:
+    """Bring the value of the parameter `name`, as written in YAML or on the command line, into its canonical form.
+
+    Raises:
+        UsageError: if it cannot be read.
+    """
+    try:
+        return _read(kind, "" if value is None or isinstance(value, bool | list | dict) else str(value).strip())
+    except (ValueError, KeyError, OverflowError):
+        text = shortened("null" if value is None else str(value), 60)
+        raise UsageError(f"{name}={text}: {_EXPECTED[kind]} is expected") from None
+
+
+def variables(name: str, kind: Kind, value: Canonical) -> Mapping[str, int | str]:
+    """The names of a value in expressions: `block` also has `block_x` and `block_y`; `size` has `rows` and `cols`."""
+    if kind is Kind.BLOCK:
+        x, y = pair(value)
+        return {name: x * y, f"{name}_x": x, f"{name}_y": y}
+    if kind is Kind.SIZE:
+        if isinstance(value, int):
+            return {name: value, "rows": 1, "cols": value}
+        rows, cols = pair(value)
+        return {name: rows * cols, "rows": rows, "cols": cols}
+    return {name: value}
+
+
+def pair(value: Canonical) -> tuple[int, int]:
+    """`'32x16'` as (32, 16); a single number as (number, 1)."""
+    first, _, second = str(value).partition("x")
+    return int(first), int(second or 1)
+
+
+def written(kind: Kind, value: Canonical) -> str:
+    """A canonical value as people write it: masks in hexadecimal, sizes that are powers of two as such."""
+    if kind is Kind.MASK:
+        return f"{value:#010x}"
+    if kind is Kind.SIZE and isinstance(value, int) and value >= 2**10 and value & (value - 1) == 0:
+        return f"2**{value.bit_length() - 1}"
+    return str(value)
+
+
+# The values of a kind of number: from, and up to but not including.
+_RANGES = {
+    Kind.INTEGER: (-(2**63), 2**63),
+    Kind.SIZE: (0, 2**63),
+    Kind.BLOCK: (0, 2**31),
+    Kind.MASK: (0, 2**32),
+}
+_EXPECTED = {
+    Kind.INTEGER: "an integer such as 8, -2 or 2**3",
+    Kind.SIZE: "a number of elements such as 16Mi, 2**24 or 16777216, or rows by columns such as 4096x8192,",
+    Kind.BLOCK: "threads per block such as 256, or x by y such as 32x16,",
+    Kind.MASK: "a mask of 32 lanes such as 0xffffffff or 0b1010",
+    Kind.DTYPE: f"one of {', '.join(DTYPES)}",
+    Kind.CHOICE: "a word",
+}
+
+
+def _read(kind: Kind, text: str) -> Canonical:
+    if kind is Kind.DTYPE:
+        return DTYPES[DTYPE_ALIASES.get(text, text)].name
+    if kind is Kind.CHOICE:
+        if not re.fullmatch(r"\w[\w.+-]{0,63}", text):
+            raise ValueError(text)
+        return FORMER_NAMES.get(text, text)
+    if kind in (Kind.SIZE, Kind.BLOCK) and (matched := _PAIR.fullmatch(text)):
+        x, y = (m.replace("_", "") for m in matched.groups())
+        return x if kind is Kind.BLOCK and y == "1" else f"{x}x{y}"
+    value = _integer(text)
+    least, end = _RANGES[kind]
+    if not least <= value < end:
+        raise ValueError(text)
+    return str(value) if kind is Kind.BLOCK else value
+
+
+def _integer(text: str) -> int:
+    if matched := _WITH_UNIT.fullmatch(text):
+        digits, unit = matched[1].replace("_", ""), (matched[2] or "").lower()
+        if len(digits) > 1 and digits[0] == "0" and digits[1] != ".":
+            raise ValueError(text)  # 010 could be 8 or 10
+        number = Fraction(digits) * _UNITS[unit]
+    elif re.fullmatch(r"[+-]?[0-9.]+e\+?[0-9]{1,2}|-?[0-9]+\.[0-9]+", text, re.IGNORECASE):
+        number = Fraction(text)
+    else:
+        return integer(text)
+    if number.denominator != 1:
+        raise ValueError(text)
+    return int(number)
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that the kernel reads.
-
-    Attributes:
-        name: Its name.
-        kind: How its values are written.
-        default: Its default, canonical.
-        allowed: Its only values, canonical; empty if any value is allowed.
-    """
+    """A parameter that the kernel reads. Its values are canonical; if `allowed` is empty, any value is allowed."""
 
     name: str
     kind: Kind
@@ -32,25 +158,15 @@ class Parameter:
 
 @dataclass(frozen=True)
 class ArrayArgument:
-    """An array that the kernel reads or writes.
-
-    Attributes:
-        name: Its name in the kernel.
-        role: What the kernel may do with it.
-        dtype: A dtype, or the name of the parameter that holds one.
-        shape: One expression for each dimension, slowest first.
-        fill: The name of a fill, the parameter that holds one, or the numbers themselves; see `runner.kernel.fill`.
-        offset: Elements before the pointer that the kernel gets.
-        constant: Whether it is a `__constant__` array of the module, not an argument.
-    """
+    """An array that the kernel reads or writes."""
 
     name: str
     role: Role
-    dtype: str
-    shape: tuple[Expression, ...]
-    fill: str | tuple[int | float, ...]
-    offset: Expression
-    constant: bool = False
+    dtype: str  # or the name of the parameter that holds one
+    shape: tuple[Expression, ...]  # one for each dimension, slowest first
+    fill: str | tuple[int | float, ...]  # a fill, the parameter that holds one, or the numbers themselves
+    offset: Expression  # elements before the pointer that the kernel gets
+    constant: bool = False  # a `__constant__` array of the module, not an argument
 
 
 @dataclass(frozen=True)
@@ -80,36 +196,22 @@ class DeclaredHazard:
 
 @dataclass(frozen=True)
 class Shuffle:
-    """The kernel is one shuffle of its array `in` into `out`, so the two show which lane each lane read.
+    """The kernel is one shuffle of its array `in` into `out`, so the two show which lane each lane read."""
 
-    Attributes:
-        operation: One of `runner.kernel.lanes.INTRINSICS`.
-        argument: The intrinsic's third argument.
-    """
-
-    operation: str
-    argument: Expression
+    operation: str  # one of `runner.kernel.lanes.INTRINSICS`
+    argument: Expression  # the intrinsic's third argument
 
 
 @dataclass(frozen=True)
 class Access:
-    """One load or store of the kernel. See `runner.kernel.access`.
+    """One load or store of the kernel. See `runner.kernel.access`."""
 
-    Attributes:
-        memory: `shared` or `global`.
-        kind: `load` or `store`.
-        index: The element that a thread accesses, over the parameters and `thread_x`, `thread_y`.
-        where: The condition for a thread to take part, over the same names.
-        dtype: A dtype, or the name of the parameter that holds one.
-        vector: Elements that a thread accesses at once, from `index` on; over the parameters.
-    """
-
-    memory: str
-    kind: str
-    index: Expression
-    where: Expression
-    dtype: str
-    vector: Expression
+    memory: str  # `shared` or `global`
+    kind: str  # `load` or `store`
+    index: Expression  # the element that a thread accesses, over the parameters and `thread_x`, `thread_y`
+    where: Expression  # the condition for a thread to take part, over the same names
+    dtype: str  # or the name of the parameter that holds one
+    vector: Expression  # elements that a thread accesses at once, from `index` on
 
 
 @dataclass(frozen=True)

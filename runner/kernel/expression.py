@@ -1,8 +1,8 @@
 """Expressions in a kernel's YAML: over numbers (grid, shapes, constraints) and over arrays (references, values).
 
-Python's parser reads the text, and one walk over a few allowed nodes evaluates it. What an operator or a function
-does stands in a table: one for numbers, below, and one for arrays, in `runner.kernel.bounded`. There is no `eval`, no
-attribute, no call of anything else, and no number that could exhaust the memory.
+Python's parser reads the text, and one walk over a few allowed nodes evaluates it. A table says what an operator or a
+function does: one for numbers, below, and one for arrays, in `runner.kernel.bounded`. There is no `eval`, no attribute,
+no call of anything else, and no number that could exhaust the memory.
 """
 
 from __future__ import annotations
@@ -19,32 +19,20 @@ import numpy as np
 
 from runner.errors import UsageError
 from runner.kernel import bounded
-from runner.kernel.dtypes import DTYPES
+from runner.kernel.arrays import DTYPES
 
 Value = int | float | bool | str
 Table = Mapping[Any, Callable[..., Any]]
 
-LONGEST_SHOWN = 80  # characters of an expression in a message
 LARGEST_BITS = 128  # enough for products of sizes; too few for 9**9**9 to do harm
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, longest: int = 80) -> str:
     """The text for a message, cut if it is long."""
-    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 3]}..."
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
-def ceil_div(a: int, b: int) -> int:
-    """`a / b`, rounded up."""
-    return -(-a // b)
-
-
-def popcount(a: int) -> int:
-    """Number of set bits."""
-    return a.bit_count()
-
-
-def itemsize(dtype: str) -> int:
-    """Bytes of an element."""
+def _itemsize(dtype: str) -> int:
     if dtype not in DTYPES:
         raise ValueError(f"itemsize: '{dtype}' is none of the dtypes {', '.join(DTYPES)}")
     return DTYPES[dtype].itemsize
@@ -67,7 +55,8 @@ def _checked(operation: Callable[[Any, Any], Any], *, grows: bool = False) -> Ca
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "ceil_div": ceil_div, "min": min, "max": max, "popcount": popcount, "itemsize": itemsize,
+    "ceil_div": lambda a, b: -(-a // b), "min": min, "max": max, "popcount": lambda a: a.bit_count(),
+    "itemsize": _itemsize,
 }  # fmt: skip
 _NUMBERS: Table = {
     ast.Add: _checked(operator.add), ast.Sub: _checked(operator.sub), ast.Mult: _checked(operator.mul),
@@ -86,17 +75,11 @@ _SYNTAX = (
 
 @dataclass(frozen=True)
 class Formula:
-    """The text of an expression, checked when it is read.
+    """The text of an expression, checked when it is read."""
 
-    Attributes:
-        text: As written, such as `ceil_div(size, block * unroll)`.
-        where: File and key, for messages.
-        code: What is evaluated, where the text uses names of the key `let`; see `expanded`. Empty: the text itself.
-    """
-
-    text: str
-    where: str
-    code: str = ""
+    text: str  # as written, such as `ceil_div(size, block * unroll)`
+    where: str  # file and key, for messages
+    code: str = ""  # the text without names of the key `let`; empty: `text` uses none
 
     TABLE: ClassVar[Table]
     SYNTAX: ClassVar[tuple[type[ast.AST], ...]]
@@ -106,18 +89,23 @@ class Formula:
     def __post_init__(self) -> None:
         allowed = (*_SYNTAX, *self.SYNTAX, *(k for k in self.TABLE if not isinstance(k, str)))
         functions = ", ".join(k for k in self.TABLE if isinstance(k, str))
-        where = f"{self.where}: '{shortened(self.text)}'"
         for node in ast.walk(self.tree):
+            wrong = ""
             if not isinstance(node, allowed):
-                raise UsageError(
-                    f"{where} uses {type(node).__name__}; allowed are {self.OPERATORS}, and the functions {functions}"
-                )
-            if isinstance(node, ast.Constant) and not isinstance(node.value, self.CONSTANTS):
-                raise UsageError(f"{where} has the constant {node.value!r}; only numbers are allowed")
-            if isinstance(node, ast.Call) and (
+                wrong = f"uses {type(node).__name__}; allowed are {self.OPERATORS}, and the functions {functions}"
+            elif isinstance(node, ast.Constant) and not isinstance(node.value, self.CONSTANTS):
+                wrong = f"has the constant {node.value!r}; only numbers are allowed"
+            elif isinstance(node, ast.Call) and (
                 not isinstance(node.func, ast.Name) or node.func.id not in self.TABLE or node.keywords
             ):
-                raise UsageError(f"{where} calls what is none of the functions {functions}")
+                wrong = f"calls what is none of the functions {functions}"
+            if wrong:
+                raise UsageError(f"{self.shown} {wrong}")
+
+    @property
+    def shown(self) -> str:
+        """Place and text, for messages."""
+        return f"{self.where}: '{shortened(self.text)}'"
 
     @property
     def full(self) -> str:
@@ -136,24 +124,19 @@ class Formula:
         return frozenset(n for n in found if n not in self.TABLE)
 
     def _evaluate(self, names: Mapping[str, Any], leaf: Callable[[Any], Any]) -> Any:
-        where = f"{self.where}: '{shortened(self.text)}'"
         try:
             return _walk(self.tree.body, names, self.TABLE, leaf)
         except KeyError as e:
-            raise UsageError(f"{where} names {e}, which is none of {', '.join(sorted(names))}") from None
+            raise UsageError(f"{self.shown} names {e}, which is none of {', '.join(sorted(names))}") from None
         except (ArithmeticError, TypeError, ValueError, IndexError, RecursionError) as e:
-            raise UsageError(f"{where} cannot be evaluated: {e}") from None
+            raise UsageError(f"{self.shown} cannot be evaluated: {e}") from None
 
 
 @dataclass(frozen=True)
 class Expression(Formula):
-    """An expression over the parameters of a case: integers, true or false.
+    """An expression over the parameters of a case: integers, true or false."""
 
-    Attributes:
-        number: Whether the result must be a number, not text such as a dtype's name.
-    """
-
-    number: bool = False
+    number: bool = False  # whether the result must be a number, not text such as a dtype's name
 
     TABLE = _NUMBERS
     SYNTAX = (ast.BoolOp, ast.And, ast.Or)
@@ -168,7 +151,7 @@ class Expression(Formula):
         """
         value = self._evaluate(variables, lambda v: v)
         if self.number and isinstance(value, str):
-            raise UsageError(f"{self.where}: '{shortened(self.text)}' gives the text '{value}'; a number is expected")
+            raise UsageError(f"{self.shown} gives the text '{value}'; a number is expected")
         return value
 
 
@@ -185,9 +168,8 @@ class ArrayExpression(Formula):
     def only_moves(self) -> bool:
         """Whether each element of the result is an element of an array, so that nothing is rounded."""
         plain = (ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant)
-        nodes = list(ast.walk(self.tree))
-        calls = [n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
-        return all(isinstance(n, plain) for n in nodes) and bounded.PERMUTING.issuperset(calls)
+        called = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id in self.TABLE}
+        return all(isinstance(n, plain) for n in ast.walk(self.tree)) and called <= bounded.PERMUTING
 
     def __call__(self, names: Mapping[str, Any]) -> bounded.Bounded:
         """Evaluate over arrays and numbers.
@@ -196,8 +178,7 @@ class ArrayExpression(Formula):
             UsageError: if a name is unknown or the shapes do not fit.
         """
         with np.errstate(all="ignore"):
-            result: bounded.Bounded = self._evaluate(names, bounded.plain)
-        return result
+            return self._evaluate(names, bounded.plain)  # type: ignore[no-any-return]
 
 
 def integer(text: str) -> int:
@@ -210,9 +191,9 @@ def integer(text: str) -> int:
         value = Expression(text, "value")({})
     except UsageError as e:
         raise ValueError(text) from e
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise ValueError(text)
+    if type(value) is not int:
+        raise ValueError(text)
+    return value
 
 
 def expanded(text: str, definitions: Mapping[str, str], where: str, within: tuple[str, ...] = ()) -> str:
@@ -230,8 +211,7 @@ def expanded(text: str, definitions: Mapping[str, str], where: str, within: tupl
     if not any(re.search(rf"\b{name}\b", text) for name in definitions):
         return text
     _parse(text, where)  # says what is wrong
-    tree: ast.Expression = Replaced().visit(ast.parse(text.strip(), mode="eval"))
-    return ast.unparse(tree)
+    return ast.unparse(Replaced().visit(ast.parse(text.strip(), mode="eval")))
 
 
 # Kernels like to call an array `in`, which Python's parser takes for a keyword.
@@ -240,8 +220,6 @@ _SAFE = "_the_array_in"
 
 
 class _Restored(ast.NodeTransformer):
-    """Gives the array `in` its name back."""
-
     def visit_Name(self, node: ast.Name) -> ast.Name:
         return ast.Name("in", node.ctx) if node.id == _SAFE else node
 
@@ -256,9 +234,7 @@ def _parse(text: str, where: str) -> ast.Expression:
 
 
 def _walk(node: ast.expr, names: Mapping[str, Any], table: Table, leaf: Callable[[Any], Any]) -> Any:
-    def of(part: ast.expr) -> Any:
-        return _walk(part, names, table, leaf)
-
+    of = functools.partial(_walk, names=names, table=table, leaf=leaf)
     match node:
         case ast.Constant(value=value):
             return leaf(value)

@@ -13,11 +13,21 @@ import yaml as pyyaml
 
 from runner.columns import RESERVED
 from runner.errors import UsageError
-from runner.kernel import parts
-from runner.kernel.declaration import Kernel, Parameter
+from runner.kernel.declaration import VOCABULARY, DeclaredHazard, Kernel, Kind, Parameter, Shuffle, canonical
 from runner.kernel.expression import FUNCTIONS
-from runner.kernel.parameters import VOCABULARY, Kind, canonical
-from runner.kernel.yaml_reader import Reader, shown
+from runner.kernel.lanes import INTRINSICS
+from runner.kernel.yaml_reader import (
+    Reader,
+    access,
+    argument,
+    array_expression,
+    constraints,
+    macros,
+    one_dimension,
+    reference,
+    require_sound,
+    shown,
+)
 
 _OF_THE_KERNEL_ALONE = frozenset(("name", "source", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
@@ -34,7 +44,7 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
     """Read one kernel's YAML.
 
     Args:
-        name: The kernel's name: the name of the file without `.yaml`.
+        name: The kernel's: the name of the file without `.yaml`.
         content: The content of the YAML: plain dictionaries and lists.
         yaml: The file; `source` is relative to its folder.
         folders: Configuration folders in which families lie; none: the one in which the kernel lies.
@@ -64,7 +74,10 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         parameters += (Parameter("cache", Kind.CHOICE, "none", CACHES),)
     d.known = _names(parameters)
     d.let = _definitions(d)
-    arguments = parts.arguments(d, parameters)
+    arguments = tuple(argument(a) for a in d.each("arguments"))
+    names = [*(p.name for p in parameters), *(a.name for a in arguments)]
+    if repeated := [a.name for a in arguments if names.count(a.name) > 1]:
+        raise UsageError(f"{d.where}: arguments: the name '{repeated[0]}' is given twice, or is a parameter's")
     amount = d.at("bytes", d.raw.get("bytes") or {})
     amount.only(("read", "written"))
     kernel = Kernel(
@@ -79,25 +92,25 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         min_arch=_min_arch(d),
         gpu_only=_gpu_only(d),
         parameters=parameters,
-        macros=parts.macros(d),
+        macros=macros(d),
         arguments=arguments,
         grid=d.expressions("grid"),
         shared=d.expression("shared", 0),
-        constraints=tuple(parts.constraints(d)),
+        constraints=tuple(constraints(d)),
         bytes_read=amount.optional_expression("read"),
         bytes_written=amount.optional_expression("written"),
         operations=d.optional_expression("operations"),
         in_flight=d.optional_expression("in_flight"),
-        reference=parts.reference(d, arguments),
-        value=parts.array_expression(d, "value", d.text("value"), arguments) if d.raw.get("value") else None,
+        reference=reference(d, arguments),
+        value=array_expression(d, "value", d.text("value"), arguments) if d.raw.get("value") else None,
         depth=d.optional_expression("depth"),
-        shuffle=parts.shuffle(d),
-        accesses=tuple(parts.access(a, _THREADS) for a in d.each("accesses")),
-        hazard=parts.hazard(d),
+        shuffle=_shuffle(d),
+        accesses=tuple(access(a, _THREADS) for a in d.each("accesses")),
+        hazard=_hazard(d),
         common=common,
     )
-    parts.require_sound(kernel)
-    implied = tuple(parts.one_dimension(d, parameters))  # depends on all expressions that were read
+    require_sound(kernel)
+    implied = tuple(one_dimension(d, parameters))  # depends on all expressions that were read
     return dataclasses.replace(kernel, constraints=(*implied, *kernel.constraints))
 
 
@@ -106,11 +119,11 @@ def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
     name = own.raw.get("family")
     if not isinstance(name, str) or not re.fullmatch(r"\w+", name):
         return None
-    found = dict.fromkeys(f / "family" / f"{name}.yaml" for f in folders if (f / "family" / f"{name}.yaml").is_file())
-    first, *more = (*found, None)
-    if more[:-1]:
-        raise UsageError(f"family/{name}.yaml: there is a family {name} in {more[0]}, too; give yours another name")
-    return first
+    files = (f / "family" / f"{name}.yaml" for f in folders)
+    found = list(dict.fromkeys(f for f in files if f.is_file()))
+    if len(found) > 1:
+        raise UsageError(f"family/{name}.yaml: there is a family {name} in {found[1]}, too; give yours another name")
+    return found[0] if found else None
 
 
 def _content(common: Path) -> dict[str, Any]:
@@ -126,20 +139,20 @@ def _content(common: Path) -> dict[str, Any]:
 
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """A kernel's own keys above its family's. Parameters, constraints and `let` add up; other keys are replaced."""
+
+    def listed(entries: Any) -> list[Any]:
+        if isinstance(entries, dict):
+            return [{"require": condition, "reason": reason} for condition, reason in entries.items()]
+        return entries if isinstance(entries, list) else [entries]
+
     merged = {**common, **own}
     for key in ("parameters", "let", "constraints"):
         ours, theirs = own.get(key) or {}, common.get(key) or {}
         if isinstance(ours, dict) and isinstance(theirs, dict):
             merged[key] = {**theirs, **ours}
         elif key == "constraints":
-            merged[key] = [*_listed(theirs), *_listed(ours)]
+            merged[key] = [*listed(theirs), *listed(ours)]
     return merged
-
-
-def _listed(constraints: Any) -> list[Any]:
-    if isinstance(constraints, dict):
-        return [{"require": condition, "reason": reason} for condition, reason in constraints.items()]
-    return list(constraints) if isinstance(constraints, list) else [constraints]
 
 
 def _names(parameters: Sequence[Parameter]) -> frozenset[str]:
@@ -195,9 +208,9 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
 
 def _source(yaml: Path, name: str, d: Reader) -> Path:
     """The `.cu` that the YAML names, or NAME.cu beside the YAML or in ../../kernels."""
-    default = [f"{name}.cu", f"../../kernels/{name}.cu"]
+    candidates = [d.text("source")] if "source" in d.raw else [f"{name}.cu", f"../../kernels/{name}.cu"]
     where = f"{d.where}: source"
-    for text in [d.text("source")] if "source" in d.raw else default:
+    for text in candidates:
         try:
             source = (yaml.parent / text).resolve()
             if source.is_file():
@@ -207,8 +220,17 @@ def _source(yaml: Path, name: str, d: Reader) -> Path:
             raise UsageError(f"{where}: '{text}' is no UTF-8 text: {e.reason}") from None
         except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with NUL
             raise UsageError(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
-    text = str(d.raw.get("source", default[0]))
-    raise UsageError(f"{where}: there is no file '{text}' (looked for relative to the YAML's folder)")
+    raise UsageError(f"{where}: there is no file '{candidates[0]}' (looked for relative to the YAML's folder)")
+
+
+def _shuffle(d: Reader) -> Shuffle | None:
+    s = d.section("shuffle", "operation", "argument")
+    return Shuffle(s.choice("operation", list(INTRINSICS)), s.expression("argument")) if s else None
+
+
+def _hazard(d: Reader) -> DeclaredHazard | None:
+    h = d.section("hazard", "when", "reason")
+    return DeclaredHazard(h.expression("when"), h.text("reason")) if h else None
 
 
 def _min_arch(d: Reader) -> int:

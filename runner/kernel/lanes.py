@@ -44,9 +44,8 @@ def source_lane(operation: str, lane: Any, argument: int, width: int) -> Lanes:
         `xor` may reach an earlier segment, but not a later one.
     """
     lane = np.asarray(lane, np.int64)
-    first = lane & ~(width - 1)
+    first, by = lane & ~(width - 1), argument % WARP
     last = first + width - 1
-    by = argument % WARP
     source: Lanes
     match operation:
         case "idx":
@@ -71,17 +70,11 @@ def taking_part(lane: Any, mask: int) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Exchange:
-    """What a block's shuffle should move: one entry for each element, `per_thread` of them for each thread.
+    """What a block's shuffle should move: one entry for each element, `per_thread` of them for each thread."""
 
-    Attributes:
-        source: The index in the block of the element that each one receives, shape (block * per_thread,).
-        defined: Whether CUDA defines what it receives.
-        calls: Whether its lane takes part.
-    """
-
-    source: Lanes
-    defined: NDArray[np.bool_]
-    calls: NDArray[np.bool_]
+    source: Lanes  # the index in the block of the element that each one receives, shape (block * per_thread,)
+    defined: NDArray[np.bool_]  # whether CUDA defines what it receives
+    calls: NDArray[np.bool_]  # whether its lane takes part
 
 
 def exchange(
@@ -105,7 +98,7 @@ def exchange(
         mask: The lanes that take part.
         block: Threads of the block. The last warp may be partial.
         per_thread: Elements of a thread, each shuffled by itself.
-        swapped: For `swap`: the element that the lower lane of a pair gives, and the element that the upper lane gives.
+        swapped: For `swap`: the elements that the lower and the upper lane of a pair give.
     """
     thread = np.arange(block)
     lane = thread % WARP
@@ -124,26 +117,16 @@ def exchange(
         paired = (calls & (from_lane != lane))[:, None]
         partners_element = from_thread[:, None] * per_thread + partners
         source = np.where(given & paired, partners_element, thread[:, None] * per_thread + slot)
-    return Exchange(
-        source.ravel(), (~given | sound[:, None]).ravel(), np.broadcast_to(calls[:, None], source.shape).ravel()
-    )
+    return Exchange(source.ravel(), (~given | sound[:, None]).ravel(), np.repeat(calls, per_thread))
 
 
 def exchange_of(operation: str, argument: int, parameters: Mapping[str, int | str]) -> Exchange:
     """`exchange` with a kernel's parameters: `block`, `width` and `mask`; `per_thread`, `first`, `second`."""
-    value = {name: int(parameters.get(name, 1 if name == "per_thread" else 0)) for name in _PARAMETERS}
-    return exchange(
-        operation,
-        argument,
-        value["width"],
-        value["mask"],
-        value["block"],
-        value["per_thread"],
-        (value["first"], value["second"]),
-    )
+    width, mask, block, first, second = (int(parameters.get(n, 0)) for n in _PARAMETERS)
+    return exchange(operation, argument, width, mask, block, int(parameters.get("per_thread", 1)), (first, second))
 
 
-_PARAMETERS = ("width", "mask", "block", "per_thread", "first", "second")
+_PARAMETERS = ("width", "mask", "block", "first", "second")
 
 
 def received(given: NDArray[Any], got: NDArray[Any]) -> list[int | None]:

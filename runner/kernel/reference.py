@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import UsageError
+from runner.kernel.arrays import is_float
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
-from runner.kernel.dtypes import is_float
 from runner.kernel.expression import ArrayExpression
 
 Array = NDArray[Any]
@@ -37,50 +37,32 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ExpectedArray:
-    """One output.
+    """One output."""
 
-    Attributes:
-        values: The right values; floats in a wider type where there is one.
-        magnitude: For each element, the sum of the absolute values that it was made from; `None` for integers.
-        defined: The elements that CUDA defines; only they are compared. `None` for all.
-        depth: Rounded operations in a chain in each element.
-    """
-
-    values: Array
-    magnitude: Array | None = None
-    defined: Array | None = None
-    depth: int = 1
+    values: Array  # the right values; floats in a wider type where there is one
+    magnitude: Array | None = None  # of each element, the sum of the absolute values that it was made from
+    defined: Array | None = None  # the elements that CUDA defines; only they are compared. `None`: all
+    depth: int = 1  # rounded operations in a chain in each element
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The expected outputs of a launch.
+    """The expected outputs of a launch."""
 
-    Attributes:
-        outputs: By name; only these are compared.
-        value: The one number that sums the outputs up, if there is one.
-        seconds: The host's time for that number, or else for all outputs.
-    """
-
-    outputs: Mapping[str, ExpectedArray]
-    value: int | float | None = None
-    seconds: float | None = None
+    outputs: Mapping[str, ExpectedArray]  # by name; only these are compared
+    value: int | float | None = None  # the one number that sums the outputs up, if there is one
+    seconds: float | None = None  # the host's time for that number, or else for all outputs
 
 
 def wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """A type in which sums of `dtype` are exact (integers, modulo 2**64), or precise far beyond the bound."""
     if is_float(dtype):
         return np.dtype(np.longdouble if dtype == np.float64 else np.float64)
-    wider = {"int32": "int64", "uint32": "uint64"}
-    return np.dtype(wider.get(dtype.name, dtype.name))
+    return np.dtype({"int32": "int64", "uint32": "uint64"}.get(dtype.name, dtype.name))
 
 
 def expect(case: Case, inputs: Inputs) -> Expected:
-    """Compute the expected outputs of a launch.
-
-    Args:
-        case: The case.
-        inputs: The arrays before the launch.
+    """Compute the expected outputs of a launch from the arrays before it.
 
     Raises:
         UsageError: if the reference cannot be found or does not return what it should.
@@ -108,12 +90,11 @@ def evaluate(expression: ArrayExpression, inputs: Inputs, parameters: Parameters
     read = [n for n in sorted(expression.names) if n in inputs]
     if len(read) == 1 and expression.only_moves:
         values = [(n, parameters.get(n)) for n in sorted(expression.names - set(read))]
-        key = f"{expression.text} {values}"
-
-        def moved() -> ExpectedArray:
-            return ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), np.zeros(()))
-
-        return cached_per_array(inputs[read[0]], key, moved)
+        return cached_per_array(
+            inputs[read[0]],
+            f"{expression.text} {values}",
+            lambda: ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), np.zeros(())),
+        )
     # Integers stay in their own type: they wrap as they do in the kernel.
     widened = {n: a.astype(wider(a.dtype), copy=False) if is_float(a.dtype) else a for n, a in inputs.items()}
     sized = expression({**parameters, **widened})
@@ -182,5 +163,4 @@ def cached_per_array(array: Array, key: str, make: Callable[[], T]) -> T:
     results = _cache[id(array)]
     if key not in results:
         results[key] = make()
-    result: T = results[key]
-    return result
+    return results[key]  # type: ignore[no-any-return]

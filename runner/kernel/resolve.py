@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import ml_dtypes
@@ -12,10 +12,9 @@ import ml_dtypes
 from runner.device import Dim3
 from runner.errors import UsageError
 from runner.kernel.access import bytes_of, element
+from runner.kernel.arrays import COUNTING, FILLS
 from runner.kernel.case import ArraySpec, Case, ScalarSpec, known_values
-from runner.kernel.declaration import Constraint, Kernel
-from runner.kernel.fill import COUNTING, FILLS
-from runner.kernel.parameters import VOCABULARY, Canonical, Kind, canonical, pair, written
+from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, pair, written
 
 # What CUDA allows any launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
 MAX_THREADS = 1024
@@ -34,15 +33,16 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     Raises:
         UsageError: if a value cannot be read. A value that can be read but not used makes an excluded case.
     """
+    order = {name: i for i, name in enumerate(VOCABULARY)}
     values: dict[str, Canonical] = {}
-    for p in _in_order(kernel):
+    for p in sorted(kernel.parameters, key=lambda p: order.get(p.name, len(order))):
         given = requested.get(p.name)
         values[p.name] = p.default if given is None else canonical(p.name, p.kind, given)
         if p.name == "fill" and values[p.name] not in FILLS:
             raise UsageError(f"fill={values[p.name]}: one of {', '.join(FILLS)} is expected")
     known = known_values(kernel, values)
-    block = _block(kernel, values)
-    excluded = _excluded(kernel, values, known, block)
+    block = next(((*pair(values[p.name]), 1) for p in kernel.parameters if p.kind is Kind.BLOCK), (1, 1, 1))
+    excluded = _excluded(kernel, values, known, block[0] * block[1])
     grid, shared = (0, 0, 0), 0
     if not excluded:
         x, y, z = (*(int(e(known)) for e in kernel.grid), 1, 1)[:3]
@@ -52,20 +52,7 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     return case if excluded else dataclasses.replace(case, excluded=_impossible(case))
 
 
-def _in_order(kernel: Kernel) -> Iterable[Any]:
-    order = {name: i for i, name in enumerate(VOCABULARY)}
-    return sorted(kernel.parameters, key=lambda p: order.get(p.name, len(order)))
-
-
-def _block(kernel: Kernel, values: Mapping[str, Canonical]) -> Dim3:
-    for p in kernel.parameters:
-        if p.kind is Kind.BLOCK:
-            x, y = pair(values[p.name])
-            return (x, y, 1)
-    return (1, 1, 1)
-
-
-def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[str, int | str], block: Dim3) -> str:
+def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[str, int | str], threads: int) -> str:
     """Why the values do not go together: the first reason found."""
     for p in kernel.parameters:
         if p.allowed and values[p.name] not in p.allowed:
@@ -73,18 +60,14 @@ def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[st
             return f"{p.name}={written(p.kind, values[p.name])} is none of the values {kernel.name} takes: {allowed}"
         if p.kind is Kind.SIZE and known[p.name] == 0:
             return f"{p.name}=0: there is nothing to do"
-    threads = block[0] * block[1] * block[2]
     if not 1 <= threads <= MAX_THREADS:
         return f"a block of {threads} threads is not within CUDA's 1 to {MAX_THREADS}"
-    return next((r for c in kernel.constraints if (r := _broken(c, known))), "")
-
-
-def _broken(constraint: Constraint, known: Mapping[str, int | str]) -> str:
-    if constraint.require(known):
-        return ""
-    names = sorted(constraint.require.names & known.keys())
-    values = ", ".join(f"{n}={f'{known[n]:#010x}' if n == 'mask' else known[n]}" for n in names)
-    return f"{constraint.reason} ({constraint.require.full} does not hold for {values})"
+    for c in kernel.constraints:
+        if not c.require(known):
+            names = sorted(c.require.names & known.keys())
+            named = ", ".join(f"{n}={f'{known[n]:#010x}' if n == 'mask' else known[n]}" for n in names)
+            return f"{c.reason} ({c.require.full} does not hold for {named})"
+    return ""
 
 
 def _beyond_limits(grid: Dim3) -> str:

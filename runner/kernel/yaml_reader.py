@@ -1,45 +1,42 @@
-"""Reads one level of a kernel's YAML; every message names the file, the key, the value and what is allowed."""
+"""Reads one level of a kernel's YAML, and its entries: from plain dictionaries to frozen dataclasses.
+
+All functions raise `UsageError`, which names the file, the key, the offending value and what is allowed.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
+from runner.device import Role
 from runner.errors import UsageError
-from runner.kernel.expression import Expression, expanded, shortened
+from runner.kernel.arrays import DTYPES, FILLS, FORMER_NAMES
+from runner.kernel.declaration import Access, ArrayArgument, Constraint, Kernel, Kind, Parameter, ScalarArgument
+from runner.kernel.expression import ArrayExpression, Expression, expanded, shortened
 
-LONGEST_SHOWN = 60
+Arguments = Sequence[ArrayArgument | ScalarArgument]
 
 
 def shown(value: Any) -> str:
     """A value as YAML writes it, in quotes, and cut if it is long."""
     text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    return f"'{text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + '...'}'"
+    return f"'{shortened(text, 60)}'"
 
 
 class Reader:
-    """One level of a YAML.
-
-    Args:
-        content: What stands there; keys with values are expected.
-        where: File and keys, for messages.
-        above: The level above, if there is one.
-
-    Attributes:
-        known: The names that an expression may use.
-        let: Expressions that other expressions may use by name.
-        used: The names that the expressions read so far use.
-    """
+    """One level of a YAML: its content, its place for messages, and the level above if there is one."""
 
     def __init__(self, content: Any, where: str, above: Reader | None = None) -> None:
         if not isinstance(content, dict):
             raise UsageError(f"{where}: keys with values are expected, not {shown(content)}")
         self.raw: dict[str, Any] = content
         self.where = where
-        self.known: Collection[str] = above.known if above else ()
-        self.let: Mapping[str, str] = above.let if above else {}
-        self.used: set[str] = above.used if above else set()
+        self.known: Collection[str] = above.known if above else ()  # the names that an expression may use
+        self.let: Mapping[str, str] = above.let if above else {}  # expressions that others may use by name
+        self.used: set[str] = above.used if above else set()  # the names in the expressions read so far
 
     def at(self, key: str, content: Any) -> Reader:
         """The level below, under `key`."""
@@ -51,12 +48,13 @@ class Reader:
 
     def section(self, key: str, *required: str) -> Reader | None:
         """The level below `key`, which has exactly these keys; `None` if it is not there."""
-        if key not in self.raw:
-            return None
-        section = self.at(key, self.raw[key])
-        section.only(required)
-        section.need(*required)
-        return section
+        return self.at(key, self.raw[key]).exactly(*required) if key in self.raw else None
+
+    def exactly(self, *keys: str) -> Reader:
+        """This level, which must have these keys and no others."""
+        self.only(keys)
+        self.need(*keys)
+        return self
 
     def only(self, allowed: Iterable[str]) -> None:
         """Refuse keys that are not in `allowed`."""
@@ -111,10 +109,8 @@ class Reader:
         e = Expression(str(value), where, "" if code == str(value) else code, number)
         known = {*self.known, *more}
         for name in sorted(e.names - known):
-            raise UsageError(
-                f"{where}: '{shortened(e.text)}' names '{name}', which is no parameter; known are "
-                f"{', '.join(sorted({*known, *self.let}))}"
-            )
+            names = ", ".join(sorted({*known, *self.let}))
+            raise UsageError(f"{e.shown} names '{name}', which is no parameter; known are {names}")
         self.used |= e.names
         return e
 
@@ -129,3 +125,148 @@ class Reader:
         if not 1 <= len(values) <= 3:
             raise UsageError(f"{self.where}: {key}: 1 to 3 expressions are expected, not {len(values)}")
         return tuple(self.as_expression(key, v) for v in values)
+
+
+def argument(d: Reader) -> ArrayArgument | ScalarArgument:
+    """An entry of `arguments:`: an array, or a scalar."""
+    d.need("name")
+    if "scalar" in d.raw:
+        d.exactly("name", "scalar", "value")
+        value = d.raw["value"] if isinstance(d.raw["value"], float) else d.expression("value")
+        return ScalarArgument(d.text("name"), d.text("scalar"), value)
+    d.only(("name", "role", "dtype", "shape", "fill", "offset", "constant"))
+    d.need("role", "dtype", "shape")
+    role = Role(d.choice("role", list(Role)))
+    if role in (Role.IN, Role.INOUT) and "fill" not in d.raw:
+        raise UsageError(
+            f"{d.where}: the key 'fill' is missing; an array of role '{role}' needs one of {', '.join(FILLS)}, a "
+            f"parameter that holds one, or a list of numbers"
+        )
+    constant = d.raw.get("constant", False)
+    if not isinstance(constant, bool):
+        raise UsageError(f"{d.where}: constant: true or false is expected, not '{constant}'")
+    shape, offset = d.expressions("shape"), d.expression("offset", 0)
+    return ArrayArgument(d.text("name"), role, d.text("dtype"), shape, _fill(d), offset, constant)
+
+
+def _fill(d: Reader) -> str | tuple[int | float, ...]:
+    given = d.raw.get("fill")
+    if not isinstance(given, list):
+        text = d.text("fill", "zeros")
+        return FORMER_NAMES.get(text, text)
+    try:
+        numbers = [Fraction(str(n)) for n in given]
+        return tuple(int(n) if n.denominator == 1 else float(n) for n in numbers)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise UsageError(f"{d.where}: fill: numbers such as 0.5 or -1/280 are expected, not {given}") from None
+
+
+def macros(d: Reader) -> tuple[tuple[str, Expression], ...]:
+    """The key `macros`: names, each the upper-cased parameter (SCALAR: `dtype`), or `NAME: expression`."""
+    given = d.raw.get("macros") or {}
+    found: list[tuple[str, Expression]] = []
+    for entry in given if isinstance(given, list) else [given]:
+        if isinstance(entry, str):
+            content = {entry: "dtype" if entry == "SCALAR" else entry.lower()}
+        else:
+            content = d.at("macros", entry).raw
+        for name, value in content.items():
+            # Shorter names collide with those of CUDA's headers and of the CPU device's own.
+            if not isinstance(name, str) or not re.fullmatch(r"[A-Z][A-Z0-9_]{3,}", name):
+                raise UsageError(
+                    f"{d.where}: macros: '{name}': four or more of A-Z, 0-9 and _ are expected, a letter first"
+                )
+            found.append((name, d.as_expression(f"macros.{name}", value, number=False)))
+    return tuple(found)
+
+
+def constraints(d: Reader) -> Iterator[Constraint]:
+    """The key `constraints`: `condition: reason`, or a list of `{require, reason}`."""
+    if isinstance(d.raw.get("constraints"), dict):
+        entries = [d.at("constraints", {"require": c, "reason": reason}) for c, reason in d.items("constraints")]
+    else:
+        entries = list(d.each("constraints"))
+    for entry in entries:
+        entry.exactly("require", "reason")
+        yield Constraint(entry.expression("require"), entry.text("reason"))
+
+
+def one_dimension(d: Reader, parameters: Sequence[Parameter]) -> Iterator[Constraint]:
+    """Blocks have one dimension, unless the default block has two or an expression uses `block_y`."""
+    for p in parameters:
+        if p.kind is Kind.BLOCK and "x" not in str(p.default) and f"{p.name}_y" not in d.used:
+            require = d.as_expression("block", f"{p.name}_y == 1")
+            yield Constraint(require, "the kernel numbers its threads in x alone")
+
+
+def access(d: Reader, threads: Sequence[str]) -> Access:
+    """An entry of `accesses:`, whose expressions may use the names of `threads`."""
+    d.only(("memory", "kind", "index", "where", "dtype", "vector"))
+    d.need("memory", "kind", "index")
+    return Access(
+        memory=d.choice("memory", ("shared", "global")),
+        kind=d.choice("kind", ("load", "store")),
+        index=d.expression("index", more=threads),
+        where=d.expression("where", 1, more=threads),
+        dtype=d.text("dtype", "dtype"),
+        vector=d.expression("vector", 1),
+    )
+
+
+def reference(d: Reader, arguments: Arguments) -> str | tuple[tuple[str, ArrayExpression], ...]:
+    """The key `reference`: a dotted path, or one expression for each output."""
+    value = d.raw["reference"]
+    if isinstance(value, str):
+        if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", value):
+            raise UsageError(f"{d.where}: reference: '{value}' is no dotted path such as my_references.expected")
+        return value
+    arrays = [a for a in arguments if isinstance(a, ArrayArgument)]
+    needed = [a.name for a in arrays if a.role is Role.OUT]
+    possible = [a.name for a in arrays if a.role in (Role.OUT, Role.INOUT)]
+    given = d.at("reference", value)
+    if not possible:
+        raise UsageError(f"{d.where}: arguments: no array has the role out or inout: there is no result to compare")
+    if not given.raw or not set(needed) <= set(given.raw) <= set(possible):
+        raise UsageError(
+            f"{given.where}: an expression for each of {', '.join(needed or possible)} is expected, not for "
+            f"{', '.join(map(str, given.raw)) or 'none'}"
+        )
+    return tuple((str(n), array_expression(d, f"reference.{n}", str(e), arguments)) for n, e in given.raw.items())
+
+
+def array_expression(d: Reader, key: str, text: str, arguments: Arguments) -> ArrayExpression:
+    """An expression over the arrays and the parameters."""
+    found = ArrayExpression(text, f"{d.where}: {key}")
+    known = {*d.known, *(a.name for a in arguments if isinstance(a, ArrayArgument))}
+    for name in sorted(found.names - known):
+        names = ", ".join(sorted(known))
+        raise UsageError(f"{found.shown} names '{name}', which is neither an array nor a parameter; known are {names}")
+    d.used |= found.names
+    return found
+
+
+def require_sound(kernel: Kernel) -> None:
+    """Check that the parts fit together, so that a wrong name is found before a case needs it."""
+    file = kernel.yaml.name
+    words = [p.name for p in kernel.parameters if p.kind is Kind.DTYPE]
+    for a in (*kernel.arguments, *kernel.accesses):
+        if a.dtype not in DTYPES and a.dtype not in words:
+            what = f"an access to {a.memory} memory" if isinstance(a, Access) else f"argument '{a.name}'"
+            allowed = ", ".join((*DTYPES, *words))
+            raise UsageError(f"{file}: {what}: '{a.dtype}' is no dtype; allowed are {allowed}")
+    fills = {*FILLS, *(p.name for p in kernel.parameters if p.kind is Kind.CHOICE)}
+    for array in kernel.arrays:
+        if isinstance(array.fill, str) and array.fill not in fills:
+            raise UsageError(f"{file}: argument '{array.name}': fill: '{array.fill}' is none of {', '.join(FILLS)}")
+    if not kernel.shuffle:
+        return
+    # The arrays `in` and `out` show what was moved; these parameters say what should have been.
+    where = f"{file}: shuffle"
+    if missing := [n for n in ("block", "width", "mask") if kernel.parameter(n) is None]:
+        raise UsageError(f"{where}: the kernel has no parameter '{missing[0]}', which it needs for that")
+    arrays = {a.name: a for a in kernel.arrays if not a.constant}
+    for name in (Role.IN, Role.OUT):
+        if name not in arrays or arrays[name].role is not name:
+            raise UsageError(f"{where}: the kernel has no array '{name}' of the role '{name}'")
+    if len({(a.dtype, tuple(e.text for e in a.shape)) for a in (arrays["in"], arrays["out"])}) > 1:
+        raise UsageError(f"{where}: 'in' and 'out' need one dtype and one shape")

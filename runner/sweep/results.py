@@ -15,7 +15,7 @@ from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
 from runner.kernel import access
 from runner.kernel.case import Case
-from runner.kernel.parameters import VOCABULARY, Kind, pair, written
+from runner.kernel.declaration import VOCABULARY, Kind, pair, written
 from runner.sweep.outcome import Outcome
 from runner.sweep.times import occupancy
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from runner.device import Array, Device, Launch, LaunchDiagnostics, Role
 from runner.errors import CaseError, UsageError
+from runner.kernel.arrays import is_float
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult, check
-from runner.kernel.dtypes import is_float
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.kernel.reference import Expected, expect
 from runner.statistics import unthrottled

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.device import Array, Binary, Device, Launch, LaunchDiagnostics, Program, Role
+from runner.kernel.arrays import cached_fill
 from runner.kernel.case import ArraySpec, Case, ScalarSpec
 from runner.kernel.check import POISON, POISON_FLOAT
-from runner.kernel.fill import cached_fill
 
 
 def contents(case: Case) -> dict[str, NDArray[Any]]:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from kernel_page.ideas import ranges
 from kernel_page.sheet import EDGE, PALE, Sheet
 from runner.kernel import access
-from runner.kernel.declaration import Access, Kernel
-from runner.kernel.parameters import variables, written
+from runner.kernel.declaration import Access, Kernel, variables, written
 from runner.kernel.resolve import make
 from runner.report.text import count
 

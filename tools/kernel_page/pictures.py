@@ -13,9 +13,8 @@ from kernel_page import ideas, memory
 from runner.device import Compiler, Device
 from runner.device.opening import compiler_for, open_device
 from runner.errors import RunnerError
-from runner.kernel.declaration import Kernel
+from runner.kernel.declaration import Kernel, written
 from runner.kernel.lanes import received
-from runner.kernel.parameters import written
 from runner.kernel.resolve import make
 from runner.report import draw_lanes
 from runner.settings import DeviceConfig

@@ -1,15 +1,76 @@
-"""Contents of input arrays. Each follows from the fill's name, the shape, the dtype, the seed and the array's name."""
+"""The host's arrays: their element types, and the contents of the inputs.
+
+bfloat16 is the NumPy type of ml_dtypes. An element of two numbers (`__half2`) is a last axis of length 2. A content
+follows from the fill's name, the shape, the dtype, the seed and the array's name.
+"""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.kernel.dtypes import DType, is_float
+
+@dataclass(frozen=True)
+class DType:
+    """An element type."""
+
+    name: str  # in YAML, on the command line and in the table
+    c_name: str
+    itemsize: int  # bytes
+    number: str  # NumPy's name for the type of its numbers
+    numbers: int = 1  # of an element: 1 or 2
+    header: str = ""  # the CUDA header that declares it; empty for a built-in type
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy type of its numbers."""
+        return np.dtype(getattr(ml_dtypes, self.number)) if self.number == "bfloat16" else np.dtype(self.number)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it holds fractions."""
+        return is_float(self.numpy)
+
+    def holds(self, value: int | float) -> bool:
+        """Whether the type can hold a number. A float may be rounded, but must not become infinite."""
+        if self.is_float:
+            with np.errstate(over="ignore"):
+                return bool(np.isfinite(np.float64(self.numpy.type(value))))
+        limits = np.iinfo(self.numpy)
+        return value == int(value) and int(limits.min) <= value <= int(limits.max)
+
+    def host_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of the NumPy array that holds elements of this type in `shape`."""
+        return shape if self.numbers == 1 else (*shape, self.numbers)
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether a NumPy type holds fractions. NumPy itself does not know this of bfloat16."""
+    return dtype.kind == "f" or dtype == ml_dtypes.bfloat16
+
+
+DTYPES = {d.name: d for d in (
+    DType("int32", "int", 4, "int32"),
+    DType("uint32", "unsigned int", 4, "uint32"),
+    DType("int64", "long long", 8, "int64"),
+    DType("uint64", "unsigned long long", 8, "uint64"),
+    DType("float32", "float", 4, "float32"),
+    DType("float64", "double", 8, "float64"),
+    DType("float16", "__half", 2, "float16", 1, "cuda_fp16.h"),
+    DType("bfloat16", "__nv_bfloat16", 2, "bfloat16", 1, "cuda_bf16.h"),
+    DType("float16x2", "__half2", 4, "float16", 2, "cuda_fp16.h"),
+    DType("bfloat16x2", "__nv_bfloat162", 4, "bfloat16", 2, "cuda_bf16.h"),
+)}  # fmt: skip
+DTYPE_ALIASES = {
+    "int": "int32", "uint": "uint32", "unsigned": "uint32", "float": "float32", "double": "float64", "half": "float16",
+    "half2": "float16x2",
+}  # fmt: skip
 
 
 def fill(
@@ -19,13 +80,10 @@ def fill(
 
     Args:
         name: One of `FILLS`, or the numbers themselves.
-        shape: The array's, in elements; an element of two numbers takes two of the fill's values.
-        dtype: The type of its elements.
+        shape: In elements; an element of two numbers takes two of the fill's values.
+        dtype: The type of the elements.
         seed: The sweep's; only `random` depends on it.
         label: The array's name: two arrays of a kernel get different random numbers.
-
-    Returns:
-        A C-contiguous array.
     """
     whole = dtype.host_shape(shape)
     if not isinstance(name, str):
@@ -40,11 +98,7 @@ _cache: dict[tuple[Any, ...], NDArray[Any]] = {}  # least recently used first
 def cached_fill(
     name: str | tuple[int | float, ...], shape: tuple[int, ...], dtype: DType, seed: int, label: str
 ) -> NDArray[Any]:
-    """`fill`, cached: the cases of a sweep share their inputs, which take long to make.
-
-    Returns:
-        A read-only array.
-    """
+    """`fill`, cached and read-only: the cases of a sweep share their inputs, which take long to make."""
     key = (name, shape, dtype, seed, label)
     content = _cache.pop(key, None)
     if content is None:
@@ -116,31 +170,8 @@ def _times(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return product[:_ORDER].copy()
 
 
-def _zeros(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
-    return np.zeros(count, dtype)
-
-
-def _ones(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
-    return np.ones(count, dtype)
-
-
-def _index(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
-    return np.arange(count, dtype=np.int64).astype(dtype)
-
-
-def _count(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
-    return np.arange(1, count + 1, dtype=np.int64).astype(dtype)
-
-
-def _reverse(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
-    return np.arange(count - 1, -1, -1, dtype=np.int64).astype(dtype)
-
-
-def _c_rand(count: int, dtype: np.dtype[Any], _seed: int, _label: str) -> NDArray[Any]:
-    return (glibc_rand(count) & np.uint32(0xFF)).astype(dtype)
-
-
 def _random(count: int, dtype: np.dtype[Any], seed: int, label: str) -> NDArray[Any]:
+    """Integers over their whole range, floats in [-1, 1)."""
     generator = np.random.default_rng([seed, zlib.crc32(label.encode())])
     if is_float(dtype):
         return generator.uniform(-1.0, 1.0, count).astype(dtype)
@@ -148,15 +179,13 @@ def _random(count: int, dtype: np.dtype[Any], seed: int, label: str) -> NDArray[
     return generator.integers(limits.min, limits.max, count, dtype, endpoint=True)
 
 
-# index: 0, 1, 2, ...; count: 1, 2, 3, ...; reverse: n-1, ..., 1, 0; c_rand: `rand() & 0xff` without `srand`, 0 to 255;
-# random: depends on the seed, integers over their whole range, floats in [-1, 1)
 FILLS: dict[str, Callable[[int, np.dtype[Any], int, str], NDArray[Any]]] = {
-    "zeros": _zeros,
-    "ones": _ones,
-    "index": _index,
-    "count": _count,
-    "reverse": _reverse,
-    "c_rand": _c_rand,
+    "zeros": lambda count, dtype, *_: np.zeros(count, dtype),
+    "ones": lambda count, dtype, *_: np.ones(count, dtype),
+    "index": lambda count, dtype, *_: np.arange(count, dtype=np.int64).astype(dtype),
+    "count": lambda count, dtype, *_: np.arange(1, count + 1, dtype=np.int64).astype(dtype),
+    "reverse": lambda count, dtype, *_: np.arange(count - 1, -1, -1, dtype=np.int64).astype(dtype),
+    "c_rand": lambda count, dtype, *_: (glibc_rand(count) & np.uint32(0xFF)).astype(dtype),
     "random": _random,
 }
 COUNTING = ("index", "count", "reverse")  # the largest number grows with the array
