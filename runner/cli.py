@@ -108,12 +108,12 @@ def _resume(folder: RunFolder) -> str:
 def finish(folder: RunFolder) -> int:
     """Make table, figures, report and summary from what the folder holds; the status is that of its rows."""
     from runner import report  # noqa: PLC0415
-    from runner.console import Console  # noqa: PLC0415
-    from runner.sweep import plan, results  # noqa: PLC0415
+    from runner.sweep import ledger, results  # noqa: PLC0415
+    from runner.terminal import Console  # noqa: PLC0415
 
     rows = results.collect(folder)
     try:
-        plan.gather(folder)
+        ledger.gather(folder)
         results.write(folder, rows)
         report.publish(folder.path, Console())
     except OSError as e:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,11 @@ class Job:
     def key(self) -> tuple[str, ...]:
         """Identifies the run: two jobs with one key are run once."""
         return (self.case.id, *self.device.key, self.compiler, str(self.timing))
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The device, the compiler and the timing that the configuration asks for, as plain values."""
+        return {**asdict(self.device), "compiler": self.compiler, "timing": asdict(self.timing)}
 
 
 def read_kernel(name: str, content: Any, path: Path, folders: Sequence[Path] = ()) -> Kernel:

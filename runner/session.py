@@ -1,17 +1,30 @@
-"""The sweep that a command runs: its folder is reserved here, and known to whoever ends the command."""
+"""The sweep that a command runs: its worker is started first, then its folder is reserved.
+
+Opening a device takes as long as reading the configuration, so both happen at the same time. The command line usually
+tells which device that is; after a wrong guess the worker is replaced. Nothing slow to import is imported here.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner import lock
+from runner.device.kinds import AUTO, CHOICES
 from runner.errors import UsageError
 from runner.folder import RunFolder
+from runner.settings import DeviceConfig
 from runner.sweep.worker import Worker
+
+SWEEP_FLAGS = ("-m", "--multirun")
+CONFIG_FLAGS = ("--config-dir", "--config-path", "--config-name", "-cd", "-cp", "-cn")  # may choose another device
+OTHER_LAUNCHERS = ("hydra/launcher=", "hydra.launcher", "hydra.mode=", "hydra/sweeper=")  # start workers themselves
+DEVICE_KEYS = ("device.", "experiment=")  # may choose another device, too
 
 
 @dataclass
@@ -20,7 +33,7 @@ class Session:
 
     Attributes:
         folder: The sweep's folder, with an absolute path; `None` until there is one.
-        made: Folders that were made for the sweep, inner ones first. None of the others is ever removed.
+        made: Folders that were made for the sweep, inner ones first. No other folder is ever removed.
         new: Whether the sweep is new, and not resumed.
         worker: One that was started before the configuration was read; `None` if there is none, or it was taken.
     """
@@ -34,11 +47,6 @@ class Session:
         """The worker, which the caller closes from now on."""
         worker, self.worker = self.worker, None
         return worker
-
-    def end_worker(self) -> None:
-        """End a worker that nobody took."""
-        if worker := self.take_worker():
-            worker.kill()
 
     def reserve(self, wanted: Path, *, exactly: bool = False) -> RunFolder:
         """Make a folder for a new sweep. Two sweeps of the same second get two folders.
@@ -81,20 +89,42 @@ class Session:
                 parent.rmdir()
 
 
+current: ContextVar[Session] = ContextVar("session")  # for what Hydra makes by its name
+
+
 def _made(wanted: Path, *, exactly: bool) -> tuple[Path, bool]:
-    """A folder that is nobody else's, and whether it is new."""
+    """A folder that no other sweep has, and whether it is new."""
     wanted.parent.mkdir(parents=True, exist_ok=True)
-    candidate, number = wanted, 0
-    while True:
+    names = (f"{wanted.name}-{n}" if n else wanted.name for n in itertools.count())
+    for path in map(wanted.with_name, names):
         try:
-            candidate.mkdir()
+            path.mkdir()
         except FileExistsError:
             if exactly:
-                return candidate, False
-            number += 1
-            candidate = wanted.with_name(f"{wanted.name}-{number}")
+                break
         else:
-            return candidate, True
+            return path, True
+    return wanted, False
 
 
-current: ContextVar[Session] = ContextVar("session")  # for what Hydra makes by its name
+def start_worker(arguments: Sequence[str]) -> Worker | None:
+    """Start the worker for a command line of `python -m runner`.
+
+    Args:
+        arguments: After the program's name.
+
+    Returns:
+        The worker, which opens its device if the command line tells which; `None` if it may run no case.
+    """
+    flags = [a for a in arguments if a.startswith("-")]
+    overrides = [a.lstrip("+~") for a in arguments if not a.startswith("-")]
+    if any(flag not in SWEEP_FLAGS and not flag.startswith(CONFIG_FLAGS) for flag in flags):
+        return None  # --help, --cfg and the like
+    if any(o.startswith(OTHER_LAUNCHERS) for o in overrides):
+        return None
+    if any(o.startswith(DEVICE_KEYS) for o in overrides):
+        return Worker(None)
+    chosen = [o.partition("=")[2].partition(",")[0] for o in overrides if o.startswith("device=")]
+    default = "" if any(f.startswith(CONFIG_FLAGS) for f in flags) else AUTO
+    kind = chosen[-1] if chosen else default
+    return Worker(DeviceConfig(kind=kind) if kind in CHOICES else None)

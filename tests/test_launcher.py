@@ -23,8 +23,7 @@ from runner import config
 from runner.errors import UsageError
 from runner.hydra import schema
 from runner.hydra.command_line import quoted
-from runner.hydra.composing import Composer
-from runner.hydra.launcher import BatchLauncher
+from runner.hydra.launcher import BatchLauncher, Composer
 from runner.sweep import engine
 
 FILES = ("config.yaml", "hydra.yaml", "overrides.yaml")
@@ -159,11 +158,11 @@ def test_what_another_sweeper_composes_is_composed(sweep, monkeypatch):
 UP_TO_THE_ENGINE = """
 import re, sys
 from pathlib import Path
-from runner import progress
+from runner import terminal
 from runner.hydra import app
 from runner.session import Session
 from runner.sweep import engine
-progress.QUIET_S = 0
+terminal.QUIET_S = 0
 # Not getrusage: that starts from what the process that started this one had.
 peak = lambda: re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
 engine.run = lambda plan, *_: print(len(plan), peak())

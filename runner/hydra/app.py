@@ -24,9 +24,9 @@ from runner.errors import DeviceUnavailable, UsageError
 from runner.folder import RunFolder, named, write_json
 from runner.hydra import command_line, errors, schema
 from runner.hydra.launcher import BASIC_SWEEPER
-from runner.progress import SweepProgress
 from runner.session import Session, current
 from runner.sweep import engine
+from runner.terminal import SweepProgress
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
 

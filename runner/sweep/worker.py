@@ -4,7 +4,8 @@ A kernel that faults, hangs or corrupts the context takes down its own process a
 pipe close, or kills a worker that has been silent for too long, and starts another.
 
 Neither side imports NumPy here: the parent starts the worker before anything else, and the worker's imports run while
-the parent reads the configuration.
+the parent reads the configuration. A task and its outcome cross the pipe; arrays are specified (dtype, shape, fill,
+seed) rather than sent.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from runner.device import DeviceInfo
+from runner.device import Binary, DeviceInfo, Resources, Source
 from runner.errors import DeviceUnavailable
-from runner.settings import DeviceConfig
-from runner.sweep.outcome import Outcome, Task
+from runner.settings import DeviceConfig, Protocol
+
+if TYPE_CHECKING:
+    from runner.kernel.case import Case
+    from runner.sweep.measure import Round
 
 # Making inputs and references for 2**30 elements takes a while; only launches are held to their own limit.
 PATIENCE_S = 600.0
@@ -31,6 +37,62 @@ GRACE_S = 5.0
 STARTUP_S = 120.0
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LAUNCHING = ("checking", "warm-up", "measuring")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One case for one round.
+
+    Attributes:
+        case: What to run.
+        source: The variant that was compiled.
+        binary: The compiled variant.
+        protocol: How to measure it.
+        time_limit_s: Seconds after which a launch counts as endless.
+    """
+
+    case: Case
+    source: Source
+    binary: Binary
+    protocol: Protocol
+    time_limit_s: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a task.
+
+    Attributes:
+        status: As in the row: ok, mismatch, skipped, or what went wrong.
+        reason: Why it is not ok.
+        value: The one number that sums up the outputs, computed from the device's outputs.
+        reference: The same number, computed on the host.
+        reference_us: How long the host took for it.
+        mismatches: Elements that differ; `None` if nothing was compared.
+        undefined_reads: As the device counted them.
+        received: Of a shuffle: the input element that each element of the first block's output holds, as observed.
+        note: A remark on a row that is ok.
+        printed: What the kernel printed.
+        resources: Registers and the like; `None` if the kernel was never loaded.
+        active_blocks: How many of its blocks fit on a multiprocessor at once; `None` if unknown.
+        measured: `None` unless ok.
+        usable: Whether the device can take another case; if not, its process ends.
+    """
+
+    status: str
+    reason: str = ""
+    value: int | float | None = None
+    reference: int | float | None = None
+    reference_us: float | None = None
+    mismatches: int | None = None
+    undefined_reads: int | None = None
+    received: tuple[int | None, ...] = ()
+    note: str = ""
+    printed: str = ""
+    resources: Resources | None = None
+    active_blocks: int | None = None
+    measured: Round | None = None
+    usable: bool = True
 
 
 class Worker:
@@ -162,23 +224,18 @@ class Worker:
 
 def _started(descriptor: int) -> subprocess.Popen[bytes]:
     """Start the process with SIGINT blocked: Ctrl-C reaches all processes of the program, and the parent ends it."""
+    root = str(Path(__file__).resolve().parents[2])  # makes this package importable
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the child inherits the mask
     try:
         return subprocess.Popen(
-            [sys.executable, "-m", "runner.sweep.worker", str(descriptor)],
+            [sys.executable, "-c", f"from runner.sweep.worker import serve; serve({descriptor})"],
             pass_fds=(descriptor,),
-            env=_environment(),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             stdin=subprocess.DEVNULL,
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _environment() -> dict[str, str]:
-    """The parent's environment, with this package importable."""
-    root = str(Path(__file__).resolve().parents[2])
-    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def serve(descriptor: int) -> None:
@@ -214,7 +271,3 @@ def _die_with_parent() -> None:
     """Have the operating system end this process with its parent: during a launch nobody looks at the pipe."""
     with contextlib.suppress(OSError, AttributeError):  # without prctl, the next answer ends it
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    serve(int(sys.argv[1]))
