@@ -24,14 +24,7 @@ LONGEST_WORD, LONGEST_LINE = 160, 1000  # characters that are printed
 
 
 def run_command(work: Callable[[], int]) -> int:
-    """Run a command.
-
-    Args:
-        work: Does it, imports included, and returns the exit status.
-
-    Returns:
-        The exit status; 2 after a mistake of the user, 130 after Ctrl-C.
-    """
+    """Run a command, its imports included; the exit status is 2 after a mistake of the user, 130 after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # not every terminal has a micro sign
@@ -60,11 +53,7 @@ def _run(work: Callable[[], int]) -> int:
 
 
 def run_sweep(session: Session, work: Callable[[], object]) -> int:
-    """Run a sweep and report on it; whatever ends it, finished cases are kept.
-
-    Args:
-        session: Knows the sweep's folder once there is one.
-        work: Runs the cases.
+    """Run a sweep's cases and report on them; whatever ends it, finished cases are kept.
 
     Returns:
         The exit status of the sweep's rows; 0 if there was nothing to run, as after `--help`.

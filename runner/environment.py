@@ -33,12 +33,7 @@ Entry = dict[str, Any]
 
 
 def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
-    """What is known before a device is open.
-
-    Args:
-        arguments: The command line after the program's name.
-        record_host: Whether to name the machine and the working directory.
-    """
+    """What is known before a device is open. Machine and working directory are named only if asked for."""
     found: dict[str, Any] = {
         "command": shlex.join(["python", "-m", "runner", *(_relative(a) for a in arguments)]),
         "started_utc": datetime.now(UTC).isoformat(timespec="seconds"),

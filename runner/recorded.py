@@ -36,21 +36,13 @@ ONE_BY_ONE = "its jobs were planned one by one, and any that were not planned ye
 
 @dataclass(frozen=True)
 class RecordedSweep:
-    """A sweep as its folder keeps it.
+    """A sweep as its folder keeps it."""
 
-    Attributes:
-        folder: With an absolute path.
-        jobs: All that were planned.
-        launcher: Of Hydra, as rows name it; `none` for a plain run.
-        one_by_one: Whether its launcher or sweeper planned the jobs one by one, so that there may have been more.
-        fingerprints: What each kernel was made of, by its name: hashes by the name of the file.
-    """
-
-    folder: RunFolder
-    jobs: tuple[Job, ...]
-    launcher: str
-    one_by_one: bool
-    fingerprints: Mapping[str, Mapping[str, str]]
+    folder: RunFolder  # with an absolute path
+    jobs: tuple[Job, ...]  # all that were planned
+    launcher: str  # as rows name it; `none` for a plain run
+    one_by_one: bool  # whether Hydra planned the jobs one by one, so that there may have been more
+    fingerprints: Mapping[str, Mapping[str, str]]  # by kernel: hashes by the name of the file
 
 
 def read(path: Path) -> RecordedSweep:
@@ -83,10 +75,6 @@ def resume(path: Path, session: Session) -> None:
 
     Device and toolchain must be the same, since all rows enter one table.
 
-    Args:
-        path: Of the folder.
-        session: Learns the folder.
-
     Raises:
         UsageError: if it cannot be resumed; nothing was changed then.
         DeviceUnavailable: if its device is not there.
@@ -115,11 +103,7 @@ def resume(path: Path, session: Session) -> None:
 
 
 def repeat(path: Path, session: Session) -> None:
-    """Run a sweep again in a new folder.
-
-    Args:
-        path: Of its folder, in which nothing is written.
-        session: Learns the new folder.
+    """Run a sweep again in a new folder; nothing is written in the old one.
 
     Raises:
         UsageError: if the folder does not tell what was run, or lacks sources.

@@ -13,25 +13,17 @@ COMPILERS = ("nvcc", "nvrtc")
 
 @dataclass
 class DeviceConfig:
-    """The group `device`.
+    """The group `device`."""
 
-    Attributes:
-        kind: auto, cuda or cpu.
-        index: Which GPU.
-        nvcc_options: Additional options for nvcc.
-        threads: OS threads of the CPU device; 0 uses all cores.
-        time_limit_s: A launch that takes longer, in seconds, times out.
-    """
-
-    kind: str = "auto"
-    index: int = 0
+    kind: str = "auto"  # or cuda, or cpu
+    index: int = 0  # which GPU
     nvcc_options: list[str] = field(default_factory=list)
-    threads: int = 0
-    time_limit_s: float = 60.0
+    threads: int = 0  # OS threads of the CPU device; 0 uses all cores
+    time_limit_s: float = 60.0  # a launch that takes longer times out
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Tells the devices of a sweep apart."""
+        """Identifies the device among those of a sweep."""
         return tuple(str(v) for v in dataclasses.asdict(self).values())
 
     def __post_init__(self) -> None:

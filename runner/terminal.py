@@ -41,7 +41,8 @@ class SweepProgress:
             disable=not self.console.is_terminal,
             transient=True,
         )
-        self._stage = self._bar.tasks[self._bar.add_task("", visible=False, now="")]
+        self._bar.add_task("", visible=False, now="")
+        (self._stage,) = self._bar.tasks
         self._said = time.monotonic()
 
     def __enter__(self) -> Self:

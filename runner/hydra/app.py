@@ -36,11 +36,7 @@ class Refused(BaseException):
 
 
 def run(arguments: Sequence[str], session: Session) -> None:
-    """Compose and run what the command line asks for; `--help` and the like run nothing.
-
-    Args:
-        arguments: The command line after the program's name.
-        session: Learns the sweep's folder.
+    """Compose and run what the arguments ask for; `--help` and the like run nothing. The session learns the folder.
 
     Raises:
         UsageError: if the command line cannot be understood; nothing was run then.

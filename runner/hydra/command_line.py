@@ -9,6 +9,7 @@ import importlib.util
 import math
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -92,9 +93,10 @@ def _added(known: Any) -> list[str]:
 def _folder(text: str) -> Path | None:
     """An existing folder; `None` for a Python package."""
     if text.startswith("pkg://"):
-        if not _is_package(text.removeprefix("pkg://")):
-            raise UsageError(f"{text}: there is no such Python package")
-        return None
+        with suppress(ImportError, ValueError):
+            if importlib.util.find_spec(text.removeprefix("pkg://")):
+                return None
+        raise UsageError(f"{text}: there is no such Python package")
     if not text or not config_files.is_folder(Path(text)):
         shown = text or "--config-dir="
         raise UsageError(f"{shown}: there is no such folder; --config-dir expects a folder that holds kernel/NAME.yaml")
@@ -102,11 +104,7 @@ def _folder(text: str) -> Path | None:
 
 
 def refuse(arguments: Sequence[str], folders: Sequence[Path]) -> None:
-    """Refuse overrides and chosen files that Hydra would misread.
-
-    Args:
-        arguments: The command line.
-        folders: As `search_path` gives them.
+    """Refuse overrides and chosen files that Hydra would misread; `folders` is the search path.
 
     Raises:
         UsageError: naming the override, or the file.
@@ -138,13 +136,6 @@ def _options(arguments: Sequence[str]) -> Any:
     return parser.parse_args(list(arguments))
 
 
-def _is_package(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
-
-
 def _refuse(override: Override) -> None:
     line, key = override.input_line, override.key_or_group
     if not key:
@@ -160,13 +151,10 @@ def _refuse(override: Override) -> None:
     value = override.value()
     if isinstance(value, IntervalSweep):
         raise UsageError(f"{line}: an interval has no steps; list the values, or use range(first,end,step)")
-    if isinstance(value, RangeSweep) and not _steps(value):
-        raise UsageError(f"{line}: a range needs finite ends and a step other than 0")
-
-
-def _steps(sweep: RangeSweep) -> bool:
-    numbers = [float(n) for n in (sweep.start, sweep.stop, sweep.step) if n is not None]
-    return sweep.step != 0 and all(map(math.isfinite, numbers))
+    if isinstance(value, RangeSweep):
+        numbers = [float(n) for n in (value.start, value.stop, value.step) if n is not None]
+        if value.step == 0 or not all(map(math.isfinite, numbers)):
+            raise UsageError(f"{line}: a range needs finite ends and a step other than 0")
 
 
 def _values(override: Override) -> Iterator[Any]:
@@ -198,11 +186,7 @@ def quoted(text: str) -> str:
 
 
 def recorded(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
-    """The arguments that make a sweep again, from the configuration that its folder keeps.
-
-    Args:
-        folder: Of the sweep.
-        overrides: Each replaces the recorded override of the same key.
+    """The arguments that make a sweep again from its folder; an override replaces the recorded one of the same key.
 
     Raises:
         UsageError: if the folder has no record, or no configuration.

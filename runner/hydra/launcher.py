@@ -89,31 +89,18 @@ def _unread(job_overrides: Sequence[Sequence[str]], plan: Sequence[Job]) -> list
 
 @dataclass(frozen=True)
 class _Choice:
-    """A composed choice of groups.
+    """A composed choice of groups."""
 
-    Attributes:
-        task: The job's configuration, unresolved, as plain values.
-        hydra: Hydra's own node, likewise.
-        composed: The same, resolved and checked.
-        refers: Whether a value refers to another.
-    """
-
-    task: Mapping[str, Any]
-    hydra: Mapping[str, Any]
-    composed: schema.Composed
-    refers: bool
+    task: Mapping[str, Any]  # the job's configuration, unresolved, as plain values
+    hydra: Mapping[str, Any]  # Hydra's own node, likewise
+    composed: schema.Composed  # the job's configuration, resolved and checked
+    refers: bool  # whether a value refers to another
 
 
 class Composer:
     """Composes the jobs of one sweep, and writes their files. It keeps what they share, and no job."""
 
     def __init__(self, loader: ConfigLoader, master: DictConfig) -> None:
-        """Prepare.
-
-        Args:
-            loader: Hydra's.
-            master: The configuration of the sweep.
-        """
         self._compose = functools.partial(loader.load_sweep_config, master)
         groups = loader.list_groups("")  # a user's group may be called as a parameter
         self._names = frozenset(("seed", *schema.parameter_names())) - frozenset(groups)
@@ -123,11 +110,6 @@ class Composer:
 
     def job(self, overrides: Sequence[str], number: int, folder: Path) -> Job:
         """Compose a job, and write what Hydra leaves in a job's folder.
-
-        Args:
-            overrides: Of the job.
-            number: Of the job.
-            folder: Of the job.
 
         Raises:
             UsageError: if the job cannot be understood.
@@ -155,11 +137,11 @@ class Composer:
         name, value = override.key_or_group, override.value()
         if override.package or override.type.name != "CHANGE" or name not in self._names:
             return ()
-        if isinstance(value, str) and ("${" in value or name == "seed"):
-            return ()
-        if name == "seed" and type(value) is not int:
-            return ()
-        return ((name, value),) if value is None or isinstance(value, str | int | float) else ()
+        if name == "seed":
+            plain = type(value) is int
+        else:
+            plain = value is None or (isinstance(value, str | int | float) and "${" not in str(value))
+        return ((name, value),) if plain else ()
 
 
 def _plain(node: DictConfig) -> dict[str, Any]:
@@ -170,9 +152,8 @@ def _plain(node: DictConfig) -> dict[str, Any]:
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
     """Writes YAML that OmegaConf reads as it was: it takes `1e3` for a number, too."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         """Write a list in full wherever it occurs."""
-        _ = data
         return True
 
 

@@ -28,13 +28,7 @@ class Compilation:
     """Compiles every distinct variant of a sweep once; can begin while further cases are still being planned."""
 
     def __init__(self, job: Job, info: DeviceInfo, count: int) -> None:
-        """Start the threads.
-
-        Args:
-            job: Names the device and the compiler.
-            info: Of the open device.
-            count: How many variants there may be.
-        """
+        """Start the threads for up to `count` variants; the job names the compiler of the open device."""
         self.compiler = compiler_for(job.device, info, job.compiler)
         self._stack = ExitStack()
         self._stack.enter_context(self.compiler.many(count))
@@ -49,14 +43,10 @@ class Compilation:
         return self._begun[source]
 
     def finish(self, plan: Sequence[Job], progress: SweepProgress) -> dict[int, Compiled]:
-        """Compile what a plan needs, and wait for it.
-
-        Args:
-            plan: Cases that can be run.
-            progress: Shows each variant.
+        """Compile what a plan needs, and wait for it; cases that share a variant share its result.
 
         Returns:
-            The results by the number of the job; cases that share a variant share its result.
+            The results by the number of the job.
 
         Raises:
             OSError: if the disk is full, which is not the kernels' fault.
@@ -83,13 +73,7 @@ class Prefetch:
     """The worker and the compilation for all jobs that have the first job's device and compiler."""
 
     def __init__(self, first: Job, count: int, started: Worker | None = None) -> None:
-        """Open the first job's device.
-
-        Args:
-            first: A job; others are compiled ahead if device and compiler are the same.
-            count: How many jobs there may be.
-            started: A worker that was started before the device was known for certain; used if it has the right one.
-        """
+        """Open the first job's device, unless the started worker has it; there may be `count` jobs."""
         self._first = first
         self._count = count
         self._waiting: list[Job] = []

@@ -26,13 +26,7 @@ class Ledger:
     """The rows of one engine: one per case, replaced as further rounds measure it."""
 
     def __init__(self, plan: Sequence[Job], folder: RunFolder, launcher: str) -> None:
-        """Write the plan, and start with the rows of an earlier run of the same sweep.
-
-        Args:
-            plan: All jobs.
-            folder: Of the sweep.
-            launcher: Of Hydra; stands in each row.
-        """
+        """Write the plan, and start with the rows of an earlier run of the same sweep."""
         self.jobs = write_plan(plan, folder, launcher)
         self.launcher = launcher
         self._folder = folder

@@ -32,12 +32,9 @@ _abandoned: list[ExitStack] = []
 
 
 def run_case(device: Device, task: Task, heartbeat: Heartbeat) -> Outcome:
-    """Run one case. An error of the case becomes its outcome, never an exception.
+    """Run one case on an open device. An error of the case becomes its outcome, never an exception.
 
-    Args:
-        device: Open, and usable.
-        task: What to run.
-        heartbeat: Called at each step, so that the parent knows that the worker is alive.
+    The heartbeat is called at each step, so that the parent knows that the worker is alive.
     """
     stack = ExitStack()
     try:

@@ -41,21 +41,13 @@ LAUNCHING = ("checking", "warm-up", "measuring")
 
 @dataclass(frozen=True)
 class Task:
-    """One case for one round.
-
-    Attributes:
-        case: What to run.
-        source: The variant that was compiled.
-        binary: The compiled variant.
-        protocol: How to measure it.
-        time_limit_s: Seconds after which a launch counts as endless.
-    """
+    """One case for one round."""
 
     case: Case
     source: Source
-    binary: Binary
+    binary: Binary  # the compiled source
     protocol: Protocol
-    time_limit_s: float
+    time_limit_s: float  # a launch that takes longer counts as endless
 
 
 @dataclass(frozen=True)
