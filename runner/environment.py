@@ -13,6 +13,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,10 @@ Entry = dict[str, Any]
 
 def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
     """What is known before a device is open. Machine and working directory are named only if asked for."""
+    packages = {}
+    for name in PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            packages[name] = importlib.metadata.version(name)
     found: dict[str, Any] = {
         "command": shlex.join(["python", "-m", "runner", *(_relative(a) for a in arguments)]),
         "started_utc": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -42,7 +47,7 @@ def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": f"{processor.name()}, {os.cpu_count()} cores",
-        "packages": {name: v for name in PACKAGES if (v := _version(name))},
+        "packages": packages,
         "devices": {},
     }
     if record_host:
@@ -129,13 +134,6 @@ def _relative(argument: str) -> str:
 
 def _shortened(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else f".../{path.name}"
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def _git() -> dict[str, Any] | None:

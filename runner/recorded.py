@@ -49,10 +49,12 @@ def read(path: Path) -> RecordedSweep:
     """Read a sweep's folder.
 
     Raises:
-        UsageError: if it does not hold a planned sweep, or lacks sources.
+        UsageError: if it does not hold a planned sweep, or lacks sources, or if a sweep is running in it.
     """
     if not path.is_dir():
         raise UsageError(f"{path}: there is no such folder")
+    if lock.held(path):
+        raise UsageError(f"{path}: a sweep is running in this folder right now; wait until it has ended")
     folder = RunFolder(path.absolute())
     with runs.reading(path):
         entries = dict(_entries(folder))
@@ -127,13 +129,7 @@ def repeat(path: Path, session: Session) -> None:
 
 
 def read_to_repeat(path: Path) -> RecordedSweep:
-    """Read a sweep's folder in which no sweep is running; say if another version of the runner made it.
-
-    Raises:
-        UsageError: as `read`, or if a sweep is running in it.
-    """
-    if lock.held(path):
-        raise UsageError(f"{path}: a sweep is running in this folder right now; repeat it when it has ended")
+    """Read a sweep's folder, and say if another version of the runner made it."""
     found = read(path)
     if (then := runs.environment(path).get("runner")) != __version__:
         sys.stderr.write(f"{path}: run by version {then or 'unknown'} of the runner; this is version {__version__}\n")

@@ -24,6 +24,7 @@ from runner.errors import UsageError
 from runner.hydra import schema
 from runner.hydra.command_line import quoted
 from runner.hydra.launcher import BatchLauncher, Composer
+from runner.session import Session, current
 from runner.sweep import engine
 
 FILES = ("config.yaml", "hydra.yaml", "overrides.yaml")
@@ -130,6 +131,7 @@ def launched(its, monkeypatch):
     load = its.loader.load_configuration
     monkeypatch.setattr(its.loader, "load_configuration", lambda *a, **k: (composed.append(a), load(*a, **k))[1])
     monkeypatch.setattr(engine, "run", lambda plan, *_: plans.append(plan))
+    current.set(Session())
     ours = BatchLauncher()
     ours.setup(hydra_context=its.context, task_function=lambda _: None, config=its.master)
     for overrides in its.jobs:  # as Hydra's sweeper does before it launches

@@ -31,13 +31,13 @@ from runner.terminal import SweepProgress
 def run(
     plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, launcher: str, prefetch: Prefetch | None = None
 ) -> None:
-    """Run all cases of a plan.
+    """Run all cases of a plan; a case that appears twice is run once.
 
     Args:
-        plan: What to run; a case that appears twice is run once.
-        folder: Where everything goes; each case's result.json is written before the next case ends.
+        plan: What to run.
+        folder: Where everything goes.
         progress: Shows every step.
-        launcher: Of Hydra; stands in each row, as cases that were launched alone were not measured side by side.
+        launcher: Of Hydra; stands in each row, since cases that were launched alone were not measured side by side.
         prefetch: What was begun while the plan was made; the caller closes it.
 
     Raises:

@@ -107,7 +107,7 @@ def write_plan(plan: Sequence[Job], folder: RunFolder, launcher: str) -> list[Jo
         same = first.setdefault(job.key, job)
         if read_json(folder.case(job.number)) is None:
             known = {} if same is job else {"same_as": same.number}
-            write_json(folder.case(job.number), {**_content(job, launcher), **known})
+            write_json(folder.case(job.number), {**described(job, launcher), **known})
     gather(folder)
     return list(first.values())
 
@@ -126,7 +126,7 @@ def gather(folder: RunFolder) -> None:
     write_json(folder.plan, {"jobs": len(folder.jobs()), "ways": ways, "cases": cases})
 
 
-def _content(job: Job, launcher: str) -> dict[str, Any]:
+def described(job: Job, launcher: str) -> dict[str, Any]:
     """A case with its derived values, and the row that it has until it is run."""
     case, kind = job.case, job.device.kind
     return {

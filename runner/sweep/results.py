@@ -121,16 +121,7 @@ def times(
     hot: NDArray[Any],
     earlier: Mapping[str, Any],
 ) -> Row:
-    """The columns that a round changes.
-
-    Args:
-        case: What was measured.
-        info: Of its device.
-        latest: The last round.
-        samples: Of all rounds, of type `SAMPLE`.
-        hot: Batches of all rounds, of type `HOT`; empty if not asked for.
-        earlier: The row as it was.
-    """
+    """The columns that a round changes; samples and hot batches are those of all rounds, `earlier` the row so far."""
     used = unthrottled(samples)
     s = of_rounds(used)
     stopped = earlier.get("stop_reason")

@@ -196,14 +196,7 @@ def contents(case: Case) -> dict[str, NDArray[Any]]:
 def upload(
     device: Device, program: Program, case: Case, inputs: Mapping[str, NDArray[Any]], stack: ExitStack
 ) -> tuple[Launch, dict[str, Array]]:
-    """Copy the arrays to the device.
-
-    Args:
-        device: The target.
-        program: The kernel, loaded there.
-        case: What is to be launched.
-        inputs: As `contents` gives them.
-        stack: Gives the arrays' memory back when it is closed.
+    """Copy the arrays' contents to the device; closing the stack gives their memory back.
 
     Returns:
         The launch, and the arrays among its arguments by name; constants are not among them.
@@ -239,13 +232,7 @@ def poison(case: Case, arrays: Mapping[str, Array]) -> None:
 def launch_once(
     device: Device, case: Case, binary: Binary, time_limit: float = 60.0
 ) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
-    """Launch a case once, without checking or timing it.
-
-    Args:
-        device: Open, and usable.
-        case: What to launch; not an excluded one.
-        binary: The compiled `case.source()`.
-        time_limit: Seconds after which it counts as endless.
+    """Launch a case once, without checking or timing it; `binary` is the compiled `case.source()`.
 
     Returns:
         The arrays that the kernel writes, by name, and what the device noticed.

@@ -52,50 +52,29 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a task.
+    """The result of a task; `None` where something is unknown."""
 
-    Attributes:
-        status: As in the row: ok, mismatch, skipped, or what went wrong.
-        reason: Why it is not ok.
-        value: The one number that sums up the outputs, computed from the device's outputs.
-        reference: The same number, computed on the host.
-        reference_us: How long the host took for it.
-        mismatches: Elements that differ; `None` if nothing was compared.
-        undefined_reads: As the device counted them.
-        received: Of a shuffle: the input element that each element of the first block's output holds, as observed.
-        note: A remark on a row that is ok.
-        printed: What the kernel printed.
-        resources: Registers and the like; `None` if the kernel was never loaded.
-        active_blocks: How many of its blocks fit on a multiprocessor at once; `None` if unknown.
-        measured: `None` unless ok.
-        usable: Whether the device can take another case; if not, its process ends.
-    """
-
-    status: str
-    reason: str = ""
-    value: int | float | None = None
-    reference: int | float | None = None
-    reference_us: float | None = None
-    mismatches: int | None = None
-    undefined_reads: int | None = None
-    received: tuple[int | None, ...] = ()
-    note: str = ""
-    printed: str = ""
-    resources: Resources | None = None
-    active_blocks: int | None = None
-    measured: Round | None = None
-    usable: bool = True
+    status: str  # as in the row: ok, mismatch, skipped, or what went wrong
+    reason: str = ""  # why it is not ok
+    value: int | float | None = None  # the one number that sums up the device's outputs
+    reference: int | float | None = None  # the same number, computed on the host
+    reference_us: float | None = None  # how long the host took for it
+    mismatches: int | None = None  # elements that differ
+    undefined_reads: int | None = None  # as the device counted them
+    received: tuple[int | None, ...] = ()  # of a shuffle: the input element behind each output of the first block
+    note: str = ""  # on a row that is ok
+    printed: str = ""  # by the kernel
+    resources: Resources | None = None  # registers and the like
+    active_blocks: int | None = None  # that fit on a multiprocessor at once
+    measured: Round | None = None  # only if ok
+    usable: bool = True  # whether the device can take another case; if not, its process ends
 
 
 class Worker:
     """A worker process. It opens a device while its parent does something else."""
 
     def __init__(self, config: DeviceConfig | None = None) -> None:
-        """Start the process; `info` tells whether it could open the device.
-
-        Args:
-            config: The device to open; `None` if `takes` will say later.
-        """
+        """Start the process, which opens the device; without one, `takes` names it later."""
         self.config = config
         self._usable = True
         self._info: DeviceInfo | None = None
@@ -148,10 +127,7 @@ class Worker:
     def run(self, task: Task, on_step: Callable[[str], None], meanwhile: Callable[[], None] = lambda: None) -> Outcome:
         """Run one case. Whatever happens to the process becomes the case's outcome.
 
-        Args:
-            task: What to run.
-            on_step: Called with the name of each step.
-            meanwhile: Called once the worker has the task.
+        `on_step` gets the name of each step; `meanwhile` is called once the worker has the task.
 
         Raises:
             DeviceUnavailable: if the device cannot be opened.
