@@ -29,19 +29,12 @@ DEVICE_KEYS = ("device.", "experiment=")  # may choose another device, too
 
 @dataclass
 class Session:
-    """A command that runs a sweep.
+    """A command that runs a sweep."""
 
-    Attributes:
-        folder: The sweep's folder, with an absolute path; `None` until there is one.
-        made: Folders that were made for the sweep, inner ones first. No other folder is ever removed.
-        new: Whether the sweep is new, and not resumed.
-        worker: One that was started before the configuration was read; `None` if there is none, or it was taken.
-    """
-
-    folder: RunFolder | None = None
-    made: tuple[Path, ...] = ()
-    new: bool = True
-    worker: Worker | None = None
+    folder: RunFolder | None = None  # with an absolute path
+    made: tuple[Path, ...] = ()  # folders that were made for the sweep, inner ones first; only these may be removed
+    new: bool = True  # not resumed
+    worker: Worker | None = None  # started before the configuration was read, and not taken yet
 
     def take_worker(self) -> Worker | None:
         """The worker, which the caller closes from now on."""
@@ -51,12 +44,8 @@ class Session:
     def reserve(self, wanted: Path, *, exactly: bool = False) -> RunFolder:
         """Make a folder for a new sweep. Two sweeps of the same second get two folders.
 
-        Args:
-            wanted: Its path.
-            exactly: Whether it gets this path or none. An empty folder may exist there.
-
         Raises:
-            UsageError: if it cannot be made.
+            UsageError: if it cannot be made; if `exactly` this path is wanted, also if it exists and is not empty.
         """
         try:
             if exactly and wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
@@ -108,14 +97,7 @@ def _made(wanted: Path, *, exactly: bool) -> tuple[Path, bool]:
 
 
 def start_worker(arguments: Sequence[str]) -> Worker | None:
-    """Start the worker for a command line of `python -m runner`.
-
-    Args:
-        arguments: After the program's name.
-
-    Returns:
-        The worker, which opens its device if the command line tells which; `None` if it may run no case.
-    """
+    """Start the worker, which opens its device if the arguments tell which; `None` if they may run no case."""
     flags = [a for a in arguments if a.startswith("-")]
     overrides = [a.lstrip("+~") for a in arguments if not a.startswith("-")]
     if any(flag not in SWEEP_FLAGS and not flag.startswith(CONFIG_FLAGS) for flag in flags):

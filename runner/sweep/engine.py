@@ -33,12 +33,8 @@ def run(
 ) -> None:
     """Run all cases of a plan; a case that appears twice is run once.
 
-    Args:
-        plan: What to run.
-        folder: Where everything goes.
-        progress: Shows every step.
-        launcher: Of Hydra; stands in each row, since cases that were launched alone were not measured side by side.
-        prefetch: What was begun while the plan was made; the caller closes it.
+    Each row names the launcher, since cases that were launched alone were not measured side by side. The prefetch is
+    what was begun while the plan was made; the caller closes it.
 
     Raises:
         DeviceUnavailable: if the only device that was asked for is not there.
