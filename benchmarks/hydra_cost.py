@@ -2,8 +2,8 @@
 
     python benchmarks/hydra_cost.py [--cases 200] [--rounds 3]
 
-Our launcher and Hydra's own (`hydra/launcher=basic`) do the same sweep in turns, so that a change of the machine's mood
-hits both; the engine is taken out. The table has the medians of the rounds, in milliseconds a case, and their ratio.
+Our launcher and Hydra's own (`hydra/launcher=basic`) do the same sweep in turns, so that drift affects both;
+the engine is taken out. The table has the medians of the rounds, in milliseconds a case, and their ratio.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def jobs(cases: int) -> list[list[str]]:
 
 
 class NothingAhead:
-    """In the place of what is begun meanwhile, device and compiler: they would want cores of their own."""
+    """Replaces the prefetch: a device and a compiler would need cores of their own."""
 
     def __init__(self, first: Job, count: int, started: None) -> None:
         """Nothing is begun."""
@@ -79,7 +79,7 @@ class NothingAhead:
 
 
 def write_down(planned: Sequence[Job], folder: RunFolder, _progress: Any, launcher: str, _prefetch: Any = None) -> None:
-    """In the engine's place: what it writes before it begins."""
+    """Replaces the engine: write only what it writes before it begins."""
     if launcher == "batch":
         ledger.write_plan(planned, folder, launcher)
         return

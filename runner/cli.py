@@ -1,4 +1,4 @@
-"""What every command has in common: each end of it is an exit status, and a mistake is one sentence.
+"""What all commands share: every end has an exit status, and a mistake of the user is one sentence.
 
 Nothing heavy is imported at the top, so that Ctrl-C is quiet from the start.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import interruption
+from runner.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
     from runner.folder import RunFolder
@@ -44,11 +45,7 @@ def _run(work: Callable[[], int]) -> int:
         return FAILED
     except OSError as e:
         return say(f"{e.filename or 'a file'}: {e.strerror or e}", MISTAKE)
-    except Exception as e:
-        from runner.errors import DeviceUnavailable, UsageError  # noqa: PLC0415
-
-        if not isinstance(e, UsageError | DeviceUnavailable):
-            raise
+    except (UsageError, DeviceUnavailable) as e:
         return say(str(e), MISTAKE)
 
 
@@ -58,8 +55,6 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
     Returns:
         The exit status of the sweep's rows; 0 if there was nothing to run, as after `--help`.
     """
-    from runner.errors import DeviceUnavailable, UsageError  # noqa: PLC0415
-
     try:
         work()
         interruption.check()
@@ -95,7 +90,7 @@ def _resume(folder: RunFolder) -> str:
 
 
 def finish(folder: RunFolder) -> int:
-    """Make table, figures, report and summary from what the folder holds; the status is that of its rows."""
+    """Write table, figures, report and summary from the folder alone; the status is that of its rows."""
     from runner import report  # noqa: PLC0415
     from runner.sweep import ledger, results  # noqa: PLC0415
     from runner.terminal import Console  # noqa: PLC0415

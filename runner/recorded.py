@@ -108,7 +108,7 @@ def repeat(path: Path, session: Session) -> None:
     """Run a sweep again in a new folder; nothing is written in the old one.
 
     Raises:
-        UsageError: if the folder does not tell what was run, or lacks sources.
+        UsageError: if the folder has no readable plan, or lacks sources.
         DeviceUnavailable: if the device is not there.
     """
     found = read_to_repeat(path)

@@ -1,7 +1,7 @@
 """The sweep that a command runs: its worker is started first, then its folder is reserved.
 
 Opening a device takes as long as reading the configuration, so both happen at the same time. The command line usually
-tells which device that is; after a wrong guess the worker is replaced. Nothing slow to import is imported here.
+names the device; after a wrong guess the worker is replaced. Nothing slow to import is imported here.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _made(wanted: Path, *, exactly: bool) -> tuple[Path, bool]:
 
 
 def start_worker(arguments: Sequence[str]) -> Worker | None:
-    """Start the worker, which opens its device if the arguments tell which; `None` if they may run no case."""
+    """Start the worker, which opens its device if the arguments name it; `None` if they may run no case."""
     flags = [a for a in arguments if a.startswith("-")]
     overrides = [a.lstrip("+~") for a in arguments if not a.startswith("-")]
     if any(flag not in SWEEP_FLAGS and not flag.startswith(CONFIG_FLAGS) for flag in flags):

@@ -70,7 +70,7 @@ def _with_kept_kernel(text: bytes, kept: Sequence[bytes]) -> bytes:
 
 
 def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
-    """Keep a kernel's files. What lies beside or above the `.cu` keeps its place, so that includes are found."""
+    """Keep a kernel's files. Relative paths stay as they were, so that includes are found."""
     modules = _reference_modules(kernel)
     beside = kernel.yaml.parent
     with_yaml = [path for path in modules if path.is_relative_to(beside)] if beside != kernel.source.parent else []

@@ -1,4 +1,4 @@
-"""Errors of Hydra, OmegaConf and YAML, each in one sentence. The commonest are reworded, the others passed on."""
+"""Errors of Hydra, OmegaConf and YAML, each in one sentence. The commonest get our words, the others theirs."""
 
 from __future__ import annotations
 

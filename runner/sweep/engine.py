@@ -42,7 +42,7 @@ def run(
     """
     ledger = Ledger(plan, folder, launcher)
     sources.keep(folder, ledger.jobs)
-    groups: dict[tuple[Any, ...], list[Job]] = {}  # measured alike
+    groups: dict[tuple[Any, ...], list[Job]] = {}  # with device, compiler and timing in common
     for job in ledger.unfinished(ledger.jobs):
         groups.setdefault((*job.device.key, job.compiler, str(job.timing)), []).append(job)
     try:
@@ -110,7 +110,7 @@ class _Group:
             self._binaries[job.number] = compiled
 
     def _run_rounds(self, plan: Sequence[Job]) -> None:
-        """Measure all cases in each round, in another order each time, so that drift hits all alike."""
+        """Measure all cases in each round, in another order each time, so that drift affects all equally."""
         protocol = plan[0].timing.protocol(self._worker.info.kind)
         used = False
         for number in range(1, protocol.rounds + 1):
@@ -178,7 +178,7 @@ def _import_ahead() -> threading.Event:
     def work() -> None:
         for name in ("pandas", "matplotlib.figure"):
             if not enough.is_set():
-                with suppress(ImportError):  # whoever needs it will say so
+                with suppress(ImportError):  # the module that needs it says so
                     import_module(name)
 
     threading.Thread(target=work, name="imports").start()

@@ -57,7 +57,7 @@ class Ledger:
         return [job for job in group if not finished(job, self.row(job))]
 
     def add(self, job: Job, row: Row) -> None:
-        """Write a case's row to disk, in place of an earlier one."""
+        """Write a case's row to disk; it replaces an earlier one."""
         write_json(self._folder.result(job.number), row)
         self._rows[job.number] = row
         self._stale = True

@@ -86,7 +86,7 @@ class Worker:
             self._send(config)
 
     def takes(self, config: DeviceConfig) -> bool:
-        """Whether this worker's device is the one of `config`; a worker without a device is told to open it."""
+        """Whether this worker's device is the one of `config`; a worker without a device opens it."""
         if self.config is None:
             self.config = config
             self._send(config)
@@ -236,6 +236,6 @@ def serve(descriptor: int) -> None:
 
 
 def _die_with_parent() -> None:
-    """Have the operating system end this process with its parent: during a launch nobody looks at the pipe."""
+    """Have the operating system end this process with its parent: during a launch it does not look at the pipe."""
     with contextlib.suppress(OSError, AttributeError):  # without prctl, the next answer ends it
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
