@@ -2,8 +2,8 @@
 
     python benchmarks/hydra_cost.py [--cases 200] [--rounds 3]
 
-Our launcher and Hydra's own (`hydra/launcher=basic`) do the same sweep in turns, so that a change of the machine's mood
-hits both; the engine is taken out. The table has the medians of the rounds, in milliseconds a case, and their ratio.
+Our launcher and Hydra's own (`hydra/launcher=basic`) do the same sweep in turns, so that drift affects both;
+the engine is taken out. The table has the medians of the rounds, in milliseconds a case, and their ratio.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from runner.folder import RunFolder, write_json
 from runner.hydra import app, schema
 from runner.hydra import launcher as launcher_module
 from runner.hydra.launcher import BatchLauncher
-from runner.sweep import engine, plan
+from runner.session import Session, current
+from runner.sweep import engine, ledger
 
 KERNELS = ("reduceShfl", "reduceSmem")
 BLOCKS = (32, 64, 128, 256, 512)
@@ -65,9 +66,9 @@ def jobs(cases: int) -> list[list[str]]:
 
 
 class NothingAhead:
-    """In the place of what is begun meanwhile, device and compiler: they would want cores of their own."""
+    """Replaces the prefetch: a device and a compiler would need cores of their own."""
 
-    def __init__(self, first: Job, count: int) -> None:
+    def __init__(self, first: Job, count: int, started: None) -> None:
         """Nothing is begun."""
 
     def submit(self, planned: Job) -> None:
@@ -78,13 +79,12 @@ class NothingAhead:
 
 
 def write_down(planned: Sequence[Job], folder: RunFolder, _progress: Any, launcher: str, _prefetch: Any = None) -> None:
-    """In the engine's place: what it writes before it begins."""
-    told = plan.described(planned, launcher)
+    """Replaces the engine: write only what it writes before it begins."""
     if launcher == "batch":
-        plan.write(folder, told)
+        ledger.write_plan(planned, folder, launcher)
         return
-    for job, content in told.items():  # `plan.write` would read all earlier jobs each time, which is not Hydra's doing
-        write_json(folder.case(job), content)
+    for job in planned:  # `write_plan` would read all earlier jobs each time, which is not Hydra's doing
+        write_json(folder.case(job.number), ledger.described(job, launcher))
 
 
 def cost(launcher: type[Launcher], overrides: list[list[str]], folder: Path) -> Cost:
@@ -117,6 +117,7 @@ def main() -> None:
     engine.run = write_down
     launcher_module.Prefetch = NothingAhead
     schema.register([config.CONF])
+    current.set(Session())
     costs: dict[type[Launcher], list[Cost]] = {launcher: [] for launcher in LAUNCHERS}
     with tempfile.TemporaryDirectory() as scratch, initialize_config_dir(str(config.CONF), version_base="1.3"):
         for turn in range(options.rounds):

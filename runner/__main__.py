@@ -22,17 +22,16 @@ def main() -> int:
 
 
 def _sweep() -> int:
-    from runner.startup import start_worker  # noqa: PLC0415
+    from runner.session import Session, start_worker  # noqa: PLC0415
 
-    worker = start_worker(sys.argv[1:])  # before everything that is slow to import
+    session = Session(worker=start_worker(sys.argv[1:]))  # before everything that is slow to import
     from runner.cli import run_sweep  # noqa: PLC0415
-    from runner.session import Session  # noqa: PLC0415
 
-    session = Session(worker=worker)
     try:
         return run_sweep(session, lambda: _run(session))
     finally:
-        session.end_worker()
+        if worker := session.take_worker():  # nobody took it
+            worker.kill()
 
 
 def _run(session: Session) -> None:

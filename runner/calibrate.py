@@ -18,7 +18,6 @@ from rich.table import Table
 
 from runner import noise
 from runner.cli import run_command, run_sweep
-from runner.console import Console
 from runner.device.kinds import AUTO, CHOICES, is_emulated, label
 from runner.device.opening import kind_of
 from runner.errors import UsageError
@@ -29,6 +28,7 @@ from runner.report.table import load, records, timed
 from runner.session import Session
 from runner.settings import DeviceConfig
 from runner.statistics import Times, round_medians, unthrottled
+from runner.terminal import Console
 
 ALIKE = 4  # identical cases of each size
 SIZES = ("64Ki", "1Mi", "16Mi", "64Mi")

@@ -1,4 +1,4 @@
-"""What every command has in common: each end of it is an exit status, and a mistake is one sentence.
+"""What all commands share: every end has an exit status, and a mistake of the user is one sentence.
 
 Nothing heavy is imported at the top, so that Ctrl-C is quiet from the start.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import interruption
+from runner.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
     from runner.folder import RunFolder
@@ -24,14 +25,7 @@ LONGEST_WORD, LONGEST_LINE = 160, 1000  # characters that are printed
 
 
 def run_command(work: Callable[[], int]) -> int:
-    """Run a command.
-
-    Args:
-        work: Does it, imports included, and returns the exit status.
-
-    Returns:
-        The exit status; 2 after a mistake of the user, 130 after Ctrl-C.
-    """
+    """Run a command, its imports included; the exit status is 2 after a mistake of the user, 130 after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # not every terminal has a micro sign
@@ -51,11 +45,7 @@ def _run(work: Callable[[], int]) -> int:
         return FAILED
     except OSError as e:
         return say(f"{e.filename or 'a file'}: {e.strerror or e}", MISTAKE)
-    except Exception as e:
-        from runner.errors import DeviceUnavailable, UsageError  # noqa: PLC0415
-
-        if not isinstance(e, UsageError | DeviceUnavailable):
-            raise
+    except (UsageError, DeviceUnavailable) as e:
         status = say(str(e), MISTAKE)
         for note in getattr(e, "__notes__", ()):
             sys.stderr.write(f"{printable(note)}\n")
@@ -63,17 +53,11 @@ def _run(work: Callable[[], int]) -> int:
 
 
 def run_sweep(session: Session, work: Callable[[], object]) -> int:
-    """Run a sweep and report on it; whatever ends it, finished cases are kept.
-
-    Args:
-        session: Knows the sweep's folder once there is one.
-        work: Runs the cases.
+    """Run a sweep's cases and report on them; whatever ends it, finished cases are kept.
 
     Returns:
         The exit status of the sweep's rows; 0 if there was nothing to run, as after `--help`.
     """
-    from runner.errors import DeviceUnavailable, UsageError  # noqa: PLC0415
-
     try:
         work()
         interruption.check()
@@ -109,14 +93,14 @@ def _resume(folder: RunFolder) -> str:
 
 
 def finish(folder: RunFolder) -> int:
-    """Make table, figures, report and summary from what the folder holds; the status is that of its rows."""
+    """Write table, figures, report and summary from the folder alone; the status is that of its rows."""
     from runner import report  # noqa: PLC0415
-    from runner.console import Console  # noqa: PLC0415
-    from runner.sweep import plan, results  # noqa: PLC0415
+    from runner.sweep import ledger, results  # noqa: PLC0415
+    from runner.terminal import Console  # noqa: PLC0415
 
     rows = results.collect(folder)
     try:
-        plan.gather(folder)
+        ledger.gather(folder)
         results.write(folder, rows)
         report.publish(folder.path, Console())
     except OSError as e:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,37 +21,22 @@ CONF = _BESIDE if (_BESIDE / "config.yaml").is_file() else Path(__file__).resolv
 
 @dataclass(frozen=True)
 class Origin:
-    """What a job was composed from; `runner.sources` keeps it.
+    """What a job was composed from; `runner.sources` keeps it."""
 
-    Attributes:
-        folders: The configuration folders, in Hydra's order.
-        parameters: Names that kernels in these folders declare beyond the vocabulary.
-        kernel: The composed content of the kernel's YAML.
-    """
-
-    folders: tuple[Path, ...] = ()
-    parameters: tuple[str, ...] = ()
-    kernel: Mapping[str, Any] = field(default_factory=dict)
+    folders: tuple[Path, ...] = ()  # of the configuration, in Hydra's order
+    parameters: tuple[str, ...] = ()  # names that kernels in these folders declare beyond the vocabulary
+    kernel: Mapping[str, Any] = field(default_factory=dict)  # the composed content of the kernel's YAML
 
 
 @dataclass(frozen=True)
 class Job:
-    """One case to run, and how.
-
-    Attributes:
-        case: What to run.
-        device: Where to run it.
-        timing: How to measure it.
-        compiler: Compiles kernels for a GPU: nvcc or nvrtc.
-        number: Of Hydra's job, and the name of its folder.
-        origin: What it was composed from.
-    """
+    """One case to run, where, and how to measure it."""
 
     case: Case
     device: DeviceConfig
     timing: TimingConfig
-    compiler: str
-    number: int
+    compiler: str  # for a GPU: nvcc or nvrtc
+    number: int  # of Hydra's job; names its folder
     origin: Origin = field(default_factory=Origin, compare=False, repr=False)
 
     @property
@@ -59,15 +44,14 @@ class Job:
         """Identifies the run: two jobs with one key are run once."""
         return (self.case.id, *self.device.key, self.compiler, str(self.timing))
 
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The device, the compiler and the timing that the configuration asks for, as plain values."""
+        return {**asdict(self.device), "compiler": self.compiler, "timing": asdict(self.timing)}
+
 
 def read_kernel(name: str, content: Any, path: Path, folders: Sequence[Path] = ()) -> Kernel:
-    """Read a kernel, and look for its source and its reference.
-
-    Args:
-        name: The kernel's name.
-        content: What its YAML holds.
-        path: The YAML file.
-        folders: The configuration folders, in Hydra's order; one of them has the kernel's family.
+    """Read a kernel from its YAML, and find its source and its reference; its family is in one of `folders`.
 
     Raises:
         UsageError: if anything is wrong with it, before anything runs.

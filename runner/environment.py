@@ -1,35 +1,45 @@
-"""Where and with what a sweep was run: enough to explain a difference.
+"""environment.json: where and with what a sweep was run, enough to explain a difference or to refuse to resume.
 
 It names no person and no machine: no absolute path, and no host name unless asked for.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import os
 import platform
 import re
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from runner import __version__, noise
-from runner.device import DeviceInfo
+from runner.config import Job
+from runner.device import Compiler, DeviceInfo
 from runner.device.opening import processor
+from runner.errors import CompileError, UsageError
+from runner.folder import RunFolder, read_json, write_json
 
 PACKAGES = ("hydra-core", "omegaconf", "numpy", "pandas", "matplotlib", "jinja2", "pycuda", "cuda-core", "nvidia-ml-py")
+# What makes rows comparable. Clocks, or the speed of a copy, may differ on the next day.
+IDENTITY = ("kind", "name", "arch", "versions", "toolchain")
+MOST = 3  # changes that are named
+LONGEST = 40  # characters of a value that is shown
+
+Entry = dict[str, Any]
 
 
 def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
-    """What is known before a device is open.
-
-    Args:
-        arguments: The command line after the program's name.
-        record_host: Whether to name the machine and the working directory.
-    """
+    """What is known before a device is open. Machine and working directory are named only if asked for."""
+    packages = {}
+    for name in PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            packages[name] = importlib.metadata.version(name)
     found: dict[str, Any] = {
         "command": shlex.join(["python", "-m", "runner", *(_relative(a) for a in arguments)]),
         "started_utc": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -38,7 +48,7 @@ def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": f"{processor()}, {os.cpu_count()} cores",
-        "packages": {name: v for name in PACKAGES if (v := _version(name))},
+        "packages": packages,
         "devices": {},
     }
     if record_host:
@@ -47,20 +57,70 @@ def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
     return found
 
 
-def device(info: DeviceInfo) -> dict[str, Any]:
-    """The entry of a device in environment.json."""
+def device(info: DeviceInfo, job: Job, compiler: Compiler) -> Entry:
+    """The entry of an open device: its properties, its toolchain and timing, and what the job asked for."""
+    try:
+        toolchain = compiler.identity
+    except CompileError as e:
+        toolchain = str(e)
+    names = ("kind", "name", "arch", "peak_gbps", "l2_bytes", "shared_limit", "memory_bytes")
     return {
-        "kind": info.kind,
-        "name": info.name,
-        "arch": info.arch,
-        "peak_gbps": info.peak_gbps,
-        "l2_bytes": info.l2_bytes,
-        "shared_limit": info.shared_limit,
-        "memory_bytes": info.memory_bytes,
+        **{name: getattr(info, name) for name in names},
         **info.details,
         "versions": info.versions,
         "noise": noise.known(info),
+        "toolchain": toolchain,
+        "timing": dataclasses.asdict(job.timing.protocol(info.kind)),
+        "asked": job.asked,
     }
+
+
+def note_device(folder: RunFolder, now: Entry) -> None:
+    """Add an open device to environment.json; a second one of its kind is `cuda 2`.
+
+    Raises:
+        UsageError: if the sweep was resumed, and the device is another one.
+    """
+    known = read_json(folder.environment) or {}
+    devices = known.setdefault("devices", {})
+    name = _entry_name(devices, now)
+    if known.get("resumed_utc") and name in devices:
+        require_same_device(folder, now)
+        return
+    devices[name] = now
+    write_json(folder.environment, known)
+
+
+def require_same_device(folder: RunFolder, now: Entry) -> None:
+    """Refuse a device or a toolchain other than the sweep's: its rows must not enter the same table.
+
+    Raises:
+        UsageError: naming what changed.
+    """
+    devices = (read_json(folder.environment) or {}).get("devices", {})
+    then = devices.get(_entry_name(devices, now))
+    if not then:
+        return
+    if found := [change for key in IDENTITY for change in _changes(f"device.{key}", then.get(key), now[key])]:
+        more = [f"{len(found) - MOST} more values"] if len(found) > MOST else []
+        raise UsageError(f"Cannot resume: {', '.join(found[:MOST] + more)}. Restore it or start a new sweep.")
+
+
+def _changes(name: str, then: Any, now: Any) -> Iterator[str]:
+    if isinstance(then, Mapping) and isinstance(now, Mapping):
+        for key in dict.fromkeys((*then, *now)):
+            yield from _changes(f"{name}.{key}", then.get(key), now.get(key))
+    elif then != now:
+        short = len(str(then)) <= LONGEST and len(str(now)) <= LONGEST
+        yield f"{name} changed from {then} to {now}" if short else f"{name} changed"
+
+
+def _entry_name(devices: Mapping[str, Entry], now: Entry) -> str:
+    """The name of a device's entry, whether it is there already or not."""
+    same = (name for name, then in devices.items() if then.get("asked") == now["asked"])
+    kind = str(now["kind"])
+    free = (name for n in range(1, len(devices) + 2) if (name := kind if n == 1 else f"{kind} {n}") not in devices)
+    return next(same, None) or next(free)
 
 
 _ABSOLUTE = re.compile(r"(?<![\w.)])/[\w.+~ -]+(?:/[\w.+~ -]+)*")
@@ -75,13 +135,6 @@ def _relative(argument: str) -> str:
 
 def _shortened(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else f".../{path.name}"
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def _git() -> dict[str, Any] | None:

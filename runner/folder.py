@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,36 +19,16 @@ from runner import atomic
 _ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # what `atomic` calls an incomplete file
 
 
-@dataclass(frozen=True)
 class RunFolder:
     """The files of one sweep."""
 
-    path: Path
-
-    @property
-    def plan(self) -> Path:
-        """All cases, and how each is run."""
-        return self.path / "plan.json"
-
-    @property
-    def results(self) -> Path:
-        """The table: one row per case."""
-        return self.path / "results.csv"
-
-    @property
-    def environment(self) -> Path:
-        """Device, versions, command, commit."""
-        return self.path / "environment.json"
-
-    @property
-    def multirun(self) -> Path:
-        """Hydra's configuration of the sweep; a plain run has none."""
-        return self.path / "multirun.yaml"
-
-    @property
-    def sources(self) -> Path:
-        """The kernels and the configuration of the sweep."""
-        return self.path / "sources"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.plan = path / "plan.json"  # all cases, and how each is run
+        self.results = path / "results.csv"  # one row per case
+        self.environment = path / "environment.json"  # device, versions, command, commit
+        self.multirun = path / "multirun.yaml"  # Hydra's configuration of the sweep; a plain run has none
+        self.sources = path / "sources"  # the kernels and the configuration of the sweep
 
     def samples(self, case: str, job: int) -> Path:
         """Raw samples of a case. Jobs on different devices share a case."""

@@ -16,16 +16,10 @@ AGAIN_S = 30.0
 
 @dataclass
 class _Signals:
-    """The signals so far.
-
-    Attributes:
-        heard: Whether one came.
-        ignored_until: Further signals change nothing before this time, while finished work is saved. They count again
-            after half a minute, so that a program that hangs can be ended.
-    """
+    """The signals so far. While finished work is saved, further ones change nothing for half a minute."""
 
     heard: bool = False
-    ignored_until: float = 0.0
+    ignored_until: float = 0.0  # after that they count again, so that a program that hangs can be ended
 
     def __call__(self, _number: int, _frame: FrameType | None) -> None:
         self.heard = True

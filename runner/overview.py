@@ -19,16 +19,15 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import lock, runs
-from runner.console import Console
 from runner.device.kinds import is_emulated, label
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
-from runner.progress import SweepProgress
 from runner.report.folder import section
 from runner.report.table import load, measured, varying
 from runner.report.terminal import BROAD, say, say_columns
 from runner.report.text import described, one_line, rough, size_of
 from runner.report.verdict import IDLE, headline_groups
+from runner.terminal import Console, SweepProgress
 
 NAMED = 2  # kernels that are named; of more, only the number is shown
 NONE = "none"

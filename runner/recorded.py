@@ -1,52 +1,60 @@
-"""The jobs of a sweep, rebuilt from plan.json, case.json and sources/ in its folder. Hydra is not needed."""
+"""Run a recorded sweep: what it lacks, or all of it again. Its folder gives the jobs back; Hydra is not needed.
+
+The jobs come from plan.json and case.json, their kernels from sources/, so a kernel that changed since does not matter.
+"""
 
 from __future__ import annotations
 
+import re
+import shutil
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
 
-from runner import runs, sources
+from runner import __version__, environment, lock, runs, sources
 from runner.config import Job, Origin, read_kernel
+from runner.device.opening import compiler_for
 from runner.errors import UsageError
-from runner.folder import RunFolder, read_json
+from runner.folder import RunFolder, named, read_json, write_json
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
+from runner.session import Session
 from runner.settings import DeviceConfig, TimingConfig
+from runner.sweep import engine, ledger
+from runner.sweep.compile import Prefetch
+from runner.terminal import SweepProgress
 
 MOST = 3  # missing files that are named
+ONE_BY_ONE = "its jobs were planned one by one, and any that were not planned yet are not known here"
 
 
 @dataclass(frozen=True)
 class RecordedSweep:
-    """A sweep as its folder keeps it.
+    """A sweep as its folder keeps it."""
 
-    Attributes:
-        folder: With an absolute path.
-        jobs: All that were planned.
-        launcher: Of Hydra, as rows name it; `none` for a plain run.
-        one_by_one: Whether its launcher or sweeper planned the jobs one by one, so that there may have been more.
-        fingerprints: What each kernel was made of, by its name: hashes by the name of the file.
-    """
-
-    folder: RunFolder
-    jobs: tuple[Job, ...]
-    launcher: str
-    one_by_one: bool
-    fingerprints: Mapping[str, Mapping[str, str]]
+    folder: RunFolder  # with an absolute path
+    jobs: tuple[Job, ...]  # all that were planned
+    launcher: str  # as rows name it; `none` for a plain run
+    one_by_one: bool  # whether Hydra planned the jobs one by one, so that there may have been more
+    fingerprints: Mapping[str, Mapping[str, str]]  # by kernel: hashes by the name of the file
 
 
 def read(path: Path) -> RecordedSweep:
     """Read a sweep's folder.
 
     Raises:
-        UsageError: if it does not hold a planned sweep, or lacks sources.
+        UsageError: if it does not hold a planned sweep, or lacks sources, or if a sweep is running in it.
     """
     if not path.is_dir():
         raise UsageError(f"{path}: there is no such folder")
+    if lock.held(path):
+        raise UsageError(f"{path}: a sweep is running in this folder right now; wait until it has ended")
     folder = RunFolder(path.absolute())
     with runs.reading(path):
         entries = dict(_entries(folder))
@@ -64,16 +72,95 @@ def read(path: Path) -> RecordedSweep:
     return RecordedSweep(folder, jobs, launcher, one_by_one, fingerprints)
 
 
-def require_same_sources(found: RecordedSweep) -> None:
-    """Refuse kernels whose kept sources, or whose installed references, are not those of the sweep's rows.
+def resume(path: Path, session: Session) -> None:
+    """Run the cases and rounds that a sweep's folder lacks.
+
+    Device and toolchain must be the same, since all rows enter one table.
 
     Raises:
-        UsageError: naming the file.
+        UsageError: if it cannot be resumed; nothing was changed then.
+        DeviceUnavailable: if its device is not there.
     """
+    found = read(path)
+    session.resume(found.folder)
+    _require_same_runner(path)
+    _require_same_sources(found)
+    with runs.reading(path):
+        known = ledger.previous_rows(found.jobs, found.folder)
+        keys = {job.key for job in found.jobs if ledger.finished(job, known.get(job.number))}
+    missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())
+    done = sum(job.key in keys for job in found.jobs)
+    found.folder.sweep_up()
+    if missing:
+        announcement = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest"
+        with closing(Prefetch(missing[0], len(missing))) as prefetch, SweepProgress() as progress:
+            _require_same_device(found.folder, missing[0], prefetch)
+            progress.say(announcement)
+            engine.run(found.jobs, found.folder, progress, found.launcher, prefetch)
+    else:
+        ledger.write_plan(found.jobs, found.folder, found.launcher)  # a power cut may have torn a case.json
+        sys.stderr.write(f"{path}: the sweep is complete: all {done} cases are finished; making its report again\n")
+    if found.one_by_one:
+        sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
+
+
+def repeat(path: Path, session: Session) -> None:
+    """Run a sweep again in a new folder; nothing is written in the old one.
+
+    Raises:
+        UsageError: if the folder has no readable plan, or lacks sources.
+        DeviceUnavailable: if the device is not there.
+    """
+    found = read_to_repeat(path)
+    old, known = found.folder, runs.environment(path)
+    what = named(re.sub(r"^\d\d-\d\d-\d\d-", "", old.path.name)) or "sweep"
+    new = session.reserve(runs.OUTPUTS / f"{datetime.now().astimezone():%Y-%m-%d/%H-%M-%S}-{what}")
+    here = environment.gather((), record_host="host" in known)
+    write_json(new.environment, {**here, "command": known.get("command", here["command"]), "planned_at_once": True})
+    for job in found.jobs:
+        if (files := old.job(job.number) / ".hydra").is_dir():
+            shutil.copytree(files, new.job(job.number) / ".hydra")
+    if old.multirun.exists():
+        shutil.copy(old.multirun, new.multirun)
+    with SweepProgress() as progress:
+        engine.run(found.jobs, new, progress, "none" if found.launcher == "none" else "batch")
+    if found.one_by_one:
+        sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
+
+
+def read_to_repeat(path: Path) -> RecordedSweep:
+    """Read a sweep's folder, and say if another version of the runner made it."""
+    found = read(path)
+    if (then := runs.environment(path).get("runner")) != __version__:
+        sys.stderr.write(f"{path}: run by version {then or 'unknown'} of the runner; this is version {__version__}\n")
+    return found
+
+
+def _require_same_runner(path: Path) -> None:
+    if not (known := runs.environment(path)):
+        raise UsageError(f"{path}: environment.json is missing or torn; start a new sweep")
+    if (then := known.get("runner")) != __version__:
+        raise UsageError(
+            f"Cannot resume: the runner changed from {then} to {__version__}. Restore it or start a new sweep."
+        )
+
+
+def _require_same_sources(found: RecordedSweep) -> None:
+    """Refuse kernels whose kept sources, or whose installed references, are not those of the sweep's rows."""
     for name, job in {job.case.kernel.name: job for job in found.jobs}.items():
         then, now = found.fingerprints.get(name, {}), sources.fingerprint(job.case.kernel, job.origin.kernel)
         if changed := [file for file in then if now.get(file) != then[file]]:
             raise UsageError(f"Cannot resume: {changed[0]} changed. Restore it or start a new sweep.")
+
+
+def _require_same_device(folder: RunFolder, first: Job, prefetch: Prefetch) -> None:
+    """Refuse another device or toolchain than the sweep's; then note that the sweep is resumed."""
+    info = prefetch.worker.info
+    compiler = compiler_for(first.device, info, first.compiler)
+    environment.require_same_device(folder, environment.device(info, first, compiler))
+    known = read_json(folder.environment)
+    known.setdefault("resumed_utc", []).append(datetime.now(UTC).isoformat(timespec="seconds"))
+    write_json(folder.environment, known)
 
 
 def _entries(folder: RunFolder) -> Iterator[tuple[int, Mapping[str, Any]]]:

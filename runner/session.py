@@ -1,54 +1,51 @@
-"""The sweep that a command runs: its folder is reserved here, and known to whoever ends the command."""
+"""The sweep that a command runs: its worker is started first, then its folder is reserved.
+
+Opening a device takes as long as reading the configuration, so both happen at the same time. The command line usually
+names the device; after a wrong guess the worker is replaced. Nothing slow to import is imported here.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner import lock
+from runner.device.kinds import AUTO, CHOICES
 from runner.errors import UsageError
 from runner.folder import RunFolder
+from runner.settings import DeviceConfig
 from runner.sweep.worker import Worker
+
+SWEEP_FLAGS = ("-m", "--multirun")
+CONFIG_FLAGS = ("--config-dir", "--config-path", "--config-name", "-cd", "-cp", "-cn")  # may choose another device
+OTHER_LAUNCHERS = ("hydra/launcher=", "hydra.launcher", "hydra.mode=", "hydra/sweeper=")  # start workers themselves
+DEVICE_KEYS = ("device.", "experiment=")  # may choose another device, too
 
 
 @dataclass
 class Session:
-    """A command that runs a sweep.
+    """A command that runs a sweep."""
 
-    Attributes:
-        folder: The sweep's folder, with an absolute path; `None` until there is one.
-        made: Folders that were made for the sweep, inner ones first. None of the others is ever removed.
-        new: Whether the sweep is new, and not resumed.
-        worker: One that was started before the configuration was read; `None` if there is none, or it was taken.
-    """
-
-    folder: RunFolder | None = None
-    made: tuple[Path, ...] = ()
-    new: bool = True
-    worker: Worker | None = None
+    folder: RunFolder | None = None  # with an absolute path
+    made: tuple[Path, ...] = ()  # folders that were made for the sweep, inner ones first; only these may be removed
+    new: bool = True  # not resumed
+    worker: Worker | None = None  # started before the configuration was read, and not taken yet
 
     def take_worker(self) -> Worker | None:
         """The worker, which the caller closes from now on."""
         worker, self.worker = self.worker, None
         return worker
 
-    def end_worker(self) -> None:
-        """End a worker that nobody took."""
-        if worker := self.take_worker():
-            worker.kill()
-
     def reserve(self, wanted: Path, *, exactly: bool = False) -> RunFolder:
         """Make a folder for a new sweep. Two sweeps of the same second get two folders.
 
-        Args:
-            wanted: Its path.
-            exactly: Whether it gets this path or none. An empty folder may exist there.
-
         Raises:
-            UsageError: if it cannot be made.
+            UsageError: if it cannot be made; if `exactly` this path is wanted, also if it exists and is not empty.
         """
         try:
             if exactly and wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
@@ -81,20 +78,35 @@ class Session:
                 parent.rmdir()
 
 
+current: ContextVar[Session] = ContextVar("session")  # for what Hydra makes by its name
+
+
 def _made(wanted: Path, *, exactly: bool) -> tuple[Path, bool]:
-    """A folder that is nobody else's, and whether it is new."""
+    """A folder that no other sweep has, and whether it is new."""
     wanted.parent.mkdir(parents=True, exist_ok=True)
-    candidate, number = wanted, 0
-    while True:
+    names = (f"{wanted.name}-{n}" if n else wanted.name for n in itertools.count())
+    for path in map(wanted.with_name, names):
         try:
-            candidate.mkdir()
+            path.mkdir()
         except FileExistsError:
             if exactly:
-                return candidate, False
-            number += 1
-            candidate = wanted.with_name(f"{wanted.name}-{number}")
+                break
         else:
-            return candidate, True
+            return path, True
+    return wanted, False
 
 
-current: ContextVar[Session] = ContextVar("session")  # for what Hydra makes by its name
+def start_worker(arguments: Sequence[str]) -> Worker | None:
+    """Start the worker, which opens its device if the arguments name it; `None` if they may run no case."""
+    flags = [a for a in arguments if a.startswith("-")]
+    overrides = [a.lstrip("+~") for a in arguments if not a.startswith("-")]
+    if any(flag not in SWEEP_FLAGS and not flag.startswith(CONFIG_FLAGS) for flag in flags):
+        return None  # --help, --cfg and the like
+    if any(o.startswith(OTHER_LAUNCHERS) for o in overrides):
+        return None
+    if any(o.startswith(DEVICE_KEYS) for o in overrides):
+        return Worker(None)
+    chosen = [o.partition("=")[2].partition(",")[0] for o in overrides if o.startswith("device=")]
+    default = "" if any(f.startswith(CONFIG_FLAGS) for f in flags) else AUTO
+    kind = chosen[-1] if chosen else default
+    return Worker(DeviceConfig(kind=kind) if kind in CHOICES else None)

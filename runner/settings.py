@@ -13,25 +13,17 @@ COMPILERS = ("nvcc", "nvrtc")
 
 @dataclass
 class DeviceConfig:
-    """The group `device`.
+    """The group `device`."""
 
-    Attributes:
-        kind: auto, cuda or cpu.
-        index: Which GPU.
-        nvcc_options: Additional options for nvcc.
-        threads: OS threads of the CPU device; 0 uses all cores.
-        time_limit_s: A launch that takes longer, in seconds, times out.
-    """
-
-    kind: str = "auto"
-    index: int = 0
+    kind: str = "auto"  # or cuda, or cpu
+    index: int = 0  # which GPU
     nvcc_options: list[str] = field(default_factory=list)
-    threads: int = 0
-    time_limit_s: float = 60.0
+    threads: int = 0  # OS threads of the CPU device; 0 uses all cores
+    time_limit_s: float = 60.0  # a launch that takes longer times out
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Tells the devices of a sweep apart."""
+        """Identifies the device among those of a sweep."""
         return tuple(str(v) for v in dataclasses.asdict(self).values())
 
     def __post_init__(self) -> None:
@@ -44,58 +36,31 @@ class DeviceConfig:
             raise UsageError(f"device.time_limit_s={self.time_limit_s}: expected seconds above 0, up to 86400")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Protocol:
-    """How one kind of device measures the cases of a sweep.
+    """How one kind of device measures the cases of a sweep."""
 
-    Attributes:
-        rounds: How often each case is measured. All other cases come between two rounds of a case.
-        fresh_process: Whether each round starts a new worker process.
-        order_seed: Seeds the order of the cases, which differs from round to round.
-        warmup_ms: Launches before the first sample of a round, in milliseconds. The checked launch counts.
-        min_samples: Least samples of a round.
-        max_samples: Most samples of a round.
-        min_time_ms: Least time that a round spends on a case, flushes included.
-        max_time_s: Most time that a round spends on a case, once it has `min_samples`.
-        precision_percent: A round stops when half the 95 % interval of the median is below this percentage of it.
-        hot: Whether to also time launches back to back, without a flush in between.
-    """
-
-    rounds: int
-    fresh_process: bool
-    order_seed: int
-    warmup_ms: float
-    min_samples: int
-    max_samples: int
-    min_time_ms: float
-    max_time_s: float
-    precision_percent: float
-    hot: bool
+    rounds: int = 3  # how often each case is measured; all other cases come between two rounds of a case
+    fresh_process: bool = False  # whether each round starts a new worker process
+    order_seed: int = 0  # of the order of the cases, which differs from round to round
+    warmup_ms: float = 25.0  # launches before the first sample of a round; the checked launch counts
+    min_samples: int = 30  # of a round
+    max_samples: int = 300
+    min_time_ms: float = 20.0  # least time that a round spends on a case, flushes included
+    max_time_s: float = 5.0  # most time that a round spends on a case, once it has `min_samples`
+    precision_percent: float = 0.5  # a round stops when half the 95 % interval of the median is below this part of it
+    hot: bool = False  # whether to also time launches back to back, without a flush in between
 
 
 @dataclass
-class TimingConfig:
+class TimingConfig(Protocol):
     """The group `timing`.
 
     An emulated device takes a fixed number of samples, since its times say nothing about a GPU.
-
-    Attributes: those of `Protocol`, and
-        cpu_rounds: `rounds` of the CPU device.
-        cpu_samples: Samples of a round of the CPU device.
     """
 
-    rounds: int = 3
-    fresh_process: bool = False
-    order_seed: int = 0
-    warmup_ms: float = 25.0
-    min_samples: int = 30
-    max_samples: int = 300
-    min_time_ms: float = 20.0
-    max_time_s: float = 5.0
-    precision_percent: float = 0.5
-    hot: bool = False
     cpu_rounds: int = 1
-    cpu_samples: int = 3
+    cpu_samples: int = 3  # of a round
 
     def __post_init__(self) -> None:
         for name, (least, most) in _LIMITS.items():

@@ -45,9 +45,10 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
                 files.setdefault(path.relative_to(root), path)  # the first folder that has a file wins
     kept = sorted(p.stem.encode() for p in (conf / "kernel").glob("*.yaml"))
     for name, path in files.items():
-        copy_file(path, conf / name)
         if name.parts[0] in ("experiment", name.name):
-            _choose_a_kept_kernel(path, conf / name, kept)
+            atomic.write(conf / name, _with_kept_kernel(path.read_bytes(), kept))
+        else:
+            copy_file(path, conf / name)
     # The command or an experiment may still set these.
     parameters = dict.fromkeys(name for job in plan for name in job.origin.parameters)
     if parameters and not (conf / EXTRA_PARAMETERS).exists():
@@ -60,29 +61,24 @@ def _is_of_a_sweep(path: Path, root: Path) -> bool:
     return any((parent / "plan.json").exists() for parent in path.parents if parent.is_relative_to(root))
 
 
-def _choose_a_kept_kernel(path: Path, copy: Path, kept: Sequence[bytes]) -> None:
-    """Make a kept kernel the default, since Hydra composes the default before it looks at what is swept.
-
-    A stock launcher brings the kernels one by one, so the default itself may be kept in the end.
-    """
-    if (default := _DEFAULT_KERNEL.search(path.read_bytes())) is None:
-        return
-    name = default[2] if default[2] in kept else kept[0]
-    before = copy.read_bytes()
-    chosen = _DEFAULT_KERNEL.sub(rb"\g<1>" + name, before, count=1)
-    if chosen != before:
-        atomic.write(copy, chosen)
+def _with_kept_kernel(text: bytes, kept: Sequence[bytes]) -> bytes:
+    """A configuration whose default kernel is kept, since Hydra composes the default before it looks at the sweep."""
+    default = _DEFAULT_KERNEL.search(text)
+    if default is None or default[2] in kept:
+        return text
+    return _DEFAULT_KERNEL.sub(rb"\g<1>" + kept[0], text, count=1)
 
 
 def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
-    """Keep a kernel's files. What lies beside or above the `.cu` keeps its place, so that includes are found."""
+    """Keep a kernel's files. Relative paths stay as they were, so that includes are found."""
     modules = _reference_modules(kernel)
     beside = kernel.yaml.parent
     with_yaml = [path for path in modules if path.is_relative_to(beside)] if beside != kernel.source.parent else []
     files = [kernel.source, *_included(kernel.source), *(() if with_yaml else modules)]
     root = Path(os.path.commonpath([path.parent for path in files]))
     kernels = target / "kernels"
-    if any(_differs(kernels / path.relative_to(root), path) for path in files):
+    kept = [(kernels / path.relative_to(root), path) for path in files]
+    if any(copy.exists() and copy.read_bytes() != path.read_bytes() for copy, path in kept):
         kernels = kernels / kernel.name  # two kernels, two files, one name
     for path in files:
         copy_file(path, kernels / path.relative_to(root))
@@ -91,10 +87,6 @@ def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
     source = os.path.relpath(kernels / kernel.source.relative_to(root), target / "conf" / "kernel")
     declared = _with_source(kernel.yaml.read_text(encoding="utf-8"), source, origin)
     atomic.write_text(target / "conf" / "kernel" / kernel.yaml.name, declared)
-
-
-def _differs(kept: Path, path: Path) -> bool:
-    return kept.exists() and kept.read_bytes() != path.read_bytes()
 
 
 def _with_source(declared: str, source: str, origin: Origin) -> str:
@@ -110,9 +102,7 @@ def _with_source(declared: str, source: str, origin: Origin) -> str:
 def fingerprint(kernel: Kernel, declared: Mapping[str, Any]) -> Mapping[str, str]:
     """What a kernel's binaries and their check are made of: 12 digits of a hash by the name of each file.
 
-    Args:
-        kernel: The kernel.
-        declared: The content of its YAML; the path of its source does not count.
+    `declared` is the content of its YAML, in which the path of its source does not count.
     """
     content = json.dumps({key: value for key, value in declared.items() if key != "source"}, default=str)
     modules = _reference_modules(kernel) or _installed(kernel.reference)

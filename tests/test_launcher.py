@@ -23,8 +23,8 @@ from runner import config
 from runner.errors import UsageError
 from runner.hydra import schema
 from runner.hydra.command_line import quoted
-from runner.hydra.composing import Composer
-from runner.hydra.launcher import BatchLauncher
+from runner.hydra.launcher import BatchLauncher, Composer
+from runner.session import Session, current
 from runner.sweep import engine
 
 FILES = ("config.yaml", "hydra.yaml", "overrides.yaml")
@@ -131,6 +131,7 @@ def launched(its, monkeypatch):
     load = its.loader.load_configuration
     monkeypatch.setattr(its.loader, "load_configuration", lambda *a, **k: (composed.append(a), load(*a, **k))[1])
     monkeypatch.setattr(engine, "run", lambda plan, *_: plans.append(plan))
+    current.set(Session())
     ours = BatchLauncher()
     ours.setup(hydra_context=its.context, task_function=lambda _: None, config=its.master)
     for overrides in its.jobs:  # as Hydra's sweeper does before it launches
@@ -159,11 +160,11 @@ def test_what_another_sweeper_composes_is_composed(sweep, monkeypatch):
 UP_TO_THE_ENGINE = """
 import re, sys
 from pathlib import Path
-from runner import progress
+from runner import terminal
 from runner.hydra import app
 from runner.session import Session
 from runner.sweep import engine
-progress.QUIET_S = 0
+terminal.QUIET_S = 0
 # Not getrusage: that starts from what the process that started this one had.
 peak = lambda: re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
 engine.run = lambda plan, *_: print(len(plan), peak())

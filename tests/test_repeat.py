@@ -168,7 +168,7 @@ REFUSED = {
     "without a kernel": (lacking("kernels/scaled.cu"), "its sources/ lacks scaled.cu"),
     "without what it includes": (lacking("kernels/scaled.cuh"), "its sources/ lacks scaled.cuh"),
     "without a YAML": (lacking("conf/kernel/scaled.yaml"), "its sources/ lacks scaled.yaml"),
-    "without a reference": (lacking("conf/kernel/my_references.py"), "my_references"),
+    "without a reference": (lacking("kernels/my_references.py"), "my_references"),
     "without any sources": (lambda folder: shutil.rmtree(folder / "sources"), "its sources/ lacks"),
     "which is no run": (lambda folder: [(folder / n).unlink() for n in ("results.csv", "plan.json")], "not a run folder"),
 }  # fmt: skip

@@ -139,7 +139,7 @@ def test_a_complete_sweep_is_reported_again(uninterrupted, tmp_path):
     before = content(folder)
     (folder / "results.csv").unlink()
     (folder / "1" / "case.json").write_text("{")
-    shutil.rmtree(folder / "figures")
+    (folder / "report.html").unlink()
     done = resume(tmp_path, folder)
     assert done.returncode == 1, done.stderr
     assert f"the sweep is complete: all {JOBS} cases are finished" in done.stderr
@@ -244,7 +244,7 @@ CHANGES = {
     "a kept kernel": (lambda d: changed(d, f"{KEPT}/kernels/scaled.cu", "not zero", "not nought"), "scaled.cu changed"),
     "a kept header": (lambda d: changed(d, f"{KEPT}/kernels/scaled.cuh", "2.0f", "2.f"), "scaled.cuh changed"),
     "a kept reference": (
-        lambda d: changed(d, f"{KEPT}/conf/kernel/my_references.py", "2.0 *", "2 *"), "my_references.py changed",
+        lambda d: changed(d, f"{KEPT}/kernels/my_references.py", "2.0 *", "2 *"), "my_references.py changed",
     ),
     "a kept YAML": (lambda d: changed(d, f"{KEPT}/conf/kernel/scaled.yaml", "twice the", "2 times"), "scaled.yaml changed"),
     "a lost kernel": (lambda d: (d / KEPT / "kernels/scaled.cu").unlink(), "its sources/ lacks scaled.cu"),

@@ -9,10 +9,10 @@ from support import ROOT, case_of, read_kernel, shipped
 
 from runner.config import Job
 from runner.folder import RunFolder
-from runner.progress import SweepProgress
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import engine
-from runner.sweep.outcome import Outcome
+from runner.sweep.worker import Outcome
+from runner.terminal import SweepProgress
 
 OWN = ROOT / "tests" / "kernels" / "kernel"
 

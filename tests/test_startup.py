@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from runner import startup
+from runner import session
 from runner.settings import DeviceConfig
 
 
@@ -25,20 +25,20 @@ from runner.settings import DeviceConfig
 )
 def test_the_device_is_read_off_the_command_line(arguments, device, monkeypatch):
     """The worker opens the device that the command line names, and waits where the configuration decides."""
-    monkeypatch.setattr(startup, "Worker", lambda config: ("worker", config))
-    assert startup.start_worker(arguments) == ("worker", device)
+    monkeypatch.setattr(session, "Worker", lambda config: ("worker", config))
+    assert session.start_worker(arguments) == ("worker", device)
 
 
 @pytest.mark.parametrize("argument", ["--help", "--cfg=job", "hydra/launcher=joblib", "hydra.mode=RUN"])
 def test_no_worker_is_started_in_vain(argument):
     """Commands that run nothing, and launchers with workers of their own, start none."""
-    assert startup.start_worker([argument]) is None
+    assert session.start_worker([argument]) is None
 
 
 def test_a_worker_opens_the_device_that_it_is_told_later():
     """A worker without a device takes the first one; one with another device does not."""
     config = DeviceConfig(kind="cpu", threads=1)
-    worker = startup.Worker()
+    worker = session.Worker()
     try:
         assert worker.takes(config)
         assert worker.info.details["threads"] == 1
@@ -51,7 +51,7 @@ def test_a_worker_opens_the_device_that_it_is_told_later():
 def test_starting_the_worker_imports_nothing_slow():
     """Neither NumPy nor anything else that takes long is imported before the worker is started."""
     slow = "numpy", "pandas", "hydra", "omegaconf", "matplotlib", "rich", "yaml"
-    code = f"import sys, runner.startup; print([m for m in {slow} if m in sys.modules])"
+    code = f"import sys, runner.session; print([m for m in {slow} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

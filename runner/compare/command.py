@@ -13,10 +13,9 @@ from runner.compare.changes import Comparison, compare
 from runner.compare.joining import pooled
 from runner.compare.runs import Run, read, united
 from runner.compare.verdict import exit_status
-from runner.console import Console
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.progress import SweepProgress
+from runner.terminal import Console, SweepProgress
 
 Folders = tuple[Path, ...]
 """One side of a comparison: a run, or several runs of the same sweep."""

@@ -24,9 +24,9 @@ from runner.errors import DeviceUnavailable, UsageError
 from runner.folder import RunFolder, named, write_json
 from runner.hydra import command_line, errors, schema
 from runner.hydra.launcher import BASIC_SWEEPER
-from runner.progress import SweepProgress
 from runner.session import Session, current
 from runner.sweep import engine
+from runner.terminal import SweepProgress
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
 
@@ -36,11 +36,7 @@ class Refused(BaseException):
 
 
 def run(arguments: Sequence[str], session: Session) -> None:
-    """Compose and run what the command line asks for; `--help` and the like run nothing.
-
-    Args:
-        arguments: The command line after the program's name.
-        session: Learns the sweep's folder.
+    """Compose and run what the arguments ask for; `--help` and the like run nothing. The session learns the folder.
 
     Raises:
         UsageError: if the command line cannot be understood; nothing was run then.

@@ -1,6 +1,6 @@
-"""The command line, checked before Hydra sees it.
+"""The command line: checked before Hydra sees it, or read from a folder that Hydra left.
 
-It refuses, in one sentence, what Hydra would misread, warn about only, or refuse in terms of its own internals.
+The checks refuse, in one sentence, what Hydra would misread, warn about only, or refuse in terms of its own internals.
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ import importlib.util
 import math
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+import yaml
 from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, Override, QuotedString, RangeSweep
 
 from runner import config
 from runner.errors import UsageError
+from runner.folder import RunFolder
 from runner.hydra import config_files
 
 _WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")
@@ -90,9 +93,10 @@ def _added(known: Any) -> list[str]:
 def _folder(text: str) -> Path | None:
     """An existing folder; `None` for a Python package."""
     if text.startswith("pkg://"):
-        if not _is_package(text.removeprefix("pkg://")):
-            raise UsageError(f"{text}: there is no such Python package")
-        return None
+        with suppress(ImportError, ValueError):
+            if importlib.util.find_spec(text.removeprefix("pkg://")):
+                return None
+        raise UsageError(f"{text}: there is no such Python package")
     if not text or not config_files.is_folder(Path(text)):
         shown = text or "--config-dir="
         raise UsageError(f"{shown}: there is no such folder; --config-dir expects a folder that holds kernel/NAME.yaml")
@@ -100,11 +104,7 @@ def _folder(text: str) -> Path | None:
 
 
 def refuse(arguments: Sequence[str], folders: Sequence[Path]) -> None:
-    """Refuse overrides and chosen files that Hydra would misread.
-
-    Args:
-        arguments: The command line.
-        folders: As `search_path` gives them.
+    """Refuse overrides and chosen files that Hydra would misread; `folders` is the search path.
 
     Raises:
         UsageError: naming the override, or the file.
@@ -136,13 +136,6 @@ def _options(arguments: Sequence[str]) -> Any:
     return parser.parse_args(list(arguments))
 
 
-def _is_package(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
-
-
 def _refuse(override: Override) -> None:
     line, key = override.input_line, override.key_or_group
     if not key:
@@ -158,13 +151,10 @@ def _refuse(override: Override) -> None:
     value = override.value()
     if isinstance(value, IntervalSweep):
         raise UsageError(f"{line}: an interval has no steps; list the values, or use range(first,end,step)")
-    if isinstance(value, RangeSweep) and not _steps(value):
-        raise UsageError(f"{line}: a range needs finite ends and a step other than 0")
-
-
-def _steps(sweep: RangeSweep) -> bool:
-    numbers = [float(n) for n in (sweep.start, sweep.stop, sweep.step) if n is not None]
-    return sweep.step != 0 and all(map(math.isfinite, numbers))
+    if isinstance(value, RangeSweep):
+        numbers = [float(n) for n in (value.start, value.stop, value.step) if n is not None]
+        if value.step == 0 or not all(map(math.isfinite, numbers)):
+            raise UsageError(f"{line}: a range needs finite ends and a step other than 0")
 
 
 def _values(override: Override) -> Iterator[Any]:
@@ -193,3 +183,35 @@ def quoted(text: str) -> str:
     # Within quotes only a backslash before a quote needs another.
     escaped = re.sub(r"(\\+)(?='|$)", r"\1\1", text).replace("'", "\\'")
     return f"'{escaped}'"
+
+
+def recorded(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
+    """The arguments that make a sweep again from its folder; an override replaces the recorded one of the same key.
+
+    Raises:
+        UsageError: if the folder has no record, or no configuration.
+    """
+    record = folder.multirun if folder.multirun.exists() else folder.job(0) / ".hydra" / "hydra.yaml"  # a plain run
+    try:
+        hydra: Any = yaml.safe_load(record.read_text(encoding="utf-8"))["hydra"]
+        given = [*hydra["overrides"]["hydra"], *hydra["overrides"]["task"]]
+        name, searchpath, mode = hydra["job"]["config_name"], hydra["searchpath"], hydra["mode"]
+    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
+        raise UsageError(f"{folder.path}: cannot compose the sweep again: no {record.name}, or a torn one") from None
+    if not (folder.sources / "conf" / f"{name.removesuffix('.yaml')}.yaml").is_file():
+        raise UsageError(f"{folder.path}: cannot compose the sweep again: its sources/ lacks {name}.yaml")
+    new = {_key(text) for text in overrides}
+    kept = [text for text in given if _key(text) not in {"hydra.sweep.dir", "hydra.searchpath", *new}]
+    if searchpath and "hydra.searchpath" not in new:  # folders were kept with the rest
+        kept.append(f"hydra.searchpath=[{','.join(quoted(p) for p in searchpath if p.startswith('pkg://'))}]")
+    return [
+        *(["-m"] if mode == "MULTIRUN" and "hydra.mode" not in map(_key, [*kept, *overrides]) else []),
+        *("--config-path", str((folder.sources / "conf").resolve())),
+        *(() if name == "config" else ("--config-name", name)),
+        *kept,
+        *overrides,
+    ]
+
+
+def _key(override: str) -> str:
+    return override.partition("=")[0].lstrip("+~")

@@ -26,12 +26,7 @@ def is_folder(path: Path) -> bool:
 
 
 def check(group: str, name: str, folders: Sequence[Path]) -> None:
-    """Refuse a chosen file that cannot be read, or holds what such a file must not hold.
-
-    Args:
-        group: Its folder, such as `kernel`.
-        name: Without `.yaml`. Hydra itself refuses a name that has no file.
-        folders: The configuration folders, in Hydra's order.
+    """Refuse a chosen file GROUP/NAME.yaml that is unreadable or malformed. Hydra itself refuses a missing one.
 
     Raises:
         UsageError: naming the file.

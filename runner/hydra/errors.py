@@ -1,4 +1,4 @@
-"""Errors of Hydra, OmegaConf and YAML, each in one sentence. The commonest are reworded, the others passed on."""
+"""Errors of Hydra, OmegaConf and YAML, each in one sentence. The commonest get our words, the others theirs."""
 
 from __future__ import annotations
 
@@ -32,14 +32,11 @@ def is_theirs(error: BaseException) -> bool:
 
 
 def sentence(error: BaseException, known: Sequence[str]) -> str:
-    """Say what is wrong with a command line or a configuration file.
-
-    Args:
-        error: What Hydra, OmegaConf or the YAML parser raised.
-        known: The keys of the configuration, those of its groups as `device.threads`.
-    """
+    """Say what is wrong with a command line or a configuration file whose keys are `known`."""
     if isinstance(error, yaml.MarkedYAMLError):
-        return _yaml(error)
+        mark = error.problem_mark or error.context_mark
+        where = f"{mark.name}, line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        return f"{where}invalid YAML: {error.problem or error.context}"
     if isinstance(error, RecursionError):
         return "the configuration includes itself, or is nested too deeply"
     if isinstance(error, OverrideParseException):
@@ -48,8 +45,9 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
         file = error.missing_cfg_file
         group, _, given = file.rpartition("/") if file.startswith("hydra/") else file.partition("/")
         return _unknown_choice(group, given, error.options)
-    where = _where(str(error))
-    cause: BaseException = error if isinstance(error, OmegaConfBaseException) else _cause(error)
+    composing = re.search(r"In '([^']+)': ", str(error))  # absent for the command line
+    where = f"{composing[1]}.yaml: " if composing else ""
+    cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__ or error.__context__ or error
     if isinstance(cause, ConfigKeyError | ConfigAttributeError):
         overridden = re.search(r"Could not override '([^']+)'", str(error))
         return where + _unknown_key(overridden[1] if overridden else str(cause.full_key or cause.key), known)
@@ -58,22 +56,6 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
         subject = override[1] if override else cause.full_key
         return f"{where}{subject}: {_one_line(cause)}" if subject else f"{where}{_one_line(cause)}"
     return _one_line(error)
-
-
-def _cause(error: BaseException) -> BaseException:
-    return error.__cause__ or error.__context__ or error
-
-
-def _yaml(error: yaml.MarkedYAMLError) -> str:
-    mark = error.problem_mark or error.context_mark
-    where = f"{mark.name}, line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-    return f"{where}invalid YAML: {error.problem or error.context}"
-
-
-def _where(text: str) -> str:
-    """The configuration file that was being composed; empty for the command line."""
-    found = re.search(r"In '([^']+)': ", text)
-    return f"{found[1]}.yaml: " if found else ""
 
 
 def _unknown_choice(group: str, given: str, options: Sequence[str]) -> str:

@@ -1,28 +1,41 @@
-"""The launcher `batch`: it gets all jobs of a sweep at once, so nothing runs before every job is understood."""
+"""The launcher `batch`: it gets all jobs of a sweep at once, so nothing runs before every job is understood.
+
+Hydra takes some 50 ms to compose a job, nearly all of it for the files that the groups choose. So Hydra composes each
+choice of groups once, and the jobs with this choice share it as plain dictionaries. An override is a value if it sets a
+parameter or the seed to a plain scalar; values are set job by job. Hydra composes everything else, and every job in
+which one value refers to another (`${...}`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn, JobStatus, setup_globals
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
+from runner import atomic
 from runner.config import Job
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.hydra import schema
-from runner.hydra.composing import Composer
-from runner.progress import SweepProgress
 from runner.session import current
 from runner.sweep import engine
 from runner.sweep.compile import Prefetch
+from runner.terminal import SweepProgress
 
 BASIC_SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # as configurations name it
+CHOICES = 128  # that are kept: where kernels vary fastest, all kernels on two devices come in turn
 
 
 class BatchLauncher(Launcher):
@@ -72,3 +85,104 @@ def _unread(job_overrides: Sequence[Sequence[str]], plan: Sequence[Job]) -> list
     given = {override.partition("=")[0] for overrides in job_overrides for override in overrides}
     read = {name for job in plan for name, _ in job.case.parameters}
     return sorted(given & set(schema.parameter_names()) - read)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A composed choice of groups."""
+
+    task: Mapping[str, Any]  # the job's configuration, unresolved, as plain values
+    hydra: Mapping[str, Any]  # Hydra's own node, likewise
+    composed: schema.Composed  # the job's configuration, resolved and checked
+    refers: bool  # whether a value refers to another
+
+
+class Composer:
+    """Composes the jobs of one sweep, and writes their files. It keeps what they share, and no job."""
+
+    def __init__(self, loader: ConfigLoader, master: DictConfig) -> None:
+        self._compose = functools.partial(loader.load_sweep_config, master)
+        groups = loader.list_groups("")  # a user's group may be called as a parameter
+        self._names = frozenset(("seed", *schema.parameter_names())) - frozenset(groups)
+        self._parser = OverridesParser.create()
+        self._value = functools.lru_cache(maxsize=4096)(self._read_value)
+        self._choice = functools.lru_cache(maxsize=CHOICES)(self._compose_choice)
+
+    def job(self, overrides: Sequence[str], number: int, folder: Path) -> Job:
+        """Compose a job, and write what Hydra leaves in a job's folder.
+
+        Raises:
+            UsageError: if the job cannot be understood.
+            HydraException: if it cannot be composed.
+        """
+        values = {name: value for text in overrides for name, value in self._value(text)}
+        choice = self._choice(tuple(text for text in overrides if not self._value(text)))
+        if values and choice.refers:
+            choice, values = self._compose_choice(tuple(overrides)), {}
+        job = schema.job(choice.composed, values, overrides, number)
+        _write(folder, {**choice.task, **values}, choice.hydra, overrides, number)
+        return job
+
+    def _compose_choice(self, overrides: tuple[str, ...]) -> _Choice:
+        task = self._compose(list(overrides))
+        hydra = task.hydra
+        with read_write(task), open_dict(task):
+            del task["hydra"]
+        plain = _plain(task)
+        return _Choice(plain, _plain(hydra), schema.read(task, hydra), "${" in repr(plain))
+
+    def _read_value(self, text: str) -> tuple[tuple[str, Any], ...]:
+        """The name and the value that an override sets; empty if Hydra must compose it."""
+        (override,) = self._parser.parse_overrides([text])
+        name, value = override.key_or_group, override.value()
+        if override.package or override.type.name != "CHANGE" or name not in self._names:
+            return ()
+        if name == "seed":
+            plain = type(value) is int
+        else:
+            plain = value is None or (isinstance(value, str | int | float) and "${" not in str(value))
+        return ((name, value),) if plain else ()
+
+
+def _plain(node: DictConfig) -> dict[str, Any]:
+    plain: Any = OmegaConf.to_container(node, resolve=False, enum_to_str=True)
+    return dict(plain)
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Writes YAML that OmegaConf reads as it was: it takes `1e3` for a number, too."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        """Write a list in full wherever it occurs."""
+        return True
+
+
+def _text(dumper: Any, value: str) -> Any:
+    style = "'" if re.match(r"[-+]?\.?[0-9]", value) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def _write(
+    folder: Path, task: Mapping[str, Any], hydra: Mapping[str, Any], overrides: Sequence[str], number: int
+) -> None:
+    """Write the files of a job that Hydra's own launchers write."""
+    own = [text for text in overrides if not text.lstrip("+~").startswith(("hydra.", "hydra/"))]
+    style = hydra["job"]["config"]["override_dirname"]
+    named = sorted(text for text in own if re.split("[=@]", text)[0] not in style["exclude_keys"])
+    its = {
+        **hydra,
+        "overrides": {**hydra["overrides"], "task": own},
+        "job": {
+            **hydra["job"],
+            "override_dirname": style["item_sep"].join(named).replace("=", style["kv_sep"]),
+            "id": str(number),
+            "num": number,
+        },
+        "runtime": {**hydra["runtime"], "output_dir": str(folder.absolute())},
+    }
+    for name, content in (("config", dict(task)), ("hydra", {"hydra": its}), ("overrides", own)):
+        text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+        atomic.write_text(folder / ".hydra" / f"{name}.yaml", text)

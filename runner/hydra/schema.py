@@ -30,10 +30,7 @@ _GROUPS = ("kernel", "device", "timing", "experiment", "compiler", "seed", "reco
 
 
 def register(search_path: Sequence[Path]) -> None:
-    """Make the schema known to Hydra.
-
-    Args:
-        search_path: Configuration folders; the parameters of every `kernel/*.yaml` in them become keys.
+    """Make the schema known to Hydra; the parameters of all kernels on the search path become keys.
 
     Raises:
         UsageError: if a kernel declares a parameter whose name is reserved.
@@ -76,11 +73,8 @@ def known_keys() -> list[str]:
 
 
 def _declared(search_path: Sequence[Path]) -> Iterator[str]:
-    for path in sorted(
-        p
-        for f in search_path
-        for p in (*(f / "kernel").glob("*.yaml"), *(f / "family").glob("*.yaml"), f / EXTRA_PARAMETERS)
-    ):
+    names = ("kernel/*.yaml", "family/*.yaml", EXTRA_PARAMETERS)
+    for path in sorted(p for folder in search_path for name in names for p in folder.glob(name)):
         try:
             content = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506  (a safe one)
         except (OSError, ValueError, RecursionError, yaml.YAMLError):
@@ -95,31 +89,18 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True)
 class Composed:
-    """A composed configuration as plain values, checked as far as its choices of groups go.
+    """A composed configuration as plain values, checked as far as its choices of groups go."""
 
-    Attributes:
-        values: The resolved configuration, without `hydra`.
-        kernel: The chosen one.
-        device: The group `device`.
-        timing: The group `timing`.
-        swept: Names that an experiment sweeps.
-        origin: The folders and files that it came from.
-    """
-
-    values: Mapping[str, Any]
+    values: Mapping[str, Any]  # resolved, without `hydra`
     kernel: Kernel
     device: DeviceConfig
     timing: TimingConfig
-    swept: frozenset[str]
+    swept: frozenset[str]  # names that an experiment sweeps
     origin: Origin
 
 
 def read(config: DictConfig, hydra: DictConfig) -> Composed:
-    """Read what Hydra composed.
-
-    Args:
-        config: The job's configuration.
-        hydra: Hydra's own node.
+    """Read a job's configuration and Hydra's own node.
 
     Raises:
         UsageError: if anything in its groups cannot be understood.
@@ -147,8 +128,8 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     Args:
         composed: What the job's choices of groups give.
         values: The parameters and the seed that the job sets itself.
-        overrides: All that it sets, as written.
-        number: Of the job.
+        overrides: Everything that the job sets, as written.
+        number: The job's number.
 
     Raises:
         UsageError: if a value cannot be understood.

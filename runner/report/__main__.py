@@ -23,9 +23,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _report(name: str) -> int:
     from runner import runs  # noqa: PLC0415  (see `run_command`)
-    from runner.console import Console  # noqa: PLC0415
     from runner.folder import RunFolder  # noqa: PLC0415
     from runner.report import publish  # noqa: PLC0415
+    from runner.terminal import Console  # noqa: PLC0415
 
     folder = Path(name) if Path(name).is_dir() else runs.one(name)
     with runs.reading(name):

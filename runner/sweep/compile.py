@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 
@@ -16,8 +16,8 @@ from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source
 from runner.device.opening import compiler_for, refusal
 from runner.errors import CompileError, DeviceUnavailable
 from runner.kernel.case import Case
-from runner.progress import SweepProgress
 from runner.sweep.worker import Worker
+from runner.terminal import SweepProgress
 
 Compiled = Binary | CompileError
 
@@ -27,16 +27,11 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 class Compilation:
     """Compiles every distinct variant of a sweep once; can begin while further cases are still being planned."""
 
-    def __init__(self, compiler: Compiler, count: int) -> None:
-        """Start the threads.
-
-        Args:
-            compiler: Of the device.
-            count: How many variants there may be.
-        """
-        self.compiler = compiler
+    def __init__(self, job: Job, info: DeviceInfo, count: int) -> None:
+        """Start the threads for up to `count` variants; the job names the compiler of the open device."""
+        self.compiler = compiler_for(job.device, info, job.compiler)
         self._stack = ExitStack()
-        self._stack.enter_context(compiler.many(count))
+        self._stack.enter_context(self.compiler.many(count))
         self._pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
         self._stack.callback(self._pool.shutdown, cancel_futures=True)
         self._begun: dict[Source, Future[Compiled]] = {}
@@ -44,18 +39,14 @@ class Compilation:
     def begin(self, source: Source) -> Future[Compiled]:
         """Compile a variant, unless that was begun already."""
         if source not in self._begun:
-            self._begun[source] = self._pool.submit(_compile_one(self.compiler, source))
+            self._begun[source] = self._pool.submit(_compile, self.compiler, source)
         return self._begun[source]
 
     def finish(self, plan: Sequence[Job], progress: SweepProgress) -> dict[int, Compiled]:
-        """Compile what a plan needs, and wait for it.
-
-        Args:
-            plan: Cases that can be run.
-            progress: Shows each variant.
+        """Compile what a plan needs, and wait for it; cases that share a variant share its result.
 
         Returns:
-            The results by the number of the job; cases that share a variant share its result.
+            The results by the number of the job.
 
         Raises:
             OSError: if the disk is full, which is not the kernels' fault.
@@ -82,14 +73,8 @@ class Prefetch:
     """The worker and the compilation for all jobs that have the first job's device and compiler."""
 
     def __init__(self, first: Job, count: int, started: Worker | None = None) -> None:
-        """Open the first job's device.
-
-        Args:
-            first: A job; others are compiled ahead if device and compiler are the same.
-            count: How many jobs there may be.
-            started: A worker that was started before the device was known for certain; used if it has the right one.
-        """
-        self._like = (first.device, first.compiler)
+        """Open the first job's device, unless the started worker has it; there may be `count` jobs."""
+        self._first = first
         self._count = count
         self._waiting: list[Job] = []
         if started and not started.takes(first.device):
@@ -109,7 +94,7 @@ class Prefetch:
         return self.worker
 
     def _fits(self, job: Job) -> bool:
-        return (job.device, job.compiler) == self._like
+        return (job.device, job.compiler) == (self._first.device, self._first.compiler)
 
     def submit(self, job: Job) -> None:
         """Compile a job's variant as soon as the device is open; the engine reports errors."""
@@ -120,8 +105,7 @@ class Prefetch:
         try:
             info = self.worker.info
             if self.compilation is None:
-                device, compiler = self._like
-                self.compilation = Compilation(compiler_for(device, info, compiler), self._count)
+                self.compilation = Compilation(self._first, info, self._count)
         except (DeviceUnavailable, CompileError):
             return
         while self._waiting:
@@ -154,17 +138,14 @@ def _raise_if_full(error: BaseException | None, text: str) -> None:
             )
 
 
-def _compile_one(compiler: Compiler, source: Source) -> Callable[[], Compiled]:
-    def compile_one() -> Compiled:
-        try:
-            return compiler.compile(source)
-        except CompileError as e:
-            _raise_if_full(e.__cause__, f"{e}\n{e.log}")
-            return e
-        except OSError as e:  # such as a cache that cannot be written
-            _raise_if_full(e, "")
-            return CompileError(f"{source.path.name}: {e}")
-        except Exception as e:  # noqa: BLE001  (any error becomes this kernel's row, and the sweep goes on)
-            return CompileError(f"{source.path.name}: {type(e).__name__}: {e}")
-
-    return compile_one
+def _compile(compiler: Compiler, source: Source) -> Compiled:
+    try:
+        return compiler.compile(source)
+    except CompileError as e:
+        _raise_if_full(e.__cause__, f"{e}\n{e.log}")
+        return e
+    except OSError as e:  # such as a cache that cannot be written
+        _raise_if_full(e, "")
+        return CompileError(f"{source.path.name}: {e}")
+    except Exception as e:  # noqa: BLE001  (any error becomes this kernel's row, and the sweep goes on)
+        return CompileError(f"{source.path.name}: {type(e).__name__}: {e}")

@@ -1,13 +1,22 @@
-"""The rows of a sweep so far, always complete on disk: however the program ends, finished cases can be read."""
+"""The jobs of a sweep on disk: case.json and plan.json before they run, result.json and results.csv after.
+
+However the program ends, finished cases can be read, and the plan gives the jobs back.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from runner import sources
 from runner.config import Job
 from runner.folder import RunFolder, read_json, write_json
-from runner.sweep import previous_rows, results
+from runner.sweep import results
 from runner.sweep.results import Row
 
 SOON_S = 1.0  # the first table: by then pandas is imported, and a short sweep need not wait for that
@@ -16,18 +25,13 @@ SOON_S = 1.0  # the first table: by then pandas is imported, and a short sweep n
 class Ledger:
     """The rows of one engine: one per case, replaced as further rounds measure it."""
 
-    def __init__(self, folder: RunFolder, launcher: str, known: dict[int, Row]) -> None:
-        """Start with the rows of an earlier run of the same sweep.
-
-        Args:
-            folder: Of the sweep.
-            launcher: Of Hydra; stands in each row.
-            known: Rows of an earlier run, by job.
-        """
-        self._folder = folder
+    def __init__(self, plan: Sequence[Job], folder: RunFolder, launcher: str) -> None:
+        """Write the plan, and start with the rows of an earlier run of the same sweep."""
+        self.jobs = write_plan(plan, folder, launcher)
         self.launcher = launcher
-        self._rows = dict(known)
-        self._stale = bool(known)  # whether the table lacks a row
+        self._folder = folder
+        self._rows = previous_rows(self.jobs, folder)
+        self._stale = bool(self._rows)  # whether the table lacks a row
         self._due = time.monotonic() + SOON_S  # when the table may be written again
         self._kinds: dict[int, str] = {}  # of the devices that were opened: never `auto`
 
@@ -46,21 +50,21 @@ class Ledger:
 
     def wants(self, job: Job, number: int) -> bool:
         """Whether a case is still to be measured in a round."""
-        return not previous_rows.measured(self.row(job), number)
+        return not _measured(self.row(job), number)
 
-    def finished(self, job: Job) -> bool:
-        """Whether a case needs no further round."""
-        return previous_rows.finished(job, self.row(job))
+    def unfinished(self, group: Sequence[Job]) -> list[Job]:
+        """The jobs that lack their row, or a round."""
+        return [job for job in group if not finished(job, self.row(job))]
 
     def add(self, job: Job, row: Row) -> None:
-        """Write a case's row to disk, in place of an earlier one."""
+        """Write a case's row to disk; it replaces an earlier one."""
         write_json(self._folder.result(job.number), row)
         self._rows[job.number] = row
         self._stale = True
         if time.monotonic() >= self._due:
             self.write()
 
-    def unfinished(self, job: Job, status: str, reason: str) -> None:
+    def mark(self, job: Job, status: str, reason: str) -> None:
         """Add a row for a case that is not run."""
         kind = self._kinds.get(job.number, job.device.kind)
         self.add(job, results.unfinished(job, kind, self.launcher, status, reason))
@@ -69,7 +73,7 @@ class Ledger:
         """Add rows for those jobs that have none because they were not reached."""
         for job in plan:
             if self.row(job) is None and not self._was_being_added(job):
-                self.unfinished(job, "not_run", reason)
+                self.mark(job, "not_run", reason)
 
     def _was_being_added(self, job: Job) -> bool:
         """Whether the row is on disk but not here: Ctrl-C can come between the two."""
@@ -90,3 +94,93 @@ class Ledger:
         results.write(self._folder, own if self.launcher == "batch" else results.collect(self._folder))
         self._stale = False
         self._due = time.monotonic() + 9 * (time.monotonic() - started)
+
+
+def write_plan(plan: Sequence[Job], folder: RunFolder, launcher: str) -> list[Job]:
+    """Write the jobs' case.json unless they exist, and plan.json.
+
+    Returns:
+        The jobs to run: of those that run the same, the first. The case.json of the others name it by `same_as`.
+    """
+    first: dict[tuple[str, ...], Job] = {}
+    for job in plan:
+        same = first.setdefault(job.key, job)
+        if read_json(folder.case(job.number)) is None:
+            known = {} if same is job else {"same_as": same.number}
+            write_json(folder.case(job.number), {**described(job, launcher), **known})
+    gather(folder)
+    return list(first.values())
+
+
+def gather(folder: RunFolder) -> None:
+    """Write plan.json from the jobs' case.json: a stock launcher may plan several jobs at the same time."""
+    ways: list[dict[str, Any]] = []  # most sweeps run all cases in one way
+    cases = []
+    for number in folder.jobs():
+        content = read_json(folder.case(number))
+        if content and "same_as" not in content:
+            if content["asked"] not in ways:
+                ways.append(content["asked"])
+            known = {name: content[name] for name in ("kernel", "parameters", "seed", "device")}
+            cases.append({"case": content["case"], "job": number, **known, "way": ways.index(content["asked"])})
+    write_json(folder.plan, {"jobs": len(folder.jobs()), "ways": ways, "cases": cases})
+
+
+def described(job: Job, launcher: str) -> dict[str, Any]:
+    """A case with its derived values, and the row that it has until it is run."""
+    case, kind = job.case, job.device.kind
+    return {
+        "case": case.id,
+        "run": job.key,
+        "label": case.label,
+        "kernel": case.kernel.name,
+        "parameters": dict(case.parameters),
+        "seed": case.seed,
+        "device": kind,
+        "asked": job.asked,
+        "timing": dataclasses.asdict(job.timing),
+        "fingerprint": sources.fingerprint(case.kernel, job.origin.kernel),
+        "excluded": case.excluded or None,
+        "variables": case.variables,
+        "grid": case.grid,
+        "block": case.block,
+        "shared_dynamic": case.shared,
+        "macros": {} if case.excluded else dict(case.source().macros),
+        "row": results.unfinished(job, kind, launcher, "not_run", "the job left no result"),
+    }
+
+
+def previous_rows(plan: Sequence[Job], folder: RunFolder) -> dict[int, Row]:
+    """The rows that an earlier run left, by job; none in a new folder."""
+    return {job.number: row for job in plan if (row := _previous_row(job, folder))}
+
+
+def finished(job: Job, row: Row | None) -> bool:
+    """Whether a job has its row, and all its rounds if the row is ok."""
+    return row is not None and _measured(row, job.timing.protocol(row["device"]).rounds)
+
+
+def _measured(row: Row | None, rounds: int) -> bool:
+    """Whether a job needs no further measuring in so many rounds. One that failed is not tried again."""
+    return row is not None and (row["status"] != "ok" or (row.get("rounds") or 0) >= rounds)
+
+
+def _previous_row(job: Job, folder: RunFolder) -> Row | None:
+    """A job's row; `None` if it was not reached, or if a power cut tore the samples of its rounds."""
+    row = read_json(folder.result(job.number))
+    if not isinstance(row, dict) or row.get("case") != job.case.id or row.get("status") in (None, "not_run"):
+        return None
+    if row["status"] != "ok":
+        return row
+    files = [folder.samples(job.case.id, job.number)]
+    if row.get("hot_samples"):
+        files.append(folder.hot_samples(job.case.id, job.number))
+    return row if row.get("rounds") and all(_holds(f, row["rounds"]) for f in files) else None
+
+
+def _holds(path: Path, rounds: int) -> bool:
+    """Whether a file of samples has all of those rounds."""
+    try:
+        return set(np.load(path)["round"].tolist()) >= set(range(1, rounds + 1))
+    except (OSError, ValueError, EOFError, IndexError):
+        return False

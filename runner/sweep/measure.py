@@ -35,21 +35,13 @@ HOT_LAUNCHES = 200  # ... unless that takes more launches
 
 @dataclass(frozen=True)
 class Round:
-    """One case, measured once.
+    """One case, measured once."""
 
-    Attributes:
-        samples: Of type `SAMPLE`, including those of throttled tries.
-        stop_reason: Why no more were taken: `precise`, `max_samples` or `max_time`.
-        conditions: Of the GPU, right after the last try; `None` if unknown.
-        tries: How often it was measured; more than once if the GPU was throttled.
-        hot_us: Time per launch in each of several batches of back-to-back launches; empty if not asked for.
-    """
-
-    samples: Samples
-    stop_reason: str
-    conditions: GpuState | None
-    tries: int
-    hot_us: Times
+    samples: Samples  # including those of throttled tries
+    stop_reason: str  # why no more were taken: `precise`, `max_samples` or `max_time`
+    conditions: GpuState | None  # right after the last try; `None` if unknown
+    tries: int  # more than one if the GPU was throttled
+    hot_us: Times  # per launch, in each batch of back-to-back launches; empty if not asked for
 
 
 def measure(
@@ -76,7 +68,9 @@ def measure(
         taken, stop_reason = collect(sample, protocol, spent_ms, launch_ms, heartbeat)
         now = conditions()
         throttled = now is not None and now.throttled
-        tried.append(_lines(taken, throttled=throttled))
+        lines = np.zeros(len(taken.us), SAMPLE)
+        lines["us"], lines["enqueue_us"], lines["throttled"] = taken.us, taken.enqueue_us, throttled
+        tried.append(lines)
         if not throttled or number == MOST_TRIES:
             break
         heartbeat("waiting, as the GPU is throttled")
@@ -95,14 +89,8 @@ def collect(
     """Warm up, then take samples until they suffice.
 
     They suffice after `min_samples` and `min_time_ms` if the interval of the median is within `precision_percent`, or
-    else after `max_samples`, or after `max_time_s` once there are `min_samples`.
-
-    Args:
-        sample: Times that many launches.
-        protocol: How long, how many, how precise.
-        spent_ms: Launching that was done already.
-        launch_ms: The time of a launch, as far as it is known.
-        heartbeat: Called between requests.
+    else after `max_samples`, or after `max_time_s` once there are `min_samples`. The arguments are those of `measure`,
+    and the time of a launch as far as it is known.
 
     Returns:
         The samples, and why no more were taken.
@@ -155,12 +143,6 @@ def hot(batch: Callable[[int], float], cold_us: float, heartbeat: Callable[[str]
         heartbeat("measuring")
         times.append(batch(launches) / launches)
     return np.array(times)
-
-
-def _lines(taken: Timed, *, throttled: bool) -> Samples:
-    lines = np.zeros(len(taken.us), SAMPLE)
-    lines["us"], lines["enqueue_us"], lines["throttled"] = taken.us, taken.enqueue_us, throttled
-    return lines
 
 
 def _fitting(launch_ms: float) -> int:

@@ -5,23 +5,32 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from runner import atomic, columns
 from runner.config import Job
-from runner.device import Binary, DeviceInfo, kinds
+from runner.device import Binary, DeviceInfo, GpuState, kinds
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
 from runner.kernel import access
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kind, pair, written
-from runner.sweep.outcome import Outcome
-from runner.sweep.times import occupancy
+from runner.statistics import Samples, of_rounds, round_medians, spread_percent, summarize, unthrottled
+from runner.sweep.measure import PRECISE, Round
+from runner.sweep.worker import Outcome
 
 Row = dict[str, Any]
 
 FINE = frozenset(("ok", "skipped"))
+HOST_BOUND_SHARE = 0.05  # of the samples
+HOST_BOUND = 1.5  # the flush must take that many times as long as queueing the launch
+TIMER_LIMITED = 2.0  # times an empty kernel: below, launching is more than half of the measured time
 
 
 def described(job: Job, device: str, launcher: str) -> Row:
@@ -32,7 +41,7 @@ def described(job: Job, device: str, launcher: str) -> Row:
         "kernel": kernel.name,
         **_parameters(case),
         "seed": case.seed,
-        "grid": "x".join(str(n) for n in _trimmed(case.grid)) if not case.excluded else None,
+        "grid": None if case.excluded else re.sub("(x1)+$", "", "x".join(map(str, case.grid))),
         "shared_dynamic": None if case.excluded else case.shared,
         "finish": kernel.finish,
         "family": kernel.family,
@@ -49,20 +58,21 @@ def unfinished(job: Job, device: str, launcher: str, status: str, reason: str) -
 
 
 def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary: Binary) -> Row:
-    """A row for a case that was run on a device, without the times of `runner.sweep.times`."""
-    case, resources = job.case, outcome.resources
+    """A row for a case that was run on a device, without the columns of `times`."""
+    case, resources, shuffle = job.case, outcome.resources, job.case.kernel.shuffle
     return {
         **described(job, info.kind, launcher),
         "device": info.kind,
         "status": outcome.status,
         "reason": outcome.reason or None,
         **_accesses(case, outcome.note),
-        "value": _exact(outcome.value),
-        "reference": _exact(outcome.reference),
+        # As text: a 64-bit integer is more than a float can hold.
+        "value": None if outcome.value is None else repr(outcome.value),
+        "reference": None if outcome.reference is None else repr(outcome.reference),
         "reference_us": outcome.reference_us,
         "mismatches": outcome.mismatches,
         "undefined_reads": outcome.undefined_reads,
-        "shuffle": _shuffle(case),
+        "shuffle": f"{shuffle.operation} {shuffle.argument(case.variables)}" if shuffle else None,
         "received": " ".join("?" if i is None else str(i) for i in outcome.received) or None,
         "bytes_read": case.count("bytes_read"),
         "bytes_written": case.count("bytes_written"),
@@ -95,11 +105,6 @@ def _parameters(case: Case) -> Row:
     return row
 
 
-def _shuffle(case: Case) -> str | None:
-    declared = case.kernel.shuffle
-    return f"{declared.operation} {declared.argument(case.variables)}" if declared else None
-
-
 def _accesses(case: Case, note: str) -> Row:
     """The cost of a warp's accesses; a declaration that cannot be evaluated becomes a note, so the row is kept."""
     try:
@@ -108,15 +113,111 @@ def _accesses(case: Case, note: str) -> Row:
         return {"note": f"{note}; {e}" if note else str(e)}
 
 
-def _trimmed(grid: tuple[int, int, int]) -> tuple[int, ...]:
-    """The grid without the ones at its end."""
-    x, y, z = grid
-    return (x, y, z) if z > 1 else (x, y) if y > 1 else (x,)
+def times(
+    case: Case,
+    info: DeviceInfo,
+    latest: Round,
+    samples: Samples,
+    hot: NDArray[Any],
+    earlier: Mapping[str, Any],
+) -> Row:
+    """The columns that a round changes; samples and hot batches are those of all rounds, `earlier` the row so far."""
+    used = unthrottled(samples)
+    s = of_rounds(used)
+    stopped = earlier.get("stop_reason")
+    return {
+        "rounds": len(np.unique(samples["round"])),
+        "samples": s.samples,
+        "median_us": s.median,
+        "ci_low_us": s.ci_low,
+        "ci_high_us": s.ci_high,
+        "min_us": s.min,
+        "q1_us": s.q1,
+        "q3_us": s.q3,
+        "round_spread_percent": spread_percent(round_medians(used)),
+        "stop_reason": latest.stop_reason if stopped in (None, PRECISE) else stopped,
+        **_hot(hot),
+        **_bandwidth(case, info, s.median),
+        **({} if info.emulated else _trust(info, samples, s.median)),
+        **_conditions(latest, earlier),
+    }
 
 
-def _exact(value: int | float | None) -> str | None:
-    """As text: a 64-bit integer is more than a float can hold."""
-    return None if value is None else repr(value)
+def occupancy(case: Case, info: DeviceInfo, active_blocks: int | None) -> Row:
+    """How full the GPU is: blocks, warps and bytes in flight per multiprocessor, and the number of waves.
+
+    CUDA C++ Best Practices Guide, "Occupancy".
+    """
+    if active_blocks is None:
+        return {}
+    threads = math.prod(case.block)
+    warps = math.ceil(threads / 32)
+    in_flight = case.count("in_flight")
+    most = info.details["threads_per_multiprocessor"] / 32
+    at_once = active_blocks * info.details["multiprocessors"]
+    needed = math.ceil(math.prod(case.grid) / info.details["multiprocessors"])  # a small grid does not fill the GPU
+    return {
+        "blocks_per_sm": active_blocks,
+        "occupancy_percent": 100.0 * active_blocks * warps / most,
+        "waves": math.prod(case.grid) / at_once if at_once else None,
+        "bytes_in_flight": None if in_flight is None else in_flight * threads * min(active_blocks, needed),
+    }
+
+
+def _hot(batches: NDArray[Any]) -> Row:
+    if not len(batches):
+        return {}
+    s = summarize(batches["us"])
+    return {
+        "hot_samples": s.samples,
+        "hot_median_us": s.median,
+        "hot_ci_low_us": s.ci_low,
+        "hot_ci_high_us": s.ci_high,
+    }
+
+
+def _bandwidth(case: Case, info: DeviceInfo, median_us: float) -> Row:
+    """Emulated time says nothing about memory bandwidth."""
+    transferred = (case.count("bytes_read") or 0) + (case.count("bytes_written") or 0)
+    if info.emulated or not transferred or not median_us:
+        return {}
+    gbps = transferred / median_us / 1e3
+    copy = info.details.get("copy_gbps")
+    return {
+        "gbps": gbps,
+        "percent_peak": 100 * gbps / info.peak_gbps if info.peak_gbps else None,
+        "percent_copy": 100 * gbps / copy if copy else None,
+    }
+
+
+def _trust(info: DeviceInfo, samples: Samples, median_us: float) -> Row:
+    waited = samples["enqueue_us"] * HOST_BOUND > info.details["flush_us"]
+    return {
+        "enqueue_us": float(np.median(samples["enqueue_us"])),
+        "host_bound": bool(waited.mean() > HOST_BOUND_SHARE),
+        "timer_limited": bool(median_us < TIMER_LIMITED * info.details["empty_kernel_us"]),
+        "throttled": bool(unthrottled(samples)["throttled"].any()),
+    }
+
+
+def _conditions(latest: Round, earlier: Mapping[str, Any]) -> Row:
+    """The worst of all rounds."""
+    tries = latest.tries - 1 + (earlier.get("remeasured") or 0)
+    now: GpuState | None = latest.conditions
+    if now is None:
+        return {"remeasured": tries or None}
+
+    def worst(name: str, value: float | None) -> float | None:
+        return max((n for n in (value, earlier.get(name)) if n is not None), default=None)
+
+    reasons = dict.fromkeys([*(earlier.get("clock_reasons") or "").split(), *now.reasons])
+    return {
+        "remeasured": tries,
+        "clock_reasons": " ".join(reasons) or None,
+        "sm_mhz": min(now.sm_mhz, earlier.get("sm_mhz") or now.sm_mhz),
+        "temperature_c": worst("temperature_c", now.temperature_c),
+        "power_w": worst("power_w", now.power_w),
+    }
 
 
 def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:

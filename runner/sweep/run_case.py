@@ -12,17 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Array, Device, Launch, LaunchDiagnostics, Role
+from runner.device import Array, Binary, Device, Launch, LaunchDiagnostics, Program, Role
 from runner.errors import CaseError, UsageError
-from runner.kernel.arrays import is_float
-from runner.kernel.case import Case
-from runner.kernel.check import CheckResult, check
+from runner.kernel.arrays import cached_fill, is_float
+from runner.kernel.case import Case, ScalarSpec
+from runner.kernel.check import POISON, POISON_FLOAT, CheckResult, check
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.kernel.reference import Expected, expect
 from runner.statistics import unthrottled
 from runner.sweep import measure
-from runner.sweep.outcome import Outcome, Task
-from runner.sweep.upload import contents, poison, upload
+from runner.sweep.worker import Outcome, Task
 
 Heartbeat = Callable[[str], Any]
 
@@ -32,12 +31,9 @@ _abandoned: list[ExitStack] = []
 
 
 def run_case(device: Device, task: Task, heartbeat: Heartbeat) -> Outcome:
-    """Run one case. An error of the case becomes its outcome, never an exception.
+    """Run one case on an open device. An error of the case becomes its outcome, never an exception.
 
-    Args:
-        device: Open, and usable.
-        task: What to run.
-        heartbeat: Called at each step, so that the parent knows that the worker is alive.
+    The heartbeat is called at each step, so that the parent knows that the worker is alive.
     """
     stack = ExitStack()
     try:
@@ -98,9 +94,22 @@ def _run(
     diagnostics = device.launch(launch, limit)
     spent_ms = (time.perf_counter() - started) * 1000
     heartbeat("comparing")
-    verdict, value = _verify(case, arrays, expected)
-    outcome = _verified(case, verdict, value, expected, diagnostics, launch, _observed_sources(case, arrays, inputs))
-    if not verdict.ok:
+    first, value = _verify(case, arrays, expected)
+    observed = _observed_sources(case, arrays, inputs)
+    outcome = Outcome(
+        status="ok" if first.ok else "mismatch",
+        reason=first.reason,
+        value=value,
+        reference=expected.value,
+        reference_us=None if expected.seconds is None else expected.seconds * 1e6,
+        mismatches=first.mismatches,
+        undefined_reads=diagnostics.undefined_reads,
+        received=observed,
+        note=diagnostics.first or _note_for(case, observed),
+        printed=diagnostics.printed,
+        resources=launch.program.resources,
+    )
+    if not first.ok:
         return outcome
     measured = measure.measure(
         lambda count: device.sample(launch, count, limit), device.conditions, task.protocol, spent_ms, heartbeat
@@ -123,37 +132,8 @@ def _run(
     return dataclasses.replace(outcome, value=value, active_blocks=device.active_blocks(launch), measured=measured)
 
 
-def _verified(
-    case: Case,
-    verdict: CheckResult,
-    value: int | float | None,
-    expected: Expected,
-    diagnostics: LaunchDiagnostics,
-    launch: Launch,
-    sources: tuple[int | None, ...],
-) -> Outcome:
-    """The outcome of the first launch."""
-    return Outcome(
-        status="ok" if verdict.ok else "mismatch",
-        reason=verdict.reason,
-        value=value,
-        reference=expected.value,
-        reference_us=None if expected.seconds is None else expected.seconds * 1e6,
-        mismatches=verdict.mismatches,
-        undefined_reads=diagnostics.undefined_reads,
-        received=sources,
-        note=diagnostics.first or _note_for(case, sources),
-        printed=diagnostics.printed,
-        resources=launch.program.resources,
-    )
-
-
 def _require_outputs(case: Case, expected: Expected) -> None:
-    """Every output must be in the reference, or a kernel that writes nothing would pass.
-
-    Raises:
-        UsageError: if one is missing, or if there is one that the kernel does not write.
-    """
+    """Require every output in the reference, and no other array: a kernel that writes nothing must not pass."""
     out = {a.name for a in case.kernel.arrays if a.role is Role.OUT}
     possible = out | {a.name for a in case.kernel.arrays if a.role is Role.INOUT}
     given = set(expected.outputs)
@@ -165,11 +145,7 @@ def _require_outputs(case: Case, expected: Expected) -> None:
 
 
 def _verify(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tuple[CheckResult, int | float | None]:
-    """Compare the outputs with the reference.
-
-    Returns:
-        The verdict, and the one number that sums up the outputs; `None` if the kernel declares none.
-    """
+    """The verdict on the outputs, and the one number that sums them up; `None` if the kernel declares none."""
     roles = {a.name: a.role for a in case.kernel.arrays}
     actual = {n: a.read() for n, a in arrays.items() if roles[n] in (Role.OUT, Role.INOUT)}
     verdict = check(actual, expected.outputs, case.count("depth"))
@@ -198,9 +174,74 @@ def _observed_sources(
 
 
 def _note_for(case: Case, sources: tuple[int | None, ...]) -> str:
-    """The remark on a case in which the device found nothing."""
+    """The note on a case in which the device found nothing."""
     if case.hazard:
         return f"the hazard that its YAML declares was not found: {case.hazard}"
     if case.kernel.shuffle and not sources:
-        return "what was received cannot be told, as two elements of the first block are alike"
+        return "the sources of the shuffle are ambiguous: two elements of the first block are equal"
     return ""
+
+
+def contents(case: Case) -> dict[str, NDArray[Any]]:
+    """The arrays' contents before the first launch, by name."""
+    return {
+        a.name: cached_fill(a.fill, a.shape, a.dtype, case.seed, a.name)
+        if a.role in (Role.IN, Role.INOUT)
+        else np.zeros(a.dtype.host_shape(a.shape), a.dtype.numpy)
+        for a in case.arrays()
+    }
+
+
+def upload(
+    device: Device, program: Program, case: Case, inputs: Mapping[str, NDArray[Any]], stack: ExitStack
+) -> tuple[Launch, dict[str, Array]]:
+    """Copy the arrays' contents to the device; closing the stack gives their memory back.
+
+    Returns:
+        The launch, and the arrays among its arguments by name; constants are not among them.
+    """
+    arrays: dict[str, Array] = {}
+    arguments: list[Array | np.generic] = []
+    for spec in case.arrays():
+        if spec.constant:
+            device.set_constant(program, spec.name, inputs[spec.name])
+    for argument in case.arguments():
+        if isinstance(argument, ScalarSpec):
+            arguments.append(argument.dtype.numpy.type(argument.value))
+            continue
+        array = device.place(argument.name, inputs[argument.name], argument.role, argument.offset)
+        stack.callback(array.free)
+        arrays[argument.name] = array
+        arguments.append(array)
+    cache = str(case.variables["cache"])
+    return Launch(program, case.grid, case.block, case.shared, tuple(arguments), cache), arrays
+
+
+def poison(case: Case, arrays: Mapping[str, Array]) -> None:
+    """Poison the outputs so that unwritten or stale elements are caught."""
+    for spec in case.arrays():
+        if spec.name not in arrays:
+            continue
+        if spec.role in (Role.OUT, Role.SCRATCH):
+            arrays[spec.name].fill_bytes(POISON_FLOAT if spec.dtype.is_float else POISON)
+        elif spec.role is Role.INOUT:
+            arrays[spec.name].restore()
+
+
+def launch_once(
+    device: Device, case: Case, binary: Binary, time_limit: float = 60.0
+) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
+    """Launch a case once, without checking or timing it; `binary` is the compiled `case.source()`.
+
+    Returns:
+        The arrays that the kernel writes, by name, and what the device noticed.
+
+    Raises:
+        LaunchError: or one of its children, with the reason.
+    """
+    program = device.load(case.source(), binary)
+    with ExitStack() as stack:
+        launch, arrays = upload(device, program, case, contents(case), stack)
+        poison(case, arrays)
+        diagnostics = device.launch(launch, time_limit)
+        return {n: a.read() for n, a in arrays.items() if a.role in (Role.OUT, Role.INOUT)}, diagnostics

@@ -4,7 +4,8 @@ A kernel that faults, hangs or corrupts the context takes down its own process a
 pipe close, or kills a worker that has been silent for too long, and starts another.
 
 Neither side imports NumPy here: the parent starts the worker before anything else, and the worker's imports run while
-the parent reads the configuration.
+the parent reads the configuration. A task and its outcome cross the pipe; arrays are specified (dtype, shape, fill,
+seed) rather than sent.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from runner.device import DeviceInfo
+from runner.device import Binary, DeviceInfo, Resources, Source
 from runner.errors import DeviceUnavailable
-from runner.settings import DeviceConfig
-from runner.sweep.outcome import Outcome, Task
+from runner.settings import DeviceConfig, Protocol
+
+if TYPE_CHECKING:
+    from runner.kernel.case import Case
+    from runner.sweep.measure import Round
 
 # Making inputs and references for 2**30 elements takes a while; only launches are held to their own limit.
 PATIENCE_S = 600.0
@@ -33,15 +39,42 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LAUNCHING = ("checking", "warm-up", "measuring")
 
 
+@dataclass(frozen=True)
+class Task:
+    """One case for one round."""
+
+    case: Case
+    source: Source
+    binary: Binary  # the compiled source
+    protocol: Protocol
+    time_limit_s: float  # a launch that takes longer counts as endless
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a task; `None` where something is unknown."""
+
+    status: str  # as in the row: ok, mismatch, skipped, or what went wrong
+    reason: str = ""  # why it is not ok
+    value: int | float | None = None  # the one number that sums up the device's outputs
+    reference: int | float | None = None  # the same number, computed on the host
+    reference_us: float | None = None  # how long the host took for it
+    mismatches: int | None = None  # elements that differ
+    undefined_reads: int | None = None  # as the device counted them
+    received: tuple[int | None, ...] = ()  # of a shuffle: the input element behind each output of the first block
+    note: str = ""  # on a row that is ok
+    printed: str = ""  # by the kernel
+    resources: Resources | None = None  # registers and the like
+    active_blocks: int | None = None  # that fit on a multiprocessor at once
+    measured: Round | None = None  # only if ok
+    usable: bool = True  # whether the device can take another case; if not, its process ends
+
+
 class Worker:
     """A worker process. It opens a device while its parent does something else."""
 
     def __init__(self, config: DeviceConfig | None = None) -> None:
-        """Start the process; `info` tells whether it could open the device.
-
-        Args:
-            config: The device to open; `None` if `takes` will say later.
-        """
+        """Start the process, which opens the device; without one, `takes` names it later."""
         self.config = config
         self._usable = True
         self._info: DeviceInfo | None = None
@@ -53,7 +86,7 @@ class Worker:
             self._send(config)
 
     def takes(self, config: DeviceConfig) -> bool:
-        """Whether this worker's device is the one of `config`; a worker without a device is told to open it."""
+        """Whether this worker's device is the one of `config`; a worker without a device opens it."""
         if self.config is None:
             self.config = config
             self._send(config)
@@ -94,10 +127,7 @@ class Worker:
     def run(self, task: Task, on_step: Callable[[str], None], meanwhile: Callable[[], None] = lambda: None) -> Outcome:
         """Run one case. Whatever happens to the process becomes the case's outcome.
 
-        Args:
-            task: What to run.
-            on_step: Called with the name of each step.
-            meanwhile: Called once the worker has the task.
+        `on_step` gets the name of each step; `meanwhile` is called once the worker has the task.
 
         Raises:
             DeviceUnavailable: if the device cannot be opened.
@@ -162,23 +192,18 @@ class Worker:
 
 def _started(descriptor: int) -> subprocess.Popen[bytes]:
     """Start the process with SIGINT blocked: Ctrl-C reaches all processes of the program, and the parent ends it."""
+    root = str(Path(__file__).resolve().parents[2])  # makes this package importable
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the child inherits the mask
     try:
         return subprocess.Popen(
-            [sys.executable, "-m", "runner.sweep.worker", str(descriptor)],
+            [sys.executable, "-c", f"from runner.sweep.worker import serve; serve({descriptor})"],
             pass_fds=(descriptor,),
-            env=_environment(),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             stdin=subprocess.DEVNULL,
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _environment() -> dict[str, str]:
-    """The parent's environment, with this package importable."""
-    root = str(Path(__file__).resolve().parents[2])
-    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def serve(descriptor: int) -> None:
@@ -211,10 +236,6 @@ def serve(descriptor: int) -> None:
 
 
 def _die_with_parent() -> None:
-    """Have the operating system end this process with its parent: during a launch nobody looks at the pipe."""
+    """Have the operating system end this process with its parent: during a launch it does not look at the pipe."""
     with contextlib.suppress(OSError, AttributeError):  # without prctl, the next answer ends it
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    serve(int(sys.argv[1]))

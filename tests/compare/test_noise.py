@@ -7,10 +7,10 @@ import pytest
 from compare_runs import environment, timed, write
 
 from runner import calibrate, noise
-from runner.console import Console
 from runner.device import DeviceInfo
 from runner.environment import device
 from runner.folder import RunFolder
+from runner.terminal import Console
 
 A_GPU = DeviceInfo("cuda", "NVIDIA H200", "sm_90", None, 0, 0, 0)
 

@@ -1,28 +1,35 @@
-"""Progress of a sweep: a bar in a terminal, otherwise a line per case."""
+"""The terminal: a console that survives a closed pipe, and the progress of a sweep."""
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console
+import rich.console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 QUIET_S = 2.0  # without a terminal, a long stage prints a line about that often
 
 
-def _duration(microseconds: float) -> str:
-    return f"{microseconds:,.1f} us" if microseconds < 10_000 else f"{microseconds / 1000:,.1f} ms"
+class Console(rich.console.Console):
+    """Rich's console, except that a broken pipe, as in `... | head`, does not end the program with status 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Called by Rich: discard the rest."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes its buffer at exit
 
 
 class SweepProgress:
-    """A sequence of stages, each with a number of steps; a context manager."""
+    """Progress through stages of several steps: a bar in a terminal, otherwise a line per case. A context manager."""
 
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True)
+    def __init__(self, console: rich.console.Console | None = None) -> None:
+        self.console = console or rich.console.Console(stderr=True)
         self._bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -34,9 +41,8 @@ class SweepProgress:
             disable=not self.console.is_terminal,
             transient=True,
         )
-        self._stage = ""
-        self._task: TaskID | None = None
-        self._total = self._done = 0
+        self._bar.add_task("", visible=False, now="")
+        (self._stage,) = self._bar.tasks
         self._said = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -48,32 +54,27 @@ class SweepProgress:
 
     def stage(self, name: str, total: int) -> None:
         """Begin a stage of `total` steps."""
-        if self._task is not None:
-            self._bar.remove_task(self._task)
-        self._stage, self._total, self._done = name, total, 0
-        self._task = self._bar.add_task(name, total=total, now="")
+        self._bar.reset(self._stage.id, description=name, total=total, now="", visible=True)
         self._said = time.monotonic()
 
     def now(self, what: str) -> None:
         """Show the current step."""
-        if self._task is not None:
-            self._bar.update(self._task, now=escape(what))
+        self._bar.update(self._stage.id, now=escape(what))
         if not self.console.is_terminal and time.monotonic() - self._said > QUIET_S:
-            self.say(f"{self._stage} {self._done + 1}/{self._total}: {what}")
+            self.say(f"{self._stage.description} {self._stage.completed + 1:.0f}/{self._stage.total:.0f}: {what}")
 
     def step(self) -> None:
         """Count a step as done."""
-        self._done += 1
-        if self._task is not None:
-            self._bar.advance(self._task)
+        self._bar.advance(self._stage.id)
 
     def row(self, label: str, row: Mapping[str, Any]) -> None:
         """Show a finished case. In a terminal only a failed one stays on the screen."""
         if self.console.is_terminal and row["status"] in ("ok", "skipped"):
             return
-        time_us = row.get("median_us")
-        what = _duration(time_us) if time_us else row.get("reason") or ""
-        self.say(f"{self._done}/{self._total} {label}: {row['status']} {what}".rstrip())
+        us = row.get("median_us")
+        taken = f"{us:,.1f} us" if us and us < 10_000 else f"{us / 1000:,.1f} ms" if us else ""
+        what = f"{row['status']} {taken or row.get('reason') or ''}"
+        self.say(f"{self._stage.completed:.0f}/{self._stage.total:.0f} {label}: {what}".rstrip())
 
     def say(self, text: str) -> None:
         """Print a line that stays."""
