@@ -11,8 +11,7 @@ from typing import Any
 import pandas as pd
 
 from runner.columns import BY_NAME, Shown, shown
-from runner.report.ranking import Ranking
-from runner.report.ratio import Ratio, ratio, steps
+from runner.report.ranking import Ranking, Ratio, ratio, steps
 from runner.report.table import constant, records, size_key, varying, where_read
 from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, rough, size_of
 from runner.report.verdict import IDLE, differing_peers, rank

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from runner import atomic, runs
 from runner.device.kinds import is_emulated, label
 from runner.report import cells, folder, table, verdict
-from runner.report.ratio import Ratio, ratios
+from runner.report.ranking import Ratio, ratios
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from drawing import chosen, table
 
 from runner.folder import RunFolder
 from runner.report import build
-from runner.report.figures.style import saved
+from runner.report.figures.figure import saved
 from runner.statistics import SAMPLE
 
 COLUMNS = [*runs.COLUMNS, "job"]

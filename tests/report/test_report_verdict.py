@@ -3,7 +3,7 @@ import report_runs as runs
 from shuffle_rows import COLUMNS, butterfly
 
 from runner.report.cells import baseline_ratios, ladder_steps
-from runner.report.ratio import ladder, ratios
+from runner.report.ranking import ladder, ratios
 from runner.report.table import load
 from runner.report.verdict import fastest, judge
 
