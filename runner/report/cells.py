@@ -11,8 +11,7 @@ from typing import Any
 import pandas as pd
 
 from runner.columns import BY_NAME, Shown, shown
-from runner.report.ranking import Ranking
-from runner.report.ratio import Ratio, ratio, steps
+from runner.report.ranking import Ranking, Ratio, ratio, steps
 from runner.report.table import constant, records, size_key, varying, where_read
 from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, rough, size_of
 from runner.report.verdict import IDLE, differing_peers, rank
@@ -32,7 +31,7 @@ TIPS = {
     "q1_us to q3_us": "The middle half of the samples.",
     "speedup": "Time of the baseline divided by the time of the case, at the same parameters.",
     "cases": "Cases at each size.",
-    "tied": "Cases that cannot be told from the fastest.",
+    "tied": "Cases that are as fast, within the margin.",
     EMULATED_TIME: "Time of the emulation. It says nothing about a GPU.",
 }
 """What the heads of columns mean."""
@@ -40,7 +39,7 @@ TIPS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its text, what it is sorted by if not that, and a word that the style sheet knows."""
+    """A cell: its text, its sorting key if that differs, and its class in the style sheet."""
 
     text: str
     key: str = ""
@@ -49,7 +48,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a table: its anchor, words that the filter finds besides the cells' text, and its cells."""
+    """A row of a table: its anchor, further words for the filter, and its cells."""
 
     anchor: str
     words: str
@@ -58,19 +57,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its column names; from `on_request` on, columns are hidden until the reader asks for them."""
+    """A table. The columns from `on_request` on are hidden until the reader asks for them."""
 
     columns: list[str]
     lines: list[Line]
     on_request: str = ""
 
     def filled(self, *always: str, on_request: Sequence[str] = ()) -> Table:
-        """The table without its empty columns.
-
-        Args:
-            always: Columns that stay.
-            on_request: Columns that are hidden at first; they come last.
-        """
+        """The table without empty columns, except those of `always`. The columns `on_request` are hidden at first."""
         kept = [n for n, name in enumerate(self.columns) if name in always or self._says_anything(n)]
         names = [self.columns[n] for n in kept]
         lines = [Line(line.anchor, line.words, [line.cells[n] for n in kept]) for line in self.lines]
@@ -79,11 +73,8 @@ class Table:
     @property
     def styles(self) -> dict[str, str]:
         """Classes of the style sheet by column: words are left-aligned, hidden columns begin with `more`."""
-        found = {
-            name: "left"
-            for n, name in enumerate(self.columns)
-            if any(line.cells[n].text[:1].isalpha() for line in self.lines)
-        }
+        words = [n for n in range(len(self.columns)) if any(line.cells[n].text[:1].isalpha() for line in self.lines)]
+        found = {self.columns[n]: "left" for n in words}
         return found | ({self.on_request: f"{found.get(self.on_request, '')} more".strip()} if self.on_request else {})
 
     def _says_anything(self, column: int) -> bool:
@@ -92,7 +83,7 @@ class Table:
 
 
 def all_cases(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
-    """Every case, without what `same_in_all` says."""
+    """Every case, without the columns of `same_in_all`."""
     emulated, same = frame["emulated"], _same_results(frame)
     first, *others = shown(Shown.ALWAYS)
     calculated = _heads(name for name in shown(Shown.CALCULATED) if name not in same)
@@ -123,7 +114,7 @@ def fastest_cases(frame: pd.DataFrame, best: list[Ranking], ratios: dict[int, Ra
 
 
 def same_in_all(frame: pd.DataFrame) -> str:
-    """What all cases have in common, and no column shows."""
+    """The parameters and results that all cases have in common, and no column shows."""
     everywhere = [name for name in (*constant(frame), *_same_results(frame)) if name != "kernel"]
     same = ", ".join(f"{name} {_first(frame, name)}" for name in everywhere)
     some = ", ".join(f"{name} {_first(frame, name)}" for name in where_read(frame))
@@ -131,7 +122,7 @@ def same_in_all(frame: pd.DataFrame) -> str:
 
 
 def anchors(frame: pd.DataFrame) -> dict[int, str]:
-    """An id for every row of the page, by the case's own id, so that a link to a row outlives a rebuild."""
+    """An anchor for every row, made from the case's id: links to it outlive a rebuild."""
     marks: dict[str, int] = {}
     for row, case in zip(frame.index, frame["case"], strict=True):
         mark = "case-" + re.sub(r"[^A-Za-z0-9_-]", "-", str(case))[:60]
@@ -174,9 +165,9 @@ def ladder_steps(frame: pd.DataFrame) -> Table:
     for step in found:
         gains = [_gain(step.fastest.get(size), step.against.get(size), ranked) for size in sizes]
         last = step.fastest.get(sizes[-1])
-        told = [_cell(name, last, {}) if last else Cell("") for name in numbers]
+        cells = [_cell(name, last, {}) if last else Cell("") for name in numbers]
         kernel = Cell(_named(next(iter(step.fastest.values())), apart))
-        lines.append(Line(marks[last["row"]] if last else "", "", [kernel, Cell(step.before), *gains, *told]))
+        lines.append(Line(marks[last["row"]] if last else "", "", [kernel, Cell(step.before), *gains, *cells]))
     at = f" at {sizes[-1]}" if sizes[-1] else ""
     return Table(
         ["kernel", "step before", *(size or "speedup" for size in sizes), *(name + at for name in numbers)], lines

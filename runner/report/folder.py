@@ -1,7 +1,7 @@
-"""What a run folder holds besides its table: environment, configuration, sources. Any of it may be missing.
+"""The environment, configuration and sources of a run folder. Any of them may be missing.
 
-Kernels are shown as they were compiled, from sources/ and the jobs' case.json. Nothing outside sources/ is shown,
-whatever paths a folder from elsewhere names.
+Kernels are shown as they were compiled, from sources/ and the jobs' case.json. Files outside sources/ are never shown,
+whatever paths a foreign folder names.
 """
 
 from __future__ import annotations
@@ -37,16 +37,11 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """A kernel as it was compiled.
-
-    Attributes:
-        kernel: Its name.
-        defines: A `#define` line per macro, with the values of other cases in a comment. Empty if unknown.
-        files: The source, its includes, and the YAML that declares it.
-    """
+    """A kernel as it was compiled: its source, the included files, and the YAML that declares it."""
 
     kernel: str
     defines: tuple[str, ...]
+    """A `#define` line per macro, with the values of other cases in a comment. Empty if unknown."""
     files: tuple[SourceFile, ...]
 
 

@@ -1,4 +1,4 @@
-"""The page: everything a reader gets, in one file that opens anywhere and asks the network for nothing."""
+"""The page of a run: one self-contained file that needs no network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from markupsafe import Markup
 from runner import atomic, runs
 from runner.device.kinds import is_emulated, label
 from runner.report import cells, folder, table, verdict
-from runner.report.ratio import Ratio, ratios
+from runner.report.ranking import Ratio, ratios
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MOST_LINKS = 12
 MOST_LETTERS = 1500
 
 OVERHEADS = ("empty_kernel_us", "event_pair_us", "event_tick_us", "flush_us", "copy_gbps", "toolchain")
-"""What the method itself takes, as measured when the GPU was opened."""
+"""The overheads of timing, measured when the GPU was opened."""
 
 
 def write(path: Path) -> Path:
@@ -49,8 +49,8 @@ def template(name: str, *packages: str) -> jinja2.Template:
     """A page's template. All text that enters it is escaped and stripped of control characters.
 
     Args:
-        name: Of its file.
-        packages: Those whose folder `template` has it and its parts; the first that has a file wins.
+        name: The name of its file.
+        packages: Packages whose folder `template` is searched, in this order, for the template and its parts.
     """
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package, "template") for package in packages]),
@@ -64,7 +64,7 @@ def template(name: str, *packages: str) -> jinja2.Template:
 
 
 def _harmless(value: Any) -> Any:
-    """What a macro returns has been through here already."""
+    # Markup is the text of a macro, which has been cleaned already.
     return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -1,4 +1,4 @@
-"""What a run found, in words. Pure: a frame in, sentences out; page and terminal only place them."""
+"""What a run found, in words. Pure: a frame in, sentences out; page and terminal show them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ WORDS: dict[Level, str] = {"good": "Passed", "bad": "Failed", "partial": "Not fi
 """The level for those who see no colours."""
 
 IDLE = ("skipped", "not_run")
-"""Statuses of cases that were never launched: neither right nor wrong."""
+"""Statuses of cases that were never launched."""
 
 EMULATION = (
     "Races between threads and real speed are not checked on the CPU device. All its other results hold on a GPU, too: "
     "values, undefined reads, hazards, lanes, wavefronts and sectors."
 )
-"""What an emulated run says of itself."""
+"""The caution of an emulated run."""
 
 NAMED = 6
 """Tied cases that a sentence names."""
@@ -36,14 +36,7 @@ NAMED = 6
 
 @dataclass(frozen=True)
 class Problem:
-    """Cases that share a status and a reason.
-
-    Attributes:
-        status: As in results.csv.
-        reason: As in results.csv.
-        rows: Numbers of the cases in results.csv.
-        failed: False if the cases were not launched at all.
-    """
+    """Cases that share a status and a reason, by their row numbers; not `failed` if they were never launched."""
 
     status: str
     reason: str
@@ -53,21 +46,17 @@ class Problem:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a reader should know first.
-
-    Attributes:
-        level: One word for the whole run.
-        headline: How many cases match, and the fastest.
-        further: The tied cases by name, and the fastest of each further group of comparable cases.
-        cautions: Why some of the times should not be trusted, and what an emulation leaves open.
-        problems: Failures first, then what was not launched.
-    """
+    """What a reader should know first."""
 
     level: Level
     headline: str
+    """How many cases match, and the fastest."""
     further: tuple[str, ...]
+    """The tied cases by name, and the fastest of each further group of comparable cases."""
     cautions: tuple[str, ...]
+    """Why some of the times should not be trusted, and what an emulation leaves open."""
     problems: tuple[Problem, ...]
+    """Failures first, then the cases that were not launched."""
 
 
 def judge(frame: pd.DataFrame) -> Verdict:
@@ -86,7 +75,7 @@ def judge(frame: pd.DataFrame) -> Verdict:
 
 
 def rank(frame: pd.DataFrame) -> Callable[[Sequence[Row]], Ranking]:
-    """A function that ranks comparable cases of a run by what their times are worth; at least one, all measured."""
+    """A function that ranks comparable, measured cases of a run, given the noise of their device."""
     devices = frame.attrs.get("devices", {})
     noise = {
         str(device): ranking.noise(records(rows), section(devices, str(device)))
@@ -109,10 +98,10 @@ def headline_groups(frame: pd.DataFrame) -> list[Ranking]:
     """The fastest case at the largest size of each group of peers, the group with most cases first."""
     # A launch of a single block that only shuffles takes as long as any launch does.
     rankable = frame[(frame["shuffle"] == "") | (frame["grid"] != "1")]
-    # Sizes ascend, so the largest of each group remains.
+    # Sizes ascend, so the ranking of the largest remains.
     largest = list({tuple(one.fastest[name] for name in PEERS): one for one in fastest(rankable)}.values())
     compared = [one for one in largest if one.among > 1]
-    # Of several groups with one case each, none is the fastest of anything: the table has their times.
+    # A case that is compared with nothing is not the fastest. The table has its time.
     return sorted(compared or (largest if len(largest) == 1 else []), key=lambda one: -one.among)
 
 
@@ -122,7 +111,7 @@ def differing_peers(frame: pd.DataFrame) -> list[str]:
 
 
 def _speeds(frame: pd.DataFrame) -> list[list[str]]:
-    """Of each group of peers, what is fastest, and with what it is tied."""
+    """The fastest case of each group of peers and its ties, in words."""
     right = measured(frame)
     shown = [name for name in varying(right) if name not in ("size", "device", "dtype", "seed")]
     apart = [name for name in differing_peers(frame) if name != "device"]
@@ -139,13 +128,13 @@ def _sentences(one: Ranking, shown: list[str], apart: list[str]) -> list[str]:
         f"{count(len(one.tied), 'more case')} {_is(one.tied)} tied within {100 * one.margin:.1f} %" if one.tied else "",
         f"{count(len(one.undecided), 'more case')} {_is(one.undecided)} undecided" if one.undecided else "",
     ]
-    told = "; ".join(words for words in near if words)
+    ties = "; ".join(words for words in near if words)
     first = f"Fastest{where}: {described(row, shown)} ({_speed(row)})."
     names = [described(tied, shown) for tied in one.tied[:NAMED]]
     more = [f"{len(one.tied) - NAMED} more"] if len(one.tied) > NAMED else []
-    if not names or len(set(names)) < len(names):  # seeds are not named: they are no reason for a time
-        return [f"{first} {told}." if told else first]
-    return [f"{first} {told}.", f"Tied with it: {'; '.join(names + more)}."]
+    if not names or len(set(names)) < len(names):  # cases of different seeds have one name
+        return [f"{first} {ties}." if ties else first]
+    return [f"{first} {ties}.", f"Tied with it: {'; '.join(names + more)}."]
 
 
 def _is(cases: Sequence[Row]) -> str:
@@ -201,5 +190,5 @@ def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
         "throttled": "the GPU was throttled despite pauses; clock_reasons says why",
     }
     numbers = {name: int((right[name] == "True").sum()) for name in flags}
-    told = [f"In {count(n, 'case')} {flags[name]} ({name})." for name, n in numbers.items() if n]
-    return (*told, *([EMULATION] if frame["emulated"].any() else ()))
+    words = [f"In {count(n, 'case')} {flags[name]} ({name})." for name, n in numbers.items() if n]
+    return (*words, *([EMULATION] if frame["emulated"].any() else ()))

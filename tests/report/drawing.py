@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.report.figures import choose, draw_all
-from runner.report.figures.figure import Drawn, Figure, as_csv
-from runner.report.figures.style import saved
-from runner.report.ratio import ratios
+from runner.report.figures.figure import Drawn, Figure, as_csv, saved
+from runner.report.ranking import ratios
 from runner.report.table import load
 
 

@@ -11,7 +11,7 @@ from shuffle_rows import COLUMNS, butterfly
 
 from runner.report import build
 from runner.report.figures.axes import apart
-from runner.report.figures.style import BACKGROUND
+from runner.report.figures.figure import BACKGROUND
 
 
 def stems(folder):

@@ -116,15 +116,14 @@ def test_few_panels_and_what_is_left_out(run_folder):
             row["median_us"] = row["size"] / 1e5
     (plot,) = heat_maps(run_folder([*rows, *shapes(("one",), blocks=(64,))]))
     assert [panel.title for panel in plot.panels] == [f"k{n}" for n in range(10) if n != 3]
-    assert "less there: k3." in plot.caption
-    assert "vary enough: one." in plot.caption
+    assert "less there: k3 and one." in plot.caption
 
 
-def test_many_values_are_thinned_and_it_is_said(run_folder):
-    """Twenty sizes are twelve columns, the smallest and the largest among them."""
-    (plot,) = heat_maps(run_folder(shapes(sizes=[2**n for n in range(8, 28)])))
-    assert (len(plot.columns), plot.columns[0], plot.columns[-1]) == (12, "256", "2^27")
-    assert "12 of 20 values of size" in plot.caption
+def test_many_sizes_have_colours_and_no_numbers(run_folder):
+    """Where numbers would run into each other, the frame still marks the best of each of thirty sizes."""
+    (plot,) = heat_maps(run_folder(shapes(sizes=[2**n for n in range(1, 31)])))
+    (axes,) = plot.draw().axes
+    assert (len(plot.columns), len(axes.patches), len(axes.texts)) == (30, 30, 0)
 
 
 def test_nothing_to_choose_between_is_no_heat_map(run_folder):

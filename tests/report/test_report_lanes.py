@@ -131,14 +131,14 @@ def test_devices_never_share_a_figure(run_folder):
 
 
 def test_of_many_cases_the_distinct_ones_are_drawn(run_folder):
-    """At most eight steps, none twice, those that break the rule among them, and the rest is counted."""
+    """At most ten steps, none twice, those that break the rule among them, and the rest is counted."""
     rows = [shuffle(n, "down", n % 16, dtype=dtype) for dtype in ("int32", "float32") for n in range(16)]
     rows[13] = shuffle(13, "down", 13, spoil={1: 1}, status="mismatch", reason="wrong")
     (plot,) = chosen(run_folder(rows, columns=COLUMNS))
     names = [step.name for step in plot.steps]
-    assert len(names) == len(set(names)) == 8
+    assert len(names) == len(set(names)) == 10
     assert "down 13" in names
-    assert "8 of 32 cases; 15 cases moved the same" in plot.notes
+    assert "10 of 32 cases; 15 cases moved the same" in plot.notes
     assert "mismatch" in words(plot.draw())  # beside its name
 
 

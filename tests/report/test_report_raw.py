@@ -5,7 +5,7 @@ from drawing import chosen, table
 
 from runner.folder import RunFolder
 from runner.report import build
-from runner.report.figures.style import saved
+from runner.report.figures.figure import saved
 from runner.statistics import SAMPLE
 
 COLUMNS = [*runs.COLUMNS, "job"]
@@ -71,7 +71,7 @@ def test_the_worst_six_and_how_many_there_are(measured):
     """Of nine wide cases the six widest are drawn, the widest first, and each says of how many."""
     folder = measured([samples(spread(percent)) for percent in (6, 7, 8, 9, 10, 11, 12, 13, 14)])
     found = plots(folder)
-    assert [plot.row["job"] for plot in found] == list("876543")
+    assert [plot.row["job"] for plot in found] == [8, 7, 6, 5, 4, 3]
     assert "Number 1 of 9" in found[0].caption
 
 

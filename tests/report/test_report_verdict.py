@@ -3,7 +3,7 @@ import report_runs as runs
 from shuffle_rows import COLUMNS, butterfly
 
 from runner.report.cells import baseline_ratios, ladder_steps
-from runner.report.ratio import ladder, ratios
+from runner.report.ranking import ladder, ratios
 from runner.report.table import load
 from runner.report.verdict import fastest, judge
 
@@ -14,9 +14,12 @@ def test_the_headline_has_the_count_and_the_fastest(run_folder):
     assert verdict.level == "good"
     assert verdict.headline.startswith("72 of 72 cases match the CPU reference. Fastest at 2^24: reduceShflUnroll, ")
     assert "(27.6 µs, 2,434 GB/s, 51 % of the peak, 58 % of a copy)" in verdict.headline
-    assert "2 more cases are tied within 2.0 %; 1 more case is undecided." in verdict.headline
-    (tied,) = verdict.further
-    assert tied.endswith("reduceSmemUnroll, block 256; reduceShflUnroll, block 512.")
+    assert verdict.headline.endswith("2 more cases are undecided.")
+    steady = {"rounds": 10, "round_spread_percent": 0.1, "ci_low_us": 8.99, "ci_high_us": 9.01}
+    rows = [runs.row(n, block=64 * 2**n) | runs.timing(9, 2**24) | steady for n in range(3)]
+    verdict = judge(load(run_folder(rows, "ties")))
+    assert "2 more cases are tied within" in verdict.headline
+    assert verdict.further == ("Tied with it: reduceShfl, block 128; reduceShfl, block 256.",)
 
 
 def test_limits_that_nobody_knows_are_left_out(run_folder):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import textwrap
-from itertools import accumulate
 from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from runner.report.figures.figure import Row
-from runner.report.figures.style import INK, PALE, Stroke
+from runner.report.figures.figure import INK, PALE, Row, Stroke
 from runner.report.text import one_line, power, value_of
 
 WIDE = 9.0
@@ -33,15 +32,7 @@ class End(NamedTuple):
 
 
 def sheet(title: str, panels: int, columns: int, height: float, **grid: Any) -> tuple[Figure, list[Axes]]:
-    """A figure of panels.
-
-    Args:
-        title: Its title.
-        panels: How many axes it has.
-        columns: How many of them stand side by side.
-        height: The height of a row of panels in inches, with its labels.
-        grid: Further arguments of `Figure.subplots`.
-    """
+    """A figure with so many panels in so many columns; `height` is that of a row of panels in inches, with labels."""
     lines = math.ceil(panels / columns)
     figure = Figure(figsize=(WIDE, 0.4 + lines * height), layout="constrained")
     figure.suptitle(textwrap.fill(title, 76), x=0.01, ha="left", fontsize=12, fontweight="bold")
@@ -104,12 +95,9 @@ def set_ticks(axis: Axis, low: float, high: float, unit: str = "") -> None:
 
 
 def name_ends(axes: Axes, ends: list[End], gap: float) -> None:
-    """Write names at the right of the axes, each joined to the end of its line, at least a gap apart.
+    """Write names at the right of axes whose limits are final, each joined to the end of its line.
 
-    Args:
-        axes: The axes. Their limits are final.
-        ends: The ends of the lines.
-        gap: The least distance of two names, as a share of the axes' height.
+    Names are at least `gap` apart, a share of the axes' height.
     """
     to_axes = axes.transScale + axes.transLimits
     heights = apart([float(to_axes.transform((end.x, end.y))[1]) for end in ends], gap)
@@ -124,21 +112,13 @@ def name_ends(axes: Axes, ends: list[End], gap: float) -> None:
 
 def apart(heights: list[float], gap: float) -> list[float]:
     """Heights at least a gap apart, in the order of the given ones and around them, from 0 to 1 if there is room."""
-
-    def upwards(below: float, height: float) -> float:
-        return max(height, below + gap)
-
-    def downwards(above: float, height: float) -> float:
-        return min(height, above - gap)
-
-    order = sorted(range(len(heights)), key=lambda n: heights[n])
-    wanted = [heights[n] for n in order]
-    raised = accumulate(wanted, upwards)
-    lowered = [*accumulate(reversed(wanted), downwards)][::-1]
-    middle = [(up + down) / 2 for up, down in zip(raised, lowered, strict=True)]
-    below_one = [*accumulate(reversed(middle), downwards, initial=1 + gap)][:0:-1]
-    placed = [*accumulate(below_one, upwards, initial=-gap)][1:]
-    return [height for _, height in sorted(zip(order, placed, strict=True))]
+    order = np.argsort(heights, kind="stable")
+    steps = gap * np.arange(len(heights))
+    wanted = np.asarray(heights, float)[order] - steps  # less its steps, a height only must not be below the one before
+    raised = np.maximum.accumulate(wanted)
+    lowered = np.minimum.accumulate(wanted[::-1])[::-1]
+    placed = np.maximum(np.minimum((raised + lowered) / 2, 1 - steps[-1:]), 0) + steps
+    return [float(height) for height in placed[np.argsort(order)]]
 
 
 def whole(text: Any) -> int | None:

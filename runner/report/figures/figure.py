@@ -1,37 +1,119 @@
-"""What a figure of the report is."""
+"""What a figure of the report is, and how figures look.
+
+Each kernel has one colour and marker in all figures, distinguishable without colour too.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
+import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure as Drawing
 
-from runner.report.figures.style import Stroke, saved, strokes
-from runner.report.ratio import Ratio
+from runner.report.ranking import Ratio
 from runner.report.table import parameters
 from runner.report.text import absent
 
 Row = dict[str, Any]
 Section = Literal["times", "shape", "baseline", "lanes", "raw"]
 
+# Okabe and Ito's colours, which colour-blind readers can distinguish, without the yellow that is invisible on white.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")  # colour and marker repeat together after 70 kernels
+DASHES = ("-", "--", ":", "-.")
+INK, PALE = "#1a1a1a", "#5c5c5c"
+CRIMSON, RED = "#b0124a", "#d60000"
+"""Undefined, and wrong. A word or a sign always stands beside them."""
+
+SEGMENTS = ("#0072b2", "#009e73", "#c77f00", "#7b5aa6", "#2c9fc9", "#5f6b1e")
+"""Colours of segments of lanes. None of them resembles crimson or red."""
+
+SETTINGS: Any = {
+    "svg.hashsalt": "runner",  # the same ids in every process
+    "svg.fonttype": "none",  # text stays text
+    "font.family": ["sans-serif"],
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],  # the first comes with matplotlib; the second has its widths
+    "font.size": 9,
+    "text.parse_math": False,  # a dollar in a name is a dollar
+    "text.color": INK,
+    "axes.edgecolor": "#8a8a8a",
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5,
+}
+
+UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""Characters that XML forbids."""
+
+
+class Stroke(NamedTuple):
+    """How a kernel is drawn."""
+
+    colour: str
+    marker: str
+    dash: str
+
+
+BACKGROUND = Stroke("#a9a9b0", ".", "-")
+"""The stroke of lines that are only there for comparison."""
+
+
+def strokes(kernels: list[str]) -> dict[str, Stroke]:
+    """A stroke for each kernel, in the order of the results."""
+    return {
+        kernel: Stroke(COLOURS[n % len(COLOURS)], MARKERS[n % len(MARKERS)], DASHES[n // len(COLOURS) % len(DASHES)])
+        for n, kernel in enumerate(kernels)
+    }
+
+
+def saved(make: Callable[[], Drawing | bytes], *, png: bool = True) -> tuple[bytes, bytes]:
+    """What `make` draws, as SVG and as PNG; the PNG is empty without `png`, and where `make` returns an SVG.
+
+    The same figure gives the same bytes on any day, whatever the user's matplotlibrc says.
+    """
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        mpl.rcParams.update(SETTINGS)
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name becomes a box
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # some scripts
+        figure = make()
+        if isinstance(figure, bytes):
+            return figure, b""
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
+            figure.set_layout_engine("none")  # one layout serves both formats
+        vector, pixels = io.BytesIO(), io.BytesIO()
+        figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
+        if png:
+            figure.savefig(pixels, format="png", dpi=144, metadata={"Software": None})
+    return UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", vector.getvalue().decode()).encode(), pixels.getvalue()
+
 
 @dataclass(frozen=True)
 class Run:
-    """The results that figures are made from.
-
-    Attributes:
-        path: The run folder.
-        frame: Its table, as `report.table.load` returns it.
-        ratios: The speed-up of each case that has one, by its row.
-    """
+    """The results that figures are made from: the run folder, its table, and the speed-ups of its cases by row."""
 
     path: Path
     frame: pd.DataFrame
@@ -55,14 +137,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Figure(ABC):
-    """A figure. It is chosen first and drawn later: making one draws nothing.
-
-    Attributes:
-        section: The section of the page in which it stands.
-        stem: The name of its files, without the ending.
-        title: What it shows.
-        caption: What a reader must know to read it right.
-    """
+    """A figure of a section of the page; its files are named after the stem. Making one draws nothing yet."""
 
     section: ClassVar[Section]
     stem: str
@@ -80,7 +155,7 @@ class Figure(ABC):
 
 @dataclass(frozen=True)
 class Drawn:
-    """A drawn figure: what the page shows and the folder keeps. Without pixels, `png` is empty."""
+    """A drawn figure, for the page and the folder. A figure that is SVG from the start has no PNG."""
 
     section: Section
     stem: str
@@ -105,8 +180,7 @@ def drawn(figure: Figure, stem: str) -> Drawn:
 
 def of_case(row: Row, run: Run) -> Row:
     """The columns that identify a case, for a figure's CSV."""
-    names = ("case", "kernel", *run.names, "rows", "cols", "finish")
-    return {name: row.get(name) for name in dict.fromkeys(names)}
+    return {name: row.get(name) for name in ("case", *run.names, "rows", "cols", "finish")}
 
 
 def as_csv(rows: list[Row]) -> bytes:

@@ -1,11 +1,12 @@
 """Heat maps: how much a pair of parameters matters to each kernel, in percent of its best.
 
-The pair is block and size where both vary within a kernel, else the two that vary most and have an order. With the size
-across, the best is that of each column: against one best of all, the sizes would hide everything else.
+The pair is block and size where both vary within a kernel. With the size across, the best is that of each column:
+against one best of all, the sizes would hide everything else.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -18,13 +19,14 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Rectangle
 
 from runner.report.figures.axes import WIDE, positions, sheet, whole
-from runner.report.figures.figure import Figure, Row, Run, of_case
-from runner.report.figures.style import INK
-from runner.report.table import records
+from runner.report.figures.figure import INK, Figure, Row, Run, of_case
+from runner.report.table import records, size_key
 from runner.report.text import absent, count, listed, one_line, size_of, slug, value_of
 from runner.report.verdict import IDLE
 
-MOST_PANELS, MOST_VALUES, NAMED = 9, 12, 8
+MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
+"""Kernels that are drawn; columns up to which cells have numbers; kernels without a panel that the caption names."""
+
 APART = ("kernel", "dtype", "seed", "device")
 """Parameters that are no axis."""
 
@@ -40,22 +42,11 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Panel:
-    """A kernel.
-
-    Attributes:
-        title: Its name.
-        rows: The fastest case of each cell, or the first that failed.
-        percents: The best time over that of each cell that has one.
-    """
+    """A kernel: the fastest case of each cell, or the first that failed, and its speed in percent of the best."""
 
     title: str
     rows: dict[Place, Row]
     percents: dict[Place, float]
-
-    @property
-    def worst(self) -> float:
-        """The percentage of the slowest cell."""
-        return min(self.percents.values())
 
     @property
     def telling(self) -> bool:
@@ -67,13 +58,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class HeatMap(Figure):
-    """A panel for each kernel, with a number in every cell and a frame around the best.
-
-    Attributes:
-        axes: The parameters down and across.
-        lines: The values down.
-        columns: The values across.
-    """
+    """A panel for each kernel, with a number in every cell and a frame around the best."""
 
     section = "shape"
     axes: tuple[str, str]
@@ -89,23 +74,28 @@ class HeatMap(Figure):
                 "panel": panel.title,
                 **of_case(row, self.run),
                 "status": row["status"],
-                "percent_of_best": panel.percents.get(place),
-                **({name: row[name] for name in ("median_us", "gbps")} if place in panel.percents else {}),
+                "percent_of_best": panel.percents.get((down, across)),
+                **({name: row[name] for name in ("median_us", "gbps")} if (down, across) in panel.percents else {}),
             }
             for panel in self.panels
-            for place, row in sorted(panel.rows.items(), key=lambda cell: self._at(cell[0]))
+            for down in self.lines
+            for across in self.columns
+            if (row := panel.rows.get((down, across)))
         ]
 
     def draw(self) -> Drawing:
-        """Draw the panels, at least two side by side."""
+        """Draw the panels, side by side as far as there is room."""
         words = any(panel.rows.keys() - panel.percents.keys() for panel in self.panels)
         wide = max((0.52 if words else 0.36) * len(self.columns), *(0.09 * len(panel.title) for panel in self.panels))
-        beside = max(2, min(4, int((WIDE - 0.6) / (wide + 0.2))))
-        height = 0.25 * len(self.lines) + 0.55
-        figure, every = sheet(self.title, len(self.panels), beside, height, sharex=True, sharey=True)
+        beside = max(1 if len(self.columns) > 12 else 2, min(4, int((WIDE - 0.6) / (wide + 0.2))))
+        figure, every = sheet(
+            self.title, len(self.panels), beside, 0.25 * len(self.lines) + 0.55, sharex=True, sharey=True
+        )
+        step = 1 + len(self.columns) // (MOST_NUMBERS + 1)
         for number, (axes, panel) in enumerate(zip(every, self.panels, strict=True)):
             axes.set_title(panel.title, fontsize=9)
-            axes.set_xticks(np.arange(len(self.columns)) + 0.5, [one_line(name, 14) for name in self.columns])
+            names = [one_line(name, 14) for name in self.columns]
+            axes.set_xticks(np.arange(len(names))[::step] + 0.5, names[::step])
             axes.set_yticks(np.arange(len(self.lines)) + 0.5, [one_line(name, 14) for name in self.lines])
             axes.tick_params(labelsize=8, length=0)
             axes.grid(visible=False)
@@ -116,25 +106,24 @@ class HeatMap(Figure):
         every[0].invert_yaxis()
         return figure
 
-    def _at(self, place: Place) -> tuple[int, int]:
-        return self.lines.index(place[0]), self.columns.index(place[1])
-
     def _cells(self, axes: Axes, panel: Panel) -> None:
         values = np.full((len(self.lines), len(self.columns)), np.nan)
+        text: dict[str, Any] = {"ha": "center", "va": "center", "in_layout": False}
         for place, row in panel.rows.items():
-            y, x = self._at(place)
-            text: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "in_layout": False}
+            y, x = self.lines.index(place[0]), self.columns.index(place[1])
             if place not in panel.percents:
                 words = "no time" if row["status"] == "ok" else str(row["status"]).replace("_", "\n", 1)
                 hatched: dict[str, Any] = {"facecolor": "#f4f4f6", "edgecolor": "#cfcfd6", "hatch": "////"}
                 axes.add_patch(Rectangle((x, y), 1, 1, linewidth=0, **hatched))
-                axes.text(x + 0.5, y + 0.5, words, **text | {"fontsize": 6.5})
+                axes.text(x + 0.5, y + 0.5, words, fontsize=6.5, **text)
                 continue
             values[y, x] = percent = panel.percents[place]
             if percent == 100:
                 axes.add_patch(Rectangle((x + 0.04, y + 0.06), 0.92, 0.88, fill=False, edgecolor=INK, linewidth=1.3))
-                text["fontweight"] = "bold"
-            axes.text(x + 0.5, y + 0.5, str(round(percent)), color=ink(percent), **text)
+            if len(self.columns) <= MOST_NUMBERS:
+                bold = "bold" if percent == 100 else "normal"
+                number = str(round(percent))
+                axes.text(x + 0.5, y + 0.5, number, color=ink(percent), fontsize=8, fontweight=bold, **text)
         shown = np.ma.masked_invalid(values)
         axes.pcolormesh(shown, cmap=COLOURS, vmin=LEAST, vmax=100, edgecolor="white", linewidth=0.8, zorder=0)
 
@@ -153,43 +142,37 @@ def figures(run: Run) -> list[HeatMap]:
     axes = _pair(_by_kernel(rows).values(), free)
     if axes is None:
         return []
-    sizes = {size_of(row) for row in rows}
-    shown = _largest(rows) if "size" not in axes and len(sizes) > 1 else rows
-    shown = [row for row in shown if all(value_of(name, row) for name in axes)]
-    every = [_values(shown, name) for name in axes]
-    lines, columns = (_evenly(values) for values in every)
-    panels = [_panel(title, own, axes, (lines, columns)) for title, own in _by_kernel(shown).items()]
-    telling = [panel for panel in panels if panel.telling]
-    chosen = sorted(telling, key=lambda panel: panel.worst)[:MOST_PANELS]  # those in which the choice matters most
+    every = _by_kernel(rows)
+    if "size" not in axes:
+        largest = max((size_key(row) for row in rows if _has_time(row)), default=())
+        rows = [row for row in rows if size_key(row) == largest]
+    rows = [row for row in rows if all(value_of(name, row) for name in axes)]
+    panels = [panel for title, own in _by_kernel(rows).items() if (panel := _panel(title, own, axes)).telling]
+    # The choice matters most where the slowest cell is worst.
+    chosen = sorted(panels, key=lambda panel: min(panel.percents.values()))[:MOST_PANELS]
     if not chosen:
         return []
-    few = _by_kernel(rows).keys() - {panel.title for panel in telling}
-    more = {panel.title for panel in telling if panel not in chosen}
-    same = " at the same size" if "size" in axes else " at its largest size" if len(sizes) > 1 else ""
-    inside = [name for name in free if name not in (*axes, "size")]
-    inside = [name for name in inside if any(len(_values(own, name)) > 1 for own in _by_kernel(shown).values())]
+    others = [title for title in every if title not in [panel.title for panel in chosen]]
+    more = [f"{len(others) - MOST_NAMES} more"] if len(others) > MOST_NAMES else []
+    inside = [name for name in free if name not in axes]
+    inside = [name for name in inside if any(len(_values(own, name)) > 1 for own in _by_kernel(rows).values())]
+    same = " at the same size" if "size" in axes else ""
     notes = [
         f"Number and colour: percent of the speed of the kernel's fastest case{same}, which is bold in a frame.",
         f"Each cell: the fastest {listed(inside)}." if inside else "",
-        *(
-            f"Drawn: {MOST_VALUES} of {len(values)} values of {name}."
-            for name, values in zip(axes, every, strict=True)
-            if len(values) > MOST_VALUES
-        ),
-        f"Left out, as {listed(list(axes))} do not both vary enough: {_some(rows, few)}." if few else "",
-        f"Left out, as the choice matters less there: {_some(rows, more)}." if more else "",
-        f"{count(len(shown), 'case')}.",
+        f"Not drawn, as the choice matters less there: {listed(others[:MOST_NAMES] + more)}." if others else "",
+        f"{count(len(rows), 'case')}.",
     ]
-    at = f" at {min(sizes)}" if len(sizes) == 1 and "size" not in axes and "" not in sizes else ""
+    at = f" at {size_of(rows[0])}" if "size" not in axes and size_of(rows[0]) else ""
     return [
         HeatMap(
             stem=f"heatmap-{slug(axes[0])}-by-{slug(axes[1])}",
             title=f"Speed by {axes[0]} and {axes[1]}{at}, in percent of the best",
             caption=" ".join(note for note in notes if note),
             axes=axes,
-            lines=lines,
-            columns=columns,
-            panels=[panel for panel in telling if panel in chosen],
+            lines=_values(rows, axes[0]),
+            columns=_values(rows, axes[1]),
+            panels=[panel for panel in panels if panel in chosen],
             run=run,
         )
     ]
@@ -200,22 +183,23 @@ def _by_kernel(rows: list[Row]) -> dict[str, list[Row]]:
     several = [name for name in ("dtype", "device") if len({row[name] for row in rows} - {""}) > 1]
     found: dict[str, list[Row]] = {}
     for row in rows:
-        told = [one_line(str(row["kernel"]), 40), *(str(row[name]) for name in several if row[name])]
-        found.setdefault(", ".join(told), []).append(row)
+        words = [one_line(str(row["kernel"]), 40), *(str(row[name]) for name in several if row[name])]
+        found.setdefault(", ".join(words), []).append(row)
     return found
 
 
 def _pair(kernels: Iterable[list[Row]], names: list[str]) -> tuple[str, str] | None:
-    """The parameters down and across. The size goes across, else the one with more values."""
-    most, found = 0, None
+    """The parameters down and across that have the most values in a kernel; the size goes across."""
+    found: dict[tuple[str, str], int] = {}
     for rows in kernels:
         counts = {name: len(_values(rows, name)) for name in names if _ordered(rows, name)}
-        several = sorted((name for name in counts if counts[name] > 1), key=lambda name: -counts[name])
-        if "block" in several and "size" in several:
+        several = sorted((name for name in counts if counts[name] > 1), key=lambda n: (n != "size", -counts[n]))
+        if {"block", "size"} <= set(several):
             return "block", "size"
-        if len(several) > 1 and counts[several[0]] * counts[several[1]] > most:
-            most, found = counts[several[0]] * counts[several[1]], (several[1], several[0])
-    return (found[1], found[0]) if found and found[0] == "size" else found
+        if len(several) > 1:
+            pair = several[1], several[0]
+            found[pair] = max(found.get(pair, 0), math.prod(counts[name] for name in pair))
+    return max(found, key=lambda pair: found[pair], default=None)
 
 
 def _ordered(rows: list[Row], name: str) -> bool:
@@ -229,49 +213,20 @@ def _values(rows: list[Row], name: str) -> list[str]:
     return sorted(places, key=lambda value: places[value])
 
 
-def _largest(rows: list[Row]) -> list[Row]:
-    """The cases of each kernel's largest size that has a right one."""
-    sized = [row for row in rows if not absent(row["size"])]
-    right = sorted((row for row in sized if row["status"] == "ok"), key=lambda row: int(row["size"]))
-    last = {row["kernel"]: row["size"] for row in right}
-    return [row for row in sized if row["size"] == last.get(row["kernel"])]
-
-
-def _evenly(found: list[str]) -> list[str]:
-    """As many values as a panel takes, the first and the last among them."""
-    if len(found) <= MOST_VALUES:
-        return found
-    return [found[round(n * (len(found) - 1) / (MOST_VALUES - 1))] for n in range(MOST_VALUES)]
-
-
-def _panel(title: str, rows: list[Row], axes: tuple[str, str], drawn: tuple[list[str], list[str]]) -> Panel:
-    """The cells of a kernel at the drawn values."""
-
-    def rank(row: Row) -> tuple[bool, float]:
-        return (False, row["median_us"]) if _has_time(row) else (True, row["status"] in IDLE)
-
+def _panel(title: str, rows: list[Row], axes: tuple[str, str]) -> Panel:
+    """The cells of a kernel."""
     chosen: dict[Place, Row] = {}
-    for row in sorted(rows, key=rank):
+    timed = sorted((row for row in rows if _has_time(row)), key=lambda row: float(row["median_us"]))
+    rest = sorted((row for row in rows if not _has_time(row)), key=lambda row: row["status"] in IDLE)
+    for row in [*timed, *rest]:
         chosen.setdefault((value_of(axes[0], row), value_of(axes[1], row)), row)
     times = {place: float(row["median_us"]) for place, row in chosen.items() if _has_time(row)}
     best: dict[str, float] = {}
-    for (_, across), time in times.items():
-        group = across if axes[1] == "size" else ""
-        best[group] = min(time, best.get(group, time))
-    percents = {(d, a): 100 * (best[a if axes[1] == "size" else ""] / time) for (d, a), time in times.items()}
-    shown = [place for place in chosen if place[0] in drawn[0] and place[1] in drawn[1]]
-    return Panel(
-        title,
-        {place: chosen[place] for place in shown},
-        {place: percents[place] for place in shown if place in percents},
-    )
+    for (_, across), time in times.items():  # the fastest first
+        best.setdefault(across if axes[1] == "size" else "", time)
+    percents = {place: 100 * (best[place[1] if axes[1] == "size" else ""] / time) for place, time in times.items()}
+    return Panel(title, chosen, percents)
 
 
 def _has_time(row: Row) -> bool:
     return row["status"] == "ok" and not absent(row["median_us"]) and row["median_us"] > 0
-
-
-def _some(rows: list[Row], titles: Iterable[str]) -> str:
-    """The titles of panels in the order of the results, the first of them where they are many."""
-    ordered = [title for title in _by_kernel(rows) if title in titles]
-    return listed([*ordered[:NAMED], *([f"{len(ordered) - NAMED} more"] if len(ordered) > NAMED else [])])

@@ -26,24 +26,17 @@ source is a lane beyond the input's last element, which holds 0."""
 
 @dataclass(frozen=True)
 class Element:
-    """An element of the block.
-
-    Attributes:
-        index: Its index in the block.
-        lane: The lane that holds it.
-        segment: The number of its segment in the block.
-        got: The element whose value it holds; None where the value is none of the input's.
-        source: The element that it should hold by CUDA's rule, or that it asked for where that is undefined.
-        calls: Whether its lane takes part.
-        fate: What became of it.
-    """
+    """An element of the block, with the lane that holds it and the number of its segment in the block."""
 
     index: int
     lane: int
     segment: int
     got: int | None
+    """The element whose value it holds; None where the value is none of the input's."""
     source: int
+    """The element that it should hold by CUDA's rule, or that it asked for where that is undefined."""
     calls: bool
+    """Whether its lane takes part."""
     fate: Fate
 
     @property
@@ -54,20 +47,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Step:
-    """One measured launch of a shuffle kernel.
-
-    Attributes:
-        kernel: Its name.
-        name: Operation and argument: `down 2`.
-        intrinsic: CUDA's function behind the operation.
-        device: The kind of device.
-        status: As in results.csv.
-        threads: Threads of the block.
-        width: Lanes of a segment.
-        per_thread: Elements of a thread.
-        values: The case's values of `NAMED`, empty where it has none.
-        elements: Those of the first block that were measured.
-    """
+    """One measured launch of a shuffle kernel; `name` is operation and argument, such as `down 2`."""
 
     kernel: str
     name: str
@@ -78,7 +58,9 @@ class Step:
     width: int
     per_thread: int
     values: Mapping[str, str]
+    """The case's values of `NAMED`, empty where it has none."""
     elements: tuple[Element, ...]
+    """Those of the first block that were measured."""
 
     @property
     def arrays(self) -> bool:
@@ -99,10 +81,7 @@ class Step:
         noun = "element" if self.arrays else "lane"
         if undefined := self.those("undefined"):
             inside = [element.source < self.threads * self.per_thread for element in undefined]
-            why = [
-                *(["outside the mask"] if any(inside) else []),
-                *(["that the block does not have"] * (not all(inside))),
-            ]
+            why = ["outside the mask"] * any(inside) + ["that the block does not have"] * (not all(inside))
             words.append(f"undefined: {count(len(undefined), noun)} asked for a lane {' or '.join(why)}")
         if beyond := self.those("beyond"):
             words.append(f"{count(len(beyond), noun)} received the 0 of a lane beyond the last element")

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runner.kernel.lanes import MOST_RECEIVED
+from runner.report.figures.figure import CRIMSON, INK, PALE, RED, SEGMENTS
 from runner.report.figures.lane_steps import Element, Step
-from runner.report.figures.style import CRIMSON, INK, PALE, RED, SEGMENTS
 from runner.report.text import count, plain
 
 LINE, WIDEST, LARGEST = 32, 806.0, 36.0

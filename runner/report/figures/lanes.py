@@ -1,36 +1,29 @@
 """Lane pictures: which lane's register each lane received, as measured.
 
 A kernel of several cases has a figure of its own, one step for each case: a butterfly, a tree, a scan. Kernels of one
-or two cases share a figure, a tour. The CPU device's pictures are as true of a GPU as a GPU's own.
+or two cases share a figure. The CPU device's pictures are as true of a GPU as a GPU's own.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from runner.device.kinds import label
 from runner.report.figures.figure import Figure, Row, Run
 from runner.report.figures.lane_steps import NAMED, Step, read
-from runner.report.figures.lane_svg import Labelled, lines, picture
+from runner.report.figures.lane_svg import Labelled, picture
 from runner.report.table import records
 from runner.report.text import count, listed, one_line, slug
 
-MOST_STEPS, MOST_LINES = 8, 18
-FEW, MOST_TOUR = 2, 10
-"""A kernel with more than FEW steps has a figure of its own; a tour of more than MOST_TOUR would be no picture."""
+FEW, MOST_STEPS = 2, 10
+"""A kernel with more steps than a few has a figure of its own; a figure has at most so many steps."""
 
 
 @dataclass(frozen=True)
 class Lanes(Figure):
-    """Steps below one another.
-
-    Attributes:
-        steps: In the order of the run.
-        notes: What is the same in all steps, and what is not drawn.
-    """
+    """Steps below one another, in the order of the run, with notes on what they have in common."""
 
     section = "lanes"
     steps: tuple[Step, ...]
@@ -59,8 +52,8 @@ class Lanes(Figure):
         tour = len({step.kernel for step in self.steps}) > 1
         labelled = []
         for step in self.steps:
-            told = [f"{name} {step.values[name]}" for name in differing if step.values[name]]
-            names = [*([one_line(step.kernel, 26)] if tour else []), step.name, *told]
+            values = [f"{name} {step.values[name]}" for name in differing if step.values[name]]
+            names = [*([one_line(step.kernel, 26)] if tour else []), step.name, *values]
             labelled.append(Labelled(step, tuple(names), "" if step.status == "ok" else step.status))
         return picture(self.title, self.notes, labelled)
 
@@ -71,13 +64,10 @@ def figures(run: Run) -> list[Lanes]:
         return []
     steps = [step for row in records(run.frame[run.frame["received"] != ""]) if (step := read(row))]
     devices = dict.fromkeys(step.device for step in steps)
-    return [
-        plot
-        for device in devices
-        for plot in _of_device(
-            [step for step in steps if step.device == device], f"-{slug(device)}" * (len(devices) > 1)
-        )
-    ]
+    found: list[Lanes] = []
+    for device in devices:
+        found += _of_device([step for step in steps if step.device == device], f"-{slug(device)}" * (len(devices) > 1))
+    return found
 
 
 def stacked(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
@@ -98,25 +88,23 @@ def stacked(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
     return _figure(steps, "lanes", title).draw()
 
 
-def _of_device(steps: list[Step], suffix: str) -> list[Lanes]:
+def _of_device(steps: list[Step], suffix: str) -> Iterator[Lanes]:
     by_kernel: dict[str, list[Step]] = {}
     for step in steps:
         by_kernel.setdefault(step.kernel, []).append(step)
     few = [kernel for kernel, own in by_kernel.items() if len(_distinct(own)) <= FEW]
-    toured = [step for step in steps if step.kernel in few]
-    if len(few) < 2 or len(_distinct(toured)) > MOST_TOUR:
-        few = []
-    alone = {kernel: own for kernel, own in by_kernel.items() if kernel not in few}
-    return [
-        *([_figure(toured, f"lanes{suffix}")] if few else []),
-        *(_figure(own, f"lanes-{slug(kernel) or 'kernel'}{suffix}") for kernel, own in alone.items()),
-    ]
+    if len(few) > 1:
+        yield _figure([step for step in steps if step.kernel in few], f"lanes{suffix}")
+    for kernel, own in by_kernel.items():
+        if kernel not in few or len(few) == 1:
+            yield _figure(own, f"lanes-{slug(kernel) or 'kernel'}{suffix}")
 
 
 def _figure(steps: list[Step], stem: str, title: str = "") -> Lanes:
     kernels = list(dict.fromkeys(step.kernel for step in steps))
     distinct = _distinct(steps)
-    drawn = _chosen(distinct, MOST_STEPS if len(kernels) == 1 else MOST_TOUR)
+    first = sorted(distinct, key=lambda step: not step.those("wrong"))[:MOST_STEPS]  # what breaks the rule is shown
+    drawn = [step for step in distinct if step in first]
     values = {name: list(dict.fromkeys(step.values[name] for step in drawn)) for name in NAMED}
     same = ", ".join(f"{name} {found[0]}" for name, found in values.items() if len(found) == 1 and found[0])
     devices = [f"on {label(device)}" for device in dict.fromkeys(step.device for step in drawn) if device]
@@ -130,11 +118,11 @@ def _figure(steps: list[Step], stem: str, title: str = "") -> Lanes:
         if len(drawn) < len(steps)
         else "",
     ]
-    told = [f"{step.kernel} {step.name}{''.join(f'; {words}' for words in step.remarks())}" for step in drawn]
+    words = [f"{step.kernel} {step.name}{''.join(f'; {remark}' for remark in step.remarks())}" for step in drawn]
     return Lanes(
         stem=stem,
         title=title or f"{who}: which lane's register each lane received ({' '.join(['measured', *devices])})",
-        caption=f"Steps: {', '.join(told)}. The column received of results.csv has every map.",
+        caption=f"Steps: {', '.join(words)}. The column received of results.csv has every map.",
         steps=tuple(drawn),
         notes=" ".join(note for note in notes if note),
     )
@@ -144,18 +132,6 @@ def _distinct(steps: list[Step]) -> list[Step]:
     """The steps that look unlike all earlier ones. Size, dtype and seed change nothing that is drawn."""
     looks: dict[tuple[Any, ...], Step] = {}
     for step in steps:
-        told = tuple(value for name, value in step.values.items() if name not in ("size", "dtype"))
-        looks.setdefault((step.kernel, step.name, told, step.elements, step.status), step)
+        shape = tuple(value for name, value in step.values.items() if name not in ("size", "dtype"))
+        looks.setdefault((step.kernel, step.name, shape, step.elements, step.status), step)
     return list(looks.values())
-
-
-def _chosen(steps: list[Step], most: int) -> list[Step]:
-    """As many steps as a figure takes: first those that break the rule, then one of each name, then the rest."""
-    seen: dict[tuple[str, str], int] = {}
-    ranks = []
-    for place, step in enumerate(steps):
-        repeats = seen[step.kernel, step.name] = seen.get((step.kernel, step.name), -1) + 1
-        ranks.append((not step.those("wrong"), repeats, place))
-    places = [place for _, _, place in sorted(ranks)[:most]]
-    height = itertools.accumulate(len(lines(steps[place])[0]) for place in places)
-    return [steps[place] for place in sorted(p for p, n in zip(places, height, strict=True) if n <= MOST_LINES)]

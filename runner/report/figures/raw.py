@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from runner import samples
 from runner.folder import RunFolder
 from runner.report.figures.axes import End, name_ends, sheet
-from runner.report.figures.figure import Figure, Row, Run
-from runner.report.figures.style import COLOURS, CRIMSON, INK, MARKERS, PALE
+from runner.report.figures.figure import COLOURS, CRIMSON, INK, MARKERS, PALE, Figure, Row, Run
 from runner.report.table import records, timed, varying
 from runner.report.text import absent, count, described, exact, listed, slug
 from runner.statistics import Samples

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import FuncFormatter
 
 from runner.report.figures.axes import End, name_ends, positions, set_x, set_y, sheet
-from runner.report.figures.figure import Figure, Row, Run, of_case
-from runner.report.figures.style import BACKGROUND, PALE
+from runner.report.figures.figure import BACKGROUND, PALE, Figure, Row, Run, of_case
 from runner.report.text import absent, beside, count, exact, one_line, rough, value_of
 
 GAP = 0.17
@@ -61,13 +60,7 @@ class Times(Figure):
 
 @dataclass(frozen=True)
 class Lines(Times):
-    """A line for each kernel against a parameter.
-
-    Attributes:
-        x: The column on the x axis.
-        y: The column on the y axis.
-        pale: The kernels whose lines are grey, as too many lines cannot be told apart.
-    """
+    """A line for each kernel, of column `y` against column `x`. The lines of `pale` kernels are grey."""
 
     x: str
     y: str
@@ -83,7 +76,7 @@ class Lines(Times):
             y, rows = panel.y or self.y, panel.rows if panel.y else self.every
             axes.set_title(one_line(panel.title, 60))
             set_x(axes, places, self.x, 11 if panels == 1 else 6)
-            _set_values(axes, self.x, y, rows)
+            self._set_values(axes, y, rows)
             if number % 2 and not panel.y:
                 axes.set_ylabel("")
             ends = [*self._lines(axes, panel, y, places), *_limits(axes, y, rows)]
@@ -97,41 +90,41 @@ class Lines(Times):
     def _lines(self, axes: Axes, panel: Panel, y: str, places: dict[str, float]) -> list[End]:
         """Draw a panel's lines with the bands of their quartiles, the grey ones below the others."""
         ends = []
-        by_name = itertools.groupby(sorted(panel.rows, key=self.name), self.name)
-        lines = [sorted(rows, key=lambda row: places[value_of(self.x, row)]) for _, rows in by_name]
-        order = list(self.run.looks)
-        for rows in sorted(
-            lines, key=lambda rows: (rows[0]["kernel"] not in self.pale, order.index(rows[0]["kernel"]))
-        ):
-            x = [places[value_of(self.x, row)] for row in rows]
-            pale = rows[0]["kernel"] in self.pale
-            stroke = BACKGROUND if pale else self.run.looks[rows[0]["kernel"]]
+        for name, group in itertools.groupby(sorted(panel.rows, key=self._line_order), self.name):
+            own = sorted(group, key=lambda row: places[value_of(self.x, row)])
+            x, pale = [places[value_of(self.x, row)] for row in own], own[0]["kernel"] in self.pale
+            stroke = BACKGROUND if pale else self.run.looks[own[0]["kernel"]]
             look: dict[str, Any] = {"color": stroke.colour, "marker": stroke.marker, "linestyle": stroke.dash}
-            low, high = zip(*(_quartiles(row, y) for row in rows), strict=True)
+            low, high = zip(*(_quartiles(row, y) for row in own), strict=True)
             axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
-            name = self.name(rows[0])
             label = count(len(self.pale), "slower kernel") if pale else name
-            axes.plot(x, [row[y] for row in rows], label=label, linewidth=0.8 if pale else 1.6, **look)
-            ends.append(End(name, x[-1], rows[-1][y], stroke))
+            axes.plot(x, [row[y] for row in own], label=label, linewidth=0.8 if pale else 1.6, **look)
+            ends.append(End(name, x[-1], own[-1][y], stroke))
         return ends
+
+    def _line_order(self, row: Row) -> tuple[bool, int, str]:
+        return row["kernel"] not in self.pale, list(self.run.looks).index(row["kernel"]), self.name(row)
+
+    def _set_values(self, axes: Axes, y: str, rows: list[Row]) -> None:
+        found = [value for row in rows for value in (row[y], *_quartiles(row, y))]
+        if y == "gbps":
+            found += [limit for column in ("percent_peak", "percent_copy") if (limit := ceiling(rows, column))]
+        log = y == "median_us" and (self.x == "size" or max(found) > 4 * min(found))
+        set_y(axes, min(found), max(found), LABELS.get(y, "per request (less is better)"), log=log)
 
 
 @dataclass(frozen=True)
 class Bars(Times):
-    """A bar for each case, the fastest on top.
-
-    Attributes:
-        named: The parameters whose values stand beside the kernel in a bar's name.
-    """
+    """A bar for each case, the fastest on top, named by the kernel and the values of the `named` parameters."""
 
     named: tuple[str, ...]
 
     def rows(self) -> list[Row]:
         """A row for each bar, with the speed-up that stands beside it."""
         found = super().rows()
-        for told, row in zip(found, self.every, strict=True):
+        for line, row in zip(found, self.every, strict=True):
             if ratio := self.run.ratios.get(row["row"]):
-                told |= {"speedup": ratio.times, "baseline": row["baseline"]}
+                line |= {"speedup": ratio.times, "baseline": row["baseline"]}
         return found
 
     def draw(self) -> Drawing:
@@ -143,8 +136,8 @@ class Bars(Times):
             for place, row in enumerate(panel.rows):
                 axes.barh(place, row["median_us"], height=0.62, color=self.run.looks[row["kernel"]].colour, alpha=0.85)
                 axes.plot(_quartiles(row, "median_us"), [place, place], color="black", linewidth=1)
-                beside_bar: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 8.5}
-                axes.text(1.01, place, self._numbers(row), **beside_bar)
+                style: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 8.5}
+                axes.text(1.01, place, self._numbers(row), **style)
             axes.set_yticks(range(len(panel.rows)), [self._bar_name(row) for row in panel.rows])
             axes.set_ylim(len(panel.rows) - 0.4, -0.6)
             axes.set_xlim(0, 1.02 * max(max(_quartiles(row, "median_us")[1], row["median_us"]) for row in self.every))
@@ -154,8 +147,8 @@ class Bars(Times):
         return figure
 
     def _bar_name(self, row: Row) -> str:
-        told = [(name, value_of(name, row)) for name in self.named]
-        words = [value if name == "dtype" else f"{name} {value}" for name, value in told if value]
+        pairs = [(name, value_of(name, row)) for name in self.named]
+        words = [value if name == "dtype" else f"{name} {value}" for name, value in pairs if value]
         return ", ".join([self.name(row), *words])
 
     def _numbers(self, row: Row) -> str:
@@ -177,14 +170,6 @@ def _quartiles(row: Row, y: str) -> tuple[float, float]:
     return (q1, q3) if y == "median_us" else (row[y] * median / q3, row[y] * median / q1)
 
 
-def _set_values(axes: Axes, x: str, y: str, rows: list[Row]) -> None:
-    found = [value for row in rows for value in (row[y], *_quartiles(row, y))]
-    if y == "gbps":
-        found += [limit for column in ("percent_peak", "percent_copy") if (limit := ceiling(rows, column))]
-    log = y == "median_us" and (x == "size" or max(found) > 4 * min(found))
-    set_y(axes, min(found), max(found), LABELS.get(y, "per request (less is better)"), log=log)
-
-
 def _limits(axes: Axes, y: str, rows: list[Row]) -> Iterator[End]:
     """Draw the peak and the bandwidth of a copy, and return their ends."""
     for column, name, dash in (("percent_peak", "peak", (6, 3)), ("percent_copy", "copy", (1, 2))):
@@ -196,7 +181,5 @@ def _limits(axes: Axes, y: str, rows: list[Row]) -> Iterator[End]:
 
 def ceiling(rows: list[Row], column: str) -> float | None:
     """The bandwidth of which a column is the percentage; None where rows disagree by more than rounding."""
-    known = [100 * row["gbps"] / row[column] for row in rows if not absent(row[column]) and row[column] > 0]
-    if not known or max(known) > 1.03 * min(known):
-        return None
-    return float(sorted(known)[len(known) // 2])
+    known = sorted(100 * row["gbps"] / row[column] for row in rows if not absent(row[column]) and row[column] > 0)
+    return float(known[len(known) // 2]) if known and known[-1] <= 1.03 * known[0] else None

@@ -6,10 +6,10 @@ Cases of different devices or families never share a figure, and cases of differ
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from runner.report.figures.axes import positions
 from runner.report.figures.figure import Row, Run
 from runner.report.figures.time_charts import Bars, Lines, Panel, Times
 from runner.report.table import records, timed
@@ -22,6 +22,11 @@ FEW = 3
 APART = ("kernel", "size", "dtype", "seed", "device")
 """Parameters that no point combines, and that are no axis of a figure of their own."""
 
+FINISHES = (
+    "In brackets, the finish. host: the host adds partial sums, which is not timed; device: the launch leaves the "
+    "whole result."
+)
+
 
 def figures(run: Run) -> list[Times]:
     """The figures of times of a run, most telling first."""
@@ -29,29 +34,22 @@ def figures(run: Run) -> list[Times]:
     for row in records(timed(run.measured)):
         groups.setdefault((str(row["device"]), str(row["family"])), []).append(row)
     # A single block that shuffles once takes as long as any launch. Its picture is that of the lanes.
-    groups = {key: rows for key, rows in groups.items() if not all(_in_lanes(row) for row in rows)}
-    several = len(groups) > 1
+    groups = {
+        key: rows
+        for key, rows in groups.items()
+        if not all(row["shuffle"] and row["grid"] == "1" and row["received"] for row in rows)
+    }
     found: list[Times] = []
     for (device, family), rows in groups.items():
+        several = len(groups) > 1
         suffix, about = f"-{slug(f'{device}-{family}')}" * several, f" ({family})" if family and several else ""
         found += Choice(run, rows, suffix, about).figures()
     return found
 
 
-def _in_lanes(row: Row) -> bool:
-    return bool(row["shuffle"] and row["grid"] == "1" and row["received"])
-
-
 @dataclass(frozen=True)
 class Choice:
-    """Chooses the figures of one family.
-
-    Attributes:
-        run: The run.
-        all: The family's rows.
-        suffix: The end of the stems.
-        about: The end of the titles.
-    """
+    """Chooses the figures of one family; their stems end with the suffix, their titles with `about`."""
 
     run: Run
     all: list[Row]
@@ -61,29 +59,34 @@ class Choice:
     def figures(self) -> Iterator[Times]:
         """Lines against the size, or bars at one size, and lines against what else varies at the largest size."""
         sizes = {row["size"] for row in self.all if not absent(row["size"])}
-        bandwidth = not any(absent(row["gbps"]) for row in self.all)
-        several = len(sizes) > 1
-        if several:
-            sized = [row for row in self.all if not absent(row["size"]) and row["size"] > 0]
-            for y in ["gbps", "median_us"] if bandwidth else ["median_us"]:
-                yield self._lines(sized, "size", y)
         last = [row for row in self.all if row["size"] == max(sizes)] if sizes else self.all
-        named = self._named(last)
-        if not several and (len(values(last, "kernel")) > 1 or named):
-            yield self._bars(last, named)
-        faceted = facets(self.all, self.run.names)[0] if several else []
-        for x in varying(last, self.run.names):
-            if x in (*APART, *faceted) or (x in named and len(values(last, x)) <= 2):
-                continue
-            wavefronts = self._wavefronts(last, x)
-            yield self._lines(last, x, "gbps" if bandwidth and not wavefronts else "median_us", wavefronts)
+        free = self._free(last)
+        best = "median_us" if any(absent(row["gbps"]) for row in self.all) else "gbps"
+        shown: list[str] = []  # parameters that a figure has already
+        if len(sizes) > 1:
+            sized = [row for row in self.all if not absent(row["size"]) and row["size"] > 0]
+            for y in dict.fromkeys((best, "median_us")):
+                yield self._lines(sized, "size", y)
+            shown = self._facets(self.all)
+        else:
+            named = self._named(last)
+            if named or len(_values(last, "kernel")) > 1:
+                yield self._bars(last, named)
+            shown = [name for name in named if len(_values(last, name)) <= 2]
+        for x in free:
+            if x not in shown:
+                wavefronts = self._wavefronts(last, x)
+                yield self._lines(last, x, "median_us" if wavefronts else best, wavefronts)
+
+    def _free(self, rows: list[Row], *but: str) -> list[str]:
+        """The parameters with several values that may be an axis, panels, or combined in a point."""
+        return [name for name in self.run.names if name not in (*APART, *but) and len(_values(rows, name)) > 1]
 
     def _named(self, rows: list[Row]) -> tuple[str, ...]:
         """The parameters by which every case can have a bar of its own; none if that would be too many bars."""
-        names = [name for name in varying(rows, self.run.names) if name not in APART]
-        dtypes = len(values(rows, "dtype")) > 1
-        alike = dtypes == (len(values(rows, "kernel")) == 1) and len(values(rows, "seed")) < 2
-        few = len(rows) <= MOST_BARS and all(len(values(rows, name)) <= FEW for name in names)
+        names, dtypes = self._free(rows), len(_values(rows, "dtype")) > 1
+        alike = dtypes == (len(_values(rows, "kernel")) == 1) and len(_values(rows, "seed")) < 2
+        few = len(rows) <= MOST_BARS and all(len(_values(rows, name)) <= FEW for name in names)
         return (*names, *(["dtype"] if dtypes else [])) if alike and few else ()
 
     def _wavefronts(self, rows: list[Row], x: str) -> list[str]:
@@ -91,37 +94,45 @@ class Choice:
 
         Where something else varies, a point is the fastest of several cases, and its wavefronts say nothing.
         """
-        others = [name for name in varying(rows, self.run.names) if name not in (*APART, x)]
-        if others or x not in self.run.frame.attrs.get("further", []) or len(values(rows, "dtype")) > 1:
+        own = x in self.run.frame.attrs.get("further", [])
+        if not own or self._free(rows, x) or len(_values(rows, "dtype")) > 1:
             return []
-        return [name for name in PAIRS["wavefronts ld/st"] if len(values(rows, name)) > 1]
+        return [name for name in PAIRS["wavefronts ld/st"] if len(_values(rows, name)) > 1]
+
+    def _facets(self, rows: list[Row]) -> list[str]:
+        """The parameters that get panels, as long as these are few."""
+        panels, own = max(1, len(_values(rows, "dtype"))), []
+        for name in self._free(rows, "block"):
+            if (many := panels * len(_values(rows, name))) <= MOST_PANELS:
+                panels = many
+                own.append(name)
+        return own
 
     def _lines(self, rows: list[Row], x: str, y: str, wavefronts: list[str] | None = None) -> Lines:
-        own, rest = facets(rows, self.run.names)
-        if x != "size":
-            own, rest = [], [name for name in varying(rows, self.run.names) if name not in (*APART, x)]
+        own = self._facets(rows) if x == "size" else []
+        rest = self._free(rows, x, *own)
         rows = [row for row in rows if value_of(x, row)]
-        panels = [Panel(title, fastest(part, ("kernel", "finish", "size", x))) for title, part in split(rows, own)]
+        panels = [Panel(title, _fastest(part, ("kernel", "finish", "size", x))) for title, part in _split(rows, own)]
         unread = [name for name in own if any(not value_of(name, row) for row in rows)]
         pale = _slower([row for panel in panels for row in panel.rows])
+        slower = listed([one_line(kernel, 40) for kernel in pale])
         notes = [
             "Wavefronts: passes through shared memory that one request of a warp takes." if wavefronts else "",
             "Band: quartiles.",
             f"Kernels without {listed(unread)} are the same in all panels." if unread else "",
-            f"Thin and grey: all but the {MOST_LINES} fastest: {listed([one_line(kernel, 40) for kernel in pale])}."
-            if pale
-            else "",
+            f"Thin and grey: all but the {MOST_LINES} fastest: {slower}." if pale else "",
         ]
-        for name in wavefronts or []:
-            known = [row for row in panels[0].rows if not absent(row[name])]
-            panels.append(Panel(f"wavefronts of a shared {name.split('_')[1]}", known, name))
         if wavefronts:
-            panels[0] = Panel("time", panels[0].rows)
+            (first,) = panels
+            panels = [Panel("time", first.rows)]
+            for name in wavefronts:
+                known = [row for row in first.rows if not absent(row[name])]
+                panels.append(Panel(f"wavefronts of a shared {name.split('_')[1]}", known, name))
         what = "Bandwidth" if y == "gbps" else "Time of one launch"
         return Lines(
             stem=f"{'bandwidth' if y == 'gbps' else 'time'}-by-{slug(x)}{self.suffix}",
             title=f"{what} by {x}{'' if x == 'size' else _at(rows)}{self.about}",
-            caption=self._caption(rows, rest, notes),
+            caption=_caption(rows, rest, notes),
             panels=tuple(panels),
             run=self.run,
             x=x,
@@ -130,32 +141,29 @@ class Choice:
         )
 
     def _bars(self, rows: list[Row], named: tuple[str, ...]) -> Bars:
-        rest = [name for name in varying(rows, self.run.names) if name not in (*APART, *named)]
-        parts = [("", rows)] if "dtype" in named else split(rows, [])
-        chosen = [(title, fastest(part, ("kernel", "finish", *named))) for title, part in parts]
+        parts = [("", rows)] if "dtype" in named else _split(rows, [])
+        chosen = [(title, _fastest(part, ("kernel", "finish", *named))) for title, part in parts]
         panels = [Panel(title, sorted(part, key=lambda row: float(row["median_us"]))) for title, part in chosen]
-        told = explained([row for panel in panels for row in panel.rows])
+        words = explained([row for panel in panels for row in panel.rows])
         by = "dtype" if "dtype" in named else "kernel"
         return Bars(
             stem=f"time-by-{by}{self.suffix}",
             title=f"Time of one launch by {by}{_at(rows)}{self.about}",
-            caption=self._caption(rows, rest, ["Thin line: quartiles.", told[:1].upper() + told[1:]]),
+            caption=_caption(rows, self._free(rows, *named), ["Thin line: quartiles.", words[:1].upper() + words[1:]]),
             panels=tuple(panels),
             run=self.run,
             named=named,
         )
 
-    def _caption(self, rows: list[Row], rest: list[str], notes: list[str]) -> str:
-        words = [
-            *notes,
-            f"Each point: the fastest {listed(rest)}." if rest else "",
-            "In brackets, the finish. host: the host adds partial sums, which is not timed; device: the launch leaves "
-            "the whole result."
-            if len(values(rows, "finish")) > 1
-            else "",
-            f"{count(len(rows), 'case')}.",
-        ]
-        return " ".join(word for word in words if word)
+
+def _caption(rows: list[Row], rest: list[str], notes: list[str]) -> str:
+    words = [
+        *notes,
+        f"Each point: the fastest {listed(rest)}." if rest else "",
+        FINISHES if len(_values(rows, "finish")) > 1 else "",
+        f"{count(len(rows), 'case')}.",
+    ]
+    return " ".join(word for word in words if word)
 
 
 def _at(rows: list[Row]) -> str:
@@ -172,40 +180,20 @@ def _slower(rows: list[Row]) -> tuple[str, ...]:
     return tuple(sorted(best, key=lambda kernel: best[kernel])[MOST_LINES:])
 
 
-def values(rows: list[Row], name: str) -> list[str]:
+def _values(rows: list[Row], name: str) -> list[str]:
     """The values of a parameter, in the order of the rows. A kernel that does not read it adds none."""
     return [value for value in dict.fromkeys(value_of(name, row) for row in rows) if value]
 
 
-def varying(rows: list[Row], names: tuple[str, ...]) -> list[str]:
-    """The parameters with several values."""
-    return [name for name in names if len(values(rows, name)) > 1]
-
-
-def facets(rows: list[Row], names: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """The parameters that get panels, as long as these are few, and the rest, of which a point is the fastest."""
-    panels = max(1, len(values(rows, "dtype")))
-    own: list[str] = []
-    rest: list[str] = []
-    for name in varying(rows, names):
-        many = panels * len(values(rows, name))
-        if name in APART:
-            continue
-        if name != "block" and many <= MOST_PANELS:
-            panels, own = many, [*own, name]
-        else:
-            rest.append(name)
-    return own, rest
-
-
-def split(rows: list[Row], names: list[str]) -> list[tuple[str, list[Row]]]:
+def _split(rows: list[Row], names: list[str]) -> list[tuple[str, list[Row]]]:
     """The title and the rows of each panel: one for each dtype and each value of the given parameters.
 
     A kernel that does not read a parameter is the same in all its panels, so it is in each of them.
     """
     parts = [("", rows)]
     for name in ["dtype", *names]:
-        found = values(rows, name) if name == "dtype" else sorted(values(rows, name), key=_natural)
+        places = positions(rows, name)
+        found = _values(rows, name) if name == "dtype" else sorted(_values(rows, name), key=lambda v: places[v])
         if len(found) > 1:
             parts = [
                 (f"{title}, {name} {value}".removeprefix(", "), chosen)
@@ -216,7 +204,7 @@ def split(rows: list[Row], names: list[str]) -> list[tuple[str, list[Row]]]:
     return parts
 
 
-def fastest(rows: list[Row], names: tuple[str, ...]) -> list[Row]:
+def _fastest(rows: list[Row], names: tuple[str, ...]) -> list[Row]:
     """The fastest row of each combination of values."""
     found: dict[tuple[str, ...], Row] = {}
     for row in rows:
@@ -224,8 +212,3 @@ def fastest(rows: list[Row], names: tuple[str, ...]) -> list[Row]:
         if key not in found or row["median_us"] < found[key]["median_us"]:
             found[key] = row
     return list(found.values())
-
-
-def _natural(text: str) -> tuple[int, ...] | tuple[float, str]:
-    numbers = re.findall(r"\d+", text)
-    return (0.0, text) if not numbers else (1, *(int(number) for number in numbers))
