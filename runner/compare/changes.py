@@ -10,8 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from runner import noise, samples
-from runner.compare.joining import Pair, join
-from runner.compare.runs import Row, Run, varying
+from runner.compare.runs import Pair, Row, Run, join, varying
 from runner.report.folder import section
 from runner.report.text import absent
 from runner.report.verdict import IDLE
@@ -123,13 +122,13 @@ class Comparison:
         return [change for change in self.changes if change.word is word]
 
 
-def compare(base: Run, other: Run, step: Callable[[], None]) -> Comparison:
+def compare(base: Run, other: Run, step: Callable[[str], None]) -> Comparison:
     """Find out what became of each case.
 
     Args:
         base: The run before.
         other: The run after.
-        step: Called after each case.
+        step: Called for each case, with the name of the run after.
 
     Raises:
         UsageError: if the runs have no case in common.
@@ -138,7 +137,7 @@ def compare(base: Run, other: Run, step: Callable[[], None]) -> Comparison:
     found = [Change(pair, Word.NOT_COMPARED, DOUBTFUL) for pair in joined.doubtful]
     timed: list[tuple[Pair, tuple[Medians, Medians]]] = []
     for pair in joined.common:
-        step()
+        step(other.name)
         if _has_times(pair):
             timed.append((pair, (_medians(pair.base), _medians(pair.other))))
         else:

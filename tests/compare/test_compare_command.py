@@ -18,14 +18,8 @@ def test_runs_without_a_common_case_show_their_axes(compare):
         [timed(n, 100, size=2**n, block=64) for n in (20, 21)], [timed(n, 100, size=2**n, seed=7) for n in (24, 25)]
     )
     assert told.code == 2
-    first, *axes = told.err.splitlines()
-    assert (
-        first
-        == "runner: B and A have no case in common, so there is nothing to compare: no common size, block and seed."
-    )
-    assert axes[0].startswith("  A: kernel reduceShfl; size 2^20, 2^21; block 64;")
-    assert axes[1].startswith("  B: kernel reduceShfl; size 2^24, 2^25; block 256;")
-    assert axes[0].endswith("seed 0; device cuda")
+    assert "B and A have no case in common, so there is nothing to compare: no common size, block and seed." in told.err
+    assert "A has size 2^20, 2^21; block 64; seed 0. B has size 2^24, 2^25; block 256; seed 7." in told.err
     assert not told.out
 
 
@@ -39,7 +33,7 @@ def test_runs_without_a_common_case_show_their_axes(compare):
         (["A", "nowhere"], "nowhere: there is no such folder"),
         (["A", "*.txt"], "*.txt: no run folder matches"),
         (["A", "empty"], "empty: not a run folder"),
-        (["A", "begun"], "begun: not a run folder"),
+        (["A", "begun"], "begun: no results.csv in it"),
         (["A", "none"], "none and A have no case in common"),
         (["A", "latest~5"], "latest~5: there are 0 runs below outputs"),
         (["A", "B", "--baseline", "[AB]"], "--baseline [AB]: 2 runs match, one is expected"),
