@@ -53,21 +53,13 @@ RULES: tuple[tuple[str, str | None], ...] = (
 
 @dataclass(frozen=True)
 class Run:
-    """One run, or one run that was made several times.
+    """One run, or one run that was made several times."""
 
-    Attributes:
-        name: The shortest name that distinguishes it from the others.
-        folder: Its files.
-        rows: Its cases, in the order of results.csv. `measured` of a row names the files of its samples.
-        parameters: The columns that distinguish its cases.
-        environment: Its environment.json; empty if that is missing.
-    """
-
-    name: str
+    name: str  # the shortest that distinguishes it from the others
     folder: RunFolder
-    rows: list[Row]
-    parameters: list[str]
-    environment: dict[str, Any]
+    rows: list[Row]  # its cases, in the order of results.csv; `measured` of a row names the files of its samples
+    parameters: list[str]  # the columns that distinguish its cases
+    environment: dict[str, Any]  # its environment.json; empty if that is missing
 
     @property
     def short(self) -> str:
@@ -86,13 +78,9 @@ class Run:
         return section(section(self.environment, "devices"), kind)
 
     def surroundings(self, kind: str) -> dict[str, str]:
-        """Everything known, beside the kernel, that times on one kind of device depend on.
-
-        Empty if nothing is known about the device.
-        """
+        """What times on one kind of device depend on besides the kernel; empty if the device is unknown."""
         known = self.device(kind)
-        without_others = {**self.environment, "devices": {kind: known}}
-        entries = flat(without_others) if known else ()
+        entries = flat({**self.environment, "devices": {kind: known}}) if known else ()
         return {name: value for name, value in entries if kind_of(name) in SURROUNDINGS or name == "host"}
 
 
@@ -112,17 +100,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Joined:
-    """The cases of two runs, each in the order of its table.
-
-    Attributes:
-        common: Cases that both have.
-        doubtful: Cases that both have, one of them several times: timed in several ways, or on several GPUs.
-        only_base: Cases that only the base has.
-        only_other: Cases that only the other run has.
-    """
+    """The cases of two runs, each in the order of its table."""
 
     common: list[Pair]
-    doubtful: list[Pair]
+    doubtful: list[Pair]  # one of the runs has several rows of the case: timed in several ways, or on several GPUs
     only_base: list[Row]
     only_other: list[Row]
 
