@@ -47,6 +47,7 @@ NO_INTERVAL = "too few rounds for an interval"
 THOROUGH = "measure with timing=thorough (five rounds, each in its own process)"
 MORE_ROUNDS = "measure more rounds (timing=thorough timing.rounds={}) or a larger size"
 IF_IT_MATTERS = "measure more rounds if a change this small matters"
+BLAMELESS = "{} although the machine code is the same"
 DISTURBED = "something disturbed a run; measure again"
 
 
@@ -54,8 +55,8 @@ DISTURBED = "something disturbed a run; measure again"
 class Summary:
     """A summary of samples, in microseconds.
 
-    `ci_low` and `ci_high` enclose the true median with 95 % confidence. With fewer than 6 samples no interval reaches
-    95 %, and they are the minimum and the maximum.
+    `ci_low` and `ci_high` enclose the true median with 95 % confidence; with fewer than 6 samples, they are the minimum
+    and the maximum, which enclose it less surely.
     """
 
     samples: int
@@ -248,7 +249,12 @@ def decide(
         _by_samples(*pair, d) if math.isnan(d.half) else _by_rounds(pair, d, sure=sure, side_by_side=side_by_side)
         for pair, d, sure in zip(pairs, found, significant, strict=True)
     ]
-    return [_unblamed(d) if known else d for d, known in zip(decisions, same, strict=True)]
+    # The same machine code cannot have changed: an apparent change is a disturbance.
+    return [
+        replace(d, word="undecided", note=BLAMELESS.format(d.word), advice=DISTURBED)
+        if known and d.word in ("slower", "faster") else d
+        for d, known in zip(decisions, same, strict=True)
+    ]  # fmt: skip
 
 
 def _observed_noise(alike: Sequence[tuple[Side, Side]]) -> float:
@@ -299,6 +305,7 @@ def _difference(
 
 
 def _firm(pair: tuple[Side, Side], *, side_by_side: bool) -> bool:
+    """Whether both sides have many rounds in processes of their own."""
     return all(side.rounds >= MANY_ROUNDS and (side.fresh or side_by_side) for side in pair)
 
 
@@ -336,14 +343,6 @@ def _by_samples(base: Side, other: Side, d: _Difference) -> Decision:
     if abs(d.value) <= small and widest <= THRESHOLD_FEW_ROUNDS:
         return d.decision("tied", NO_INTERVAL)
     return d.decision("undecided", NO_INTERVAL, THOROUGH)
-
-
-def _unblamed(decision: Decision) -> Decision:
-    """The same machine code cannot have changed: an apparent change is a disturbance."""
-    if decision.word in ("tied", "undecided"):
-        return decision
-    note = f"{decision.word} although the machine code is the same"
-    return replace(decision, word="undecided", note=note, advice=DISTURBED)
 
 
 def _by_round(samples: Samples) -> list[Times]:

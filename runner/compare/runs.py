@@ -151,12 +151,12 @@ def read(paths: Sequence[Path]) -> Iterator[Run]:
         UsageError: if a table cannot be read.
     """
     for path, name in zip(paths, _names(paths), strict=True):
-        frame = load(path)
-        for column in ("binary", "job"):
-            if column not in frame.columns:
-                frame[column] = ""
-        folder = RunFolder(path)
-        rows = [{**row, "measured": _samples(folder, row)} for row in records(frame)]
+        frame, folder = load(path), RunFolder(path)
+        rows = records(frame)
+        for row in rows:
+            case, job = str(row["case"]), row["job"]
+            known = not absent(job) and slug(case) == case  # else the case names no file
+            row["measured"] = (folder.samples(case, job),) if known else ()
         yield Run(name, folder, rows, parameters(frame), runs.environment(path))
 
 
@@ -242,16 +242,8 @@ def _resolved(side: Folders) -> Folders:
 def _names(paths: Sequence[Path]) -> list[str]:
     """As much of the end of each path as distinguishes the paths."""
     parts = [path.resolve().parts for path in paths]
-    for length in range(1, max(map(len, parts)) + 1):
-        found = ["/".join(p[-length:]) for p in parts]
-        if len(set(found)) == len(found):
-            return found
-    return [str(path) for path in paths]
-
-
-def _samples(folder: RunFolder, row: Row) -> tuple[Path, ...]:
-    case, job = str(row["case"]), str(row["job"])
-    return (folder.samples(case, int(job)),) if job.isdecimal() and slug(case) == case else ()
+    found = (["/".join(p[-length:]) for p in parts] for length in range(1, max(map(len, parts)) + 1))
+    return next((names for names in found if len(set(names)) == len(names)), [str(path) for path in paths])
 
 
 def _keyed(run: Run, *, by_kind: bool) -> dict[tuple[str, str], list[Row]]:

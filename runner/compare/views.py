@@ -148,7 +148,9 @@ def kernels(comparison: Comparison) -> list[str]:
 
 def remarks(comparison: Comparison) -> list[str]:
     """What limits the comparison, and what to do about it."""
-    return [*_advice(comparison), *_cautions(comparison), *_noise(comparison)]
+    advice = Counter(change.advice for change in comparison.of(Word.INCONCLUSIVE)).most_common(3)
+    todo = [f"{count(n, 'inconclusive case')}: {one_line(text, 200)}." for text, n in advice if text]
+    return [*todo, *_cautions(comparison), *_noise(comparison)]
 
 
 def exit_status(comparisons: Iterable[Comparison], *, strict: bool) -> int:
@@ -181,7 +183,9 @@ def _show_cases(comparisons: Sequence[Comparison], entries: Sequence[Entry], con
     """Print the cases that need more than to be counted, the worst first."""
     shown = [entry for entry in entries if entry[1].word not in QUIET]
     names = tables.columns(comparisons)
-    table = Table.grid(padding=(0, 2), pad_edge=False)
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for _ in range(5):
+        table.add_column(no_wrap=True)
     for number, change in shown[:MOST_CASES]:
         run = f"{comparisons[number - 1].other.short}: " if len(comparisons) > 1 else ""
         cells = (change.word.value, f"{run}{described(change.row, names)}", *_cells(change))
@@ -227,12 +231,6 @@ def _range(mean: float, ratios: list[float]) -> str:
         return "one case"
     least, most = map(_times, sorted((min(ratios), max(ratios)), reverse=mean < 1))
     return f"geometric mean of its {len(ratios)} cases" + (f", from {least} to {most}" if least != most else "")
-
-
-def _advice(comparison: Comparison) -> list[str]:
-    """What to do about inconclusive cases, each advice once."""
-    advice = Counter(change.advice for change in comparison.of(Word.INCONCLUSIVE))
-    return [f"{count(n, 'inconclusive case')}: {one_line(text, 200)}." for text, n in advice.most_common(3) if text]
 
 
 def _cautions(comparison: Comparison) -> list[str]:
