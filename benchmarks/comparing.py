@@ -23,8 +23,7 @@ from collections import Counter
 from pathlib import Path
 
 from runner.compare.changes import known_noise, side
-from runner.compare.joining import join
-from runner.compare.runs import read, united
+from runner.compare.runs import join, read, united
 from runner.statistics import decide
 
 ROOT = Path(__file__).resolve().parents[1]

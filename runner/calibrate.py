@@ -27,7 +27,7 @@ from runner.report import ranking
 from runner.report.table import load, records, timed
 from runner.session import Session
 from runner.settings import DeviceConfig
-from runner.statistics import Times, round_medians, unthrottled
+from runner.statistics import round_medians, unthrottled
 from runner.terminal import Console
 
 ALIKE = 4  # identical cases of each size
@@ -46,7 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _calibrate(device: str) -> int:
-    _check(device)
+    kind = kind_of(DeviceConfig(kind=device))
+    if is_emulated(kind):
+        raise UsageError(f"the times of {label(kind)} are emulated and never ranked: calibrating needs a GPU")
+    noise.make_folder()
     session = Session()
     sizes, seeds = ",".join(SIZES), ",".join(map(str, range(ALIKE)))
     command = [*KERNEL, f"size={sizes}", f"seed={seeds}", f"device={device}", "timing=thorough"]
@@ -63,16 +66,17 @@ def keep(folder: RunFolder, console: Console) -> None:
     rows = sorted(records(timed(load(folder.path))), key=lambda row: int(row["size"]))
     device: dict[str, Any] = next(iter((read_json(folder.environment) or {})["devices"].values()))
     groups = [list(group) for _, group in itertools.groupby(rows, lambda row: row["size"])]
-    points = [
-        {"median_us": float(np.median([row["median_us"] for row in group])), **_noise(folder, group)}
-        for group in groups
-    ]
-    found = {"points": points, "rounds": int(rows[0]["rounds"]), "alike": ALIKE}
-    path = noise.keep(str(device["name"]), found)
+    points = []
+    for group in groups:
+        samples = [np.load(folder.samples(row["case"], int(row["job"]))) for row in group]
+        found = noise.measured([round_medians(unthrottled(taken)) for taken in samples])
+        points.append({"median_us": float(np.median([row["median_us"] for row in group])), **found})
+    kept = {"points": points, "rounds": int(rows[0]["rounds"]), "alike": ALIKE}
+    path = noise.keep(str(device["name"]), kept)
     heads = ("size", "median us", "between identical cases, %", "between rounds, %", "wrongly called slower")
     table = Table(*heads, title=f"Noise of {device['name']}", title_justify="left")
     for group, point in zip(groups, points, strict=True):
-        ranked = ranking.rank(group, ranking.noise(group, {**device, "noise": found}))
+        ranked = ranking.rank(group, ranking.noise(group, {**device, "noise": kept}))
         wrong = len(group) - 1 - len(ranked.tied) - len(ranked.undecided)
         table.add_row(
             f"{group[0]['size']:,}",
@@ -83,22 +87,6 @@ def keep(folder: RunFolder, console: Console) -> None:
         )
     console.print(table)
     console.print(f"Stored in {path}. Later sweeps on this GPU use it.", soft_wrap=True, highlight=False)
-
-
-def _check(device: str) -> None:
-    """Refuse an emulated device, and make the folder of the noise."""
-    kind = kind_of(DeviceConfig(kind=device))
-    if is_emulated(kind):
-        raise UsageError(f"the times of {label(kind)} are emulated and never ranked: calibrating needs a GPU")
-    noise.make_folder()
-
-
-def _noise(folder: RunFolder, group: Sequence[dict[str, Any]]) -> dict[str, float]:
-    return noise.measured([_rounds(folder, row) for row in group])
-
-
-def _rounds(folder: RunFolder, row: dict[str, Any]) -> Times:
-    return round_medians(unthrottled(np.load(folder.samples(row["case"], int(row["job"])))))
 
 
 if __name__ == "__main__":

@@ -27,20 +27,12 @@ class Shown(enum.Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """A column.
-
-    Attributes:
-        name: In the table, the filter of the report and on the axes of figures.
-        type: What its cells hold. Flags are written True or False.
-        unit: Of a number; empty if it has none.
-        meaning: One or two sentences in Markdown, for docs/results.md and the report's tooltips.
-        shown: Where the report shows it. The parameters of cases are shown wherever they vary.
-    """
+    """A column. The report shows the parameters of cases wherever they vary, and other columns where `shown` says."""
 
     name: str
-    type: Type
-    unit: str
-    meaning: str
+    type: Type  # flags are written True or False
+    unit: str  # of a number; empty if it has none
+    meaning: str  # one or two sentences in Markdown, for docs/results.md and the report's tooltips
     shown: Shown = Shown.NEVER
 
 
@@ -169,7 +161,6 @@ COLUMNS = (
 BY_NAME = MappingProxyType({column.name: column for column in COLUMNS})
 NAMES = tuple(BY_NAME)
 
-_FIRST_BEHIND_PARAMETERS = "seed"
 _COMMON_PARAMETERS = frozenset(("block", "size", "width", "mask", "unroll", "dtype"))
 _CONFIGURATION_KEYS = ("timing", "experiment", "hydra", "schema", "record_host", "on_cpu")
 _IN_EXPRESSIONS = ("grid_x", "grid_y")
@@ -191,6 +182,6 @@ def shown(*where: Shown) -> list[str]:
 
 
 def with_own(own: Iterable[str]) -> list[str]:
-    """All columns of a table whose kernels have further parameters of their own, in order."""
-    at = NAMES.index(_FIRST_BEHIND_PARAMETERS)
+    """All columns of a table whose kernels have further parameters of their own, which precede the seed."""
+    at = NAMES.index("seed")
     return [*NAMES[:at], *own, *NAMES[at:]]

@@ -27,19 +27,12 @@ Points = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class DeviceNoise:
-    """The known noise of a device, by median time.
+    """The known noise of a device, by median time. Points are empty if nobody measured them."""
 
-    Attributes:
-        alike: Between the medians of identical cases of one sweep; empty if nobody measured it.
-        processes: Between processes; empty if nobody measured it.
-        tick_us: Resolution of the timer.
-        spread: Between the rounds of one sweep.
-    """
-
-    alike: Points = ()
+    alike: Points = ()  # between the medians of identical cases of one sweep
     processes: Points = ()
-    tick_us: float = 0.0
-    spread: Spread | None = None
+    tick_us: float = 0.0  # resolution of the timer
+    spread: Spread | None = None  # between the rounds of one sweep
 
     def at(self, median_us: float) -> Noise:
         """The noise of a case with this median: that of the nearest time that was measured."""
@@ -69,7 +62,8 @@ def measured(cases: Sequence[Times]) -> dict[str, float]:
         a case, pooled over the cases.
     """
     alike, rounds = spread_of([case.mean() for case in cases]), pooled(map(spread_of, cases))
-    return {"alike_percent": _percent(alike), "round_percent": _percent(rounds)}
+    found = {"alike_percent": alike, "round_percent": rounds}
+    return {name: 100.0 * spread.deviation if spread else 0.0 for name, spread in found.items()}
 
 
 def path_of(device: str) -> Path:
@@ -120,7 +114,3 @@ def _nearest(points: Iterable[tuple[float, float]], median_us: float) -> float |
     """The standard deviation at the nearest time, as a fraction."""
     nearest = min(points, key=lambda point: abs(math.log(point[0] / median_us)), default=None)
     return None if nearest is None else nearest[1] / 100.0
-
-
-def _percent(spread: Spread | None) -> float:
-    return 100.0 * spread.deviation if spread else 0.0

@@ -1,7 +1,4 @@
-"""The list of runs: what was run and what came of it.
-
-A run is read from results.csv, plan.json and environment.json alone, any of which may be torn.
-"""
+"""The list of runs, from results.csv, plan.json and environment.json alone, any of which may be torn."""
 
 from __future__ import annotations
 
@@ -25,39 +22,25 @@ from runner.folder import RunFolder, read_json
 from runner.report.folder import section
 from runner.report.table import load, measured, varying
 from runner.report.terminal import BROAD, say, say_columns
-from runner.report.text import described, one_line, rough, size_of
+from runner.report.text import count, described, one_line, rough, size_of
 from runner.report.verdict import IDLE, headline_groups
 from runner.terminal import Console, SweepProgress
 
 NAMED = 2  # kernels that are named; of more, only the number is shown
-NONE = "none"
 
 
 @dataclass(frozen=True)
 class Overview:
-    """What is known of a run; fields are empty where nothing is.
-
-    Attributes:
-        path: Of its folder.
-        started: When.
-        what: Its experiment, or its kernels.
-        device: The names of its devices.
-        cases: How many it has or plans.
-        failed: How many failed.
-        not_run: How many have no row yet, or were not reached.
-        state: `running`, `interrupted`, `all skipped`, or what is wrong with its table.
-        best: The case that the report calls the fastest, with its time.
-    """
+    """What is known about a run, in words; a word is empty where nothing is known."""
 
     path: Path
-    started: datetime | None
-    what: str
+    started: str
+    what: str  # its experiment, or its kernels
     device: str
-    cases: int
-    failed: int
-    not_run: int
-    state: str
-    best: str
+    cases: int  # that it has or plans
+    failures: str
+    best: str  # the case that the report calls the fastest, with its time
+    style: str
 
 
 def print_runs(root: Path, most: int) -> None:
@@ -91,30 +74,39 @@ def read(path: Path) -> Overview:
     """The overview of a run."""
     known, frame, planned = runs.environment(path), _table(path), _planned(path)
     kernels = dict.fromkeys(planned if frame is None else frame["kernel"])
-    not_run = len(planned) if frame is None else int((frame["status"] == "not_run").sum())
+    statuses = pd.Series(["not_run"] * len(planned)) if frame is None else frame["status"]
+    failed, not_run = int((~statuses.isin(["ok", *IDLE])).sum()), int((statuses == "not_run").sum())
+    state = _state(path, frame, not_run)
+    words = [state, f"{failed:,} failed" if failed else "", f"{not_run:,} not run" if not_run else ""]
     return Overview(
         path=path,
         started=_started(known),
         what=_what(str(known.get("command", "")), [str(name) for name in kernels]),
         device=_device(known, [] if frame is None else list(frame["device"].unique())),
-        cases=len(planned) if frame is None else len(frame),
-        failed=0 if frame is None else int((~frame["status"].isin(["ok", *IDLE])).sum()),
-        not_run=not_run,
-        state=_state(path, frame, not_run),
+        cases=len(statuses),
+        failures=", ".join(filter(None, words)),
         best="" if frame is None else _best(frame),
+        style="red" if failed else "yellow" if state else "",
     )
 
 
 def show(found: Sequence[Overview], console: RichConsole) -> None:
     """Print a line per run. In a terminal that is too narrow for that, the folder has a line of its own."""
-    table = _as_table(found)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for head in ("folder", "started", "what", "device", "cases", "failures", "best"):
+        table.add_column(head, no_wrap=True, justify="right" if head == "cases" else "left")
+    for run in found:
+        cells = (run.started, run.what, run.device, f"{run.cases:,}", run.failures or "none", run.best)
+        table.add_row(*map(Text, (_pasted(run.path), *cells)), style=run.style)
     width = console.measure(table, options=console.options.update(max_width=BROAD)).maximum
     if width <= console.width or not console.is_terminal:
         say_columns(console, table)
         return
     for run in found:
+        best = f"best: {run.best}" if run.best else ""
+        words = (run.started, run.what, run.device, count(run.cases, "case"), run.failures, best)
         say(console, _pasted(run.path), "bold")
-        console.print(Padding(Text("  ".join(_words(run)), style=_style(run)), (0, 0, 0, 4), expand=False))
+        console.print(Padding(Text("  ".join(filter(None, words)), style=run.style), (0, 0, 0, 4), expand=False))
 
 
 def _table(path: Path) -> pd.DataFrame | None:
@@ -132,11 +124,11 @@ def _planned(path: Path) -> list[str]:
         return []
 
 
-def _started(known: dict[str, Any]) -> datetime | None:
+def _started(known: dict[str, Any]) -> str:
     try:
-        return datetime.fromisoformat(str(known.get("started_utc"))).astimezone()
+        return datetime.fromisoformat(str(known.get("started_utc"))).astimezone().strftime("%Y-%m-%d %H:%M %Z")
     except (ValueError, OverflowError):
-        return None
+        return ""
 
 
 def _what(command: str, kernels: Sequence[str]) -> str:
@@ -182,37 +174,6 @@ def _best(frame: pd.DataFrame) -> str:
     row, size = groups[0].fastest, size_of(groups[0].fastest)
     names = [name for name in varying(measured(frame)) if name not in ("size", "device", "dtype", "seed")]
     return f"{described(row, names)}{f' at {size}' if size else ''}: {rough(row['median_us'])} µs"
-
-
-def _as_table(found: Sequence[Overview]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for head in ("folder", "started", "what", "device", "cases", "failures", "best"):
-        table.add_column(head, no_wrap=True, justify="right" if head == "cases" else "left")
-    for run in found:
-        cells = (_pasted(run.path), _when(run), run.what, run.device, f"{run.cases:,}", _failures(run), run.best)
-        table.add_row(*map(Text, cells), style=_style(run))
-    return table
-
-
-def _words(run: Overview) -> list[str]:
-    """The cells of a run without its folder, for lines without heads."""
-    cases = f"{run.cases:,} case{'' if run.cases == 1 else 's'}"
-    failures = "" if _failures(run) == NONE else _failures(run)
-    best = f"best: {run.best}" if run.best else ""
-    return [part for part in (_when(run), run.what, run.device, cases, failures, best) if part]
-
-
-def _when(run: Overview) -> str:
-    return run.started.strftime("%Y-%m-%d %H:%M %Z") if run.started else ""
-
-
-def _failures(run: Overview) -> str:
-    numbers = ((run.failed, "failed"), (run.not_run, "not run"))
-    return ", ".join(filter(None, [run.state, *(f"{n:,} {word}" for n, word in numbers if n)])) or NONE
-
-
-def _style(run: Overview) -> str:
-    return "red" if run.failed else "yellow" if run.state else ""
 
 
 def _pasted(path: Path) -> str:

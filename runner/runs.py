@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,7 @@ def reading(name: object) -> Iterator[None]:
 
 def below(root: Path) -> list[Path]:
     """The run folders below a folder, or the folder itself; the one that was started last comes first."""
-    return sorted(_below(root, _DEEPEST), key=lambda path: (_started(path), str(path)), reverse=True)
+    return sorted(_below(root), key=lambda path: (_started(path), str(path)), reverse=True)
 
 
 def named(text: str) -> list[Path]:
@@ -97,20 +98,13 @@ def _latest(text: str) -> Path:
     return known[int(back)]
 
 
-def _below(path: Path, deep: int) -> Iterator[Path]:
-    if is_run(path):
-        yield path
-    elif deep and path.is_dir():
-        for inner in _inside(path):
-            if inner.is_dir() and not inner.is_symlink():
-                yield from _below(inner, deep - 1)
-
-
-def _inside(path: Path) -> list[Path]:
-    try:
-        return list(path.iterdir())
-    except OSError:  # a folder of someone else's
-        return []
+def _below(root: Path) -> Iterator[Path]:
+    for name, folders, _ in os.walk(root):
+        path = Path(name)
+        if found := is_run(path):
+            yield path
+        if found or len(path.relative_to(root).parts) >= _DEEPEST:
+            folders.clear()
 
 
 def _started(path: Path) -> str:

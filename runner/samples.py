@@ -17,7 +17,7 @@ HOT = np.dtype([("round", np.int32), ("us", np.float64)])
 
 
 def read(path: Path) -> Samples | None:
-    """A case's samples; `None` where there are none, or the file is none that the runner writes."""
+    """A case's samples; `None` if they are missing or malformed."""
     try:
         found: Any = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError, BadZipFile):
@@ -28,18 +28,14 @@ def read(path: Path) -> Samples | None:
 
 
 def append_round(path: Path, taken: Samples, number: int) -> Samples:
-    """Add a round's samples to a case's file; a round that is there already is replaced.
-
-    Returns:
-        The samples of all rounds.
-    """
+    """Add a round's samples to a case's file, in place of the same round, and return those of all rounds."""
     lines = taken.copy()
     lines["round"] = number
     return _append(path, lines, number)
 
 
 def append_hot(path: Path, taken: Times, number: int) -> NDArray[Any]:
-    """Likewise the batches of the hot mode, of type `HOT`; where none were taken, nothing is written."""
+    """Likewise the batches of the hot mode, of type `HOT`. Without batches nothing is written."""
     lines = np.zeros(len(taken), HOT)
     lines["round"], lines["us"] = number, taken
     return _append(path, lines, number) if len(taken) else lines

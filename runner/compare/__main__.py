@@ -1,49 +1,92 @@
 """`python -m runner.compare outputs/A outputs/B`: what became of A's cases in B, and what may be the cause.
 
 Exit status: 0 nothing is worse, 1 a case is slower or broken, 2 the input cannot be used, 3 with --strict where a case
-was not decided upon.
+is undecided.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from runner import atomic
 from runner.cli import run_command
+from runner.errors import UsageError
+from runner.folder import RunFolder
+from runner.runs import reading
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Compare the runs that the arguments name."""
-    given = _parser().parse_args(arguments)
-    return run_command(lambda: _compare(given))
-
-
-def _compare(given: argparse.Namespace) -> int:
-    from runner import runs  # noqa: PLC0415  (see `run_command`)
-    from runner.compare import command  # noqa: PLC0415
-    from runner.errors import UsageError  # noqa: PLC0415
-
-    try:
-        with runs.reading(", ".join(given.runs)):
-            return command.run_command(given.runs, given.baseline, given.html, given.csv, strict=given.strict)
-    except UsageError as e:
-        sentence, *axes = str(e).split("\n")  # without a common case, the axes of both runs
-        error = UsageError(sentence)
-        for line in axes:
-            error.add_note(line)
-        raise error from e
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m runner.compare", description="Compare runs with a baseline.")
     named = "a run's folder, a pattern, latest, latest~1, ...; A,B: one that was made twice; the first is the baseline"
     parser.add_argument("runs", nargs="+", metavar="RUN", help=named)
     parser.add_argument("--baseline", metavar="RUN", help="the run that the others are compared with")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write a table")
-    parser.add_argument("--strict", action="store_true", help="exit with 3 if a case was not decided upon")
-    return parser
+    parser.add_argument("--strict", action="store_true", help="exit with 3 if a case is undecided")
+    given = parser.parse_args(arguments)
+    return run_command(lambda: _compare(given))
+
+
+def _compare(given: argparse.Namespace) -> int:
+    """Compare runs, print the result, and write the page and the table."""
+    from runner.compare import causes, changes, runs, tables, views  # noqa: PLC0415  (see `run_command`)
+    from runner.terminal import Console, SweepProgress  # noqa: PLC0415
+
+    def step(name: str) -> None:
+        progress.now(name)
+        progress.step()
+
+    files = [path for path in (given.html, given.csv) if path]
+    with reading(", ".join(given.runs)):
+        with SweepProgress() as progress:
+            sides = runs.chosen(given.runs, given.baseline)
+            paths = [path for side in sides for path in side]
+            _refuse_to_replace(files, paths)
+            progress.stage("reading", len(paths))
+            parts = []
+            for run in runs.read(paths):
+                parts.append(run)
+                step(run.name)
+            left = iter(parts)
+            base, *others = runs.united([runs.pooled([next(left) for _ in side]) for side in sides])
+            comparisons = []
+            for other in others:
+                progress.stage("comparing", len(base.rows))
+                comparisons.append(changes.compare(base, other, step))
+            found, differing = tables.entries(comparisons), causes.causes(base, comparisons)
+            if given.csv:
+                _write(given.csv, tables.written(comparisons, found).encode(errors="surrogateescape"))
+            if given.html:
+                progress.stage("drawing", 1)
+                os.environ["MPLBACKEND"] = "agg"  # a notebook may name a backend there that matplotlib lacks
+                from runner.compare import figure  # noqa: PLC0415 - matplotlib would slow a comparison without a page
+
+                _write(given.html, views.page(comparisons, found, differing, figure.draw(comparisons)))
+        views.show(comparisons, found, differing, files, Console())
+        return views.exit_status(comparisons, strict=given.strict)
+
+
+def _refuse_to_replace(targets: Sequence[Path], folders: Sequence[Path]) -> None:
+    """Refuse to overwrite a file of a run, or to write page and table to one file."""
+    if len({target.resolve() for target in targets}) < len(targets):
+        raise UsageError(f"{targets[0]}: page and table cannot be one file")
+    for target in targets:
+        own = RunFolder(target.resolve().parent)
+        files = (own.results, own.plan, own.environment, own.multirun, own.path / "report.html")
+        if target.resolve() in files and own.path in {folder.resolve() for folder in folders}:
+            raise UsageError(f"{target}: this file belongs to the run itself; give another name")
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        atomic.write(path, content)
+    except OSError as error:
+        raise UsageError(f"{path}: it cannot be written: {error.strerror or error}") from None
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What differs between runs, as far as their folders tell: possible causes of a change, the likeliest first.
+"""What differs between the folders of runs: possible causes of a change, the likeliest first.
 
 Names of folders and times of day are not causes. A measured property of a device counts only if it changed noticeably.
 """
@@ -9,7 +9,7 @@ import difflib
 import math
 import re
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,17 +53,11 @@ class Causes:
 
 @dataclass(frozen=True)
 class FileChange:
-    """A source file that differs.
-
-    Attributes:
-        name: Its path below sources/.
-        summary: What changed, in a few words.
-        diff: The lines; empty if only one run has the file, or if it is too large.
-    """
+    """A source file that differs: its path below sources/, and what changed, in a few words."""
 
     name: str
     summary: str
-    diff: str
+    diff: str = ""  # empty if only one run has the file, or if it is too large
 
 
 def causes(base: Run, comparisons: Sequence[Comparison]) -> Causes:
@@ -74,7 +68,7 @@ def causes(base: Run, comparisons: Sequence[Comparison]) -> Causes:
     entries = [(kind, name, tuple(e.get(name, "") for e in environments)) for name in names if (kind := kind_of(name))]
     known = [n for n, environment in enumerate(environments) if environment]
     differing = [
-        Cause(kind, _plain(name), tuple(map(_readable, found)))
+        Cause(kind, name.removeprefix("devices."), tuple(map(_readable, found)))
         for kind, name, found in entries
         if _differ(kind, [found[n] for n in known])
     ]
@@ -83,7 +77,9 @@ def causes(base: Run, comparisons: Sequence[Comparison]) -> Causes:
         differing.append(Cause("runner", "environment.json", there))
     differing += [*_of_sources(comparisons), *_of_parameters(compared), *_of_cases(comparisons)]
     differing.sort(key=lambda cause: KINDS.index(cause.kind))
-    return Causes(differing, [(_plain(name), found[0]) for _, name, found in entries if len(set(found)) == 1])
+    return Causes(
+        differing, [(name.removeprefix("devices."), found[0]) for _, name, found in entries if len(set(found)) == 1]
+    )
 
 
 def changed_sources(base: Run, other: Run) -> list[FileChange]:
@@ -95,10 +91,6 @@ def changed_sources(base: Run, other: Run) -> list[FileChange]:
     names = [name for name in dict.fromkeys((*left, *right)) if Path(name).stem not in lone]
     found = (_file_change(name, left.get(name), right.get(name)) for name in names)
     return [change for change in found if change]
-
-
-def _plain(name: str) -> str:
-    return name.removeprefix("devices.")
 
 
 def _readable(value: str) -> str:
@@ -146,11 +138,8 @@ def _of_parameters(compared: Sequence[Run]) -> Iterator[Cause]:
     for name in compared[0].parameters:
         found = [values(run.rows, name) for run in compared]
         if len(set(map(frozenset, found))) > 1:
-            yield Cause("parameters", name, tuple(_listed(of_run) for of_run in found))
-
-
-def _listed(found: Iterable[str]) -> str:
-    return one_line(", ".join(value or "none" for value in found), 120)
+            words = (one_line(", ".join(value or "none" for value in of_run), 120) for of_run in found)
+            yield Cause("parameters", name, tuple(words))
 
 
 def _of_cases(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
@@ -174,12 +163,8 @@ def _of_cases(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
 def _changed(comparison: Comparison, name: str) -> str:
     """The values of a column in right cases that differ from the baseline's: `16 to 24 in 3 cases`."""
     rows = [(c.pair.base, c.pair.other) for c in comparison.common]
-    pairs = [
-        (was[name], now[name])
-        for was, now in rows
-        if was["status"] == now["status"] == "ok" and was["device"] == now["device"]
-    ]
-    differing = [(was, now) for was, now in pairs if not absent(was) and not absent(now) and was != now]
+    right = [(a[name], b[name]) for a, b in rows if a["status"] == b["status"] == "ok" and a["device"] == b["device"]]
+    differing = [(was, now) for was, now in right if not absent(was) and not absent(now) and was != now]
     if not differing:
         return ""
     found = [f"{one_line(str(was), 20)} to {one_line(str(now), 20)}" for was, now in dict.fromkeys(differing)]
@@ -197,13 +182,16 @@ def _files(run: Run) -> dict[str, Path]:
 
 def _file_change(name: str, base: Path | None, other: Path | None) -> FileChange | None:
     if base is None or other is None:
-        return FileChange(name, "not there" if other is None else "new", "")
+        return FileChange(name, "not there" if other is None else "new")
     before, after = _content(base), _content(other)
     if before == after:
         return None
     if max(len(before), len(after)) > MOST_BYTES:
-        return FileChange(name, "changed", "")
-    lines = _diff(name, before, after)
+        return FileChange(name, "changed")
+    old, new = (content.decode("utf-8", errors="replace").splitlines() for content in (before, after))
+    heads = f"baseline/{name}", f"run/{name}"
+    lines = list(difflib.unified_diff(old, new, *heads, lineterm=""))
+    lines = lines or [f"--- {heads[0]}", f"+++ {heads[1]}", "[only white space at the ends of lines differs]"]
     added, removed = (sum(line.startswith(sign) for line in lines[2:]) for sign in "+-")
     left_out = len(lines) - MOST_LINES
     shown = [*lines[:MOST_LINES], *([f"[{count(left_out, 'more line')}]"] if left_out > 0 else [])]
@@ -215,9 +203,3 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
-
-
-def _diff(name: str, before: bytes, after: bytes) -> list[str]:
-    old, new = (content.decode("utf-8", errors="replace").splitlines() for content in (before, after))
-    found = list(difflib.unified_diff(old, new, f"baseline/{name}", f"run/{name}", lineterm=""))
-    return found or [f"--- baseline/{name}", f"+++ run/{name}", "[only white space at the ends of lines differs]"]

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
 
 from runner import noise, samples
-from runner.compare.joining import Pair, join
-from runner.compare.runs import Row, Run, varying
+from runner.compare.runs import Pair, Row, Run, join, varying
 from runner.report.folder import section
 from runner.report.text import absent
 from runner.report.verdict import IDLE
@@ -52,23 +50,14 @@ Medians = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class Change:
-    """What became of a case.
+    """What became of a case."""
 
-    Attributes:
-        pair: The case's rows; the row of a run that lacks the case is empty.
-        word: The word for it.
-        reason: Why; may be empty.
-        advice: What to do about it; may be empty.
-        decision: How the times compare; only of a case that is right and timed in both, on a GPU.
-        alike: Whether code, launch and environment are the same, so that the times differ by noise alone.
-    """
-
-    pair: Pair
+    pair: Pair  # the row of a run that lacks the case is empty
     word: Word
     reason: str = ""
-    advice: str = ""
-    decision: Decision | None = None
-    alike: bool = False
+    advice: str = ""  # what to do about it
+    decision: Decision | None = None  # on the times, if the case is right and timed in both runs, on a GPU
+    alike: bool = False  # whether code, launch and environment are the same, so that times differ by noise alone
 
     @property
     def row(self) -> Row:
@@ -94,19 +83,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One run against the baseline.
-
-    Attributes:
-        base: The baseline.
-        other: The run.
-        changes: What became of each case.
-        without_samples: How many of the compared times have no samples, so that their rounds are not known.
-    """
+    """One run against the baseline."""
 
     base: Run
     other: Run
     changes: list[Change]
-    without_samples: int
+    without_samples: int  # how many of the compared times have no samples, so that their rounds are not known
 
     @cached_property
     def common(self) -> list[Change]:
@@ -123,38 +105,41 @@ class Comparison:
         return [change for change in self.changes if change.word is word]
 
 
-def compare(base: Run, other: Run, step: Callable[[], None]) -> Comparison:
+def compare(base: Run, other: Run, step: Callable[[str], None]) -> Comparison:
     """Find out what became of each case.
 
     Args:
         base: The run before.
         other: The run after.
-        step: Called after each case.
+        step: Called for each case, with the name of the run after.
 
     Raises:
         UsageError: if the runs have no case in common.
     """
     joined = join(base, other)
     found = [Change(pair, Word.NOT_COMPARED, DOUBTFUL) for pair in joined.doubtful]
-    timed: list[tuple[Pair, tuple[Medians, Medians]]] = []
+    timed: list[tuple[Pair, Medians, Medians]] = []
     for pair in joined.common:
-        step()
+        step(other.name)
         if _has_times(pair):
-            timed.append((pair, (_medians(pair.base), _medians(pair.other))))
+            timed.append((pair, _medians(pair.base), _medians(pair.other)))
         else:
             found.append(_by_correctness(base, other, pair))
-    unchanged = {kind for kind in base.kinds & other.kinds if _same_surroundings(base, other, kind)}
-    alike = [_alike(pair, unchanged) for pair, _ in timed]
+    # Nothing differs in these devices' surroundings, as far as the folders tell.
+    unchanged = {k for k in base.kinds & other.kinds if base.surroundings(k) == other.surroundings(k) != {}}
+    alike = [
+        pair.same_code and "True" not in (pair.base["throttled"], pair.other["throttled"])
+        and pair.base["device"] in unchanged
+        for pair, *_ in timed
+    ]  # fmt: skip
     decisions = decide(
-        [(side(base, pair.base, was), side(other, pair.other, now)) for pair, (was, now) in timed],
-        [known_noise(base, other, pair) for pair, _ in timed],
+        [(side(base, pair.base, was), side(other, pair.other, now)) for pair, was, now in timed],
+        [known_noise(base, other, pair) for pair, *_ in timed],
         alike=alike,
     )
-    lacking = [sum(not all(medians) or not medians for medians in sides) for _, sides in timed]
-    found += [
-        _by_times(pair, decision, alike=same, known=not lacks)
-        for (pair, _), decision, same, lacks in zip(timed, decisions, alike, lacking, strict=True)
-    ]
+    lacking = [sum(not medians or not all(medians) for medians in sides) for _, *sides in timed]
+    for (pair, *_), decision, same, lacks in zip(timed, decisions, alike, lacking, strict=True):
+        found.append(_by_times(pair, decision, alike=same, known=not lacks))
     found += [Change(Pair(row, {}), Word.ONLY_BASE) for row in joined.only_base]
     found += [Change(Pair({}, row), Word.ONLY_OTHER) for row in joined.only_other]
     return Comparison(base, other, found, sum(lacking))
@@ -180,23 +165,8 @@ def known_noise(base: Run, other: Run, pair: Pair) -> Noise:
 
 
 def _medians(row: Row) -> Medians:
-    return tuple(_of_file(path) for path in row["measured"])
-
-
-def _of_file(path: Path) -> tuple[float, ...]:
-    found = samples.read(path)
-    return () if found is None else tuple(round_medians(unthrottled(found)).tolist())
-
-
-def _same_surroundings(base: Run, other: Run, kind: str) -> bool:
-    was = base.surroundings(kind)
-    return bool(was) and was == other.surroundings(kind)
-
-
-def _alike(pair: Pair, unchanged: set[str]) -> bool:
-    """Whether nothing differs, as far as the folders tell; `unchanged`: kinds of devices with the same surroundings."""
-    throttled = "True" in (pair.base["throttled"], pair.other["throttled"])
-    return pair.same_code and not throttled and pair.base["device"] in unchanged
+    found = [samples.read(path) for path in row["measured"]]
+    return tuple(() if taken is None else tuple(round_medians(unthrottled(taken)).tolist()) for taken in found)
 
 
 def _has_times(pair: Pair) -> bool:

@@ -1,24 +1,32 @@
-"""The runs of a comparison: what their folders hold, and on which of it times depend."""
+"""The runs of a comparison: which the user means, what their folders hold, and which cases they have in common."""
 
 from __future__ import annotations
 
 import re
+import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from runner import runs
+from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.report.folder import flat, section
 from runner.report.table import load, parameters, records
-from runner.report.text import one_line, slug, value_of
+from runner.report.text import absent, listed, one_line, slug, value_of
+from runner.report.verdict import IDLE
 
 Row = dict[str, Any]
+Folders = tuple[Path, ...]
+"""One side of a comparison: a run, or several runs of the same sweep."""
 
 LAST = ("seed", "device")
 ALWAYS_THERE = frozenset(("dtype", *LAST))  # of every case, although the row of a case that never ran may lack them
 LONGEST_NAME = 40
+LAUNCH = ("binary", "grid", "block", "shared_dynamic")  # equal wherever the same is launched, beside the parameters
+MOST_VALUES = 8
 
 KINDS = ("kernel source", "parameters", "device", "driver", "toolkit", "method", "clocks", "runner", "command", "other")
 """Kinds of differences between runs, the likeliest cause of another time first."""
@@ -45,21 +53,13 @@ RULES: tuple[tuple[str, str | None], ...] = (
 
 @dataclass(frozen=True)
 class Run:
-    """One run, or one run that was made several times.
+    """One run, or one run that was made several times."""
 
-    Attributes:
-        name: The shortest name that distinguishes it from the others.
-        folder: Its files.
-        rows: Its cases, in the order of results.csv. `measured` of a row names the files of its samples.
-        parameters: The columns that distinguish its cases.
-        environment: Its environment.json; empty if that is missing.
-    """
-
-    name: str
+    name: str  # the shortest that distinguishes it from the others
     folder: RunFolder
-    rows: list[Row]
-    parameters: list[str]
-    environment: dict[str, Any]
+    rows: list[Row]  # its cases, in the order of results.csv; `measured` of a row names the files of its samples
+    parameters: list[str]  # the columns that distinguish its cases
+    environment: dict[str, Any]  # its environment.json; empty if that is missing
 
     @property
     def short(self) -> str:
@@ -78,14 +78,65 @@ class Run:
         return section(section(self.environment, "devices"), kind)
 
     def surroundings(self, kind: str) -> dict[str, str]:
-        """Everything known, beside the kernel, that times on one kind of device depend on.
-
-        Empty if nothing is known about the device.
-        """
+        """What times on one kind of device depend on besides the kernel; empty if the device is unknown."""
         known = self.device(kind)
-        without_others = {**self.environment, "devices": {kind: known}}
-        entries = flat(without_others) if known else ()
+        entries = flat({**self.environment, "devices": {kind: known}}) if known else ()
         return {name: value for name, value in entries if kind_of(name) in SURROUNDINGS or name == "host"}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The rows of a case in two runs; empty if a run lacks the case."""
+
+    base: Row
+    other: Row
+
+    @property
+    def same_code(self) -> bool:
+        """Whether both runs launched the same machine code in the same way."""
+        known = self.base and self.other and not absent(self.base["binary"])
+        return bool(known) and all(str(self.base[n]) == str(self.other[n]) for n in LAUNCH)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The cases of two runs, each in the order of its table."""
+
+    common: list[Pair]
+    doubtful: list[Pair]  # one of the runs has several rows of the case: timed in several ways, or on several GPUs
+    only_base: list[Row]
+    only_other: list[Row]
+
+
+def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
+    """The sides that a user means, the baseline first.
+
+    Args:
+        texts: Each a run as `runner.runs` knows it, a pattern for several runs, or runs of one side with commas.
+        baseline: One side, named likewise; `None`: the first of the texts.
+
+    Raises:
+        UsageError: if there is no such run, one is named twice, or there are fewer than two.
+    """
+    first = [] if baseline is None else _sides(baseline)
+    if len(first) > 1:
+        raise UsageError(f"--baseline {baseline}: {len(first)} runs match, one is expected")
+    found = {_resolved(side): side for side in first}
+    named: dict[Path, str] = {}
+    for text, sides in [(text, _sides(text)) for text in texts]:
+        for side in sides:
+            again = [path for path in _resolved(side) if path in named]
+            if again and len(sides) == 1:
+                raise UsageError(f"{text}: the same folder as {named[again[0]]}; a run is not compared with itself")
+            named.update(dict.fromkeys(_resolved(side), text))
+            found.setdefault(_resolved(side), side)
+    words = " ".join([*texts, *([f"--baseline {baseline}"] if baseline is not None else [])])
+    if len(found) < 2:
+        raise UsageError(f"{words}: this is one run, and at least two are compared")
+    for path, times in Counter(path for side in found for path in side).items():
+        if times > 1:
+            raise UsageError(f"{words}: {path.name} is on two sides; a run is not compared with itself")
+    return list(found.values())
 
 
 def kind_of(entry: str) -> str | None:
@@ -100,12 +151,12 @@ def read(paths: Sequence[Path]) -> Iterator[Run]:
         UsageError: if a table cannot be read.
     """
     for path, name in zip(paths, _names(paths), strict=True):
-        frame = load(path)
-        for column in ("binary", "job"):
-            if column not in frame.columns:
-                frame[column] = ""
-        folder = RunFolder(path)
-        rows = [{**row, "measured": _samples(folder, row)} for row in records(frame)]
+        frame, folder = load(path), RunFolder(path)
+        rows = records(frame)
+        for row in rows:
+            case, job = str(row["case"]), row["job"]
+            known = not absent(job) and slug(case) == case  # else the case names no file
+            row["measured"] = (folder.samples(case, job),) if known else ()
         yield Run(name, folder, rows, parameters(frame), runs.environment(path))
 
 
@@ -132,16 +183,120 @@ def values(rows: Sequence[Row], name: str) -> list[str]:
     return given if name in ALWAYS_THERE and given else found
 
 
+def join(base: Run, other: Run) -> Joined:
+    """Find the cases that both runs have, and those that only one has.
+
+    A case has its id, which covers kernel, parameters and seed, and its kind of device. If the runs have no kind of
+    device in common, the id alone counts.
+
+    Raises:
+        UsageError: if there is no common case.
+    """
+    by_kind = bool(base.kinds & other.kinds) or not (base.kinds and other.kinds)
+    left, right = _keyed(base, by_kind=by_kind), _keyed(other, by_kind=by_kind)
+    common = [key for key in left if key in right]
+    if not common:
+        raise UsageError(_nothing_in_common(base, other))
+    clear = {key for key in common if len(left[key]) == len(right[key]) == 1}
+    return Joined(
+        common=[Pair(left[key][0], right[key][0]) for key in common if key in clear],
+        doubtful=[Pair(left[key][0], right[key][0]) for key in common if key not in clear],
+        only_base=[row for key, rows in left.items() if key not in right for row in rows],
+        only_other=[row for key, rows in right.items() if key not in left for row in rows],
+    )
+
+
+def pooled(parts: Sequence[Run]) -> Run:
+    """Combine several runs of the same sweep into one. A case that failed in one of them failed.
+
+    `A1,A2 B1,B2`, measured in the order A B B A, is free of a steady drift of the device.
+
+    Raises:
+        UsageError: if they are not runs of the same.
+    """
+    first, *others = parts
+    rows = list(first.rows)
+    for other in others:
+        _refuse_other_surroundings(first, other)
+        joined = join(replace(first, rows=rows), other)
+        again = {id(pair.base): pair.other for pair in joined.common}
+        rows = [_together(first, row, other, again[id(row)]) if id(row) in again else row for row in rows]
+        rows += joined.only_other
+    name = first.name if not others else f"{first.name} ({len(parts)} runs)"
+    return replace(first, name=name, rows=rows)
+
+
+def _sides(text: str) -> list[Folders]:
+    if "," not in text or Path(text).exists():
+        return [(path,) for path in runs.named(text)]
+    parts = tuple(path for part in text.split(",") for path in runs.named(part))
+    if len(set(_resolved(parts))) < len(parts):
+        raise UsageError(f"{text}: a folder is named twice; the runs of a side must be different")
+    return [parts]
+
+
+def _resolved(side: Folders) -> Folders:
+    return tuple(path.resolve() for path in side)
+
+
 def _names(paths: Sequence[Path]) -> list[str]:
     """As much of the end of each path as distinguishes the paths."""
     parts = [path.resolve().parts for path in paths]
-    for length in range(1, max(map(len, parts)) + 1):
-        found = ["/".join(p[-length:]) for p in parts]
-        if len(set(found)) == len(found):
-            return found
-    return [str(path) for path in paths]
+    found = (["/".join(p[-length:]) for p in parts] for length in range(1, max(map(len, parts)) + 1))
+    return next((names for names in found if len(set(names)) == len(names)), [str(path) for path in paths])
 
 
-def _samples(folder: RunFolder, row: Row) -> tuple[Path, ...]:
-    case, job = str(row["case"]), str(row["job"])
-    return (folder.samples(case, int(job)),) if job.isdecimal() and slug(case) == case else ()
+def _keyed(run: Run, *, by_kind: bool) -> dict[tuple[str, str], list[Row]]:
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in run.rows:
+        found.setdefault((str(row["case"]), str(row["device"]) if by_kind else ""), []).append(row)
+    return found
+
+
+def _nothing_in_common(base: Run, other: Run) -> str:
+    found = {name: (values(base.rows, name), values(other.rows, name)) for name in base.parameters}
+    apart = [name for name, (left, right) in found.items() if not set(left) & set(right)]
+    why = f"no common {listed(apart)}" if apart else "each value occurs in both, but no case has all of them"
+    differing = apart or [name for name, (left, right) in found.items() if set(left) != set(right)]
+    axes = " ".join(f"{run.name} has {_axes(run, differing)}." for run in (base, other))
+    return f"{other.name} and {base.name} have no case in common, so there is nothing to compare: {why}. {axes}"
+
+
+def _axes(run: Run, names: Sequence[str]) -> str:
+    axes = []
+    for name in names:
+        found = [one_line(value, 40) or "none" for value in values(run.rows, name)]
+        more = [f"and {len(found) - MOST_VALUES} more"] if len(found) > MOST_VALUES else []
+        axes.append(f"{name} {', '.join([*found[:MOST_VALUES], *more])}")
+    return "; ".join(axes) if run.rows else "no cases at all"
+
+
+def _refuse_other_surroundings(first: Run, other: Run) -> None:
+    for kind in sorted(first.kinds & other.kinds):
+        was, now = first.surroundings(kind), other.surroundings(kind)
+        changed = next((name for name in (*was, *now) if was.get(name) != now.get(name)), None)
+        if changed:
+            was_now = f"{was.get(changed, 'not known')} and {now.get(changed, 'not known')}"
+            raise _not_the_same(first, other, f"{changed.removeprefix('devices.')} is {was_now}")
+
+
+def _together(first: Run, row: Row, other: Run, again: Row) -> Row:
+    """Combine two rows of a case. A failed row outweighs a right row, which outweighs one that was not run."""
+    if row["status"] != "ok" or again["status"] != "ok":
+        return max(row, again, key=lambda r: (r["status"] not in IDLE, r["status"] != "ok"))
+    changed = [name for name in LAUNCH if not absent(row[name]) and str(row[name]) != str(again[name])]
+    if changed:
+        what = "machine code" if changed == ["binary"] else changed[0]
+        raise _not_the_same(first, other, f"{row['kernel']} (case {row['case']}) has another {what}")
+    weights = [max(1, len(r["measured"])) for r in (row, again)]
+    together = {
+        name: statistics.fmean([row[name], again[name]], weights)
+        for name in ("median_us", "q1_us", "q3_us")
+        if not absent(row[name]) and not absent(again[name])
+    }
+    measured = (*row["measured"], *again["measured"])
+    return {**row, **together, "min_us": min(row["min_us"], again["min_us"]), "measured": measured}
+
+
+def _not_the_same(first: Run, other: Run, why: str) -> UsageError:
+    return UsageError(f"{other.name} is not {first.name} measured again, as runs of one side must be: {why}")

@@ -1,24 +1,35 @@
-"""The rule that decides on two times of a case: slower, faster, tied or undecided. Comparison and report share it.
+"""Pure statistics of timed launches, for sweeps, reports and comparisons: no files, no tables, no devices.
 
-The unit is a round, not a sample: the samples of one process share its luck, so more of them prove nothing. The
-difference of the logarithms of the rounds' medians has a 95 % interval (Welch). A case is slower or faster if the
-difference is significant among all cases that are decided together (Holm 1979) and exceeds the threshold. It is tied if
-the whole interval lies within the threshold. Otherwise it is undecided, and the decision says what to do about it.
+Summaries: the headline is the median with a distribution-free 95 % interval from order statistics (Hahn and Meeker,
+Statistical Intervals, 5.2).
 
-tests/compare/test_decision.py simulates how often the rule is wrong.
+The rule that decides on two times of a case: slower, faster, tied or undecided. The unit is a round, not a sample: the
+samples of one process share its luck, so more of them prove nothing. The difference of the logarithms of the rounds'
+medians has a 95 % interval (Welch). A case is slower or faster if the difference is significant among all cases that
+are decided together (Holm 1979) and exceeds the threshold. It is tied if the whole interval lies within the threshold.
+Otherwise it is undecided, and the decision says what to do about it. tests/compare/test_decision.py simulates how often
+the rule is wrong.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
-from runner.statistics.summary import Spread, geometric_mean, pooled, spread_of
+import numpy as np
+from numpy.typing import NDArray
 
+Times = NDArray[np.float64]
 Word = Literal["slower", "faster", "tied", "undecided"]
+
+# One timed launch, as stored in samples/: its round, its time, how long the host took to queue it, and whether the GPU
+# was throttled.
+SAMPLE = np.dtype([("round", np.int32), ("us", np.float64), ("enqueue_us", np.float64), ("throttled", np.bool_)])
+Samples = NDArray[Any]
 
 CONFIDENCE = 0.95
 THRESHOLD = 0.01  # the smallest change that counts
@@ -36,77 +47,158 @@ NO_INTERVAL = "too few rounds for an interval"
 THOROUGH = "measure with timing=thorough (five rounds, each in its own process)"
 MORE_ROUNDS = "measure more rounds (timing=thorough timing.rounds={}) or a larger size"
 IF_IT_MATTERS = "measure more rounds if a change this small matters"
+BLAMELESS = "{} although the machine code is the same"
 DISTURBED = "something disturbed a run; measure again"
 
 
 @dataclass(frozen=True)
-class Side:
-    """The times of one case in one run.
+class Summary:
+    """A summary of samples, in microseconds.
 
-    Attributes:
-        median_us: Geometric mean of the medians of its rounds.
-        rounds: How many rounds there are.
-        spread: Between the rounds; `None` for a single round.
-        min_us: Of all samples.
-        q1_us: Lower quartile of all samples.
-        q3_us: Upper quartile of all samples.
-        fresh: Whether each round had its own process.
-        error: Standard error of the logarithm of the median, as the samples within the rounds show it.
+    `ci_low` and `ci_high` enclose the true median with 95 % confidence; with fewer than 6 samples, they are the minimum
+    and the maximum, which enclose it less surely.
     """
 
-    median_us: float
+    samples: int
+    median: float
+    ci_low: float
+    ci_high: float
+    min: float
+    q1: float
+    q3: float
+
+    @property
+    def precision_percent(self) -> float:
+        """Half the interval, in percent of the median."""
+        return 50.0 * (self.ci_high - self.ci_low) / self.median if self.median else 0.0
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A standard deviation of logarithms, and its degrees of freedom."""
+
+    deviation: float
+    freedom: float
+
+
+def unthrottled(samples: Samples) -> Samples:
+    """The samples without those of a throttled GPU; all samples if the GPU was always throttled."""
+    steady = samples[~samples["throttled"]]
+    return steady if len(steady) else samples
+
+
+def round_medians(samples: Samples) -> Times:
+    """The median of each round, in the order of the rounds."""
+    return np.array([np.median(us) for us in _by_round(samples)], np.float64)
+
+
+def of_rounds(samples: Samples) -> Summary:
+    """Summarize all rounds together. Each round has the same weight, because a noisy round takes more samples.
+
+    The median is the mean of the rounds' medians, and its interval follows from theirs. The other numbers are those of
+    all samples.
+    """
+    rounds, together = [summarize(us) for us in _by_round(samples)], summarize(samples["us"])
+    median = float(np.mean([s.median for s in rounds]))
+    return replace(
+        together,
+        median=median,
+        ci_low=median - float(np.linalg.norm([s.median - s.ci_low for s in rounds])) / len(rounds),
+        ci_high=median + float(np.linalg.norm([s.ci_high - s.median for s in rounds])) / len(rounds),
+    )
+
+
+def summarize(times: Times) -> Summary:
+    """The summary of times in microseconds, shape (n,), n at least 1."""
+    ordered = np.sort(times)
+    low, high = median_ranks(len(ordered))
+    q1, median, q3 = np.percentile(ordered, [25, 50, 75])
+    return Summary(len(ordered), float(median), *map(float, (ordered[low], ordered[high], ordered[0], q1, q3)))
+
+
+@functools.lru_cache(maxsize=4096)
+def median_ranks(n: int) -> tuple[int, int]:
+    """The closest pair of order statistics, counted from 0, that encloses the median with at least 95 % confidence.
+
+    The number of samples below the median is binomial with p = 1/2. If no pair reaches 95 %, the widest is returned.
+    """
+    # Start seven standard deviations out, where the probability is negligible, so that large n cost no more than small.
+    rank = max(0, math.floor(n / 2 - 3.5 * math.sqrt(n)))
+    outside = 0.0
+    while rank < (n - 1) // 2:
+        outside += math.exp(math.lgamma(n + 1) - math.lgamma(rank + 1) - math.lgamma(n - rank + 1) - n * math.log(2.0))
+        if 2 * outside > 0.05:
+            break
+        rank += 1
+    low = max(rank - 1, 0)
+    return low, n - 1 - low
+
+
+def spread_percent(medians: Times) -> float | None:
+    """Standard deviation between the rounds' medians, in percent of their mean; `None` for a single round."""
+    if len(medians) < 2 or not medians.mean():
+        return None
+    return 100.0 * float(medians.std(ddof=1) / medians.mean())
+
+
+def spread_of(times: Sequence[float] | Times) -> Spread | None:
+    """The spread of some times; `None` for a single one."""
+    logs = [math.log(time) for time in times]
+    if len(logs) < 2:
+        return None
+    mean = statistics.fmean(logs)
+    return Spread(math.sqrt(math.fsum((x - mean) ** 2 for x in logs) / (len(logs) - 1)), len(logs) - 1)
+
+
+def pooled(spreads: Iterable[Spread | None]) -> Spread | None:
+    """The common spread of several groups of times, each about its own mean; `None` if no group has a spread."""
+    known = [spread for spread in spreads if spread and spread.freedom]
+    freedom = math.fsum(spread.freedom for spread in known)
+    if not freedom:
+        return None
+    return Spread(math.sqrt(math.fsum(s.freedom * s.deviation**2 for s in known) / freedom), freedom)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The times of one case in one run."""
+
+    median_us: float  # geometric mean of the medians of the rounds
     rounds: int
-    spread: Spread | None
-    min_us: float
+    spread: Spread | None  # between the rounds; None for a single round
+    min_us: float  # of all samples, as are the quartiles
     q1_us: float
     q3_us: float
-    fresh: bool
-    error: float = 0.0
+    fresh: bool  # whether each round had its own process
+    error: float = 0.0  # standard error of the logarithm of the median, from the samples within the rounds
 
     @staticmethod
     def of(rounds: Sequence[float], min_us: float, q1_us: float, q3_us: float, *, fresh: bool) -> Side:
         """A side from the medians of its rounds, at least one."""
-        return Side(geometric_mean(rounds), len(rounds), spread_of(rounds), min_us, q1_us, q3_us, fresh)
+        return Side(statistics.geometric_mean(rounds), len(rounds), spread_of(rounds), min_us, q1_us, q3_us, fresh)
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What is known about the noise of a device before two times are compared; deviations are of logarithms.
+    """What is known about the noise of a device before two times are compared; deviations are of logarithms."""
 
-    Attributes:
-        process: Standard deviation between processes; `None` if nobody measured it.
-        alike: Standard deviation between the medians of identical cases of one sweep.
-        spread: Between the rounds, pooled over a whole sweep; `None`: each side has its own.
-        tick_us: Resolution of the timer.
-    """
-
-    process: float | None = None
-    alike: float = 0.0
-    spread: Spread | None = None
-    tick_us: float = 0.0
+    process: float | None = None  # standard deviation between processes; None if nobody measured it
+    alike: float = 0.0  # between the medians of identical cases of one sweep
+    spread: Spread | None = None  # between the rounds, pooled over a whole sweep; None: each side has its own
+    tick_us: float = 0.0  # resolution of the timer
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The decision on a pair.
-
-    Attributes:
-        word: The decision.
-        change: Time of the other side over that of the base: 1.03 is 3 % slower.
-        low: Lower end of its 95 % interval; NaN where there are too few rounds for one.
-        high: Upper end.
-        threshold: Fraction by which one time must be longer than the other to count.
-        note: What weakens the decision; often empty.
-        advice: What to do about an undecided pair.
-    """
+    """The decision on a pair, with the 95 % interval of its change; NaN where there are too few rounds for one."""
 
     word: Word
-    change: float
+    change: float  # time of the other side over that of the base: 1.03 is 3 % slower
     low: float
     high: float
-    threshold: float
-    note: str = ""
-    advice: str = ""
+    threshold: float  # fraction by which one time must be longer than the other to count
+    note: str = ""  # what weakens the decision
+    advice: str = ""  # what to do about an undecided pair
 
 
 @dataclass(frozen=True)
@@ -146,17 +238,23 @@ def decide(
     """
     same = alike or [False] * len(pairs)
     observed = _observed_noise([pair for pair, known in zip(pairs, same, strict=True) if known])
-    single = sum(_parts(*pair, known) is None for pair, known in zip(pairs, noise, strict=True))
+    parts = [_parts(*pair, known) for pair, known in zip(pairs, noise, strict=True)]
+    single = parts.count(None)
     found = [
-        _difference(pair, known, observed, single, side_by_side=side_by_side)
-        for pair, known in zip(pairs, noise, strict=True)
+        _difference(pair, known, errors, observed, single, side_by_side=side_by_side)
+        for pair, known, errors in zip(pairs, noise, parts, strict=True)
     ]
     significant = _significant([d.chance for d in found], comparisons or len(pairs))
     decisions = [
         _by_samples(*pair, d) if math.isnan(d.half) else _by_rounds(pair, d, sure=sure, side_by_side=side_by_side)
         for pair, d, sure in zip(pairs, found, significant, strict=True)
     ]
-    return [_unblamed(d) if known else d for d, known in zip(decisions, same, strict=True)]
+    # The same machine code cannot have changed: an apparent change is a disturbance.
+    return [
+        replace(d, word="undecided", note=BLAMELESS.format(d.word), advice=DISTURBED)
+        if known and d.word in ("slower", "faster") else d
+        for d, known in zip(decisions, same, strict=True)
+    ]  # fmt: skip
 
 
 def _observed_noise(alike: Sequence[tuple[Side, Side]]) -> float:
@@ -179,8 +277,10 @@ def _parts(base: Side, other: Side, known: Noise) -> list[Spread] | None:
 
 
 def _difference(
-    pair: tuple[Side, Side], known: Noise, observed: float, single: int, *, side_by_side: bool
-) -> _Difference:
+    pair: tuple[Side, Side], known: Noise, parts: list[Spread] | None, observed: float, single: int,
+    *, side_by_side: bool,
+) -> _Difference:  # fmt: skip
+    """The difference of a pair; `single`: how many pairs have too few rounds."""
     from scipy import special  # noqa: PLC0415 - a worker process, which decides nothing, starts sooner
 
     base, other = pair
@@ -189,7 +289,6 @@ def _difference(
     least = THRESHOLD if _firm(pair, side_by_side=side_by_side) else THRESHOLD_FEW_ROUNDS
     noise = 2.0 * max(observed, math.sqrt(2.0) * known.alike, known.tick_us / base.median_us)
     threshold = max(math.log1p(least), noise)
-    parts = _parts(base, other, known)
     if parts is None:
         farthest = float(special.ndtri(1.0 - (1.0 - CONFIDENCE) / 2 / single))  # among so many pairs (Bonferroni)
         return _Difference(value, math.nan, 1.0, max(threshold, farthest * math.sqrt(2.0) * process))
@@ -206,6 +305,7 @@ def _difference(
 
 
 def _firm(pair: tuple[Side, Side], *, side_by_side: bool) -> bool:
+    """Whether both sides have many rounds in processes of their own."""
     return all(side.rounds >= MANY_ROUNDS and (side.fresh or side_by_side) for side in pair)
 
 
@@ -245,9 +345,5 @@ def _by_samples(base: Side, other: Side, d: _Difference) -> Decision:
     return d.decision("undecided", NO_INTERVAL, THOROUGH)
 
 
-def _unblamed(decision: Decision) -> Decision:
-    """The same machine code cannot have changed: an apparent change is a disturbance."""
-    if decision.word in ("tied", "undecided"):
-        return decision
-    note = f"{decision.word} although the machine code is the same"
-    return replace(decision, word="undecided", note=note, advice=DISTURBED)
+def _by_round(samples: Samples) -> list[Times]:
+    return [samples["us"][samples["round"] == n] for n in np.unique(samples["round"])]
