@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m runner.repeat", description="Run a sweep again from its folder alone, and compare the two."
     )
     parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
-    parser.add_argument("overrides", nargs="*", help="what is to be different, such as device=cpu timing=quick")
+    parser.add_argument("overrides", nargs="*", help="overrides to change, such as device=cpu timing=quick")
     given = parser.parse_args(arguments)
     from runner.cli import run_command  # noqa: PLC0415
 
@@ -53,7 +53,7 @@ def repeat(path: Path, overrides: Sequence[str], session: Session) -> None:
 
     Args:
         path: Of its folder, in which nothing is written.
-        overrides: What is to be different; each replaces the recorded override of the same key.
+        overrides: Overrides to change; each replaces the recorded override of the same key.
         session: Learns the new folder.
 
     Raises:
@@ -120,7 +120,7 @@ def _compared(old: RunFolder, new: RunFolder, status: int) -> int:
     before = {row["case"] for row in results.collect(old)}
     now = results.collect(new)
     if before.isdisjoint(row["case"] for row in now):
-        sys.stderr.write(f"runner: {old.path} has none of these cases: there is nothing to compare\n")
+        sys.stderr.write(f"runner: {old.path} has none of these cases, so there is nothing to compare\n")
         return status
     compared = compare([str(old.path), str(new.path), "--html", str(new.path / "compare.html")])
     failed = any(row["status"] not in results.FINE for row in now if row["case"] not in before)

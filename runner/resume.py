@@ -68,7 +68,7 @@ def resume(path: Path, session: Session) -> None:
         _run(found, missing, f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest")
     else:
         plan.write(found.folder, plan.described(found.jobs, found.launcher))  # a power cut may have torn a case.json
-        sys.stderr.write(f"{path}: the sweep is complete: all {done} cases are finished; making its report again\n")
+        sys.stderr.write(f"{path}: the sweep is complete: all {done} cases are finished; rebuilding its report\n")
     if found.one_by_one:
         sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
 

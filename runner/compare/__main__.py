@@ -1,7 +1,7 @@
 """`python -m runner.compare outputs/A outputs/B`: what became of A's cases in B, and what may be the cause.
 
 Exit status: 0 nothing is worse, 1 a case is slower or broken, 2 the input cannot be used, 3 with --strict where a case
-was not decided upon.
+is undecided.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def _compare(given: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m runner.compare", description="Compare runs with a baseline.")
-    named = "a run's folder, a pattern, latest, latest~1, ...; A,B: one that was made twice; the first is the baseline"
+    named = "a run folder, a pattern, latest, latest~1, ...; A,B: two runs of the same code; the first is the baseline"
     parser.add_argument("runs", nargs="+", metavar="RUN", help=named)
     parser.add_argument("--baseline", metavar="RUN", help="the run that the others are compared with")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write a table")
-    parser.add_argument("--strict", action="store_true", help="exit with 3 if a case was not decided upon")
+    parser.add_argument("--strict", action="store_true", help="exit with 3 if a case is undecided")
     return parser
 
 

@@ -134,7 +134,7 @@ def _figure(steps: list[Step], stem: str, title: str = "") -> Lanes:
     return Lanes(
         stem=stem,
         title=title or f"{who}: which lane's register each lane received ({' '.join(['measured', *devices])})",
-        caption=f"Steps: {', '.join(told)}. The column received of results.csv has every map.",
+        caption=f"Steps: {', '.join(told)}. The column `received` of results.csv has all of them.",
         steps=tuple(drawn),
         notes=" ".join(note for note in notes if note),
     )
