@@ -1,11 +1,11 @@
 // bankAccess: each thread follows the chain tile[k] = (k + 1) % 1024, from element lane * stride on, for some loads:
 // out[i] = first + (lane * stride + loads) % 1024, where lane is i % 32 and first is the block's first element.
 //
-// New: nothing, it is its own baseline, with stride 1. The bank of a 4-byte element is its index modulo 32, so the
-// stride says how many different words of one bank a warp asks for: 0 broadcasts one word to all lanes, 1 reads all
-// banks in parallel, 32 reads 32 words of one bank, one after the other; 33 is parallel again.
+// New: nothing; stride 1 is the baseline. The bank of a 4-byte element is its index modulo 32, so the stride
+// determines how many different words of one bank a warp requests: 0 broadcasts one word to all lanes, 1 reads all
+// banks in parallel, 32 reads 32 words of one bank serially; 33 is parallel again.
 // Macros: BLOCK threads per block, SCALAR integral element type.
-// Constraints: whole warps; stride from 0 to 33, so that all 32 lanes start inside the chain; loads from 1 to 2^20;
+// Constraints: whole warps; stride from 0 to 33, so that all 32 lanes start within the chain; loads from 1 to 2^20;
 //              BLOCK * blocks at most 2^24.
 
 #if !defined(BLOCK) || !defined(SCALAR)

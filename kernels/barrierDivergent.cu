@@ -1,7 +1,7 @@
 // barrierDivergent: out[i] = in[j], j the mirror image of i within its block. A counterexample unless REPAIRED.
 //
-// New: nothing. Even threads wait at one __syncthreads and odd threads at another, though a barrier in a branch is only
-//      allowed if the whole block takes the branch. REPAIRED, all wait at the same one.
+// New: nothing. Even threads wait at one __syncthreads and odd threads at another. A barrier in a branch is only
+//      allowed if the whole block takes the branch. With REPAIRED, all wait at the same barrier.
 // Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
 // Constraints: whole blocks.
 

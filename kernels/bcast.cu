@@ -1,8 +1,8 @@
 // bcast: out[i] = value, which only lane 0 of each warp knows at first.
 //
-// New: nothing; the smallest use of a shuffle. A scalar reaches every lane through lane 0's register.
+// New: nothing; this is the smallest use of a shuffle. Every lane reads lane 0's register.
 // Macros: BLOCK threads per block, SCALAR element type.
-// Constraints: a block of one dimension; lane 0 is there in every warp.
+// Constraints: a block of one dimension; every warp has a lane 0.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

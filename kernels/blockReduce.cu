@@ -1,7 +1,7 @@
 // blockReduce: out[b] = sum of in[i] for i in [b * BLOCK * PER_THREAD, (b + 1) * BLOCK * PER_THREAD), i < n.
 //
-// New against reduceShflUnroll: the number of blocks is chosen, and PER_THREAD follows from it; each step of the tree
-//                               is a __shfl_down_sync, after which only lane 0 holds the sum.
+// New against reduceShflUnroll: the number of blocks is a parameter, which determines PER_THREAD. Each step of the
+//                               tree is a __shfl_down_sync; at the end only lane 0 holds the sum.
 // Macros: BLOCK threads per block, PER_THREAD elements of a thread, SCALAR element type.
 // Constraints: whole warps; at least one block.
 

@@ -1,7 +1,7 @@
 // copyGmem: out[r * cols + c] = in[r * cols + c], a copy of a matrix of rows by cols.
 //
-// New: nothing, it is the baseline and the upper bound: no transpose moves less. (The tutorial's listing of this name
-// is a transpose, as its own comment says; here that one is transposeGmem.)
+// New: nothing; this is the baseline and the upper bound: no transpose moves fewer bytes. (The tutorial's listing of
+// this name is a transpose, as its own comment says; here that one is transposeGmem.)
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: none.
 

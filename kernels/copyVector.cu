@@ -1,10 +1,10 @@
 // copyVector: out[r * cols + c] = in[r * cols + c], a copy of a matrix of rows by cols.
 //
-// New against copyGmem: a thread copies 16 bytes, the most that one instruction loads before sm_100. A copy need not
-//      know where a row ends: the matrix is one array, and threads are numbered in x alone.
+// New against copyGmem: a thread copies 16 bytes, the most that one instruction loads before sm_100. A copy ignores
+//      rows: the matrix is one array, and threads have one dimension.
 // Macros: BLOCK threads per block, SCALAR element type.
-// Constraints: the arrays begin at multiples of 16 bytes, as allocated ones do. What is left of the last vector is
-//      copied element by element.
+// Constraints: the arrays are aligned to 16 bytes, as allocated arrays are. A partial last vector is copied element
+//      by element.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

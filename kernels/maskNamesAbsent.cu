@@ -1,9 +1,9 @@
 // maskNamesAbsent: out[i] = in[i + 8] of the lower half warp; the upper half keeps in[i]. A counterexample unless
 //                  REPAIRED.
 //
-// New against maskWithoutCaller: the other way round. Only the lower 16 lanes call, with a mask that also names the
-//                                upper 16, which are elsewhere, at the barrier: each waits for the other. REPAIRED, the
-//                                mask names those that call.
+// New against maskWithoutCaller: the opposite mistake. Only the lower 16 lanes call the shuffle, with a mask that
+//                                also names the upper 16, which are at the barrier: a deadlock. With REPAIRED, the
+//                                mask names only the callers.
 // Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
 // Constraints: whole warps, whole blocks.
 

@@ -2,7 +2,8 @@
 //                    REPAIRED.
 //
 // New: nothing. All 32 lanes call, with a mask that names only the lower 16: a lane must never use a mask without its
-//      own bit. (On a GPU it may well look right, which is what makes it dangerous.) REPAIRED, only those named call.
+//      own bit. (On a GPU the result may look right, which makes the mistake dangerous.) With REPAIRED, only the
+//      named lanes call.
 // Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
 // Constraints: whole warps, whole blocks.
 

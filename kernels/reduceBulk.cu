@@ -1,11 +1,10 @@
 // reduceBulk: out[0] = sum of in[i] for i < n, in one launch.
 //
-// New against reducePacked: the hardware copies tiles into shared memory by itself (bulk copies, the one-dimensional
-//      form of the Tensor Memory Accelerator). One thread asks for STAGES tiles ahead; no register is held meanwhile.
-// Macros: BLOCK threads per block, UNROLL vectors of a thread in a tile, STAGES tiles under way at once, SCALAR element
-//         type.
-// Constraints: 32-bit integers; sm_90; whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of
-//      16 bytes is loaded element by element.
+// New against reducePacked: the hardware copies tiles into shared memory (bulk copies, the one-dimensional form of
+//      the Tensor Memory Accelerator). One thread requests STAGES tiles ahead, which occupies no registers.
+// Macros: BLOCK threads per block, UNROLL vectors of a thread in a tile, STAGES tiles in flight, SCALAR element type.
+// Constraints: 32-bit integers; sm_90; whole warps; UNROLL from 1 to 32. An array that is not aligned to 16 bytes is
+//      loaded element by element.
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(STAGES) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, STAGES, SCALAR"

@@ -1,10 +1,10 @@
 // reduceFlagged: out[0] = sum of in[i] for i < n, in one launch; of floats always the same, bit for bit.
 //
-// New against reduceStream: a partial sum and the word that it is there are stored at once, so that no fence is needed
-//      between the sum and the counter: a block waits for one answer of memory less.
-// Macros: BLOCK threads per block, UNROLL vectors under way at once, STREAM 1 for streaming loads, SCALAR element type.
-// Constraints: elements of 4 bytes; whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of 16
-//      bytes is loaded element by element.
+// New against reduceStream: a partial sum and its flag are stored together, so no fence is needed between the sum and
+//      the counter. That saves one round trip to memory.
+// Macros: BLOCK threads per block, UNROLL vectors in flight, STREAM 1 for streaming loads, SCALAR element type.
+// Constraints: elements of 4 bytes; whole warps; UNROLL from 1 to 32. An array that is not aligned to 16 bytes is
+//      loaded element by element.
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(STREAM) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, STREAM, SCALAR"

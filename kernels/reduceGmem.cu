@@ -1,6 +1,6 @@
 // reduceGmem: out[b] = sum of in[i] for i in [b * BLOCK, (b + 1) * BLOCK), i < n.
 //
-// New: nothing; this is the start of the ladder. The sum is folded in place, in global memory, with a barrier a step.
+// New: nothing; this is the first step. The sum is folded in place, in global memory, with one barrier per step.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: a block of one dimension; it need not be a power of two.
 

@@ -1,11 +1,11 @@
 // reduceGridStride: out[b] = sum of in[i] for i < n in the tiles b, b + gridDim.x, b + 2 * gridDim.x, ..., where a
 //      tile is BLOCK * UNROLL vectors of 16 bytes.
 //
-// New against reduceInFlight: the number of blocks is chosen, and each goes on to further tiles, a grid apart. With as
-//      many blocks as the GPU holds at once (a resident grid) none is started late; and there are fewer partial sums.
-// Macros: BLOCK threads per block, UNROLL vectors under way at once, SCALAR element type.
-// Constraints: whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of 16 bytes is loaded
-//      element by element.
+// New against reduceInFlight: the number of blocks is a parameter, and each block takes further tiles at a stride of
+//      the grid. If all blocks are resident at once, none starts late, and there are fewer partial sums.
+// Macros: BLOCK threads per block, UNROLL vectors in flight, SCALAR element type.
+// Constraints: whole warps; UNROLL from 1 to 32. An array that is not aligned to 16 bytes is loaded element by
+//      element.
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, SCALAR"

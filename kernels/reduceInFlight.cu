@@ -1,11 +1,11 @@
 // reduceInFlight: out[b] = sum of in[i] for i in [b * TILE, (b + 1) * TILE), i < n, where TILE is BLOCK * UNROLL
 //      vectors of 16 bytes.
 //
-// New against reduceVector: a thread asks for UNROLL vectors before it needs the first. What is under way at once,
-//      divided by the time that memory takes to answer, is the bandwidth (Little's law).
-// Macros: BLOCK threads per block, UNROLL vectors under way at once, SCALAR element type.
-// Constraints: whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of 16 bytes is loaded
-//      element by element.
+// New against reduceVector: a thread requests UNROLL vectors before it needs the first. Bandwidth is the bytes in
+//      flight divided by the memory latency (Little's law).
+// Macros: BLOCK threads per block, UNROLL vectors in flight, SCALAR element type.
+// Constraints: whole warps; UNROLL from 1 to 32. An array that is not aligned to 16 bytes is loaded element by
+//      element.
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, SCALAR"

@@ -1,10 +1,10 @@
 // reduceLastBlock: out[0] = sum of in[i] for i < n, in one launch; of floats always the same, bit for bit.
 //
-// New against reduceGridStride: no host adds up the partial sums; the block that finishes last does, as in
-//      reduceThreadFence. Its counter is ready for the next launch, so that nothing has to be set to zero.
-// Macros: BLOCK threads per block, UNROLL vectors under way at once, SCALAR element type.
-// Constraints: whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of 16 bytes is loaded
-//      element by element.
+// New against reduceGridStride: the last block to finish adds up the partial sums, not the host, as in
+//      reduceThreadFence. It resets the counter for the next launch.
+// Macros: BLOCK threads per block, UNROLL vectors in flight, SCALAR element type.
+// Constraints: whole warps; UNROLL from 1 to 32. An array that is not aligned to 16 bytes is loaded element by
+//      element.
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, SCALAR"

@@ -1,6 +1,6 @@
 // reduceShfl: out[b] = sum of in[i] for i in [b * BLOCK, (b + 1) * BLOCK), i < n, lane i % 32 in MASK.
 //
-// New against reduceSmem: lanes exchange registers by butterfly shuffles; shared memory holds one value a segment.
+// New against reduceSmem: lanes exchange registers by butterfly shuffles; shared memory holds one value per segment.
 // Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that take part, SCALAR element type.
 // Constraints: whole warps; WIDTH 1, 2, 4, 8, 16 or 32; MASK made of whole segments, not empty.
 

@@ -1,6 +1,6 @@
 // reduceSmemDyn: out[b] = sum of in[i] for i in [b * BLOCK, (b + 1) * BLOCK), i < n.
 //
-// New against reduceSmem: how much shared memory there is is said at the launch (dynamic), not when this is compiled.
+// New against reduceSmem: the launch sets the size of the shared memory (dynamic), not the source.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: a block of one dimension; it need not be a power of two.
 

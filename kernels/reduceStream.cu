@@ -1,10 +1,10 @@
 // reduceStream: out[0] = sum of in[i] for i < n, in one launch; of floats always the same, bit for bit.
 //
-// New against reduceLastBlock: the loads are streaming ones. Their lines are evicted first, so that what others left in
-//      L2 stays there.
-// Macros: BLOCK threads per block, UNROLL vectors under way at once, SCALAR element type.
-// Constraints: whole warps; UNROLL from 1 to 32. An array that does not begin at a multiple of 16 bytes is loaded
-//      element by element.
+// New against reduceLastBlock: the loads are streaming loads. Their lines are evicted first, so other data stays in
+//      L2.
+// Macros: BLOCK threads per block, UNROLL vectors in flight, SCALAR element type.
+// Constraints: whole warps; UNROLL from 1 to 32. An array that is not aligned to 16 bytes is loaded element by
+//      element.
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, SCALAR"

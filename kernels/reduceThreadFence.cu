@@ -1,7 +1,7 @@
 // reduceThreadFence: out[0] = sum of in[i] for i < n, in one launch.
 //
-// New against reduceSmemUnroll: no host adds up partial sums; the block that finishes last does. A memory fence makes
-//                               sure that it sees the others' sums.
+// New against reduceSmemUnroll: the last block to finish adds up the partial sums, not the host. A memory fence makes
+//                               the other blocks' sums visible to it.
 // Macros: BLOCK threads per block, UNROLL data blocks per thread block, SCALAR element type.
 // Constraints: UNROLL from 1 to 64.
 

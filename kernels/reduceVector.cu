@@ -1,10 +1,10 @@
 // reduceVector: out[b] = sum of in[i] for i in [b * TILE, (b + 1) * TILE), i < n, where TILE is BLOCK vectors of
 //      16 bytes.
 //
-// New against reduceShflUnroll: a thread's elements lie side by side, and one instruction loads them: 16 bytes, the
-//      most that it loads before sm_100. (All lanes take part: WIDTH and MASK are gone.)
+// New against reduceShflUnroll: a thread's elements are contiguous, and one instruction loads them: 16 bytes, the
+//      maximum before sm_100. (All lanes take part, so there is no WIDTH or MASK.)
 // Macros: BLOCK threads per block, SCALAR element type.
-// Constraints: whole warps. An array that does not begin at a multiple of 16 bytes is loaded element by element.
+// Constraints: whole warps. An array that is not aligned to 16 bytes is loaded element by element.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

@@ -1,7 +1,7 @@
 // setColReadCol: out[i] = i, by way of a tile in shared memory that is written and read column by column.
 //
-// New against setRowReadRow: the tile's rows follow x. A warp's threads lie BLOCK_Y words apart: 32 words in one
-// bank, where BLOCK_Y is 32, and the hardware takes them one after the other, in writing and in reading.
+// New against setRowReadRow: x is the row of the tile. A warp's threads access words BLOCK_Y apart. If BLOCK_Y is 32,
+// all 32 words are in one bank and are served serially, in both writing and reading.
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: BLOCK_X * BLOCK_Y * blocks is at most 2^24, up to which a float holds every index.
 

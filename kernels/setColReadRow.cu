@@ -1,7 +1,7 @@
 // setColReadRow: each block's BLOCK_Y x BLOCK_X tile of indices, transposed:
 // out[first + k] = first + k % BLOCK_Y * BLOCK_X + k / BLOCK_Y, where first is the block's first element.
 //
-// New against setRowReadCol: the other way round. Writing has the conflicts, reading has none.
+// New against setRowReadCol: the opposite order. Writing has bank conflicts, reading has none.
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: BLOCK_X * BLOCK_Y * blocks is at most 2^24, up to which a float holds every index.
 

@@ -1,8 +1,8 @@
 // setRowReadColDyn: each block's BLOCK_Y x BLOCK_X tile of indices, transposed:
 // out[first + k] = first + k % BLOCK_Y * BLOCK_X + k / BLOCK_Y, where first is the block's first element.
 //
-// New against setRowReadCol: the tile's size is said by the launch, not by the source. Such an array has one
-// dimension, so rows and columns become one index. The conflicts are the same.
+// New against setRowReadCol: the launch sets the tile's size, not the source. Such an array is one-dimensional, so
+// row and column become one index. The conflicts are the same.
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: BLOCK_X * BLOCK_Y * blocks is at most 2^24, up to which a float holds every index.
 

@@ -1,6 +1,6 @@
 // shflUp: out[i] = in[i - distance] of the same segment of WIDTH lanes; at its start, and outside MASK, in[i].
 //
-// New against shflBroadcast: a source of its own for each lane, `distance` lanes below it.
+// New against shflBroadcast: each lane has its own source, `distance` lanes below it.
 // Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that take part, SCALAR element type.
 // Constraints: WIDTH 1, 2, 4, 8, 16 or 32; MASK not empty. A lane that reads one outside MASK, or one that the
 //              block does not have, receives an undefined value.

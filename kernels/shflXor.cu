@@ -1,7 +1,7 @@
 // shflXor: out[i] = in of the lane whose number is i's lane ^ lanes % 32, in the same warp, unless that lies in a later
 //          segment of WIDTH lanes; outside MASK, in[i].
 //
-// New against shflWrap: lanes exchange in pairs: the butterfly.
+// New against shflWrap: pairs of lanes exchange registers: the butterfly.
 // Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that take part, SCALAR element type.
 // Constraints: WIDTH 1, 2, 4, 8, 16 or 32; MASK not empty. A lane that reads one outside MASK, or one that the
 //              block does not have, receives an undefined value.

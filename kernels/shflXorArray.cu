@@ -1,7 +1,7 @@
 // shflXorArray: out[p * PER_THREAD + k] = in[q * PER_THREAD + k] for each thread p. q is the thread of p's warp
 //               whose lane is p's lane ^ lanes % 32; but p itself, if that lies in a later segment or p outside MASK.
 //
-// New against shflXor: a thread keeps an array of PER_THREAD elements, and each goes through a shuffle of its own.
+// New against shflXor: a thread has an array of PER_THREAD elements, and each element needs one shuffle.
 // Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that take part, PER_THREAD elements of a thread,
 //         SCALAR element type.
 // Constraints: WIDTH 1, 2, 4, 8, 16 or 32; MASK not empty; PER_THREAD from 1 to 32. A lane that reads one outside MASK,

@@ -1,8 +1,8 @@
 // stencil1dConstant: out[i] = sum over k = 1 ... 4 of coefficient[k] * (in[i + k] - in[i - k]).
 // Elements outside the array count as 0.
 //
-// New: nothing; this is the start of the family. The coefficients lie in constant memory, which has a cache of its own
-//      and serves a warp at once if all its lanes read the same address, as they do here.
+// New: nothing; this is the first of the family. The coefficients are in constant memory, which has its own cache and
+//      serves a warp at once if all lanes read the same address, as they do here.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: at least 4 threads per block, as each of the first 4 loads the halo.
 

@@ -1,7 +1,7 @@
 // stencil1dLdg: out[i] = sum over k = 1 ... 4 of coefficient[k] * (in[i + k] - in[i - k]).
 // Elements outside the array count as 0.
 //
-// New against stencil1dConstant: the coefficients lie in global memory; __ldg reads them through the read-only cache.
+// New against stencil1dConstant: the coefficients are in global memory; __ldg reads them through the read-only cache.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: at least 4 threads per block, as each of the first 4 loads the halo.
 

@@ -1,8 +1,8 @@
 // stencil1dRestrict: out[i] = sum over k = 1 ... 4 of coefficient[k] * (in[i + k] - in[i - k]).
 // Elements outside the array count as 0.
 //
-// New against stencil1dLdg: no __ldg; const and __restrict__ promise that nobody writes the coefficients, and the
-//                           compiler may choose the read-only cache by itself.
+// New against stencil1dLdg: no __ldg; const and __restrict__ promise that the coefficients are not written, so the
+//                           compiler may use the read-only cache.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: at least 4 threads per block, as each of the first 4 loads the halo.
 

@@ -1,11 +1,11 @@
 // stencil1dShfl: out[i] = sum over k = 1 ... 4 of coefficient[k] * (in[i + k] - in[i - k]).
 // Elements outside the array count as 0.
 //
-// New against stencil1dVector: a lane loads its own vector only, and gets those beside it from the lanes beside it, by
-//      shuffles. What lies beyond a warp, its first and last lanes load.
+// New against stencil1dVector: a lane loads only its own vector and gets the neighbouring vectors by shuffles. The
+//      first and last lane of a warp load the vectors beyond it.
 // Macros: BLOCK threads per block, SCALAR element type.
-// Constraints: whole warps. What is left of the last vector is loaded and stored element by element;
-//      the arrays begin at multiples of 16 bytes, as allocated ones do.
+// Constraints: whole warps. A partial last vector is loaded and stored element by element; the arrays are aligned to
+//      16 bytes, as allocated arrays are.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

@@ -1,12 +1,12 @@
 // stencil1dVector: out[i] = sum over k = 1 ... 4 of coefficient[k] * (in[i + k] - in[i - k]).
 // Elements outside the array count as 0.
 //
-// New against stencil1dConstant: no shared memory, no barrier. A thread computes a vector of 16 bytes from the vectors
-//      that hold its neighbours, and loads each from global memory: the threads beside it load them too, so the L1
-//      cache has them. A block takes one tile and ends.
+// New against stencil1dConstant: no shared memory and no barrier. A thread computes a 16-byte vector from its own and
+//      the neighbouring vectors, all loaded from global memory. Neighbouring threads load the same vectors, so they
+//      hit in L1. A block takes one tile.
 // Macros: BLOCK threads per block, SCALAR element type.
-// Constraints: none. What is left of the last vector is loaded and stored element by element;
-//      the arrays begin at multiples of 16 bytes, as allocated ones do.
+// Constraints: none. A partial last vector is loaded and stored element by element; the arrays are aligned to 16
+//      bytes, as allocated arrays are.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

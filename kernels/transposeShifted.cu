@@ -9,9 +9,9 @@
 //      vectors, and shifts each row of them into its tile. It stores whole sectors, and for those that begin before its
 //      rows it loads SECTOR rows more. Only the ends of rows are stored by the element.
 // Macros: BLOCK threads per block, TILE_ROWS rows of a tile, TILE_COLS columns of a tile, SCALAR element type.
-// Constraints: TILE_ROWS and TILE_COLS multiples of 32; BLOCK divides the number of the tile's vectors; the tile, with
-//      SECTOR rows and one column more, fits into 48 KiB, and a thread's part of it into 512 bytes of registers; the
-//      arrays begin at multiples of 32 bytes, as allocated ones do.
+// Constraints: TILE_ROWS and TILE_COLS multiples of 32; BLOCK divides the number of the tile's vectors; the tile,
+//      with SECTOR rows and one column more, fits into 48 KiB, and a thread's part of it into 512 bytes of registers;
+//      the arrays are aligned to 32 bytes, as allocated arrays are.
 
 #if !defined(BLOCK) || !defined(TILE_ROWS) || !defined(TILE_COLS) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, TILE_ROWS, TILE_COLS, SCALAR"

@@ -1,7 +1,7 @@
 // transposeSmem: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-// New against transposeGmem: a tile in shared memory turns the matrix, so that writing is coalesced, too. What is
-// left are the conflicts in reading a column of the tile. (The tutorial's form writes as transposeGmem does, and reads
+// New against transposeGmem: a tile in shared memory transposes, so that writing is also coalesced. Bank conflicts
+// remain in reading a column of the tile. (The tutorial's form writes as transposeGmem does, and reads
 // tile[irow][icol], outside its row unless the tile is a square.)
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: the tile fits into 48 KiB, as any block's does.

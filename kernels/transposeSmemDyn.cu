@@ -1,7 +1,7 @@
 // transposeSmemDyn: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-// New against transposeSmem: the tile's size is said by the launch, not by the source. Such an array has one
-// dimension, so rows and columns become one index.
+// New against transposeSmem: the launch sets the tile's size, not the source. Such an array is one-dimensional, so
+// row and column become one index.
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: none.
 

@@ -1,8 +1,8 @@
 // transposeSmemPad: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-// New against transposeSmem: PADDING columns more. Today's banks are 4 bytes wide: rows of 32 + 1 words put each row
-// one bank further, so the 32 words of a column lie in 32 banks. (The tutorial's 2 suits banks of 8 bytes; on these,
-// two words of a column share each bank.) A 32x8 block, of which a warp reads 4 columns at once, needs 4.
+// New against transposeSmem: PADDING more columns. Banks are 4 bytes wide: rows of 32 + 1 words put each row one bank
+// further, so the 32 words of a column lie in 32 banks. (The tutorial's 2 suits banks of 8 bytes; on these, two words
+// of a column share each bank.) A 32x8 block, of which a warp reads 4 columns at once, needs 4.
 // Macros: BLOCK_X and BLOCK_Y threads per block, PADDING further columns, SCALAR element type.
 // Constraints: PADDING from 0 to 32; the tile fits into 48 KiB.
 

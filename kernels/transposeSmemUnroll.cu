@@ -1,7 +1,7 @@
 // transposeSmemUnroll: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-// New against transposeSmem: a block takes UNROLL tiles side by side, with one barrier for them all: more loads are
-// under way at once. (The tutorial takes 2, and is wrong where transposeSmem is.)
+// New against transposeSmem: a block takes UNROLL adjacent tiles, with one barrier for all of them, so more loads are
+// in flight. (The tutorial takes 2, and is wrong where transposeSmem is.)
 // Macros: BLOCK_X and BLOCK_Y threads per block, UNROLL tiles per block, SCALAR element type.
 // Constraints: UNROLL from 1 to 16; the tiles fit into 48 KiB.
 

@@ -1,6 +1,6 @@
 // transposeSmemUnrollPad: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-// New against transposeSmemUnroll: PADDING columns more, behind the last tile. With 1, each row lies one bank further
+// New against transposeSmemUnroll: PADDING more columns, after the last tile. With 1, each row lies one bank further
 // than the row above, if the tiles side by side are a multiple of 32 wide; see transposeSmemPad.
 // Macros: BLOCK_X and BLOCK_Y threads per block, UNROLL tiles per block, PADDING further columns, SCALAR element type.
 // Constraints: UNROLL from 1 to 16; PADDING from 0 to 32; the tiles fit into 48 KiB.

@@ -1,8 +1,9 @@
 // transposeTile: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-// New against transposeSmemUnrollPad: the tile has a shape of its own, and a thread takes several of its elements. It
-//      loads all of them into registers before it stores the first into the tile, so many loads are under way at once.
-//      Blocks go down the rows first: those that run at the same time complete each other's rows of the output.
+// New against transposeSmemUnrollPad: the tile's shape is independent of the block, and a thread takes several
+//      elements. It loads all of them into registers before it stores the first into the tile, so many loads are in
+//      flight. Blocks go down the rows first: those that run at the same time complete each other's rows of the
+//      output.
 // Macros: BLOCK threads per block, TILE_ROWS rows of a tile, TILE_COLS columns of a tile, PADDING further columns,
 //      SCALAR element type.
 // Constraints: TILE_ROWS and TILE_COLS are multiples of 32 that divide BLOCK, which divides their product; PADDING from

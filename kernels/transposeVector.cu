@@ -1,13 +1,14 @@
 // transposeVector: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-// New against transposeSwizzle: 16 bytes a load and a store, in global and in shared memory. A thread takes a square of
-//      SIDE vectors of SIDE elements, and turns it in its registers. The tile holds columns, each as vectors, of which
-//      every 8 are in another order for each SIDE columns: 8 lanes, which is what one wavefront serves, find 8 places.
+// New against transposeSwizzle: 16 bytes per load and store, in global and in shared memory. A thread takes a square
+//      of SIDE vectors of SIDE elements, and turns it in its registers. The tile holds columns, each as vectors, of
+//      which every 8 are in another order for each SIDE columns: 8 lanes, which is what one wavefront serves, find 8
+//      places.
 // Macros: BLOCK threads per block, TILE_ROWS rows of a tile, TILE_COLS columns of a tile, SCALAR element type.
-// Constraints: rows and cols are multiples of SIDE (4 if elements have 4 bytes), as each row must begin with a vector;
-//      TILE_ROWS a multiple of 8 vectors, TILE_COLS of one; BLOCK divides the number of squares; the tile fits into 48
-//      KiB, and a thread's part of it into 512 bytes of registers; the arrays begin at multiples of 16 bytes, as
-//      allocated ones do.
+// Constraints: rows and cols are multiples of SIDE (4 if elements have 4 bytes), as each row must begin with a
+//      vector; TILE_ROWS a multiple of 8 vectors, TILE_COLS of one; BLOCK divides the number of squares; the tile
+//      fits into 48 KiB, and a thread's part of it into 512 bytes of registers; the arrays are aligned to 16 bytes,
+//      as allocated arrays are.
 
 #if !defined(BLOCK) || !defined(TILE_ROWS) || !defined(TILE_COLS) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, TILE_ROWS, TILE_COLS, SCALAR"

@@ -11,7 +11,8 @@ from support import KERNELS, ROOT, shipped
 sys.path.insert(0, str(ROOT / "tools"))
 
 import kernels_page
-from kernel_page import header, ideas
+from kernel_page import header
+from kernel_page.memory import ranges
 from kernel_page.pictures import STEPS, Studio
 
 TEXT = (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")
@@ -113,34 +114,6 @@ def test_the_check_names_what_is_not_current(monkeypatch, tmp_path, capsys):
     assert sorted(path.name for path in docs.rglob("*.*")) == ["good.svg", "kernels.md", "new.svg"]
 
 
-@pytest.mark.parametrize("block", [1, 2, 3, 11, 16, 100, 1024])
-def test_folding_adds_up_every_element_once(block):
-    """The picture's steps are a sum: each place's elements are passed on until one place has them all."""
-    held = ideas.sums(block)
-    assert held[-1][0] == block
-    for step, after in zip(ideas.folds(block), held[1:], strict=True):
-        assert sum(after[: step.half]) == block
-
-
-def test_every_place_of_a_stencils_tile_is_loaded_once():
-    """A tile of 8 elements with a halo of 4 on each side has 16 places, of as many neighbouring elements."""
-    cells = ideas.tile(8, 4)
-    assert [cell.place for cell in cells] == list(range(16))
-    assert [cell.element for cell in cells] == list(range(-4, 12))
-    assert [cell.thread for cell in cells] == [0, 1, 2, 3, *range(8), 0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("name", ideas.RULES)
-def test_the_pictures_of_broken_rules_agree_with_the_cpu_device(name):
-    """The lanes that it names are among those drawn as breaking the rule; repaired, none is and it says nothing."""
-    studio = Studio({})
-    broken, repaired = ideas.RULES[name][1]
-    named = [int(n) for n in re.findall(r"names? lanes (\d+)-(\d+)|lane (\d+)", studio.refusal(shipped(name)))[0] if n]
-    assert set(named) <= {lane for row in broken[1] for lane in row.bad}
-    assert not any(row.bad for row in repaired[1])
-    studio.launch(shipped(name), {"repaired": 1})
-
-
 @pytest.mark.parametrize("stem", STEPS)
 def test_the_steps_are_those_that_the_device_takes(stem):
     """Butterfly and tree end with the sum of all, the scan with that of a segment's earlier lanes: added up as drawn."""
@@ -162,8 +135,8 @@ def test_the_steps_are_those_that_the_device_takes(stem):
 
 def test_runs_of_numbers_are_shortened():
     """As people write them."""
-    assert ideas.ranges([0, 1, 2, 3, 16]) == "0-3, 16"
-    assert ideas.ranges(range(1, 32, 2)) == "1, 3, ... 31"
+    assert ranges([0, 1, 2, 3, 16]) == "0-3, 16"
+    assert ranges(range(1, 32, 2)) == "1, 3, ... 31"
 
 
 def test_a_header_without_its_parts_is_refused(tmp_path):

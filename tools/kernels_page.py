@@ -35,29 +35,29 @@ PAGE = ROOT / "docs" / "kernels.md"
 TEMPLATE = Path(__file__).resolve().parent / "kernel_page" / "page.md.j2"
 COMMAND = "make kernels-page"
 
-# The order of the families, and what each has in common. Families that are not here come last.
+# The families in the page's order, with their introductions. Other families come last.
 FAMILIES = {
     "reduction": "The sum of an array. The first kernels fold a block's elements in memory, the next use shuffles, and "
-    "the last ones use vector loads of which many are in flight at once. "
+    "the last ones keep many vector loads in flight. "
     "[What each step gained](optimizing.md#reductions).",
     "shuffle": "One exchange of registers within a warp, and nothing else. These show what each of CUDA's shuffles "
     "does with its argument, its `width` and its `mask`.",
-    "broadcast": "The smallest use of a shuffle: one lane tells all others.",
-    "warp": "Small programs of several shuffles that need nothing but a warp: a scan and a sum.",
+    "broadcast": "The smallest use of a shuffle: all lanes read one lane's register.",
+    "warp": "Small programs of several shuffles within one warp: a scan and a sum.",
     "shared_memory": "A tile of shared memory, written and read by rows or by columns. The order of the accesses "
-    "decides how many lanes of a warp want different words of one bank.",
+    "decides how many lanes of a warp request different words of one bank.",
     "bank_access": "A warp loads from shared memory with a stride.",
     "transpose": "A matrix, transposed. Reading and writing are both fastest along rows. A tile of shared memory "
     "makes that possible, but has bank conflicts of its own. [What each step gained](optimizing.md#transposes).",
-    "stencil": "A derivative from eight neighbours. The first three kernels differ in where the coefficients lie, the "
-    "others in how a thread gets its neighbours' elements. [What each step gained](optimizing.md#stencils).",
+    "stencil": "A derivative from eight neighbours. The first three kernels differ in the memory of the coefficients, "
+    "the others in how a thread gets its neighbours' elements. [What each step gained](optimizing.md#stencils).",
     "counterexample": "Kernels that break a rule of CUDA on purpose, each with its repaired form in the same source. "
     "The CPU device names the rule. On a GPU the broken form is undefined, so it is skipped.",
 }
 
 
 def main() -> int:
-    """Write the page, or say what is not current."""
+    """Write the page, or list what is not current."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="compare, and write nothing")
     arguments = parser.parse_args()
@@ -78,18 +78,13 @@ def main() -> int:
 
 
 def made(conf: Path = ROOT / "conf", page: Path = PAGE) -> dict[Path, bytes]:
-    """What the page and its pictures should hold, by path.
-
-    Args:
-        conf: The configuration, with `kernel/` and `experiment/`.
-        page: Where the page will lie; its links depend on that.
-    """
+    """The page and its pictures, by path; links are relative to the page."""
     kernels, studio = shipped.kernels(conf), Studio({})
     studio.kernels = kernels
     files: dict[Path, bytes] = {}
     shown: dict[str, str] = {}  # the kernel that shows a picture first
     used = experiments(conf)
-    told = []
+    sections_of = []
     for family, own in families(kernels).items():
         sections = []
         for kernel in own:
@@ -106,18 +101,18 @@ def made(conf: Path = ROOT / "conf", page: Path = PAGE) -> dict[Path, bytes]:
             sections.append(section)
         title = family.replace("_", " ").capitalize()
         anchor = title.lower().replace(" ", "-")
-        told.append({"title": title, "anchor": anchor, "text": FAMILIES.get(family, ""), "kernels": sections})
+        sections_of.append({"title": title, "anchor": anchor, "text": FAMILIES.get(family, ""), "kernels": sections})
     studio.close()
     caches = ", ".join(f"`{name}`" for name in CACHES)
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)  # noqa: S701 - Markdown
     listed = [(name, summary) for name, (summary, _) in used.items()]
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    text = template.render(families=told, experiments=listed, caches=caches)
+    text = template.render(families=sections_of, experiments=listed, caches=caches)
     return {page: (re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n").encode(), **files}
 
 
 def experiments(conf: Path) -> dict[str, tuple[str, list[str]]]:
-    """What each experiment shows, by the first paragraph of its YAML, and which kernels it runs."""
+    """Each experiment's summary (the first paragraph of its YAML) and its kernels."""
     found = {}
     for path in sorted((conf / "experiment").glob("*.yaml")):
         text = path.read_text(encoding="utf-8")
@@ -132,7 +127,7 @@ def experiments(conf: Path) -> dict[str, tuple[str, list[str]]]:
 
 
 def families(kernels: Mapping[str, Kernel]) -> dict[str, list[Kernel]]:
-    """The kernels by family, in the page's order: each behind the one that it is new against."""
+    """The kernels by family, in the page's order: each after the kernel that it is new against."""
     names = [*FAMILIES, *sorted({k.family for k in kernels.values()} - set(FAMILIES))]
     return {name: own for name in names if (own := _grown([k for k in kernels.values() if k.family == name]))}
 
@@ -154,7 +149,7 @@ def _grown(own: Sequence[Kernel]) -> list[Kernel]:
 
 
 def _section(kernel: Kernel, kernels: Mapping[str, Kernel], page: Path) -> dict[str, Any]:
-    """What the template shows of a kernel, in Markdown."""
+    """The template's values for a kernel, in Markdown."""
     head = header.read(kernel.source)
     hazard = kernel.hazard and f"{_code(kernel.hazard.when.text)}: {prose(kernel.hazard.reason, kernel)}"
     return {
@@ -178,32 +173,32 @@ def _section(kernel: Kernel, kernels: Mapping[str, Kernel], page: Path) -> dict[
 
 
 def _parameter(kernel: Kernel, meanings: Mapping[str, str]) -> list[str]:
-    """Each parameter but `cache`: its default, what else is allowed, and what its macro means."""
+    """Each parameter except `cache`: default, other allowed values, the meaning of its macro."""
     macros = {e.text: meanings[name] for name, e in kernel.macros if name in meanings}
-    told = []
+    found = []
     for p in kernel.parameters:
         if p.name == "cache":
             continue
         others = [_code(written(p.kind, value)) for value in p.allowed if value != p.default]
         notes = [macros.get(p.name, ""), f"or {', '.join(others)}" if others else ""]
         words = "; ".join(filter(None, notes))
-        told.append(_code(f"{p.name}={written(p.kind, p.default)}") + (f" ({words})" if words else ""))
-    return told
+        found.append(_code(f"{p.name}={written(p.kind, p.default)}") + (f" ({words})" if words else ""))
+    return found
 
 
 def _costs(kernel: Kernel) -> str:
-    """What the declared accesses cost."""
-    told = []
+    """The costs of the declared accesses."""
+    found = []
     for name, cost in access.costs(make(kernel, {}, 0)).items() if kernel.accesses else ():
         if cost is not None:
             memory, kind, unit = name.split("_")
             number = count(int(cost), unit[:-1]) if cost == int(cost) else f"{cost:.1f} {unit}"
-            told.append(f"{memory} {kind} {number}")
-    return ", ".join(told)
+            found.append(f"{memory} {kind} {number}")
+    return ", ".join(found)
 
 
 def prose(text: str, kernel: Kernel | None = None) -> str:
-    """Words of a header or a YAML in Markdown: names and expressions as code, nothing taken for markup."""
+    """Text of a header or a YAML in Markdown: names and expressions as code, other markup escaped."""
     names = [re.escape(name) for name, _ in kernel.macros] if kernel else []
     macros = "|".join(sorted(names, key=len, reverse=True)) or "(?!)"
     code = rf"`[^`]+`|__\w+|\b\w+(?:\[[^\]]*\])+|\b(?:{macros})\b(?:\(\))?|\b[a-z]\w*_\w+\b|\b\w+\^\w+"

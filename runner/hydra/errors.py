@@ -78,7 +78,7 @@ def _unknown_key(key: str, known: Sequence[str]) -> str:
     beside = [k for k in known if k.rpartition(".")[0] == group]
     if not beside:
         return f"{key}: unknown key; {group} holds no keys"
-    return f"{key}: unknown key{_nearest(key, beside)}; the keys are {', '.join(beside)}"
+    return f"{key}: unknown key{_nearest(key, beside) or ';'} the keys are {', '.join(beside)}"
 
 
 def _nearest(word: str, options: Sequence[str]) -> str:

@@ -25,8 +25,8 @@ IDLE = ("skipped", "not_run")
 """Statuses of cases that were never launched."""
 
 EMULATION = (
-    "Races between threads and real speed are not checked on the CPU device. All its other results hold on a GPU, too: "
-    "values, undefined reads, hazards, lanes, wavefronts and sectors."
+    "Data races and speed are not checked on the CPU device. Its other results also hold on a GPU: values, undefined "
+    "reads, hazards, lanes, wavefronts and sectors."
 )
 """The caution of an emulated run."""
 
@@ -155,7 +155,7 @@ def _matches(frame: pd.DataFrame, right: int) -> list[str]:
     if frame.empty:
         return ["The run has no cases."]
     if set(statuses.index) <= set(IDLE):
-        return [f"No case was launched: {listed(others)}."]
+        return [f"{listed(others)}."]
     noun = "case matches" if len(frame) == 1 else "cases match"
     tail = f"; {', '.join(others)}" if others else ""
     undefined = int(((frame["status"] == "ok") & (frame["undefined_reads"].fillna(0) > 0)).sum())

@@ -1,16 +1,15 @@
-"""Pictures of what a warp's requests to memory cost, from the accesses that a kernel's YAML declares.
+"""Pictures of the cost of a warp's memory requests, calculated from the accesses that a kernel's YAML declares.
 
-`runner.kernel.access` says which lane is served where. Shared memory: a row is a wavefront over the 32 banks. Global
-memory: a group of cells is a sector of 32 bytes.
+Shared memory: a row is a wavefront over the 32 banks. Global memory: a group of cells is a sector of 32 bytes.
 """
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kernel_page.ideas import ranges
 from kernel_page.sheet import EDGE, PALE, Sheet
 from runner.kernel import access
 from runner.kernel.declaration import Access, Kernel, variables, written
@@ -18,19 +17,19 @@ from runner.kernel.resolve import make
 from runner.report.text import count
 
 LEFT, WIDE, FEW = 0.98, 0.25, 8
-"""Room for the names of rows; width of a cell; up to so many rows are drawn high."""
+"""Width of the row names; width of a cell; up to this many rows are drawn high."""
 
 STRIDES = (0, 1, 2, 32)
-"""Of a kernel whose accesses have a stride: broadcast, parallel, a conflict of two, and serial."""
+"""The strides that are drawn: broadcast, parallel, a conflict of two, and serial."""
 
 Cells = Sequence[tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request of a warp: what it is and costs, the element that a thread accesses, and the rows of groups of cells.
+    """One request of a warp: its title, the element that a thread accesses, and named rows of groups of cells.
 
-    A cell holds the lanes that it serves; a row has a name at its left.
+    A cell holds the lanes that it serves.
     """
 
     title: str
@@ -39,7 +38,7 @@ class Request:
 
 
 def picture(kernel: Kernel) -> tuple[bytes, str]:
-    """The first warp's requests to shared memory; of a kernel without any, those to global memory."""
+    """The first warp's requests to shared memory, or to global memory if the kernel uses no shared memory."""
     shared = any(a.memory == "shared" for a in kernel.accesses)
     requests = list(_of_shared(kernel) if shared else _of_global(kernel))
     notes = f"{_values(kernel, 'shared' if shared else 'global')}. "
@@ -48,8 +47,10 @@ def picture(kernel: Kernel) -> tuple[bytes, str]:
         notes += "A row is a wavefront: one pass over the 32 banks. The number is the lane that the bank serves."
     else:
         title = "Global memory: the sectors that the first warp's requests move"
-        notes += "A group is a sector of 32 bytes, which is moved whole. The number is the lane that wants the element."
-    svg = _draw(requests, title, f"{notes} Grey: nobody wants it.", banks=shared)
+        notes += (
+            "A group is a sector of 32 bytes, which moves as a whole. The number is the lane that uses the element."
+        )
+    svg = _draw(requests, title, f"{notes} Grey: unused.", banks=shared)
     return svg, f"{title}. {'; '.join(request.title for request in requests)}."
 
 
@@ -84,7 +85,7 @@ def _of_global(kernel: Kernel) -> Iterator[Request]:
 
 
 def _merged(accesses: Sequence[Access]) -> list[tuple[str, Access]]:
-    """Loads and stores, those of the same elements together: `Store and load`."""
+    """Accesses by kind; a load and a store of the same elements are one entry, `Store and load`."""
     kinds: dict[tuple[str, str, str], list[Access]] = {}
     for a in accesses:
         kinds.setdefault((a.index.full, a.dtype, a.vector.full), []).append(a)
@@ -97,16 +98,16 @@ def _element(a: Access) -> str:
 
 
 def _values(kernel: Kernel, memory: str) -> str:
-    """The parameters that the picture depends on, with the values drawn."""
+    """The values of the parameters that the picture depends on."""
     case, strided = make(kernel, {}, 0), kernel.parameter("stride") is not None
     names = {n for a in kernel.accesses if a.memory == memory for e in (a.index, a.where) for n in e.names} | {"block"}
-    told = []
+    values = []
     for p in kernel.parameters:
         value = dict(case.parameters)[p.name]
         if names & set(variables(p.name, p.kind, value)) and not (strided and p.name == "stride"):
-            told.append(f"{p.name} {written(p.kind, value)}")
+            values.append(f"{p.name} {written(p.kind, value)}")
     sizes = sorted({access.bytes_of(a, case) for a in kernel.accesses})
-    text = f"{', '.join(told)}; a lane accesses {' or '.join(map(str, sizes))} bytes"
+    text = f"{', '.join(values)}; a lane accesses {' or '.join(map(str, sizes))} bytes"
     return text[0].upper() + text[1:]
 
 
@@ -138,18 +139,27 @@ def _draw(requests: Sequence[Request], title: str, notes: str, *, banks: bool) -
 
 
 def _group(sheet: Sheet, corner: tuple[float, float], high: float, group: Cells) -> None:
-    """Cells side by side. Where several lanes share the last cell that is served, their numbers stand beside it."""
+    """Cells side by side. If several lanes share the last served cell, their numbers are beside it."""
     x, y = corner
     sheet.box(corner, len(group) * WIDE, high, "idle")
-    for place, lanes in enumerate(group):
-        left = x + place * WIDE
-        if place:
-            sheet.line("grid", (left, y), (left, y + high))
+    for n, lanes in enumerate(group):
+        left = x + n * WIDE
+        if n:
+            sheet.line((left, y), high)
         if not lanes:
             continue
         sheet.box((left, y), WIDE, high, "live")
-        if len(lanes) > 1 and not any(group[place + 1 :]) and place + 1 < len(group):
+        if len(lanes) > 1 and not any(group[n + 1 :]) and n + 1 < len(group):
             sheet.words((left + WIDE + 0.06, y + high / 2), f"lanes {ranges(lanes)}", 7.5)
         else:
             text = str(lanes[0]) if len(lanes) == 1 else f"{len(lanes)}×"  # noqa: RUF001 - times
             sheet.number((left + WIDE / 2, y + high / 2), text, 7 if len(lanes) == 1 else 6)
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Numbers with runs shortened: `0-15, 18`; every other lane as `0, 2, ... 30`."""
+    if len(numbers) > 4 and all(b - a == 2 for a, b in itertools.pairwise(numbers)):
+        return f"{numbers[0]}, {numbers[1]}, ... {numbers[-1]}"
+    groups = itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
+    runs = [[n for _, n in group] for _, group in groups]
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

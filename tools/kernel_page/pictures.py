@@ -1,4 +1,4 @@
-"""Which picture each kernel has. Shuffles are measured on the CPU device; the others are drawn or follow from accesses.
+"""Each kernel's picture: a shuffle is measured on the CPU device, accesses are calculated, DRAWN is drawn by hand.
 
 A kernel for which there is no rule has no picture.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from kernel_page import ideas, memory
+from kernel_page import memory
 from runner.device import Compiler, Device
 from runner.device.opening import compiler_for, open_device
 from runner.errors import RunnerError
@@ -22,7 +23,7 @@ from runner.sweep.run_case import contents, launch_once
 
 _CPU = DeviceConfig(kind="cpu", threads=2)
 
-# The cases of a shuffle that are drawn, a step each; of a kernel that is not here, its defaults.
+# The cases that a shuffle's picture shows, one step each. Default: the kernel's defaults.
 _ARRAY = {"block": 4, "size": 16, "per_thread": 4, "lane_mask": 1}
 EXAMPLES: dict[str, Sequence[Mapping[str, Any]]] = {
     "shflBroadcast": [{"src_lane": 2, "width": 16}],
@@ -34,7 +35,7 @@ EXAMPLES: dict[str, Sequence[Mapping[str, Any]]] = {
     "shflSwap": [{**_ARRAY, "first": 0, "second": 3}],
 }
 
-# Launches of one shuffle that together show how other kernels work: the title, the shuffle, its cases.
+# Launches of one shuffle that show, step by step, how another kernel works: the title, the shuffle, its cases.
 STEPS: dict[str, tuple[str, str, Sequence[Mapping[str, Any]]]] = {
     "butterfly": (
         "The butterfly: after five exchanges each lane has the sum of all",
@@ -51,9 +52,28 @@ STEPS: dict[str, tuple[str, str, Sequence[Mapping[str, Any]]]] = {
         "shflUp",
         [{"delta": 1 << n, "width": 8} for n in range(3)],
     ),
-    "broadcast": ("The broadcast: lane 0 tells all others", "shflBroadcast", [{"src_lane": 0}]),
+    "broadcast": ("The broadcast: all lanes receive lane 0's register", "shflBroadcast", [{"src_lane": 0}]),
 }
-IDEAS = {"folding": ideas.folding, "halo": ideas.halo, "vectors": ideas.vectors, "tiles": ideas.tiles}
+
+# Pictures that are drawn by hand: files of docs/pictures, and what they show in words.
+DRAWN = {
+    "folding": "Blocks of 16 and 11 threads fold. With 16, the upper 8 elements are added to the lower 8, then 4 to 4, "
+    "2 to 2 and 1 to 1. With 11, 5 are added and the middle one waits; 6, 3, 2 and 1 remain.",
+    "halo": "A block of 8 threads loads 16 elements into shared memory: each thread its own, and threads 0 to 3 also "
+    "one of the 4 elements before and one of the 4 elements after. Thread 3 reads 4 elements on each side of its own.",
+    "vectors": "Five threads have a vector of 4 elements each. Thread 2 computes outputs 8 to 11. It needs inputs 4 to "
+    "15, which are the vectors of threads 1, 2 and 3.",
+    "tiles": "Above, one tile of a block of 4 threads: thread 0 loads elements 0 to 3 as one vector, thread 1 the next "
+    "four, and so on; a second round of vectors is requested before the first has arrived. Below, 8 tiles: with one "
+    "tile per block, blocks 0 to 7 take one each; with 4 blocks and a stride, block 0 takes tiles 0 and 4.",
+    "barrierDivergent": "A barrier in two branches. Broken: even lanes wait at one barrier and odd lanes at another. "
+    "Repaired: all lanes wait at the same barrier.",
+    "maskWithoutCaller": "Callers that the mask does not name. Broken: the mask names lanes 0 to 15, but all 32 call "
+    "the shuffle. Repaired: only lanes 0 to 15 call it.",
+    "maskNamesAbsent": "Lanes that the mask names but that do not call. Broken: the mask names all 32 lanes, but only "
+    "lanes 0 to 15 call the shuffle; the others are at the barrier. Repaired: the mask names lanes 0 to 15.",
+}
+HAND = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 
 # The picture that several kernels share.
 SHARED = {
@@ -73,7 +93,7 @@ _SHOWN = {kernel: stem for stem, kernels in SHARED.items() for kernel in kernels
 
 @dataclass(frozen=True)
 class Picture:
-    """A file of docs/pictures: its name without the ending, its content, and what is seen in words."""
+    """A file of docs/pictures: its stem, its content, and its alternative text."""
 
     stem: str
     svg: bytes
@@ -82,7 +102,7 @@ class Picture:
 
 @dataclass
 class Studio:
-    """Makes each picture once, and has one CPU device for all."""
+    """Makes each picture once, with one CPU device."""
 
     kernels: Mapping[str, Kernel]
     _device: Device = field(default_factory=lambda: open_device(_CPU))
@@ -90,7 +110,7 @@ class Studio:
     _made: dict[str, Picture] = field(default_factory=dict)
 
     def picture(self, kernel: Kernel) -> Picture | None:
-        """The picture of a kernel. Kernels whose pictures would look the same share one."""
+        """A kernel's picture, or `None`. Kernels with equal pictures share one."""
         stem = _SHOWN.get(kernel.name, kernel.name)
         if stem not in self._made:
             drawn = self._draw(kernel, stem)
@@ -101,7 +121,7 @@ class Studio:
         return self._made[stem]
 
     def refusal(self, kernel: Kernel) -> str:
-        """What the CPU device says of a kernel that breaks a rule of CUDA, with its defaults."""
+        """The CPU device's error for a counterexample with its defaults."""
         try:
             self.launch(kernel, {})
         except RunnerError as e:
@@ -113,10 +133,8 @@ class Studio:
         self._device.close()
 
     def _draw(self, kernel: Kernel, stem: str) -> tuple[bytes, str] | None:
-        if stem in IDEAS:
-            return IDEAS[stem]()
-        if stem in ideas.RULES:
-            return ideas.rule(*ideas.RULES[stem])
+        if stem in DRAWN:
+            return (HAND / f"{stem}.svg").read_bytes(), DRAWN[stem]
         if stem in STEPS:
             title, shuffle, cases = STEPS[stem]
             return self._lanes(self.kernels[shuffle], cases, title)
@@ -127,13 +145,11 @@ class Studio:
 
     def _lanes(self, kernel: Kernel, cases: Sequence[Mapping[str, Any]], title: str) -> tuple[bytes, str]:
         rows = [self.measured(kernel, given) for given in cases]
-        told = [f"{row['shuffle']}: {_sources(row['received'])}" for row in rows]
-        return draw_lanes(
-            rows, f"{title} (measured)"
-        ), f"{title}. Where the lanes' values come from, {'; '.join(told)}."
+        sources = "; ".join(f"{row['shuffle']}: {_sources(row['received'])}" for row in rows)
+        return draw_lanes(rows, f"{title} (measured)"), f"{title}. Source lanes, {sources}."
 
     def measured(self, kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
-        """A row of results.csv, as far as a lane picture reads it."""
+        """The columns of results.csv that a lane picture needs."""
         if kernel.shuffle is None:
             raise ValueError(f"{kernel.name} declares no shuffle")
         case = make(kernel, given, 0)
@@ -150,7 +166,7 @@ class Studio:
         }
 
     def launch(self, kernel: Kernel, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What one launch on the CPU device leaves in the arrays.
+        """The arrays after one launch on the CPU device.
 
         Raises:
             RunnerError: if the device refuses the kernel.
@@ -164,6 +180,6 @@ class Studio:
 
 
 def _sources(received: str) -> str:
-    """The lanes that values came from, in short: `0-1, 0-13`; the beginning is enough where there are many runs."""
-    told = ideas.ranges([int(word) if word.isdecimal() else -1 for word in received.split()]).split(", ")
-    return ", ".join(told if len(told) <= 8 else [*told[:6], "..."])
+    """The source lanes in short, such as `0-1, 0-13`; of many runs, the first six."""
+    runs = memory.ranges([int(word) if word.isdecimal() else -1 for word in received.split()]).split(", ")
+    return ", ".join(runs if len(runs) <= 8 else [*runs[:6], "..."])
