@@ -138,11 +138,9 @@ def ink(percent: float) -> str:
 def figures(run: Run) -> list[HeatMap]:
     """The heat map of a run whose cases vary in two ways."""
     rows = records(run.measured)
-    free = [name for name in run.names if name not in APART]
-    axes = _pair(_by_kernel(rows).values(), free)
-    if axes is None:
+    free, every = [name for name in run.names if name not in APART], _by_kernel(rows)
+    if (axes := _pair(every.values(), free)) is None:
         return []
-    every = _by_kernel(rows)
     if "size" not in axes:
         largest = max((size_key(row) for row in rows if _has_time(row)), default=())
         rows = [row for row in rows if size_key(row) == largest]

@@ -107,11 +107,12 @@ class Canvas:
 
 def picture(title: str, notes: str, steps: Sequence[Labelled]) -> bytes:
     """Draw labelled steps below one another, with a legend."""
-    side = min(LARGEST, *((WIDEST - _offset(s.step, len(row := lines(s.step)[0][0]) - 1)) / len(row) for s in steps))
+    firsts = [(one.step, len(lines(one.step)[0][0])) for one in steps]  # no line of a step is longer
+    side = min(LARGEST, *((WIDEST - _offset(step, long - 1)) / long for step, long in firsts))
     left = EDGE + max(86.0, *(7.6 * len(name) for one in steps for name in one.names)) + ROWS
-    squares = max(_right(one.step, side) for one in steps)
-    told = max((len(words) for one in steps for words in _remarks(one.step)), default=0)
-    wide = max(730.0, left + squares + EDGE, left + 7.2 * told)
+    squares = max(long * side + _offset(step, long - 1) for step, long in firsts)
+    longest = max((len(words) for one in steps for words in _remarks(one.step)), default=0)
+    wide = max(730.0, left + squares + EDGE, left + 7.2 * longest)
     canvas, y = Canvas(), 6.0
     for words, size, fill, extra in ((title, 16, INK, 'font-weight="bold"'), (notes, 11.5, PALE, "")):
         for line in textwrap.wrap(words, int(wide / (0.66 * size if extra else 0.6 * size))):
@@ -150,12 +151,6 @@ def _offset(step: Step, place: int, first: int = 0) -> float:
     here, start = step.elements[first + place], step.elements[first]
     threads = (here.index // step.per_thread - start.index // step.per_thread) if step.arrays else 0
     return GAP * (threads + (here.segment - start.segment if step.width >= 4 else 0))
-
-
-def _right(step: Step, side: float) -> float:
-    """The width of a step's first line, which is its longest."""
-    long = len(lines(step)[0][0])
-    return long * side + _offset(step, long - 1)
 
 
 def _remarks(step: Step) -> list[str]:
@@ -199,12 +194,10 @@ def _line(canvas: Canvas, step: Step, own: tuple[Element, ...], side: float, lef
     lower, half, size = upper + side + fall, side / 2, min(12.0, 0.4 * side)
     x = [left + place * side + _offset(step, place, first) for place in range(len(own))]
     warp = f"warp {first // step.per_thread // 32}" if step.threads > 32 else ""
-    for word, y in (
-        (warp, upper + half - 12),
-        ("element" if step.arrays else "lane", upper + half),
-        ("received", lower + half),
-    ):
-        canvas.text(word, left - 8, y, 10, PALE, 'text-anchor="end"') if word else None
+    before = "element" if step.arrays else "lane"
+    for word, y in ((warp, upper + half - 12), (before, upper + half), ("received", lower + half)):
+        if word:
+            canvas.text(word, left - 8, y, 10, PALE, 'text-anchor="end"')
     for place, e in enumerate(own):
         canvas.box("square" if e.calls else "idle", x[place], upper, side, side)
         canvas.box(e.fate if e.fate in STYLES else "square", x[place], lower, side, side)
@@ -217,18 +210,11 @@ def _line(canvas: Canvas, step: Step, own: tuple[Element, ...], side: float, lef
         if e.fate != "idle" and e.origin is not None:
             at = e.origin - first
             inside = 0 <= at < len(own)
-            start = (
-                (x[at] + half, upper + side)
-                if inside
-                else (middle + (STUB[0] if at > place else -STUB[0]), lower - STUB[1])
-            )
+            stub = (middle + (STUB[0] if at > place else -STUB[0]), lower - STUB[1])
+            start = (x[at] + half, upper + side) if inside else stub
             canvas.strays |= not inside
-            canvas.arrow(
-                ARROW_OF.get(e.fate, str(e.segment % len(SEGMENTS))),
-                *start,
-                middle,
-                lower - (0 if e.fate == "own" else 3),
-            )
+            look = ARROW_OF.get(e.fate, str(e.segment % len(SEGMENTS)))
+            canvas.arrow(look, *start, middle, lower - (0 if e.fate == "own" else 3))
     for thread in range(0, len(own), step.per_thread) if step.arrays else ():
         last = min(thread + step.per_thread, len(own)) - 1
         for y in (upper, lower):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,19 +32,13 @@ MOST_POINTS, FAR = 250, 8
 
 @dataclass(frozen=True)
 class RawSamples(Figure):
-    """All samples of a case.
-
-    Attributes:
-        row: The case.
-        samples: In the order of taking.
-        high: The upper end of the axis. Samples beyond it stand at the edge.
-        shown: The indices of the samples that are points.
-    """
+    """All samples of a case, in the order of taking; those of the indices `shown` are points."""
 
     section = "raw"
     row: Row
     samples: Samples
     high: float
+    """The upper end of the axis. Samples beyond it stand at the edge."""
     shown: NDArray[np.int64]
 
     def rows(self) -> list[Row]:
@@ -72,13 +67,13 @@ class RawSamples(Figure):
         histogram.set_xlim(0, 1.05 * max(counts))
         histogram.xaxis.set_major_locator(MaxNLocator(3, integer=True))
         histogram.set_xlabel("samples")
-        told = {name: self.row[f"{name}_us"] for name in ("q1", "median", "q3") if not absent(self.row[f"{name}_us"])}
+        known = {name: self.row[f"{name}_us"] for name in ("q1", "median", "q3") if not absent(self.row[f"{name}_us"])}
         for one in (axes, histogram):
-            if len(told) == 3:
-                one.axhspan(told["q1"], told["q3"], color=COLOURS[0], alpha=0.13, linewidth=0, zorder=0)
+            if len(known) == 3:
+                one.axhspan(known["q1"], known["q3"], color=COLOURS[0], alpha=0.13, linewidth=0, zorder=0)
             one.axhline(self.row["median_us"], color=INK, linewidth=1.2, zorder=3)
         right = histogram.get_xlim()[1]
-        ends = [End(f"{name} {exact(at)} µs", right, at) for name, at in told.items() if low <= at <= self.high]
+        ends = [End(f"{name} {exact(at)} µs", right, at) for name, at in known.items() if low <= at <= self.high]
         name_ends(histogram, ends, 0.08)
         return figure
 
@@ -113,26 +108,23 @@ def figures(run: Run) -> list[RawSamples]:
     """The cases with the widest spread whose samples can be read, the widest first."""
     names = varying(run.frame)
     wide = sorted((row for row in records(timed(run.measured)) if _width(row) > 1), key=_width, reverse=True)
-    found: list[tuple[Row, Samples]] = []
-    for row in wide:
-        if len(found) < MOST and (taken := _read(run, row)) is not None:
-            found.append((row, taken))
+    readable = ((row, taken) for row in wide if (taken := _read(run, row)) is not None)
+    found = itertools.islice(readable, MOST)
     return [_figure(row, taken, names, place, len(wide)) for place, (row, taken) in enumerate(found, 1)]
 
 
-def _iqr_percent(row: Row) -> float:
-    if absent(row["q1_us"]) or absent(row["q3_us"]):
-        return 0.0
-    return 100 * float(row["q3_us"] - row["q1_us"]) / float(row["median_us"])
-
-
-def _rounds_percent(row: Row) -> float:
-    return 0.0 if absent(row["round_spread_percent"]) else float(row["round_spread_percent"])
+def _spreads(row: Row) -> tuple[float, float]:
+    """The spread of the quartiles in percent of the median, and that of the rounds; 0 where unknown."""
+    between = row["round_spread_percent"]
+    known = not absent(row["q1_us"]) and not absent(row["q3_us"])
+    quartiles = 100 * float(row["q3_us"] - row["q1_us"]) / float(row["median_us"]) if known else 0.0
+    return quartiles, 0.0 if absent(between) else float(between)
 
 
 def _width(row: Row) -> float:
     """The larger of the two spreads, over its limit."""
-    return max(_iqr_percent(row) / IQR_PERCENT, _rounds_percent(row) / ROUNDS_PERCENT)
+    quartiles, rounds = _spreads(row)
+    return max(quartiles / IQR_PERCENT, rounds / ROUNDS_PERCENT)
 
 
 def _read(run: Run, row: Row) -> Samples | None:
@@ -150,9 +142,10 @@ def _figure(row: Row, taken: Samples, names: list[str], place: int, wide: int) -
     far = us[us > high]
     evenly = np.linspace(0, len(us) - 1, min(MOST_POINTS, len(us))).round().astype(np.int64)
     shown = np.union1d(evenly, np.flatnonzero((us > high) | taken["throttled"])[:MOST_POINTS])
+    quartiles, rounds = _spreads(row)
     why = [
-        f"quartiles {_iqr_percent(row):.1f} % of the median apart" if _iqr_percent(row) > IQR_PERCENT else "",
-        f"rounds differ by {_rounds_percent(row):.1f} %" if _rounds_percent(row) > ROUNDS_PERCENT else "",
+        f"quartiles {quartiles:.1f} % of the median apart" if quartiles > IQR_PERCENT else "",
+        f"rounds differ by {rounds:.1f} %" if rounds > ROUNDS_PERCENT else "",
     ]
     drawn = f"; {MOST} are drawn" if wide > MOST else ""
     notes = [
