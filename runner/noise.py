@@ -74,11 +74,7 @@ def path_of(device: str) -> Path:
 
 
 def make_folder() -> None:
-    """Make the folder of these files.
-
-    Raises:
-        UsageError: if it cannot be made.
-    """
+    """Make the folder of these files, or raise a `UsageError`."""
     folder = path_of("any").parent
     try:
         folder.mkdir(parents=True, exist_ok=True)

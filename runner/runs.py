@@ -15,17 +15,17 @@ from runner.folder import RunFolder, read_json
 OUTPUTS = Path("outputs")
 LATEST = "latest"
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
-"""What reading a folder may raise that somebody else wrote or edited."""
+"""What reading a malformed run folder may raise."""
 
 _DEEPEST = 4  # levels below the root that are searched; outputs/<date>/<time>-<what> needs two
 
 
 @contextmanager
 def reading(name: object) -> Iterator[None]:
-    """Make one sentence of what a malformed run folder raises while it is read.
+    """Turn what a malformed run folder raises into one sentence.
 
     Raises:
-        UsageError: naming the folder.
+        UsageError: with the folder's name.
     """
     try:
         yield
@@ -34,7 +34,7 @@ def reading(name: object) -> Iterator[None]:
 
 
 def below(root: Path) -> list[Path]:
-    """The run folders below a folder, or the folder itself; the one that was started last comes first."""
+    """The run folders below a folder, or the folder itself, newest first."""
     return sorted(_below(root), key=lambda path: (_started(path), str(path)), reverse=True)
 
 
@@ -42,7 +42,7 @@ def named(text: str) -> list[Path]:
     """The run folders that a user means.
 
     Args:
-        text: A folder; a pattern such as `outputs/2026-11-*/*`, which skips what is no run folder; `latest`, or
+        text: A folder; a pattern such as `outputs/2026-11-*/*`, which skips other folders; `latest`, or
             `latest~1` for the one before it.
 
     Raises:

@@ -3,12 +3,12 @@
 Summaries: the headline is the median with a distribution-free 95 % interval from order statistics (Hahn and Meeker,
 Statistical Intervals, 5.2).
 
-The rule that decides on two times of a case: slower, faster, tied or undecided. The unit is a round, not a sample: the
-samples of one process share its luck, so more of them prove nothing. The difference of the logarithms of the rounds'
-medians has a 95 % interval (Welch). A case is slower or faster if the difference is significant among all cases that
-are decided together (Holm 1979) and exceeds the threshold. It is tied if the whole interval lies within the threshold.
-Otherwise it is undecided, and the decision says what to do about it. tests/compare/test_decision.py simulates how often
-the rule is wrong.
+The rule for two times of a case, which is slower, faster, tied or undecided: the unit is a round, not a sample, because
+the samples of one process share its conditions. The difference of the logarithms of the rounds' medians has a 95 %
+interval (Welch). A case is slower or faster if the difference is significant among all cases that are decided together
+(Holm 1979) and exceeds the threshold. It is tied if the whole interval lies within the threshold. Otherwise it is
+undecided, and the decision says what to do about it. tests/compare/test_decision.py simulates how often the rule is
+wrong.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CONFIDENCE = 0.95
 THRESHOLD = 0.01  # the smallest change that counts
 THRESHOLD_FEW_ROUNDS = 0.02  # the same with few rounds, or where the rounds of a run share a process
 WIDEST_TIE = 0.03  # times that scatter more widely are undecided, not tied
-ENOUGH_ROUNDS = 3  # fewer rounds have no spread worth the name, and the samples decide
+ENOUGH_ROUNDS = 3  # with fewer rounds the spread is unknown, and the samples decide
 MANY_ROUNDS = 5
 ASSUMED = 0.003  # standard deviation between processes, rounds or identical cases, where nobody measured it
 FEWEST_ALIKE = 3  # pairs of the same machine code that together show the noise of a comparison

@@ -45,7 +45,7 @@ def _utc(monkeypatch):
     time.tzset()
 
 
-def told(directory, folder="outputs", most=20):
+def printed(directory, folder="outputs", most=20):
     """What the command prints."""
     out = io.StringIO()
     with contextlib.chdir(directory), contextlib.redirect_stdout(out):
@@ -55,7 +55,7 @@ def told(directory, folder="outputs", most=20):
 
 def listed(directory, *arguments):
     """The runs, by the heads of the columns; only the last cell may be empty."""
-    head, *lines = told(directory, *arguments).splitlines()
+    head, *lines = printed(directory, *arguments).splitlines()
     assert re.split(" {2,}", head.strip()) == HEADS
     return [dict(zip(HEADS, re.split(" {2,}", line.strip()), strict=False)) for line in lines]
 
@@ -116,7 +116,7 @@ def test_list_and_report_name_the_same_case(which, tmp_path):
     assert names.partition(" at ")[2] in headline
 
 
-def test_failures_and_what_was_not_reached_are_told(tmp_path):
+def test_failures_and_what_was_not_reached_are_shown(tmp_path):
     """Failed cases, those that were not reached, and whether the run goes on or was interrupted; skipped ones are neither."""
     planned = [
         {"case": f"{n:08x}", "kernel": "reduceShfl", "parameters": {}, "job": n, "device": "cuda"} for n in range(5)
@@ -139,7 +139,7 @@ def test_failures_and_what_was_not_reached_are_told(tmp_path):
 
 
 def test_torn_and_foreign_folders_do_not_break_the_list(tmp_path):
-    """What cannot be read of a run is left out; the others are told as ever, and a folder that is no run is not there."""
+    """What cannot be read of a run is left out; the others are shown, and a folder that is no run is not there."""
     make(tmp_path / "whole", [row() | timing(9, 2**24)])
     for name, files in {
         "empty table": {"results.csv": b""},
@@ -156,7 +156,7 @@ def test_torn_and_foreign_folders_do_not_break_the_list(tmp_path):
         (tmp_path / name).mkdir()
         for file, content in files.items():
             (tmp_path / name / file).write_bytes(content)
-    out = told(tmp_path, ".")
+    out = printed(tmp_path, ".")
     lines = {shlex.split(line)[0]: line for line in out.splitlines()[1:]}
     names = {"whole", "empty table", "no table at all", "other columns", "other values", "begun", "deep"}
     assert set(lines) == names
@@ -173,7 +173,7 @@ def test_folders_can_be_pasted(tmp_path):
         make(tmp_path / "lab" / name, [row() | timing(9, 2**24)])
     (tmp_path / "here").mkdir()
     for directory, prefix in ((tmp_path, "lab"), (tmp_path / "here", str(tmp_path / "lab"))):
-        lines = told(directory, tmp_path / "lab").splitlines()[1:]
+        lines = printed(directory, tmp_path / "lab").splitlines()[1:]
         assert {shlex.split(line)[0] for line in lines} == {f"{prefix}/{name}" for name in names}
 
 
@@ -181,13 +181,13 @@ def test_so_many_are_shown_as_asked_for(tmp_path):
     """Of more runs than 20, or than -n says, the newest are shown, and how all are."""
     for minute in range(23):
         make(tmp_path / "outputs" / f"r{minute}", [row() | timing(9, 2**24)], minute=minute)
-    lines = told(tmp_path).splitlines()
+    lines = printed(tmp_path).splitlines()
     assert lines[0].split()[0] == "folder"
     assert [line.split()[0] for line in lines[1:-1]] == [f"outputs/r{n}" for n in range(22, 2, -1)]
     assert lines[-1] == "3 more; `python -m runner.list -n 23` shows all."
-    few = told(tmp_path, "outputs", 2).splitlines()
+    few = printed(tmp_path, "outputs", 2).splitlines()
     assert [line.split()[0] for line in few[1:]] == ["outputs/r22", "outputs/r21", "21"]
-    assert len(told(tmp_path, "outputs", 23).splitlines()) == 24
+    assert len(printed(tmp_path, "outputs", 23).splitlines()) == 24
     for wrong in ("0", "-1", "few"):
         with pytest.raises(SystemExit, match="2"):
             main([f"-n={wrong}"])
@@ -195,9 +195,9 @@ def test_so_many_are_shown_as_asked_for(tmp_path):
 
 def test_without_runs_it_says_how_to_make_one(tmp_path):
     """Where there are no runs yet, one sentence says how to make one; a folder that is not there is a mistake."""
-    assert told(tmp_path) == "No runs below outputs yet; `python -m runner device=cpu` makes one.\n"
+    assert printed(tmp_path) == "No runs below outputs yet; `python -m runner device=cpu` makes one.\n"
     (tmp_path / "lab").mkdir()
-    assert told(tmp_path, "lab") == "No runs below lab.\n"
+    assert printed(tmp_path, "lab") == "No runs below lab.\n"
     done = run(tmp_path, "nowhere", module="runner.list")
     assert (done.code, done.err) == (2, "runner: nowhere: there is no such folder\n")
 

@@ -17,7 +17,7 @@ from runner.statistics import Decision, Noise, Side, decide, round_medians, unth
 
 
 class Word(StrEnum):
-    """The word for a case, in the order in which a reader should hear of it."""
+    """The word for a case, the most important first."""
 
     BROKEN = "BROKEN"
     SLOWER = "slower"

@@ -23,13 +23,13 @@ Folders = tuple[Path, ...]
 """One side of a comparison: a run, or several runs of the same sweep."""
 
 LAST = ("seed", "device")
-ALWAYS_THERE = frozenset(("dtype", *LAST))  # of every case, although the row of a case that never ran may lack them
+ALWAYS_THERE = frozenset(("dtype", *LAST))  # every case has them, but the row of a case that never ran may not
 LONGEST_NAME = 40
 LAUNCH = ("binary", "grid", "block", "shared_dynamic")  # equal wherever the same is launched, beside the parameters
 MOST_VALUES = 8
 
 KINDS = ("kernel source", "parameters", "device", "driver", "toolkit", "method", "clocks", "runner", "command", "other")
-"""Kinds of differences between runs, the likeliest cause of another time first."""
+"""Kinds of differences between runs, the likeliest cause of a changed time first."""
 
 SURROUNDINGS = ("device", "driver", "toolkit", "method")
 """The kinds that change times although the kernel is the same."""
@@ -171,7 +171,7 @@ def united(compared: Sequence[Run]) -> list[Run]:
 def varying(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
     """The parameters with more than one value among some rows, and always `kernel`.
 
-    That some kernels do not read a parameter is not another value: their names tell.
+    A parameter that a kernel does not read has no value there.
     """
     return [name for name in names if name == "kernel" or len(set(values(rows, name)) - {""}) > 1]
 

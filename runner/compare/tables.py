@@ -75,10 +75,8 @@ def changes(found: Iterable[Entry], comparisons: Sequence[Comparison], parameter
 
 def differing(found: Causes, compared: Sequence[Run]) -> Table:
     """The page's table of what differs between the runs, a column a run."""
-    lines = [
-        Line("", "", [Cell(c.kind), Cell(one_line(c.name, 80)), *(Cell(one_line(value, 160)) for value in c.values)])
-        for c in found.differing
-    ]
+    rows = [(c.kind, one_line(c.name, 80), *(one_line(value, 160) for value in c.values)) for c in found.differing]
+    lines = [Line("", "", [Cell(text) for text in row]) for row in rows]
     return Table(["kind", "what", *(run.short for run in compared)], lines)
 
 

@@ -16,7 +16,7 @@ from runner.compare.__main__ import main
 
 
 @dataclasses.dataclass(frozen=True)
-class Told:
+class Result:
     """The result of a comparison: exit status, terminal, and the rows of its CSV."""
 
     code: int
@@ -37,20 +37,20 @@ def compare(tmp_path, capsys, monkeypatch):
     def call(*runs, options=(), **written):
         for name, rows in zip("ABCDEF", runs, strict=False):
             compare_runs.write(tmp_path / name, rows, **{k: v[name] for k, v in written.items() if name in v})
-        return told(*"ABCDEF"[: len(runs)], *options)
+        return folders(*"ABCDEF"[: len(runs)], *options)
 
-    def told(*arguments):
-        code = main([*arguments, "--csv", "told.csv"])
+    def folders(*arguments):
+        code = main([*arguments, "--csv", "result.csv"])
         out, err = capsys.readouterr()
-        path = tmp_path / "told.csv"
+        path = tmp_path / "result.csv"
         rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8"), newline=""))) if path.exists() else []
-        return Told(code, out, err, rows)
+        return Result(code, out, err, rows)
 
     def write(name, rows):
         shutil.rmtree(tmp_path / name, ignore_errors=True)
         compare_runs.write(tmp_path / name, rows)
 
-    call.told, call.write = told, write
+    call.folders, call.write = folders, write
     call.rewrite = lambda name, given: (tmp_path / name / "environment.json").write_text(json.dumps(given), "utf-8")
     return call
 
@@ -60,7 +60,7 @@ def page(compare, tmp_path):
     """Compare likewise, and return the text of the page."""
 
     def call(*runs, options=(), **written):
-        compare(*runs, options=(*options, "--html", "told.html"), **written)
-        return (tmp_path / "told.html").read_text("utf-8")
+        compare(*runs, options=(*options, "--html", "result.html"), **written)
+        return (tmp_path / "result.html").read_text("utf-8")
 
     return call

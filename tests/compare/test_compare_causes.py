@@ -4,9 +4,9 @@ import pytest
 from compare_runs import ENVIRONMENT, environment, failed, timed
 
 
-def differing(told):
+def differing(result):
     """Kind and name of each difference in the terminal."""
-    lines = re.findall(r"^  ([\w ]+): ([^:]+): .* in [AB]", told.out, re.MULTILINE)
+    lines = re.findall(r"^  ([\w ]+): ([^:]+): .* in [AB]", result.out, re.MULTILINE)
     return [f"{kind}: {name}" for kind, name in lines]
 
 
@@ -16,18 +16,18 @@ def test_causes_come_in_the_order_of_likelihood(compare):
         name="NVIDIA A100", versions={"nvidia_driver": "590.2", "nvcc": "13.1"}, timing={"rounds": 3}, copy_gbps=1400.0
     )
     now = {**now, "python": "3.13.1", "command": "python -m runner kernel=all hydra.sweep.dir=B"}
-    told = compare(
+    result = compare(
         [timed(0, 100, sm_mhz=1980)], [timed(0, 100, sm_mhz=1410), timed(1, 100, size=2**21)],
         given={"B": now}, sources={"A": {"kernels/reduceShfl.cu": "// one\n"}, "B": {"kernels/reduceShfl.cu": "// two\n"}},
     )  # fmt: skip
-    assert differing(told) == [
+    assert differing(result) == [
         "kernel source: kernels/reduceShfl.cu", "kernel source: machine code", "parameters: size", "device: cuda.name",
         "driver: cuda.versions.nvidia_driver", "toolkit: cuda.versions.nvcc", "method: cuda.timing.rounds",
         "method: cuda.timing.fresh_process", "clocks: cuda.copy_gbps", "clocks: clock while measuring, median (MHz)",
         "runner: python",
     ]  # fmt: skip
-    assert "  command: python -m runner kernel=reduceShfl in A; python -m runner kernel=all in B" in told.out
-    assert "device: cuda.name: NVIDIA H200 in A; NVIDIA A100 in B" in told.out
+    assert "  command: python -m runner kernel=reduceShfl in A; python -m runner kernel=all in B" in result.out
+    assert "device: cuda.name: NVIDIA H200 in A; NVIDIA A100 in B" in result.out
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,16 @@ def test_causes_come_in_the_order_of_likelihood(compare):
 )
 def test_entries_that_are_no_cause_are_left_out(compare, now):
     """Times of day, hosts, calibrations, and measured properties that hardly differ are no causes."""
-    told = compare([timed(0, 100, binary="b")], [timed(0, 100, binary="b")], given={"B": now})
-    assert "Nothing differs between the runs, as far as their folders tell." in told.out
+    result = compare([timed(0, 100, binary="b")], [timed(0, 100, binary="b")], given={"B": now})
+    assert "Nothing differs between the runs, as far as their folders tell." in result.out
 
 
 def test_a_missing_environment_is_one_difference(compare, tmp_path):
     """It is not one difference for each entry."""
     compare([timed(0, 100, binary="b")], [timed(0, 100, binary="b")])
     (tmp_path / "B" / "environment.json").unlink()
-    assert "runner: environment.json: not in the folder in B" in compare.told("A", "B").out
-    assert len(differing(compare.told("A", "B"))) == 1
+    assert "runner: environment.json: not in the folder in B" in compare.folders("A", "B").out
+    assert len(differing(compare.folders("A", "B"))) == 1
 
 
 def test_files_are_compared_line_by_line(page):
@@ -82,9 +82,9 @@ def test_long_diffs_are_cut(page):
 
 def test_changed_launches_and_registers_are_differences(compare):
     """Registers and grid of a case are listed with both values."""
-    told = compare([timed(0, 100, registers=16)], [timed(0, 100, registers=24, grid="7")])
-    assert "kernel source: registers: 16 to 24 in 1 case in B" in told.out
-    assert "kernel source: grid: 4096 to 7 in 1 case in B" in told.out
+    result = compare([timed(0, 100, registers=16)], [timed(0, 100, registers=24, grid="7")])
+    assert "kernel source: registers: 16 to 24 in 1 case in B" in result.out
+    assert "kernel source: grid: 4096 to 7 in 1 case in B" in result.out
 
 
 def test_another_device_is_named_before_the_times(page):
@@ -97,11 +97,13 @@ def test_another_device_is_named_before_the_times(page):
 def test_an_unchanged_kernel_is_named_only_where_it_differs(compare):
     """With three runs, each has its value, and only differences are listed."""
     sources = {name: {"kernels/k.cu": text} for name, text in zip("ABC", ("1\n", "1\n", "2\n"), strict=True)}
-    told = compare([timed(0, 100)], [timed(0, 100)], [failed(0)], sources=sources)
-    assert "kernels/k.cu: as the baseline in B; 1 line added, 1 removed in C" in told.out
+    result = compare([timed(0, 100)], [timed(0, 100)], [failed(0)], sources=sources)
+    assert "kernels/k.cu: as the baseline in B; 1 line added, 1 removed in C" in result.out
 
 
 def test_an_unknown_entry_of_an_environment_is_a_difference(compare):
     """A later version of the runner may record more."""
-    told = compare([timed(0, 100, binary="b")], [timed(0, 100, binary="b")], given={"B": {**ENVIRONMENT, "news": "x"}})
-    assert "other: news: x in B" in told.out
+    result = compare(
+        [timed(0, 100, binary="b")], [timed(0, 100, binary="b")], given={"B": {**ENVIRONMENT, "news": "x"}}
+    )
+    assert "other: news: x in B" in result.out

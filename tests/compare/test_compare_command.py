@@ -14,13 +14,15 @@ from runner.compare.__main__ import main
 
 def test_runs_without_a_common_case_show_their_axes(compare):
     """Without a common case the exit status is 2, and the axes of both runs show why."""
-    told = compare(
+    result = compare(
         [timed(n, 100, size=2**n, block=64) for n in (20, 21)], [timed(n, 100, size=2**n, seed=7) for n in (24, 25)]
     )
-    assert told.code == 2
-    assert "B and A have no case in common, so there is nothing to compare: no common size, block and seed." in told.err
-    assert "A has size 2^20, 2^21; block 64; seed 0. B has size 2^24, 2^25; block 256; seed 7." in told.err
-    assert not told.out
+    assert result.code == 2
+    assert (
+        "B and A have no case in common, so there is nothing to compare: no common size, block and seed." in result.err
+    )
+    assert "A has size 2^20, 2^21; block 64; seed 0. B has size 2^24, 2^25; block 256; seed 7." in result.err
+    assert not result.out
 
 
 @pytest.mark.parametrize(
@@ -49,19 +51,19 @@ def test_what_cannot_be_compared_gets_one_sentence(compare, tmp_path, arguments,
     (tmp_path / "begun" / "plan.json").write_text("{}")
     (tmp_path / "none" / "results.csv").write_text("case,kernel,status\n")
     (tmp_path / "torn" / "results.csv").write_text("a,b\n1,2\n")
-    told = compare.told(*arguments)
-    assert told.code == 2
-    assert told.err.startswith("runner: ")
-    assert words in told.err
-    assert "Traceback" not in told.err
-    assert not told.out
+    result = compare.folders(*arguments)
+    assert result.code == 2
+    assert result.err.startswith("runner: ")
+    assert words in result.err
+    assert "Traceback" not in result.err
+    assert not result.out
 
 
 def test_a_folder_whose_name_is_hostile_is_named_harmlessly(compare):
     """Escapes in an argument do not reach the terminal."""
-    told = compare.told("\x1b[2Jno", "B")
-    assert told.code == 2
-    assert "\x1b" not in told.err
+    result = compare.folders("\x1b[2Jno", "B")
+    assert result.code == 2
+    assert "\x1b" not in result.err
 
 
 def test_runs_are_found_by_pattern_and_by_age(compare, tmp_path):
@@ -69,10 +71,10 @@ def test_runs_are_found_by_pattern_and_by_age(compare, tmp_path):
     for n, day in enumerate(("20", "21", "22")):
         given = {**ENVIRONMENT, "started_utc": f"2026-11-{day}T00:00:00Z"}
         write(tmp_path / "outputs" / f"2026-11-{day}" / "00-00-00", [timed(0, 100 + 10 * n, binary=day)], given=given)
-    out = compare.told("latest~1", "latest").out
+    out = compare.folders("latest~1", "latest").out
     assert "2026-11-22/00-00-00 against 2026-11-21/00-00-00, 1 common case: none broken, 0 faster, 1 slower" in out
-    told = compare.told("outputs/*/*", "--baseline", "latest")
-    assert [(row["run"], row["baseline"], row["word"]) for row in told.rows] == [
+    result = compare.folders("outputs/*/*", "--baseline", "latest")
+    assert [(row["run"], row["baseline"], row["word"]) for row in result.rows] == [
         ("2026-11-20/00-00-00", "2026-11-22/00-00-00", "faster"),
         ("2026-11-21/00-00-00", "2026-11-22/00-00-00", "faster"),
     ]
@@ -80,18 +82,18 @@ def test_runs_are_found_by_pattern_and_by_age(compare, tmp_path):
 
 def test_several_runs_are_each_compared_with_the_baseline(compare):
     """One table has a column for the run, and the worst run decides on the exit status."""
-    told = compare([timed(0, 100)], [timed(0, 90)], [failed(0)])
-    assert told.code == 1
-    assert [(row["run"], row["word"]) for row in told.rows] == [("C", "BROKEN"), ("B", "faster")]
-    assert "B against A, 1 common case: none broken, 1 faster" in told.out
-    assert "C against A, 1 common case: 1 BROKEN" in told.out
-    assert re.search(r"^faster  B: reduceShfl", told.out, re.MULTILINE)
+    result = compare([timed(0, 100)], [timed(0, 90)], [failed(0)])
+    assert result.code == 1
+    assert [(row["run"], row["word"]) for row in result.rows] == [("C", "BROKEN"), ("B", "faster")]
+    assert "B against A, 1 common case: none broken, 1 faster" in result.out
+    assert "C against A, 1 common case: 1 BROKEN" in result.out
+    assert re.search(r"^faster  B: reduceShfl", result.out, re.MULTILINE)
 
 
 def test_the_csv_has_a_row_for_each_case_and_run(compare):
     """It has parameters, times, the change with its interval in percent, and the word."""
-    told = compare([timed(0, 100), failed(1)], [timed(0, 110), failed(1)])
-    first, second = told.rows
+    result = compare([timed(0, 100), failed(1)], [timed(0, 110), failed(1)])
+    first, second = result.rows
     columns = (
         "case run baseline kernel size rows cols block width mask unroll dtype pad seed device base_status status "
         "base_median_us median_us change_percent low_percent high_percent threshold_percent word note same_binary"
@@ -111,21 +113,21 @@ def test_the_csv_has_a_row_for_each_case_and_run(compare):
 def test_hostile_names_are_text_in_the_terminal(compare):
     """Escapes and console markup in kernels and reasons are shown, not obeyed."""
     evil = "[bold]\x1b]0;title\x07[/bold]"
-    told = compare([timed(0, 100, kernel=evil)], [failed(0, reason="[red]\x1b[2J", kernel=evil)])
-    assert "\x1b" not in told.out
-    assert "[bold]" in told.out
-    assert "[red]" in told.out
+    result = compare([timed(0, 100, kernel=evil)], [failed(0, reason="[red]\x1b[2J", kernel=evil)])
+    assert "\x1b" not in result.out
+    assert "[bold]" in result.out
+    assert "[red]" in result.out
 
 
 def test_long_comparisons_are_cut_and_say_so(compare):
     """Twenty cases are shown, and the number of the others."""
-    told = compare(
+    result = compare(
         [timed(n, 100, block=32 * n + 32) for n in range(30)], [timed(n, 120, block=32 * n + 32) for n in range(30)]
     )
-    cases = [line for line in told.out.splitlines() if line.startswith("slower ")]
+    cases = [line for line in result.out.splitlines() if line.startswith("slower ")]
     assert len(cases) == 20
     assert all(re.search(r"block \d+ +100.0 to 120.0 µs  \+20.0 %", line) for line in cases)
-    assert "10 more cases: --html or --csv" in told.out
+    assert "10 more cases: --html or --csv" in result.out
 
 
 def test_ctrl_c_is_quiet(tmp_path):
@@ -166,9 +168,9 @@ def test_real_sweeps_before_and_after_an_edit(runner, compare, tmp_path):
     source = tmp_path / "own" / "kernels" / "reduceSmem.cu"
     source.write_text(source.read_text().replace("tile[t] += tile[t + half];", "tile[t] += tile[t];"))
     assert runner(*sweep, "hydra.sweep.dir=after").code == 1
-    same = compare.told("before", "copy")
+    same = compare.folders("before", "copy")
     assert (same.code, [row["word"] for row in same.rows]) == (0, ["same", "same"])
-    edited = compare.told("before", "after", "--html", "after.html")
+    edited = compare.folders("before", "after", "--html", "after.html")
     assert (edited.code, [(row["kernel"], row["word"]) for row in edited.rows]) == (
         1,
         [("reduceSmem", "BROKEN"), ("reduceShfl", "same")],
@@ -184,9 +186,9 @@ def test_a_runs_own_files_are_not_written_over(compare, tmp_path, target):
     """A page or table in place of a run's own file is refused, and nothing is written."""
     compare([timed(0, 100)], [timed(0, 100)])
     before = (tmp_path / "B" / "results.csv").read_bytes()
-    (tmp_path / "told.csv").unlink()
-    told = main(["A", "B", *target])
-    assert (told, (tmp_path / "B" / "results.csv").read_bytes()) == (2, before)
+    (tmp_path / "result.csv").unlink()
+    result = main(["A", "B", *target])
+    assert (result, (tmp_path / "B" / "results.csv").read_bytes()) == (2, before)
     assert not (tmp_path / "A" / "report.html").exists()
 
 
@@ -196,5 +198,5 @@ def test_sources_that_lead_out_of_a_folder_are_not_shown(compare, tmp_path):
     compare([timed(0, 100)], [timed(0, 100)])
     (tmp_path / "B" / "sources" / "kernels" / "reduceShfl.cu").unlink()
     (tmp_path / "B" / "sources" / "kernels" / "reduceShfl.cu").symlink_to(tmp_path / "secret")
-    told = compare.told("A", "B", "--html", "told.html")
-    assert "a secret" not in told.out + (tmp_path / "told.html").read_text("utf-8")
+    result = compare.folders("A", "B", "--html", "result.html")
+    assert "a secret" not in result.out + (tmp_path / "result.html").read_text("utf-8")

@@ -57,7 +57,7 @@ def visit(browser, page, tmp_path):
         seen.on("request", lambda request: seen.asked.append(request.url))
         seen.on("console", lambda message: seen.wrong.append(message.text))
         seen.on("pageerror", lambda error: seen.wrong.append(str(error)))
-        seen.goto((tmp_path / "told.html").as_uri())
+        seen.goto((tmp_path / "result.html").as_uri())
         return seen
 
     yield go
@@ -67,12 +67,12 @@ def visit(browser, page, tmp_path):
 
 def test_the_same_runs_give_the_same_bytes(page, compare, tmp_path):
     """Page and table do not depend on the day, the process, or the folders' paths."""
-    first = page(BEFORE, AFTER), (tmp_path / "told.csv").read_bytes()
+    first = page(BEFORE, AFTER), (tmp_path / "result.csv").read_bytes()
     (tmp_path / "moved").mkdir()
     for name in "AB":
         (tmp_path / name).rename(tmp_path / "moved" / name)
-    compare.told("moved/A", "moved/B", "--html", "again.html")
-    assert ((tmp_path / "again.html").read_text("utf-8"), (tmp_path / "told.csv").read_bytes()) == first
+    compare.folders("moved/A", "moved/B", "--html", "again.html")
+    assert ((tmp_path / "again.html").read_text("utf-8"), (tmp_path / "result.csv").read_bytes()) == first
 
 
 def test_the_order_is_that_of_a_readers_questions(page):
@@ -102,7 +102,7 @@ def test_hostile_text_is_shown_and_not_obeyed(page, compare, tmp_path):
     assert plain.found.count("img") == 1
     assert "<script>alert(1)</script>" in plain.text
     (tmp_path / "A").rename(tmp_path / "<script>a")
-    compare.told("<script>a", "B", "--html", "b.html")
+    compare.folders("<script>a", "B", "--html", "b.html")
     text = (tmp_path / "b.html").read_text("utf-8")
     assert Tags(text).found.count("script") == 1
     assert not {"\u202e", "\x1b"} & set(text)
@@ -168,5 +168,5 @@ def test_a_comparison_of_256_cases_is_below_a_megabyte(compare, tmp_path):
         [timed(n, us, size=2 ** (14 + n % 16), kernel=f"k{n % 8}", block=64 << n % 4) for n in range(256)]
         for us in (100, 105)
     ]
-    compare(*rows, options=("--html", "told.html"))
-    assert (tmp_path / "told.html").stat().st_size < 1_000_000
+    compare(*rows, options=("--html", "result.html"))
+    assert (tmp_path / "result.html").stat().st_size < 1_000_000

@@ -28,16 +28,16 @@ def abba(tmp_path):
 def test_a_steady_drift_cancels(compare, abba):
     """Two sweeps in sequence differ by the drift alone; measured A B B A, they are the same."""
     abba()
-    assert "10 slower" in compare.told("A1", "B1").out
-    told = compare.told("A1,A2", "B1,B2")
-    assert (told.code, "0 faster, 0 slower" in told.out) == (0, True)
+    assert "10 slower" in compare.folders("A1", "B1").out
+    result = compare.folders("A1,A2", "B1,B2")
+    assert (result.code, "0 faster, 0 slower" in result.out) == (0, True)
 
 
 def test_a_change_is_found_beside_a_drift(compare, abba):
     """The kernel whose time doubled is found with its true ratio."""
     abba(2.0)
-    told = compare.told("A1,A2", "B1,B2")
-    assert (told.code, "1 slower" in told.out, "2.00x slower" in told.out) == (1, True, True)
+    result = compare.folders("A1,A2", "B1,B2")
+    assert (result.code, "1 slower" in result.out, "2.00x slower" in result.out) == (1, True, True)
 
 
 def test_runs_of_a_single_round_are_processes_of_their_own(compare, tmp_path):
@@ -47,7 +47,7 @@ def test_runs_of_a_single_round_are_processes_of_their_own(compare, tmp_path):
         write(tmp_path / f"A{n}", [timed(0, 100 * (1 + spread), (0.0,), binary="a")], given=environment(**timing))
         write(tmp_path / f"B{n}", [timed(0, 101.5 * (1 + spread), (0.0,), binary="b")], given=environment(**timing))
     sides = [",".join(f"{name}{n}" for n in range(5)) for name in "AB"]
-    assert "1 slower" in compare.told(*sides).out
+    assert "1 slower" in compare.folders(*sides).out
 
 
 STATES = {"ok": timed(0, 100, binary="b"), "failed": failed(0), "idle": failed(0, "not_run", "")}
@@ -61,15 +61,15 @@ def test_what_failed_in_any_run_of_a_side_failed(compare, tmp_path, first, secon
     for name, state in (("B1", first), ("B2", second)):
         write(tmp_path / name, [STATES[state]])
     word = "BROKEN" if "failed" in (first, second) else "not compared" if first == second == "idle" else "same"
-    assert compare.told("A", "B1,B2").words() == {"0": word}
+    assert compare.folders("A", "B1,B2").words() == {"0": word}
 
 
 def test_runs_of_another_device_are_no_one_side(compare, tmp_path):
     """Two GPUs are not one side, though the machine code is the same."""
     for name, device in (("A1", {}), ("A2", {"name": "NVIDIA H100"}), ("B", {})):
         write(tmp_path / name, [timed(0, 100, binary="a")], given=environment(**device))
-    told = compare.told("A1,A2", "B")
-    assert (told.code, "cuda.name is NVIDIA H200 and NVIDIA H100" in told.err) == (2, True)
+    result = compare.folders("A1,A2", "B")
+    assert (result.code, "cuda.name is NVIDIA H200 and NVIDIA H100" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -84,5 +84,5 @@ def test_runs_of_another_device_are_no_one_side(compare, tmp_path):
 def test_sides_that_make_no_sense_are_refused(compare, abba, sides, words):
     """Runs of other machine code, a run on both sides, or a missing run: one sentence, and exit status 2."""
     abba()
-    told = compare.told(*sides)
-    assert (told.code, words in told.err, told.err.count("\n")) == (2, True, 1)
+    result = compare.folders(*sides)
+    assert (result.code, words in result.err, result.err.count("\n")) == (2, True, 1)
