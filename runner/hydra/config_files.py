@@ -34,32 +34,30 @@ def check(group: str, name: str, folders: Sequence[Path]) -> None:
     path = next((p for f in folders if os.path.lexists(p := f / group / f"{name}.yaml")), None)
     if path is None:
         return
-    content = read(path)
-    if content is not None and not isinstance(content, dict):
-        raise UsageError(f"{_shown(path)}: expected keys with values, not {shown(content)}")
-    if None in (content or {}):
-        raise UsageError(f"{_shown(path)}: null is not a key")
-    if group == "experiment":
-        _check_experiment(path, content or {})
-
-
-def _check_experiment(path: Path, content: dict[Any, Any]) -> None:
+    content, where = read(path), _shown(path)
+    content = {} if content is None else content
+    if not isinstance(content, dict):
+        raise UsageError(f"{where}: expected keys with values, not {shown(content)}")
+    if None in content:
+        raise UsageError(f"{where}: null is not a key")
+    if group != "experiment":
+        return
     if "experiment" in content:
-        raise UsageError(f"{_shown(path)}: experiment: an experiment cannot choose another")
+        raise UsageError(f"{where}: experiment: an experiment cannot choose another")
     if "kernel" in content:  # merged into the kernel, it would change a case and not its name
         raise UsageError(
-            f"{_shown(path)}: kernel: an experiment chooses a kernel by 'defaults: [override /kernel: NAME]', or "
+            f"{where}: kernel: an experiment chooses a kernel by 'defaults: [override /kernel: NAME]', or "
             f"sweeps it under hydra.sweeper.params"
         )
     for key in ("device", "timing", "hydra"):
-        if key in content and not isinstance(content[key], dict):
+        if not isinstance(content.get(key, {}), dict):
             raise UsageError(
-                f"{_shown(path)}: {key}: expected keys with values, not {shown(content[key])}; "
+                f"{where}: {key}: expected keys with values, not {shown(content[key])}; "
                 f"'defaults: [override /{key}: NAME]' chooses a file"
             )
     header = next((line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()), "")
     if "@package" not in header or "_global_" not in header:
-        raise UsageError(f"{_shown(path)}: an experiment must begin with '# @package _global_', not {shown(header)}")
+        raise UsageError(f"{where}: an experiment must begin with '# @package _global_', not {shown(header)}")
 
 
 def read(path: Path) -> Any:

@@ -58,7 +58,7 @@ def measure(
         sample: Times that many launches.
         conditions: Gives the GPU's state.
         protocol: How long, how many, how precise.
-        spent_ms: Launching that was done already.
+        spent_ms: Time of the launches so far, in milliseconds.
         heartbeat: Called between requests.
         pause: Waits that many seconds.
     """
