@@ -242,7 +242,7 @@ GRIDS = {
     "an empty list": ("[]", "grid: 1 to 3 expressions are expected, not 0"),
     "four dimensions": ("[1, 1, 1, 1]", "grid: 1 to 3 expressions are expected, not 4"),
     "a misspelt parameter": ("ceil_div(size, blokc)", "names 'blokc', which is no parameter; known are block"),
-    "too few arguments": ("ceil_div(size)", "cannot be evaluated"),
+    "too few arguments": ("ceil_div(size)", "cannot be evaluated: ceil_div() missing 1"),
     "a division by zero": ("size // 0", "'size // 0' cannot be evaluated: integer division or modulo by zero"),
     "a huge exponent": ("2**9999", "cannot be evaluated: exponent 9999 is not within 0 to 128"),
     "a tower": ("9**9**9**9", "cannot be evaluated: exponent"),

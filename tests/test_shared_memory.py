@@ -70,7 +70,7 @@ def test_what_is_read_as_it_was_written_is_in_order(name):
         ("bankAccess", {"stride": 34}, "inside the chain"),
         ("bankAccess", {"stride": -1}, "inside the chain"),
         ("bankAccess", {"block": 48}, "whole warps"),
-        ("bankAccess", {"block": "32x2"}, "whole warps"),
+        ("bankAccess", {"block": "32x2"}, "in x alone"),
         ("bankAccess", {"loads": 0}, "each is a load"),
     ],
 )
