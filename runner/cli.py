@@ -46,10 +46,7 @@ def _run(work: Callable[[], int]) -> int:
     except OSError as e:
         return say(f"{e.filename or 'a file'}: {e.strerror or e}", MISTAKE)
     except (UsageError, DeviceUnavailable) as e:
-        status = say(str(e), MISTAKE)
-        for note in getattr(e, "__notes__", ()):
-            sys.stderr.write(f"{printable(note)}\n")
-        return status
+        return say(str(e), MISTAKE)
 
 
 def run_sweep(session: Session, work: Callable[[], object]) -> int:

@@ -1,9 +1,9 @@
-"""Whether the CPU device and a GPU give the same: 300 drawn cases over all kernels of both, launched once on each.
+"""Whether the CPU device and a GPU agree: 300 random cases of all kernels that run on both, launched once on each.
 
     python tools/agreement.py OUT.csv [--cases 300] [--seed 1]
 
 Integers must agree bit for bit. Floats must lie within the stated bound of the reference on both devices. Elements that
-CUDA leaves undefined are left out. Needs a GPU, PyCUDA, nvcc and g++. Exit status: 0 all agree, 1 a case does not, 2 a
+CUDA leaves undefined are not compared. Needs a GPU, PyCUDA, nvcc and g++. Exit status: 0 all agree, 1 a case does not, 2 a
 device is missing.
 """
 
@@ -14,8 +14,7 @@ import os
 import random
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,10 @@ import numpy as np
 import pandas as pd
 import shipped
 
-from runner.device import Compiler, Device
+from runner.device import Binary, Device
 from runner.device.kinds import CPU, CUDA
 from runner.device.opening import compiler_for, open_device
-from runner.errors import CompileError, RunnerError
+from runner.errors import RunnerError
 from runner.kernel.arrays import is_float
 from runner.kernel.case import Case
 from runner.kernel.check import check
@@ -64,11 +63,11 @@ POOLS: dict[str, list[Any]] = {
     "tile_rows": [32, 64, 128],
     "tile_cols": [32, 64, 128],
 }
-TRIES = 10_000  # for one more case of a kernel that can run; of transposeVector's, one in ten can
+TRIES = 10_000  # draws for one valid case; one in ten is valid for transposeVector
 
 
 def main() -> int:
-    """Draw, run on both devices, compare, write the table."""
+    """Draw cases, run them on both devices, compare, write the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("table", type=Path, help="the CSV to write")
     parser.add_argument("--cases", type=int, default=300)
@@ -89,14 +88,14 @@ def main() -> int:
     print(f"{other.info.name} against the CPU device, {len(table)} cases over {table.kernel.nunique()} kernels:")
     for kind, part in table.groupby("elements"):
         print(f"{kind}: {int(part.agree.sum())} of {len(part)} agree, {int(part['identical'].sum())} bit for bit")
-    print(f"{int(table.compared.sum())} elements compared, {int(table.undefined.sum())} undefined ones left out")
+    print(f"{int(table.compared.sum())} elements compared, {int(table.undefined.sum())} undefined ones not compared")
     for device in (first, other):
         device.close()
     return 0 if table.agree.all() else 1
 
 
 def drawn(count: int, draw: random.Random) -> Iterator[Case]:
-    """Different cases that can run, each kernel about equally often."""
+    """Distinct valid cases, evenly distributed over the kernels."""
     shared = [kernel for kernel in shipped.kernels().values() if not kernel.gpu_only]
     seen: set[str] = set()
     for kernel in islice(cycle(shared), count):
@@ -110,7 +109,7 @@ def _another(kernel: Kernel, seen: set[str], draw: random.Random) -> Case:
         case = make(kernel, {p.name: _value(kernel, p.name, draw) for p in kernel.parameters}, draw.randrange(1000))
         if not case.excluded and case.id not in seen:
             return case
-    raise SystemExit(f"{kernel.name}: {TRIES} draws gave no new case that can run")
+    raise SystemExit(f"{kernel.name}: {TRIES} draws gave no new valid case")
 
 
 def _value(kernel: Kernel, name: str, draw: random.Random) -> Any:
@@ -127,29 +126,24 @@ def _value(kernel: Kernel, name: str, draw: random.Random) -> Any:
 
 
 def launched(device: Device, cases: list[Case]) -> list[Outputs | str]:
-    """What each case leaves, or what went wrong."""
+    """Each case's outputs, or its error."""
     compiler = compiler_for(DeviceConfig(kind=device.info.kind), device.info)
     print(f"compiling for {device.info.name}", file=sys.stderr)
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        list(pool.map(lambda case: _compiled(compiler, case), cases))
+        compiled = [pool.submit(compiler.compile, case.source()) for case in cases]
     print(f"running on {device.info.name}", file=sys.stderr)
-    return [_launched(device, compiler, case) for case in cases]
+    return [_launched(device, case, binary) for case, binary in zip(cases, compiled, strict=True)]
 
 
-def _compiled(compiler: Compiler, case: Case) -> None:
-    with suppress(CompileError):  # reported when the case is launched
-        compiler.compile(case.source())
-
-
-def _launched(device: Device, compiler: Compiler, case: Case) -> Outputs | str:
+def _launched(device: Device, case: Case, compiled: Future[Binary]) -> Outputs | str:
     try:
-        return launch_once(device, case, compiler.compile(case.source()))[0]
+        return launch_once(device, case, compiled.result())[0]
     except RunnerError as e:
         return str(e)
 
 
 def compared(case: Case, first: Outputs | str, other: Outputs | str) -> dict[str, Any]:
-    """One row: how many elements were compared, and whether the devices agree on them."""
+    """One row: how many elements were compared, and whether the devices agree."""
     row: dict[str, Any] = {"case": case.id, "kernel": case.kernel.name, "parameters": case.label.partition(" ")[2]}
     row |= {"seed": case.seed, "elements": "none", "compared": 0, "undefined": 0, "identical": False, "agree": False}
     if isinstance(first, str) or isinstance(other, str):

@@ -27,24 +27,21 @@ def table() -> str:
 
 
 def current(text: str) -> str:
-    """The page with the table of today."""
+    """The page with an up-to-date table."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{table()}\n{END}{after}"
 
 
 def main() -> int:
-    """Write the table, or say whether it is current."""
+    """Write or check the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if the table is not current")
-    check = parser.parse_args().check
     text = PAGE.read_text(encoding="utf-8")
-    if text == current(text):
-        return 0
-    if check:
-        sys.stderr.write("docs/results.md: its table of columns is not current; run `python tools/columns_table.py`\n")
-        return 1
-    PAGE.write_text(current(text), encoding="utf-8")
+    if not parser.parse_args().check:
+        PAGE.write_text(current(text), encoding="utf-8")
+    elif text != current(text):
+        sys.exit("docs/results.md: its table of columns is not current; run `python tools/columns_table.py`")
     return 0
 
 

@@ -1,11 +1,11 @@
-"""Counts what cases do on a GPU, by Nsight Compute, beside what `runner.kernel.access` calculates of their accesses.
+"""Compares Nsight Compute's counters of cases on a GPU with the costs that `runner.kernel.access` calculates.
 
     python tools/count_accesses.py OUT.csv                # tiles, strides and transposes; their sizes divide evenly
     python tools/count_accesses.py OUT.csv --run outputs/X  # each kernel's fastest case at each size of that run
 
-Needs a GPU, PyCUDA, nvcc and ncu. One process launches every case once, in order, under one ncu. With `--run` the table
-also has instructions, L1 hits and what a warp waits for, and differences do not count: the calculation looks at the
-first block only. Exit status: 0 all accesses agree to 1 %, 1 some do not, 2 nothing could be counted.
+Needs a GPU, PyCUDA, nvcc and ncu. One process launches each case once, in order, under one ncu. With `--run` the table
+also has instructions, L1 hits and stall reasons, and differences are not an error: the calculation covers the first
+block only. Exit status: 0 all accesses agree to 1 %, 1 some do not, 2 nothing could be counted.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import ncu
+import pandas as pd
 import shipped
 
-from runner import atomic
 from runner.errors import RunnerError
 from runner.kernel import access
 from runner.kernel.case import Case
@@ -38,7 +38,7 @@ VECTORS = "copyVector transposeTile transposeSwizzle transposeVector"  # not tra
 
 
 def cases() -> Iterator[Case]:
-    """The cases that are compared. Beside 4-byte elements some have 8 and 2 bytes, which follow other rules."""
+    """The cases that are compared, also with elements of 8 and 2 bytes, which follow other rules."""
     for name in TILES.split():
         for block in ("32x32", "32x16", "16x32"):
             yield _case(name, block=block, blocks=64)
@@ -57,10 +57,10 @@ def cases() -> Iterator[Case]:
 
 
 def of_run(folder: Path) -> list[Case]:
-    """Of a run folder, each kernel's fastest case at each size and dtype, as the kernels' YAMLs declare it today.
+    """Each kernel's fastest case of a run at each size and dtype.
 
     Raises:
-        RunnerError: if the folder has no such case, or a kernel has changed so that it is another case today.
+        RunnerError: if there is none, or a kernel's YAML has changed so that the case has another id today.
     """
     with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["status"] == "ok" and row["median_us"]]
@@ -90,38 +90,38 @@ def _case(name: str, **requested: object) -> Case:
 
 
 def agree(computed: float | None, counted: float | None) -> bool:
-    """Whether both are the same to 1 %, or both say that there is no such access."""
+    """Whether both agree to 1 %, or both are `None`."""
     if computed is None or counted is None:
         return computed is counted
     return abs(computed - counted) <= TOLERANCE * max(computed, counted)
 
 
 def row(case: Case, launch: ncu.Launched) -> dict[str, Any]:
-    """A case's line: the accesses, calculated beside counted, and where they differ."""
+    """A case's row: accesses as calculated and as counted, and which differ."""
     computed = access.costs(case)
-    told: dict[str, Any] = {"kernel": case.kernel.name}
-    told["parameters"] = " ".join(f"{n}={v}" for n, v in case.chosen.items())
+    found: dict[str, Any] = {"kernel": case.kernel.name}
+    found["parameters"] = " ".join(f"{n}={v}" for n, v in case.chosen.items())
     counted = {column: ncu.ratio(launch, *metrics) for column, metrics in ncu.REQUESTS.items()}
     for column, value in counted.items():
-        told[f"{column}_computed"], told[f"{column}_measured"] = computed[column], value
-    told["differ"] = " ".join(column for column in counted if not agree(computed[column], counted[column]))
-    return told
+        found[f"{column}_computed"], found[f"{column}_measured"] = computed[column], value
+    found["differ"] = " ".join(column for column in counted if not agree(computed[column], counted[column]))
+    return found
 
 
 def further(case: Case, launch: ncu.Launched) -> dict[str, Any]:
-    """What else a launch did: instructions an element, L1 hits, and what its warps waited for, in percent."""
+    """Instructions per element, L1 hits, and what the warps waited for, in percent."""
     hits = ncu.ratio(launch, ncu.HIT, ncu.REQUESTS["global_load_sectors"][0])
     instructions = ncu.number(launch, ncu.INSTRUCTIONS) * WARP / int(case.variables["size"])
-    told = {"instructions_per_element": instructions, "l1_hit_percent": None if hits is None else 100 * hits}
+    found = {"instructions_per_element": instructions, "l1_hit_percent": None if hits is None else 100 * hits}
     whole = ncu.number(launch, ncu.LATENCY)
     for what, reasons in ncu.WAITS.items():
         waited = sum(ncu.number(launch, ncu.STALLED.format(reason)) for reason in reasons)
-        told[f"waits_{what.replace(' ', '_')}_percent"] = 100 * waited / whole
-    return {name: None if value is None else f"{value:.4g}" for name, value in told.items()}
+        found[f"waits_{what.replace(' ', '_')}_percent"] = 100 * waited / whole
+    return {name: None if value is None else f"{value:.4g}" for name, value in found.items()}
 
 
 def page(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The lines of a run for people: accesses as load/store, and what a warp waits for at least 5 % of its time."""
+    """A run's rows as text: accesses as load/store, and what a warp waits for at least 5 % of its time."""
 
     def both(r: Mapping[str, Any], column: str) -> str:
         values = (r[f"{column.format(kind)}_measured"] for kind in ("load", "store"))
@@ -130,10 +130,10 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [("kernel", "instructions", "sectors", "wavefronts", "L1 hits %", "waits, %", "parameters")]
     for r in rows:
         waits = {n.removeprefix("waits_").removesuffix("_percent"): float(v) for n, v in r.items() if "waits_" in n}
-        told = ", ".join(f"{what.replace('_', ' ')} {share:.0f}" for what, share in waits.items() if share >= 5)
+        stalls = ", ".join(f"{what.replace('_', ' ')} {share:.0f}" for what, share in waits.items() if share >= 5)
         accesses = both(r, "global_{}_sectors"), both(r, "shared_{}_wavefronts")
         hits = r["l1_hit_percent"] or ""
-        lines.append((r["kernel"], r["instructions_per_element"], *accesses, hits, told, r["parameters"]))
+        lines.append((r["kernel"], r["instructions_per_element"], *accesses, hits, stalls, r["parameters"]))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
@@ -141,8 +141,7 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
 def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write the table."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [list(rows[0]), *([r[name] for name in rows[0]] for r in rows)]
-    atomic.write_text(path, "".join(",".join("" if c is None else f"{c}" for c in line) + "\n" for line in lines))
+    pd.DataFrame(rows).to_csv(path, index=False, lineterminator="\n")
 
 
 def main() -> int:

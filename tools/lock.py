@@ -1,4 +1,4 @@
-"""Writes constraints.txt: the versions that pip chooses today for pyproject.toml with all extras."""
+"""Writes constraints.txt: the newest versions that pip resolves for pyproject.toml with its extras."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-HEAD = "# Written by `make lock`. The versions that the tests ran with; pip takes them by `-c constraints.txt`.\n"
+HEAD = "# Written by `make lock`. The versions that the tests ran with, for `pip install -c constraints.txt`.\n"
 
 
 def resolved(python: str) -> list[str]:
-    """`name==version` of everything that would be installed, sorted."""
+    """`name==version` of each package, sorted."""
     command = [python, *"-m pip install --dry-run --ignore-installed --quiet --report - .[dev,cuda]".split()]
     report = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
     found = [(i["metadata"]["name"].lower(), i["metadata"]["version"]) for i in report["install"]]
@@ -21,7 +21,7 @@ def resolved(python: str) -> list[str]:
 
 
 def main() -> None:
-    """Resolve in an environment that holds nothing but pip, and write the file."""
+    """Resolve in an empty environment, and write the file."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         lines = resolved(f"{folder}/bin/python")

@@ -1,4 +1,4 @@
-"""Counts what launches do on a GPU: runs a command under Nsight Compute and reads the table that it writes."""
+"""Counts what launches do on a GPU: runs a command under Nsight Compute and reads its table."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from runner.sweep.run_case import launch_once
 
 GPU = DeviceConfig(kind="cuda")
 
-# What is counted, and in how many requests of a warp, for loads and stores. These wavefronts follow from the addresses
-# alone (`sass`). The counter of the data pipe also has passes that shared memory lost to global loads and stores at the
-# same time, some per cent more, and never gives the same number twice.
+# The counters of units and of a warp's requests, for loads and stores. The `sass` wavefronts depend on the addresses only.
+# The counter of the data pipe also counts stalls by concurrent global accesses, and varies from run to run.
 WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum", "smsp__inst_executed_op_shared_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 REQUESTS = {
@@ -31,7 +30,7 @@ REQUESTS = {
     for memory, (counted, requests) in (("shared", WAVEFRONTS), ("global", SECTORS))
     for kind, short in (("load", "ld"), ("store", "st"))
 }
-"""By column of results.csv: the metrics of which it is the ratio."""
+"""By column of results.csv: the two metrics whose ratio it is."""
 
 INSTRUCTIONS = "smsp__inst_executed.sum"
 HIT = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum"
@@ -46,17 +45,17 @@ WAITS = {
     "instructions": ("no_instruction", "branch_resolving", "imc_miss"),
     "arithmetic": ("math_pipe_throttle", "wait"),
 }
-"""What a warp waits for, and Nsight Compute's stall reasons for it."""
+"""What a warp waits for, by Nsight Compute's stall reasons."""
 
 ACCESSES = tuple(metric for pair in REQUESTS.values() for metric in pair)
 ALL = (INSTRUCTIONS, HIT, LATENCY, *ACCESSES, *(STALLED.format(reason) for those in WAITS.values() for reason in those))
 
 Launched = dict[str, str]
-"""What ncu says of a launch: the kernel's name, and each metric by its own."""
+"""A launch's row of ncu's table, by column: the kernel's name and each metric."""
 
 
 def launch(cases: Sequence[Case]) -> None:
-    """Launch each case once, in order. This is what runs under ncu."""
+    """Launch each case once, in order; this runs under ncu."""
     device = open_device(GPU)
     compiler = compiler_for(GPU, device.info)
     for at, case in enumerate(cases, 1):
@@ -66,7 +65,7 @@ def launch(cases: Sequence[Case]) -> None:
 
 
 def prepare(cases: Sequence[Case]) -> None:
-    """Fill the compiler's cache, so that only launches are left for ncu to look at.
+    """Fill the compiler's cache, so that ncu sees only launches.
 
     Raises:
         RunnerError: without ncu, a GPU or a compiler.
@@ -83,9 +82,9 @@ def prepare(cases: Sequence[Case]) -> None:
 
 
 def count(command: Sequence[str], cases: Sequence[Case], metrics: Iterable[str], caches: str = "all") -> list[Launched]:
-    """Run a command under ncu that calls `launch` with these cases; returns the counters of each, in order.
+    """Run a command under ncu that calls `launch` with these cases; returns each case's counters, in order.
 
-    Clocks stay as they are. With `caches="all"` each launch finds the caches empty, with "none" as they are.
+    Clocks are not changed. `caches="all"` flushes the caches before each launch, "none" does not.
 
     Raises:
         RunnerError: if ncu failed, or counted other launches.
@@ -93,25 +92,14 @@ def count(command: Sequence[str], cases: Sequence[Case], metrics: Iterable[str],
     names = [case.kernel.name for case in cases]
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ncu.csv"
-        ncu = [
-            "ncu",
-            "--clock-control",
-            "none",
-            "--cache-control",
-            caches,
-            "--csv",
-            "--page",
-            "raw",
-            "--print-units",
-            "base",
-        ]
+        ncu = f"ncu --clock-control none --cache-control {caches} --csv --page raw --print-units base".split()
         ncu += ["--target-processes", "all", "--kernel-name", f"regex:^({'|'.join(sorted(set(names)))})$"]
         ncu += ["--metrics", ",".join(metrics), "--log-file", str(log)]
         say("starting ncu")
         done = subprocess.run([*ncu, *command], check=False, stdout=sys.stderr)
         text = log.read_text(encoding="utf-8") if log.exists() else ""
-    lines = [line for line in text.splitlines() if line.startswith('"')]  # without ncu's own messages
-    launches = [row for row in csv.DictReader(lines) if row["ID"]]  # without the line of units
+    lines = [line for line in text.splitlines() if line.startswith('"')]  # drop ncu's messages
+    launches = [row for row in csv.DictReader(lines) if row["ID"]]  # drop the line of units
     counted = [launched["Kernel Name"].partition("(")[0] for launched in launches]
     if done.returncode or counted != names:
         said = "; ".join(line for line in text.splitlines() if line.startswith(("==ERROR==", "==WARNING==")))
@@ -134,7 +122,7 @@ def number(launched: Launched, metric: str) -> float:
 
 
 def ratio(launched: Launched, units: str, requests: str) -> float | None:
-    """Units a request; `None` where there was no request."""
+    """Units per request; `None` without a request."""
     made = number(launched, requests)
     return number(launched, units) / made if made else None
 

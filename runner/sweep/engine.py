@@ -74,7 +74,7 @@ class _Group:
         first = self._jobs[0]
         begun = prefetch if prefetch and prefetch.ready_for(first) else None
         self._worker = begun.hand_over() if begun else Worker(first.device)
-        ahead = _import_ahead()
+        ahead = _import_ahead(len(self._jobs))
         try:
             info = self._worker.info
             self._ledger.opened(self._jobs, info.kind)
@@ -171,12 +171,13 @@ class _Group:
         return {**before, **results.times(case, info, measured, samples, hot_us, before)}
 
 
-def _import_ahead() -> threading.Event:
+def _import_ahead(cases: int) -> threading.Event:
     """Import what the results and the report need while the device is opened and measured; ends early if set."""
     enough = threading.Event()
+    modules = ("pandas", "matplotlib.figure") if cases > 1 else ("pandas",)  # one case hardly has a figure
 
     def work() -> None:
-        for name in ("pandas", "matplotlib.figure"):
+        for name in modules:
             if not enough.is_set():
                 with suppress(ImportError):  # the module that needs it says so
                     import_module(name)
