@@ -3,8 +3,8 @@
     python tools/agreement.py OUT.csv [--cases 300] [--seed 1]
 
 Integers must agree bit for bit. Floats must lie within the stated bound of the reference on both devices. Elements that
-CUDA leaves undefined are not compared. Needs a GPU, PyCUDA, nvcc and g++. Exit status: 0 all agree, 1 a case does not, 2 a
-device is missing.
+CUDA leaves undefined are not compared. Needs a GPU, PyCUDA, nvcc and g++. Exit status: 0 all agree, 1 a case does not,
+2 a device is missing.
 """
 
 from __future__ import annotations

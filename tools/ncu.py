@@ -21,7 +21,7 @@ from runner.sweep.run_case import launch_once
 
 GPU = DeviceConfig(kind="cuda")
 
-# The counters of units and of a warp's requests, for loads and stores. The `sass` wavefronts depend on the addresses only.
+# Counters of units and of a warp's requests, for loads and stores. The `sass` wavefronts depend on the addresses only.
 # The counter of the data pipe also counts stalls by concurrent global accesses, and varies from run to run.
 WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum", "smsp__inst_executed_op_shared_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
