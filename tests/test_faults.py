@@ -254,7 +254,7 @@ def test_references_of_one_name_in_two_folders_are_two(bench, tmp_path):
 
 def test_a_device_that_took_a_fault_gets_no_further_case(bench, monkeypatch):
     """An unusable device is told with the outcome, so that the parent starts another process."""
-    monkeypatch.setattr(type(bench.device), "usable", False)
+    monkeypatch.setattr(bench.device, "usable", False)
     assert not bench.run(case_of(own("writesNothing"))).usable
 
 
