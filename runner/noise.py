@@ -7,7 +7,6 @@ into environment.json, so that a report needs only its folder.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,9 +67,7 @@ def measured(cases: Sequence[Times]) -> dict[str, float]:
 
 def path_of(device: str) -> Path:
     """The file of the device of this name."""
-    given = Path(os.environ.get("XDG_STATE_HOME", ""))
-    base = given if given.is_absolute() else Path.home() / ".local" / "state"  # as the XDG specification says
-    return base / "kernel-runner" / "noise" / f"{named(device).lower()}.json"
+    return platformdirs.user_state_path("kernel-runner") / "noise" / f"{named(device).lower()}.json"
 
 
 def make_folder() -> None:
