@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import platformdirs
+
 from runner.device import DeviceInfo
 from runner.errors import UsageError
 from runner.folder import named, read_json, write_json
