@@ -15,6 +15,9 @@ from runner.device.opening import compiler_for, open_device
 from runner.errors import DeviceUnavailable
 from runner.settings import DeviceConfig
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+
 
 def no_gpu() -> str:
     """Why there is no GPU to test on; empty if there is one."""
@@ -61,3 +64,15 @@ def bench(request, own_cache):
 def runner(tmp_path):
     """`python -m runner ...` in an empty folder."""
     return functools.partial(processes.run, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium: one for each of pytest's processes."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    if not CHROMIUM:
+        pytest.skip("there is no Chromium here")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()

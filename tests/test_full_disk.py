@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from processes import OWN, environment
+from processes import OWN, PATIENCE_S, environment
 
 QUICK = ("block=64,128,256,512", "size=64Ki", "device=cpu", "hydra.sweep.dir=sweep")
 
@@ -16,7 +16,7 @@ here, runner = Path.cwd(), [sys.executable, "-m"]
 subprocess.run(["mount", "-t", "tmpfs", "-o", f"size=3m,{sys.argv[1]}", "tmpfs", here / "disk"], check=True)
 folder = here / "disk" / "sweep"
 sweep = subprocess.Popen([*runner, "runner", *sys.argv[3:], f"hydra.sweep.dir={folder}"], stderr=subprocess.PIPE, text=True)
-while len([*folder.glob("*/result.json")]) < 2 and sweep.poll() is None:
+while sweep.poll() is None and not (len([*folder.glob("*/result.json")]) > 1 and (folder / "results.csv").exists()):
     time.sleep(0.002)
 if sys.argv[2] == "full":
     with open(here / "disk" / "filler", "wb", 0) as filler:
@@ -63,7 +63,7 @@ def test_a_disk_that_takes_no_more_ends_a_sweep_in_one_sentence(how, words, tmp_
                  "timing.cpu_samples=50")  # fmt: skip
     done = subprocess.run(
         ["unshare", "-rm", sys.executable, "-c", FULL, "mode=755", how, *arguments],
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=100, check=False,
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (told,) = re.findall(r"^runner: .*", done.stdout, re.MULTILINE)
@@ -89,7 +89,7 @@ def test_a_cache_without_room_is_no_fault_of_the_kernels(tmp_path):
     command = f"mount -t tmpfs -o size=32k tmpfs {cache} && exec {sys.executable} -m runner {' '.join(QUICK)}"
     done = subprocess.run(
         ["unshare", "-rm", "sh", "-c", command], cwd=tmp_path, env=environment(XDG_CACHE_HOME=str(cache)),
-        capture_output=True, text=True, timeout=100, check=False,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert "the cache of compiled kernels" in done.stderr

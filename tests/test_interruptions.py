@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import OWN, call, content, environment, kill_all, members, start, table, wait_until
+from processes import OWN, PATIENCE_S, call, content, environment, kill_all, members, start, table, wait_until
 
 SMALL = ("device=cpu", "size=1000")
 LONG = ("block=64,128,256,512", "size=512Ki", "device=cpu", "timing.cpu_samples=20", "hydra.sweep.dir=sweep")
@@ -32,18 +32,29 @@ FAST = ("block=64,128,256,512", "size=64Ki", "device=cpu", "timing.cpu_rounds=40
 QUICK = ("block=64,128,256,512", "size=64Ki", "device=cpu", "hydra.sweep.dir=sweep")
 
 
+def started_until(reached, directory, *arguments, **environment):
+    """A sweep that has come to a point; on a busy machine it may be over before that is seen, and is started again."""
+    for _ in range(5):
+        shutil.rmtree(directory / "sweep", ignore_errors=True)
+        process = start(directory, *arguments, **environment)
+        wait_until(reached, process)
+        if process.poll() is None:
+            return process
+        process.communicate()
+    raise AssertionError("the sweep was over each time")
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_ctrl_c_ends_a_sweep_at_any_stage(stage, tmp_path):
     """Pressed twice, at any stage: status 130, no traceback, no process left; what was not reached is not_run."""
     arguments = {"rounds": FAST, "report": QUICK}.get(stage, LONG)
     cache = tmp_path / "cold" if stage == "compiling" else Path(os.environ["XDG_CACHE_HOME"])
-    process = start(tmp_path, *arguments, XDG_CACHE_HOME=str(cache))
     folder = tmp_path / "sweep"
-    wait_until(lambda: STAGES[stage](folder, cache), process)
+    process = started_until(lambda: STAGES[stage](folder, cache), tmp_path, *arguments, XDG_CACHE_HOME=str(cache))
     for _ in range(2):  # a terminal sends it to all processes of the group
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(0.05)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert "Traceback" not in out + err
     wait_until(lambda: not members(process))
@@ -84,7 +95,12 @@ except KeyboardInterrupt:
 def test_ctrl_c_is_not_lost():
     """The first signal interrupts; one that code of others swallows is raised again where the next case begins."""
     done = subprocess.run(
-        [sys.executable, "-c", SWALLOWED], env=environment(), capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", SWALLOWED],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
     )
     assert done.stdout.split("\n") == ["swallowed KeyboardInterrupt", "heard again", ""]
 
@@ -95,7 +111,7 @@ def test_a_batch_systems_sigterm_is_ctrl_c(tmp_path):
     folder = tmp_path / "sweep"
     wait_until(lambda: any(folder.glob("*/result.json")), process)
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert "Traceback" not in out + err
     wait_until(lambda: not members(process))
@@ -136,7 +152,7 @@ def test_a_killed_worker_costs_one_row(tmp_path):
         ["pgrep", "-P", str(process.pid), "-f", "runner.sweep.worker"], capture_output=True, text=True, check=False
     )
     subprocess.run(["kill", "-9", children.stdout.split()[0]], check=True)
-    process.communicate(timeout=100)
+    process.communicate(timeout=PATIENCE_S)
     rows = table(folder)
     assert sorted(rows["status"]) == ["crashed", "ok"]
     assert "SIGKILL" in " ".join(rows["reason"].dropna())
@@ -159,7 +175,7 @@ def test_sweeps_that_start_together_do_not_disturb_each_other(tmp_path):
     arguments = ("--config-dir", OWN, "kernel=saxpy,scaled", "block=64,128", *SMALL)
     started = [start(tmp_path, *arguments, XDG_CACHE_HOME=str(cache)) for _ in range(2)]
     for process in started:
-        _, err = process.communicate(timeout=100)
+        _, err = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, err
     folders = sorted(tmp_path.glob("outputs/*/*"))
     assert len(folders) == 2

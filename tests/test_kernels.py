@@ -79,13 +79,13 @@ def test_a_block_of_two_dimensions_is_right_or_skipped(name, bench):
 @pytest.mark.nvcc
 @pytest.mark.parametrize("name", KERNELS)
 def test_nvcc_compiles_every_kernel(name, tmp_path):
-    """Every kernel compiles without a warning, for each of three architectures that its YAML allows."""
+    """Every kernel compiles without a warning. NVRTC's tests compile them for further architectures, in less time."""
     kernel = shipped(name)
     source = case_of(kernel).source()
     path = tmp_path / f"{name}.cu"
     path.write_text(f'{source.defines()}#line 1 "{name}.cu"\n{source.text}')
-    targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in (75, 90, 100) if a >= kernel.min_arch]
-    command = ["nvcc", "-fatbin", *targets, *"-Werror all-warnings -o out -I".split(), kernel.source.parent, path]
+    arch = f"-arch=sm_{max(90, kernel.min_arch)}"
+    command = ["nvcc", "-cubin", arch, *"-Werror all-warnings -o out -I".split(), kernel.source.parent, path]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

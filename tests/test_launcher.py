@@ -17,6 +17,7 @@ from hydra.errors import HydraException
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
+from processes import PATIENCE_S
 from support import ROOT
 
 from runner import config
@@ -198,7 +199,7 @@ def test_the_benchmark_of_hydras_cost_still_runs():
     """benchmarks/hydra_cost.py measures the launcher as it is."""
     command = [sys.executable, str(ROOT / "benchmarks" / "hydra_cost.py"), "--cases", "10", "--rounds", "1"]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=env)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S, env=env)
     assert done.returncode == 0, done.stderr
     assert "together" in done.stdout
 

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import environment, start, wait_until
+from processes import PATIENCE_S, environment, start, wait_until
 from report.report_runs import COLUMNS, ENVIRONMENT, emulated, failed, failures, row, sweep, timing, write
 from rich.console import Console
 from support import ROOT
@@ -240,7 +240,7 @@ def test_ctrl_c_is_quiet(tmp_path):
     process = start(tmp_path, module="runner.list")
     wait_until(is_read, process)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out, err) == (130, "", "")
 
 

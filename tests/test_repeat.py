@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from processes import OWN, content, start, table, wait_until
+from processes import OWN, PATIENCE_S, content, start, table, wait_until
 from told import run
 
 SMALL = ("device=cpu", "size=2000")
@@ -237,7 +237,7 @@ def test_ctrl_c_ends_a_repetition(original, tmp_path):
     process = start(tmp_path, "first", "timing.cpu_samples=20", "size=256Ki", "seed=1,2,3,4", module="runner.repeat")
     wait_until(lambda: list(tmp_path.glob("outputs/*/*/*/result.json")), process)
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert "Traceback" not in out + err
     assert "python -m runner.resume outputs/" in err

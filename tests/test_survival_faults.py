@@ -11,7 +11,7 @@ EACH_DEVICE = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", mar
 
 def rows_of(runner, names, device, *arguments):
     """The rows of a sweep over some kernels, in order; the exit status says that some failed."""
-    done = runner("--config-dir", str(OWN), f"kernel={','.join(names)}", f"device={device}", *arguments, timeout=240)
+    done = runner("--config-dir", str(OWN), f"kernel={','.join(names)}", f"device={device}", *arguments)
     assert done.code == 1, done.err
     assert "Traceback" not in done.err
     rows = pd.read_csv(done.folder / "results.csv").set_index("kernel")
@@ -75,7 +75,7 @@ def test_a_fault_of_the_process_costs_its_own_row(fault, runner):
 
 def test_a_worker_that_dies_each_time_is_replaced_each_time(runner):
     """Three killed workers are three rows; the fourth worker runs the cases that are left."""
-    done = runner("--config-dir", str(OWN), "kernel=killsItself,speaks", "block=32,64,128", "device=cpu", timeout=240)
+    done = runner("--config-dir", str(OWN), "kernel=killsItself,speaks", "block=32,64,128", "device=cpu")
     assert done.code == 1, done.err
     rows = pd.read_csv(done.folder / "results.csv")
     assert list(rows["status"]) == ["crashed"] * 3 + ["ok"] * 3
@@ -85,7 +85,7 @@ def test_a_worker_that_dies_each_time_is_replaced_each_time(runner):
 def test_too_much_memory_costs_its_own_row(device, runner):
     """An array that no machine has is refused before it is made, and the cases beside it run."""
     sizes = "size=1000,2**43,2000"
-    done = runner("--config-dir", str(OWN), "kernel=accumulates", sizes, f"device={device}", timeout=240)
+    done = runner("--config-dir", str(OWN), "kernel=accumulates", sizes, f"device={device}")
     assert done.code == 1, done.err
     rows = pd.read_csv(done.folder / "results.csv")
     assert list(rows["status"]) == ["ok", "out_of_memory", "ok"]

@@ -277,10 +277,10 @@ def test_what_does_not_fit_is_out_of_memory(runner):
 def test_a_damaged_cache_is_built_anew(runner, tmp_path):
     """A binary that was cut off or overwritten is noticed, and compiled again."""
     cache = tmp_path / "own cache"
-    assert runner(*SMALL, XDG_CACHE_HOME=str(cache), timeout=200).code == 0
+    assert runner(*SMALL, XDG_CACHE_HOME=str(cache)).code == 0
     for path in cache.rglob("*.so"):
         path.write_bytes(b"garbage")
-    assert runner(*SMALL, "hydra.sweep.dir=again", XDG_CACHE_HOME=str(cache), timeout=200).code == 0
+    assert runner(*SMALL, "hydra.sweep.dir=again", XDG_CACHE_HOME=str(cache)).code == 0
 
 
 def test_an_own_kernel_needs_no_python_of_ours(runner):

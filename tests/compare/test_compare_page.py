@@ -1,15 +1,10 @@
 import re
-import shutil
 from html.parser import HTMLParser
 
 import pytest
 from compare_runs import WILD, failed, timed
 
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 PHONE = {"width": 390, "height": 844}
-in_browser = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium here")
 
 BEFORE = [timed(n, 100, block=32 + 32 * n) for n in range(6)]
 AFTER = [
@@ -33,15 +28,6 @@ class Tags(HTMLParser):
     def handle_data(self, data):
         """Some text."""
         self.text += data
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium."""
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture
@@ -117,7 +103,7 @@ def test_a_comparison_without_changes_or_times_has_a_page(page, us):
     assert "reduceShfl" in tags.text
 
 
-@in_browser
+@pytest.mark.browser
 @pytest.mark.browser
 @pytest.mark.parametrize("runs", [(BEFORE, AFTER), (BEFORE, BEFORE), (BEFORE, AFTER, BEFORE)])
 def test_no_request_leaves_the_page(visit, runs):
@@ -134,7 +120,7 @@ def _cells(seen, name):
     return seen.locator(f"#cases table.sortable tbody tr:visible td:nth-child({place})").all_inner_texts()
 
 
-@in_browser
+@pytest.mark.browser
 @pytest.mark.browser
 def test_cases_sort_and_filter(visit):
     """The worst case comes first and same cases are folded; a click sorts by value, and words filter."""
@@ -147,10 +133,10 @@ def test_cases_sort_and_filter(visit):
     assert _cells(seen, "word") == ["slower"]
     seen.locator("#filter").fill("")
     seen.locator("#problems a").first.click()
-    seen.locator("tr:target").wait_for(state="visible", timeout=5000)
+    seen.locator("tr:target").wait_for(state="visible")
 
 
-@in_browser
+@pytest.mark.browser
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_follows_the_reader(visit, scheme):

@@ -1,4 +1,3 @@
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,9 +6,6 @@ import pytest
 import report_runs
 
 from runner.report import build
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 
 
 @pytest.fixture
@@ -20,18 +16,6 @@ def run_folder(tmp_path: Path) -> Callable[..., Path]:
         return report_runs.write(tmp_path / name, rows, **options)
 
     return make
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    if not CHROMIUM:
-        pytest.skip("there is no Chromium here")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

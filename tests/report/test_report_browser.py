@@ -80,7 +80,7 @@ def test_words_filter_rows(visit):
     page.locator("#filter").fill("block=12")
     assert column(page, "kernel") == []
     page.locator("#fastest tbody a").first.click()
-    page.locator("tr:target").wait_for(state="visible", timeout=5000)  # the link's event comes after the click
+    page.locator("tr:target").wait_for(state="visible")  # the link's event comes after the click
 
 
 QUESTIONS = {
@@ -181,7 +181,9 @@ def test_paper_has_all_rows_and_no_controls(visit, rows):
 def many(tmp_path_factory):
     """The report of 5,000 cases."""
     rows = runs.sweep(sizes=tuple(range(10, 30)), blocks=tuple(range(32, 32 * 43, 32)))[:5000]
-    return build(runs.write(tmp_path_factory.mktemp("many") / "run", rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("runner.report.figures.draw_all", lambda *_: [])
+        return build(runs.write(tmp_path_factory.mktemp("many") / "run", rows))
 
 
 def test_five_thousand_rows_stay_usable(open_page, many):
