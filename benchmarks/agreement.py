@@ -31,7 +31,7 @@ from runner.kernel.case import Case
 from runner.settings import DeviceConfig, TimingConfig
 from runner.statistics import Summary, summarize, unthrottled
 from runner.sweep.run_case import contents, poison, run_case, upload
-from runner.sweep.worker import Task
+from runner.sweep.task import Task
 
 sys.path.append(str(ROOT / "tools"))
 

@@ -21,7 +21,7 @@ from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.kernel.reference import Expected, expect
 from runner.statistics import unthrottled
 from runner.sweep import measure
-from runner.sweep.worker import Outcome, Task
+from runner.sweep.task import Outcome, Task
 
 Heartbeat = Callable[[str], Any]
 
