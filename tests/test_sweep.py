@@ -235,7 +235,7 @@ def test_an_endless_kernel_costs_its_own_row(runner):
 def test_a_fault_of_the_gpu_costs_its_own_row(runner):
     """After an illegal address or an endless kernel a new process takes over, and the next case is right."""
     names = "writesBeyond,saxpy,hangs,speaks,writesPart"
-    done = runner("--config-dir", str(OWN), f"kernel={names}", "device=cuda", "device.time_limit_s=2")
+    done = runner("--config-dir", str(OWN), f"kernel={names}", "device=cuda", "device.time_limit_s=10")
     rows = table(done.folder).set_index("kernel")
     assert rows["status"].to_dict() == {
         "writesBeyond": "launch_error", "saxpy": "ok", "hangs": "timeout", "speaks": "ok", "writesPart": "mismatch",
