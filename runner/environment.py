@@ -21,7 +21,7 @@ from typing import Any
 from runner import __version__, noise
 from runner.config import Job
 from runner.device import Compiler, DeviceInfo
-from runner.device.opening import processor
+from runner.device.kinds import processor
 from runner.errors import CompileError, UsageError
 from runner.folder import RunFolder, read_json, write_json
 

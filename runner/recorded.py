@@ -17,9 +17,9 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from runner import __version__, environment, lock, runs, sources
+from runner import __version__, environment, runs, sources
 from runner.config import Job, Origin, read_kernel
-from runner.device.opening import compiler_for
+from runner.device.kinds import compiler_for
 from runner.errors import UsageError
 from runner.folder import RunFolder, named, read_json, write_json
 from runner.kernel.declaration import Kernel
@@ -53,9 +53,9 @@ def read(path: Path) -> RecordedSweep:
     """
     if not path.is_dir():
         raise UsageError(f"{path}: there is no such folder")
-    if lock.held(path):
-        raise UsageError(f"{path}: a sweep is running in this folder right now; wait until it has ended")
     folder = RunFolder(path.absolute())
+    if folder.locked:
+        raise UsageError(f"{path}: a sweep is running in this folder right now; wait until it has ended")
     with runs.reading(path):
         entries = dict(_entries(folder))
         if not entries:

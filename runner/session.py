@@ -14,7 +14,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner import lock
 from runner.device.kinds import AUTO, CHOICES
 from runner.errors import UsageError
 from runner.folder import RunFolder
@@ -54,17 +53,14 @@ class Session:
             path, made = _made(wanted, exactly=exactly)
         except OSError as e:
             raise UsageError(f"{wanted}: cannot make the folder for the results: {e.strerror}") from None
-        lock.take(path)
+        folder = RunFolder(path)
+        folder.lock()
         self.folder, self.made = RunFolder(path.absolute()), (path, *parents) if made else ()
-        return RunFolder(path)
+        return folder
 
     def resume(self, folder: RunFolder) -> None:
-        """Take up a sweep that was interrupted.
-
-        Raises:
-            UsageError: if a program is running in its folder.
-        """
-        lock.take(folder.path)
+        """Take up a sweep that was interrupted; a `UsageError` if a program is running in its folder."""
+        folder.lock()
         self.folder, self.new = folder, False
 
     def discard_if_unused(self) -> None:

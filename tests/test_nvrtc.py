@@ -11,7 +11,7 @@ from support import KERNELS, case_of, shipped
 
 from runner.device.cuda import compiler as compilers
 from runner.device.cuda.compiler import CudaCompiler, Nvrtc
-from runner.device.opening import compiler_for
+from runner.device.kinds import compiler_for
 from runner.errors import CompileError
 from runner.settings import DeviceConfig
 

@@ -5,7 +5,7 @@ device. A `Device` lives in the worker process. It loads binaries, uploads array
 It knows nothing of statistics, files, or the meaning of the numbers.
 
 `runner.device.cuda` (PyCUDA) and `runner.device.cpu` (SIMT execution on the host) implement both. A further back end is
-a package with the functions of `opening.Backend`, and an entry in `kinds.KINDS`.
+a package with the functions of `kinds.Backend`, and an entry in `kinds.KINDS`.
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
 from runner.config import Job, Origin, read_kernel
-from runner.device.kinds import is_emulated
-from runner.device.opening import kind_of
+from runner.device.kinds import is_emulated, kind_of
 from runner.errors import UsageError
 from runner.kernel import from_yaml
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 
 from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source
-from runner.device.opening import compiler_for, refusal
+from runner.device.kinds import backend, compiler_for
 from runner.errors import CompileError, DeviceUnavailable
 from runner.kernel.case import Case
 from runner.sweep.worker import Worker
@@ -126,7 +126,8 @@ def reason_to_skip(case: Case, info: DeviceInfo) -> str:
     if case.excluded:
         return case.excluded
     kernel, cache = case.kernel, str(case.variables["cache"])
-    return refusal(info, Requirements(kernel.name, kernel.min_arch, kernel.gpu_only, case.hazard, cache))
+    wanted = Requirements(kernel.name, kernel.min_arch, kernel.gpu_only, case.hazard, cache)
+    return backend(info.kind).refuses(info, wanted)
 
 
 def _raise_if_full(error: BaseException | None, text: str) -> None:

@@ -24,8 +24,7 @@ from runner.settings import Protocol
 from runner.sweep import results
 from runner.sweep.compile import Compilation, Compiled, Prefetch, reason_to_skip
 from runner.sweep.ledger import Ledger
-from runner.sweep.task import Outcome, Task
-from runner.sweep.worker import Worker
+from runner.sweep.worker import Outcome, Task, Worker
 from runner.terminal import SweepProgress
 
 

@@ -23,7 +23,7 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kind, pair, written
 from runner.statistics import Samples, of_rounds, round_medians, spread_percent, summarize, unthrottled
 from runner.sweep.measure import PRECISE, Round
-from runner.sweep.task import Outcome
+from runner.sweep.worker import Outcome
 
 Row = dict[str, Any]
 

@@ -15,8 +15,7 @@ from runner.device import Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, S
 from runner.device.cpu import explain, toolchain
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CpuProgram, LaunchReport, LaunchRequest, Outcome
-from runner.device.kinds import CPU
-from runner.device.opening import processor
+from runner.device.kinds import CPU, processor
 from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout
 
 SHARED_LIMIT = 232448  # bytes per block on sm_90
