@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.device import Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed
-from runner.device.cpu import explain, toolchain
+from runner.device.cpu import explain
+from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CpuProgram, LaunchReport, LaunchRequest, Outcome
 from runner.device.kinds import CPU, processor
@@ -42,7 +43,7 @@ class CpuDevice:
         self._threads = threads if threads > 0 else len(os.sched_getaffinity(0))
         self._printed = ctypes.create_string_buffer(PRINTED_BYTES)
         try:
-            compiler = toolchain.find().version
+            compiler = find_toolchain().version
         except CompileError as e:
             raise DeviceUnavailable(f"device=cpu: {e}") from None
         cpu = processor()

@@ -12,8 +12,7 @@ from pathlib import Path
 from runner.device import Source
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CpuProgram, Fault
-from runner.device.cpu.toolchain import NATIVE
-from runner.device.cpu.translate import PARAMETERS, WRAPPER
+from runner.device.cpu.translate import NATIVE, PARAMETERS, WRAPPER
 from runner.errors import CompileError
 
 STACK_KIB = 64  # FiberPool::stack_bytes
