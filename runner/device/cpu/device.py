@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.device import Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed
-from runner.device.cpu import explain
 from runner.device.cpu.build import find_toolchain
+from runner.device.cpu.explain import sentence, what_faulted
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CpuProgram, LaunchReport, LaunchRequest, Outcome
 from runner.device.kinds import CPU, processor
@@ -27,13 +27,10 @@ PRINTED_BYTES = 64 << 10
 
 
 class CpuDevice:
-    """The host's CPU as a CUDA device.
+    """The host's CPU as a CUDA device; `DeviceUnavailable` without a working C++ compiler.
 
     Args:
         threads: OS threads that run blocks; 0 for one per core. One thread makes float atomics repeatable.
-
-    Raises:
-        DeviceUnavailable: if there is no working C++ compiler, so that no kernel could be compiled.
     """
 
     usable = True  # a failed launch leaves nothing behind
@@ -72,13 +69,7 @@ class CpuDevice:
         return GuardedArray(name, value, role, offset)
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
-        """Launch once.
-
-        Raises:
-            Hazard: if the kernel breaks one of CUDA's rules.
-            LaunchTimeout: if it does not end.
-            LaunchError: if the shape or the arguments do not fit the kernel or the device.
-        """
+        """Launch once; a `Hazard` if the kernel breaks one of CUDA's rules."""
         report = self._prepared(launch, time_limit).run()
         kept = min(report.printed_bytes, PRINTED_BYTES - 1)
         text = self._printed.raw[:kept].decode(errors="replace")
@@ -153,9 +144,11 @@ class _Prepared:
         if report.outcome == Outcome.VIOLATION:
             raise Hazard(report.message.decode(errors="replace"))
         if report.outcome == Outcome.TIMEOUT:
-            raise LaunchTimeout(explain.timeout(self._program, report.fault, request.time_limit))
+            what = f"still running after the time limit of {request.time_limit:g} s"
+            raise LaunchTimeout(sentence(self._program, report.fault, what))
         if report.outcome == Outcome.FAULT:
-            raise Hazard(explain.fault(self._program, report.fault, self._arrays, request.dynamic_shared))
+            what = what_faulted(report.fault, self._arrays, request.dynamic_shared)
+            raise Hazard(sentence(self._program, report.fault, what))
         for array in self._arrays:
             array.check_canaries()
         return report

@@ -88,29 +88,17 @@ def _line_of(program: CpuProgram, address: int) -> str | None:
     return None
 
 
-def _sentence(program: CpuProgram, at: Fault, what: str) -> str:
-    """The line, the event and the thread."""
+def sentence(program: CpuProgram, at: Fault, what: str) -> str:
+    """The line of a fault, what happened, and the thread."""
     line = _line_of(program, at.code_address)
-    if line is None:
-        file, number = program.path.name, program.definition_line
-        if at.last_line:
-            file, number = Path(at.last_file.decode(errors="replace")).name, at.last_line
-        line = f"{file}:{number}" if number else file
+    if line is None and at.last_line:
+        line = f"{Path(at.last_file.decode(errors='replace')).name}:{at.last_line}"
     block, thread = ",".join(map(str, at.block)), ",".join(map(str, at.thread))
-    return f"{line}: {what}; block ({block}), thread ({thread}) [warp {at.warp}, lane {at.lane}]"
+    return f"{line or program.path.name}: {what}; block ({block}), thread ({thread}) [warp {at.warp}, lane {at.lane}]"
 
 
-def timeout(program: CpuProgram, at: Fault, time_limit: float) -> str:
-    """The sentence for a kernel that did not end."""
-    return _sentence(program, at, f"still running after the time limit of {time_limit:g} s")
-
-
-def fault(program: CpuProgram, at: Fault, arrays: Sequence[GuardedArray], shared: int) -> str:
-    """The sentence for a signal."""
-    return _sentence(program, at, _what(at, arrays, shared))
-
-
-def _what(at: Fault, arrays: Sequence[GuardedArray], shared: int) -> str:
+def what_faulted(at: Fault, arrays: Sequence[GuardedArray], shared: int) -> str:
+    """What a signal means."""
     if at.signal == signal.SIGFPE:
         return "integer division by zero (or of the smallest integer by -1): its result is undefined on a GPU"
     if at.signal in (signal.SIGILL, signal.SIGTRAP):
