@@ -48,8 +48,7 @@ class RecordedSweep:
 def read(path: Path) -> RecordedSweep:
     """Read a sweep's folder.
 
-    Raises:
-        UsageError: if it does not hold a planned sweep, or lacks sources, or if a sweep is running in it.
+    A `UsageError` if it does not hold a planned sweep, or lacks sources, or if a sweep is running in it.
     """
     if not path.is_dir():
         raise UsageError(f"{path}: there is no such folder")
@@ -75,11 +74,7 @@ def read(path: Path) -> RecordedSweep:
 def resume(path: Path, session: Session) -> None:
     """Run the cases and rounds that a sweep's folder lacks.
 
-    Device and toolchain must be the same, since all rows enter one table.
-
-    Raises:
-        UsageError: if it cannot be resumed; nothing was changed then.
-        DeviceUnavailable: if its device is not there.
+    Device and toolchain must be the same, since all rows enter one table. If it cannot be resumed, nothing is changed.
     """
     found = read(path)
     session.resume(found.folder)
@@ -105,12 +100,7 @@ def resume(path: Path, session: Session) -> None:
 
 
 def repeat(path: Path, session: Session) -> None:
-    """Run a sweep again in a new folder; nothing is written in the old one.
-
-    Raises:
-        UsageError: if the folder has no readable plan, or lacks sources.
-        DeviceUnavailable: if the device is not there.
-    """
+    """Run a sweep again in a new folder; nothing is written in the old one."""
     found = read_to_repeat(path)
     old, known = found.folder, runs.environment(path)
     what = named(re.sub(r"^\d\d-\d\d-\d\d-", "", old.path.name)) or "sweep"

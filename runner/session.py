@@ -43,8 +43,7 @@ class Session:
     def reserve(self, wanted: Path, *, exactly: bool = False) -> RunFolder:
         """Make a folder for a new sweep. Two sweeps of the same second get two folders.
 
-        Raises:
-            UsageError: if it cannot be made; if `exactly` this path is wanted, also if it exists and is not empty.
+        A `UsageError` if it cannot be made; if `exactly` this path is wanted, also if it exists and is not empty.
         """
         try:
             if exactly and wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):

@@ -73,10 +73,9 @@ class Compiler(Protocol):
 
     @property
     def identity(self) -> str:
-        """The toolchain, its version and its options, in one line. Results of different toolchains are not comparable.
+        """The toolchain, its version and its options, in one line; a `CompileError` if it is not installed.
 
-        Raises:
-            CompileError: if it is not installed.
+        Results of different toolchains are not comparable.
         """
         ...
 
@@ -85,11 +84,7 @@ class Compiler(Protocol):
         ...
 
     def compile(self, source: Source) -> Binary:
-        """Compile, or take the binary from the cache.
-
-        Raises:
-            CompileError: with the compiler's own message, at the kernel's own lines.
-        """
+        """Compile, or take the binary from the cache. A `CompileError` has the message at the kernel's own lines."""
         ...
 
 
@@ -206,19 +201,14 @@ class Array(Protocol):
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch, with everything that a device needs for it.
-
-    Attributes:
-        cache: The preferred split of on-chip memory: none (no preference), shared, l1 or equal (CUDA C++ Programming
-            Guide, cudaFuncSetCacheConfig). Devices without such memory refuse a preference.
-    """
+    """One kernel launch, with everything that a device needs for it."""
 
     program: Program  # from `Device.load`
     grid: Dim3  # blocks in x, y, z
     block: Dim3  # threads of a block in x, y, z
     shared: int  # dynamic shared memory per block, in bytes
     arguments: tuple[Array | np.generic, ...]  # arrays, and NumPy scalars of the kernel's own types, in order
-    cache: str = "none"
+    cache: str = "none"  # the preferred split of on-chip memory: shared, l1, equal (cudaFuncSetCacheConfig) or none
 
     def arrays(self, *roles: Role) -> list[Array]:
         """The arrays among the arguments that have one of `roles`."""
@@ -254,29 +244,18 @@ class Device(Protocol):
         ...
 
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> Array:
-        """Copy an array to the device.
+        """Copy an array to the device; `OutOfMemory` if it does not fit.
 
         Args:
             name: The kernel's name for it; messages use it.
             value: The content, of any shape; C-contiguous.
             role: What the kernel may do with it.
             offset: Elements to leave before the pointer that the kernel gets (halo, deliberate misalignment).
-
-        Raises:
-            OutOfMemory: if it does not fit.
         """
         ...
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
-        """Launch once and wait for the end.
-
-        Args:
-            launch: What to launch.
-            time_limit: Seconds after which the kernel counts as endless, where the device can stop it itself.
-
-        Raises:
-            LaunchError: or one of its children, with the reason.
-        """
+        """Launch once and wait for the end, for so many seconds; a `LaunchError` or one of its children says why not."""
         ...
 
     def active_blocks(self, launch: Launch) -> int | None:
@@ -284,21 +263,11 @@ class Device(Protocol):
         ...
 
     def sample(self, launch: Launch, count: int, time_limit: float) -> Timed:
-        """Time `count` launches one by one, each with `inout` arrays restored and, on a GPU, a flushed L2 cache.
-
-        Args:
-            launch: What to launch.
-            count: Number of launches.
-            time_limit: Seconds after which the launches count as endless, one by one or together.
-        """
+        """Time `count` launches one by one, each with `inout` arrays restored and, on a GPU, a flushed L2 cache."""
         ...
 
     def batch(self, launch: Launch, count: int, time_limit: float) -> float:
-        """Make `count` launches back to back, with nothing restored or flushed.
-
-        Returns:
-            Their total time, in microseconds.
-        """
+        """Total microseconds of `count` launches back to back, with nothing restored or flushed."""
         ...
 
     def conditions(self) -> GpuState | None:

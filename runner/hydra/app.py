@@ -36,11 +36,7 @@ class Refused(BaseException):
 
 
 def run(arguments: Sequence[str], session: Session) -> None:
-    """Compose and run what the arguments ask for; `--help` and the like run nothing. The session learns the folder.
-
-    Raises:
-        UsageError: if the command line cannot be understood; nothing was run then.
-    """
+    """Compose and run what the arguments ask for; `--help` and the like run nothing. The session learns the folder."""
     ordered = command_line.ordered(arguments)
     sys.argv[1:] = ordered
     folders = command_line.search_path(ordered)

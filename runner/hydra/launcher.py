@@ -52,11 +52,7 @@ class BatchLauncher(Launcher):
             loader.load_sweep_config = lambda master_config, sweep_overrides: master_config  # noqa: ARG005
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Plan all jobs, then run them.
-
-        Raises:
-            UsageError: if a job cannot be understood; nothing was run then.
-        """
+        """Plan all jobs, then run them; if one of them cannot be understood, none is run."""
         setup_globals()
         if not job_overrides:
             raise UsageError("there is nothing to run: a pattern such as kernel=glob(...) matches no name")
@@ -109,12 +105,7 @@ class Composer:
         self._choice = functools.lru_cache(maxsize=CHOICES)(self._compose_choice)
 
     def job(self, overrides: Sequence[str], number: int, folder: Path) -> Job:
-        """Compose a job, and write what Hydra leaves in a job's folder.
-
-        Raises:
-            UsageError: if the job cannot be understood.
-            HydraException: if it cannot be composed.
-        """
+        """Compose a job, and write what Hydra leaves in a job's folder."""
         values = {name: value for text in overrides for name, value in self._value(text)}
         choice = self._choice(tuple(text for text in overrides if not self._value(text)))
         if values and choice.refers:

@@ -45,11 +45,7 @@ class Compilation:
     def finish(self, plan: Sequence[Job], progress: SweepProgress) -> dict[int, Compiled]:
         """Compile what a plan needs, and wait for it; cases that share a variant share its result.
 
-        Returns:
-            The results by the number of the job.
-
-        Raises:
-            OSError: if the disk is full, which is not the kernels' fault.
+        Gives the results by the number of the job. A full disk is not the kernels' fault, and raises an `OSError`.
         """
         jobs: dict[Source, list[int]] = {}
         for job in plan:

@@ -236,8 +236,7 @@ def upload(
 ) -> tuple[Launch, dict[str, Array]]:
     """Copy the arrays' contents to the device; closing the stack gives their memory back.
 
-    Returns:
-        The launch, and the arrays among its arguments by name; constants are not among them.
+    Gives the launch, and the arrays among its arguments by name; constants are not among them.
     """
     arrays: dict[str, Array] = {}
     arguments: list[Array | np.generic] = []
@@ -272,11 +271,7 @@ def launch_once(
 ) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
     """Launch a case once, without checking or timing it; `binary` is the compiled `case.source()`.
 
-    Returns:
-        The arrays that the kernel writes, by name, and what the device noticed.
-
-    Raises:
-        LaunchError: or one of its children, with the reason.
+    Gives the arrays that the kernel writes, by name, and what the device noticed.
     """
     program = device.load(case.source(), binary)
     with ExitStack() as stack:

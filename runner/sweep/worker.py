@@ -91,11 +91,7 @@ class Worker:
 
     @property
     def info(self) -> DeviceInfo:
-        """The device's properties; waits until it is open.
-
-        Raises:
-            DeviceUnavailable: if it cannot be opened.
-        """
+        """The device's properties; waits until it is open. `DeviceUnavailable` if it cannot be opened."""
         if self._info is None:
             answer = self._receive(STARTUP_S)
             if not isinstance(answer, DeviceInfo):
@@ -125,9 +121,6 @@ class Worker:
         """Run one case. Whatever happens to the process becomes the case's outcome.
 
         `on_step` gets the name of each step; `meanwhile` is called once the worker has the task.
-
-        Raises:
-            DeviceUnavailable: if the device cannot be opened.
         """
         _ = self.info  # the first answer is the device's
         try:

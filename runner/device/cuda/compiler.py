@@ -46,11 +46,7 @@ class CudaCompiler:
         self._folder = cache_dir or cache.default_folder(CUDA)
 
     def compile(self, source: Source) -> Binary:
-        """Compile, or take the cubin from the cache.
-
-        Raises:
-            CompileError: with the compiler's message at the kernel's own lines.
-        """
+        """Compile, or take the cubin from the cache."""
         started = time.perf_counter()
         folder = source.path.parent
         text = f'{source.defines()}#line 1 "{source.path.name}"\n{source.text}'
@@ -82,11 +78,7 @@ class Nvcc:
         self._options = tuple(options)
 
     def identity(self) -> tuple[str, ...]:
-        """Everything but the source and the architecture that decides on the cubin: options and nvcc's version.
-
-        Raises:
-            CompileError: if there is no nvcc.
-        """
+        """Everything but the source and the architecture that decides on the cubin: options and nvcc's version."""
         _, version = self._found
         return (*self._options, *(os.environ.get(name, "") for name in HIDDEN_FLAGS), version)
 
@@ -96,11 +88,7 @@ class Nvcc:
         return contextlib.nullcontext()
 
     def cubin(self, name: str, text: str, folder: Path, arch: str) -> tuple[bytes, str]:
-        """Compile the text of the file `name`, whose `#include "..."` looks in `folder`; the cubin and the warnings.
-
-        Raises:
-            CompileError: with the compiler's message at the kernel's own lines.
-        """
+        """Compile the text of the file `name`, whose `#include "..."` looks in `folder`; the cubin and the warnings."""
         from pycuda import compiler, driver  # noqa: PLC0415  (not for NVRTC, nor for what is in the cache)
 
         nvcc, _ = self._found
@@ -129,11 +117,7 @@ class Nvcc:
 
 
 class Nvrtc:
-    """NVRTC, found by cuda.core.
-
-    Raises:
-        DeviceUnavailable: if it is not installed.
-    """
+    """NVRTC, found by cuda.core; `DeviceUnavailable` if it is not installed."""
 
     def __init__(self) -> None:
         if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:
