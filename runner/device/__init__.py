@@ -255,7 +255,7 @@ class Device(Protocol):
         ...
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
-        """Launch once and wait for the end, for so many seconds; a `LaunchError` or one of its children says why not."""
+        """Launch once and wait for the end, at most `time_limit` seconds; a `LaunchError` says why not."""
         ...
 
     def active_blocks(self, launch: Launch) -> int | None:

@@ -113,12 +113,7 @@ def _accesses(case: Case, note: str) -> Row:
 
 
 def times(
-    case: Case,
-    info: DeviceInfo,
-    latest: Round,
-    samples: Samples,
-    hot: NDArray[Any],
-    earlier: Mapping[str, Any],
+    case: Case, info: DeviceInfo, latest: Round, samples: Samples, hot: NDArray[Any], earlier: Mapping[str, Any]
 ) -> Row:
     """The columns that a round changes; samples and hot batches are those of all rounds, `earlier` the row so far."""
     used = unthrottled(samples)
@@ -164,12 +159,7 @@ def _hot(batches: NDArray[Any]) -> Row:
     if not len(batches):
         return {}
     s = summarize(batches["us"])
-    return {
-        "hot_samples": s.samples,
-        "hot_median_us": s.median,
-        "hot_ci_low_us": s.ci_low,
-        "hot_ci_high_us": s.ci_high,
-    }
+    return {"hot_samples": s.samples, "hot_median_us": s.median, "hot_ci_low_us": s.ci_low, "hot_ci_high_us": s.ci_high}
 
 
 def _bandwidth(case: Case, info: DeviceInfo, median_us: float) -> Row:
