@@ -30,7 +30,8 @@ from runner.device.kinds import compiler_for, open_device
 from runner.kernel.case import Case
 from runner.settings import DeviceConfig, TimingConfig
 from runner.statistics import Summary, summarize, unthrottled
-from runner.sweep.run_case import contents, poison, run_case, upload
+from runner.sweep.run_case import run_case
+from runner.sweep.trial import contents, poison, upload
 from runner.sweep.worker import Task
 
 sys.path.append(str(ROOT / "tools"))

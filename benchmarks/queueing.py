@@ -24,7 +24,7 @@ from pycuda import driver
 from runner.device.cuda.describe import EMPTY
 from runner.device.kinds import compiler_for, open_device
 from runner.settings import DeviceConfig
-from runner.sweep.run_case import contents, poison, upload
+from runner.sweep.trial import contents, poison, upload
 
 Times = NDArray[np.float64]
 Step = Callable[[], object]

@@ -20,7 +20,8 @@ from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.settings import Protocol, TimingConfig
 from runner.sweep.compile import reason_to_skip
-from runner.sweep.run_case import launch_once, run_case
+from runner.sweep.run_case import run_case
+from runner.sweep.trial import launch_once
 from runner.sweep.worker import Outcome, Task
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -10,7 +10,7 @@ from runner.kernel.arrays import DTYPES
 from runner.kernel.check import check
 from runner.kernel.lanes import exchange, exchange_of, received, source_lane
 from runner.kernel.reference import expect
-from runner.sweep.run_case import contents
+from runner.sweep.trial import contents
 
 SHUFFLES = {
     "shflBroadcast": "src_lane", "shflUp": "delta", "shflDown": "delta", "shflWrap": "offset", "shflXor": "lane_mask",

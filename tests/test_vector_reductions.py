@@ -10,7 +10,8 @@ from support import case_of, few, shipped
 from runner.device import Role
 from runner.kernel.expression import Expression
 from runner.kernel.reference import find
-from runner.sweep.run_case import contents, run_case, upload
+from runner.sweep.run_case import run_case
+from runner.sweep.trial import contents, upload
 from runner.sweep.worker import Task
 
 HOST = ["reduceVector", "reduceInFlight", "reduceGridStride", "reduceRedux"]

@@ -33,7 +33,7 @@ from runner.kernel.declaration import Kernel
 from runner.kernel.reference import Expected, expect
 from runner.kernel.resolve import make
 from runner.settings import DeviceConfig
-from runner.sweep.run_case import contents, launch_once
+from runner.sweep.trial import contents, launch_once
 
 Outputs = dict[str, np.ndarray[Any, Any]]
 

@@ -17,7 +17,7 @@ from runner.errors import RunnerError
 from runner.kernel import access
 from runner.kernel.case import Case
 from runner.settings import DeviceConfig
-from runner.sweep.run_case import launch_once
+from runner.sweep.trial import launch_once
 
 GPU = DeviceConfig(kind="cuda")
 

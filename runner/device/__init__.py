@@ -11,6 +11,7 @@ a package with the functions of `kinds.Backend`, and an entry in `kinds.KINDS`.
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -169,6 +170,10 @@ class Program(Protocol):
         """Its use of registers and memory."""
         ...
 
+    def reset(self) -> None:
+        """Bring its `__device__` and `__constant__` variables back to their content at the first call."""
+        ...
+
 
 class Array(Protocol):
     """An array on a device."""
@@ -188,6 +193,10 @@ class Array(Protocol):
 
     def restore(self) -> None:
         """Bring back the content that was uploaded."""
+        ...
+
+    def digest(self) -> int:
+        """A hash of the content, and of the bytes around it that `overrun` looks at."""
         ...
 
     def overrun(self) -> str:
@@ -215,6 +224,10 @@ class Launch:
         import numpy as np  # noqa: PLC0415  (see the top)
 
         return [a for a in self.arguments if not isinstance(a, np.generic) and a.role in roles]
+
+
+Around = Callable[[Launch], None]
+"""What is done before and after a timed launch."""
 
 
 class Device(Protocol):
@@ -262,12 +275,19 @@ class Device(Protocol):
         """How many of the launch's blocks fit on a multiprocessor at once; `None` where there is none."""
         ...
 
-    def sample(self, launch: Launch, count: int, time_limit: float) -> Timed:
-        """Time `count` launches one by one, each with `inout` arrays restored and, on a GPU, a flushed L2 cache."""
+    def sample(self, launches: Sequence[Launch], time_limit: float, prepare: Around, accept: Around) -> Timed:
+        """Time launches one by one, on a GPU each with a flushed L2 cache.
+
+        Args:
+            launches: What to launch, in order.
+            time_limit: Seconds that each may take.
+            prepare: Called before each launch, and before the flush: it poisons the outputs and restores the inputs.
+            accept: Called after each launch: it checks the outputs. Neither is within the time.
+        """
         ...
 
-    def batch(self, launch: Launch, count: int, time_limit: float) -> float:
-        """Total microseconds of `count` launches back to back, with nothing restored or flushed."""
+    def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
+        """Total microseconds of launches back to back, with nothing restored or flushed."""
         ...
 
     def conditions(self) -> GpuState | None:

@@ -187,6 +187,9 @@ FILLS: dict[str, Callable[[int, np.dtype[Any], int, str], NDArray[Any]]] = {
     "reverse": lambda count, dtype, *_: np.arange(count - 1, -1, -1, dtype=np.int64).astype(dtype),
     "c_rand": lambda count, dtype, *_: (glibc_rand(count) & np.uint32(0xFF)).astype(dtype),
     "random": _random,
+    "random_bytes": lambda count, dtype, seed, label: (
+        np.random.default_rng([seed, zlib.crc32(label.encode())]).integers(0, 256, count).astype(dtype)
+    ),
 }
 COUNTING = ("index", "count", "reverse")  # the largest number grows with the array
 FORMER_NAMES = {"seed_rand": "c_rand"}  # still understood

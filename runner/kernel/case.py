@@ -33,6 +33,11 @@ class ArraySpec:
     offset: int
     constant: bool
 
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
 
 @dataclass(frozen=True)
 class ScalarSpec:

@@ -12,24 +12,23 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from runner.device import Array, Binary, Device, Launch, LaunchDiagnostics, Program, Role
+from runner.device import Device, Launch, Program, Timed
 from runner.device.kinds import open_device
 from runner.errors import CaseError, DeviceUnavailable, UsageError
-from runner.kernel.arrays import cached_fill, is_float
-from runner.kernel.case import Case, ScalarSpec
-from runner.kernel.check import POISON, POISON_FLOAT, CheckResult, check
+from runner.kernel.case import Case
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
-from runner.kernel.reference import Expected, expect
 from runner.statistics import unthrottled
 from runner.sweep import measure
+from runner.sweep.measure import Round
+from runner.sweep.plausible import implausible
+from runner.sweep.trial import Trial, WrongLater, trials
 from runner.sweep.worker import Outcome, Task
 
 Heartbeat = Callable[[str], Any]
@@ -109,99 +108,81 @@ def _load_and_run(device: Device, task: Task, stack: ExitStack, heartbeat: Heart
     if needed > device.info.memory_bytes:
         reason = f"the arrays need {needed} bytes, the device has {device.info.memory_bytes}"
         return Outcome("out_of_memory", reason, resources=resources)
-    heartbeat("inputs")
-    inputs = contents(case)
-    launch, arrays = upload(device, program, case, inputs, stack)
-    return _run(device, task, launch, arrays, inputs, heartbeat)
+    return _run(device, task, program, stack, heartbeat)
 
 
-def _run(
-    device: Device,
-    task: Task,
-    launch: Launch,
-    arrays: Mapping[str, Array],
-    inputs: Mapping[str, NDArray[Any]],
-    heartbeat: Heartbeat,
-) -> Outcome:
+def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbeat: Heartbeat) -> Outcome:
     case, limit = task.case, task.time_limit_s
-    heartbeat("reference")
-    expected = expect(case, inputs)
-    _require_outputs(case, expected)
-    poison(case, arrays)
+    heartbeat("inputs and reference")
+    found = trials(device, program, case, stack)
+    first = next(found)
+    first.prepare()
     heartbeat("checking")
     started = time.perf_counter()
-    diagnostics = device.launch(launch, limit)
+    diagnostics = device.launch(first.launch, limit)
     spent_ms = (time.perf_counter() - started) * 1000
     heartbeat("comparing")
-    first, value = _verify(case, arrays, expected)
-    observed = _observed_sources(case, arrays, inputs)
+    verdict, value = first.verify()
+    observed, expected = _observed_sources(first), first.expected
     outcome = Outcome(
-        status="ok" if first.ok else "mismatch",
-        reason=first.reason,
+        status="ok" if verdict.ok else "mismatch",
+        reason=verdict.reason,
         value=value,
         reference=expected.value,
         reference_us=None if expected.seconds is None else expected.seconds * 1e6,
-        mismatches=first.mismatches,
+        mismatches=verdict.mismatches,
         undefined_reads=diagnostics.undefined_reads,
         received=observed,
         note=diagnostics.first or _note_for(case, observed),
         printed=diagnostics.printed,
-        resources=launch.program.resources,
+        resources=program.resources,
     )
-    if not first.ok:
+    if not verdict.ok:
         return outcome
-    measured = measure.measure(
-        lambda count: device.sample(launch, count, limit), device.conditions, task.protocol, spent_ms, heartbeat
-    )
-    heartbeat("comparing")
-    later, value = _verify(case, arrays, expected)  # what the timed launches left
-    if task.protocol.hot and later.ok:
-        cold_us = float(np.median(unthrottled(measured.samples)["us"]))
-        hot_us = measure.hot(lambda n: device.batch(launch, n, limit), cold_us, heartbeat)
-        measured = dataclasses.replace(measured, hot_us=hot_us)
-    if later.ok:  # whether a launch still writes every element
-        poison(case, arrays)
-        heartbeat("checking")
-        device.launch(launch, limit)
-        heartbeat("comparing")
-        later, value = _verify(case, arrays, expected)
-    if not later.ok:
-        reason = f"right at the first launch, wrong later: {later.reason}"
-        return dataclasses.replace(outcome, status="mismatch", reason=reason, value=value, mismatches=later.mismatches)
-    return dataclasses.replace(outcome, value=value, active_blocks=device.active_blocks(launch), measured=measured)
+    heartbeat("inputs and reference")
+    turns = [first, *found]
+    try:
+        measured = _measured(device, task, turns, spent_ms, heartbeat)
+    except WrongLater as e:
+        return dataclasses.replace(outcome, status=e.status, reason=str(e), mismatches=e.mismatches)
+    if reason := implausible(case, device.info, float(np.median(unthrottled(measured.samples)["us"]))):
+        return dataclasses.replace(outcome, status="implausible", reason=reason)
+    return dataclasses.replace(outcome, active_blocks=device.active_blocks(first.launch), measured=measured)
 
 
-def _require_outputs(case: Case, expected: Expected) -> None:
-    """Require every output in the reference, and no other array: a kernel that writes nothing must not pass."""
-    out = {a.name for a in case.kernel.arrays if a.role is Role.OUT}
-    possible = out | {a.name for a in case.kernel.arrays if a.role is Role.INOUT}
-    given = set(expected.outputs)
-    if not given or not out <= given <= possible:
-        raise UsageError(
-            f"the reference gives {', '.join(sorted(given)) or 'nothing'}; {', '.join(sorted(out or possible))} "
-            "is expected"
+def _measured(device: Device, task: Task, turns: Sequence[Trial], spent_ms: float, heartbeat: Heartbeat) -> Round:
+    """Measure a case whose first launch was right; a `WrongLater` if another one was not."""
+    limit, trial_of = task.time_limit_s, {id(trial.launch): trial for trial in turns}
+
+    def in_turn(count: int) -> list[Launch]:
+        return [turns[i % len(turns)].launch for i in range(count)]
+
+    def sample(count: int) -> Timed:
+        return device.sample(
+            in_turn(count),
+            limit,
+            lambda launch: trial_of[id(launch)].prepare(),
+            lambda launch: trial_of[id(launch)].accept(),
         )
 
+    measured = measure.measure(sample, device.conditions, task.protocol, spent_ms, heartbeat)
+    if task.protocol.hot:
+        cold_us = float(np.median(unthrottled(measured.samples)["us"]))
+        hot_us = measure.hot(lambda count: device.batch(in_turn(count), limit), cold_us, heartbeat)
+        measured = dataclasses.replace(measured, hot_us=hot_us)
+    for trial in turns:  # whether a launch leaves the kernel's own state ready for the next one
+        trial.poison()
+        heartbeat("checking")
+        device.launch(trial.launch, limit)
+        heartbeat("comparing")
+        trial.accept()
+        trial.require_inputs_unchanged()
+    return measured
 
-def _verify(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tuple[CheckResult, int | float | None]:
-    """The verdict on the outputs, and the one number that sums them up; `None` if the kernel declares none."""
-    roles = {a.name: a.role for a in case.kernel.arrays}
-    actual = {n: a.read() for n, a in arrays.items() if roles[n] in (Role.OUT, Role.INOUT)}
-    verdict = check(actual, expected.outputs, case.count("depth"))
-    if overrun := next((f"the kernel wrote outside '{n}', {o}" for n, a in arrays.items() if (o := a.overrun())), ""):
-        reason = f"{overrun}; {verdict.reason}" if verdict.reason else overrun
-        verdict = CheckResult(max(verdict.mismatches, 1), verdict.compared, reason)
-    if case.kernel.value is None:
-        return verdict, None
-    # Integers wrap in their own type; floats are added up in double precision, as the host would.
-    wide = {n: a.astype(np.float64) if is_float(a.dtype) else a for n, a in actual.items()}
-    return verdict, np.asarray(case.kernel.value({**case.variables, **wide}).value).item()
 
-
-def _observed_sources(
-    case: Case, arrays: Mapping[str, Array], inputs: Mapping[str, NDArray[Any]]
-) -> tuple[int | None, ...]:
+def _observed_sources(trial: Trial) -> tuple[int | None, ...]:
     """Which input element each output element of a shuffle's first block holds; empty if that is ambiguous."""
+    case, arrays, inputs = trial.case, trial.arrays, trial.inputs
     if case.kernel.shuffle is None:
         return ()
     rule = exchange_of(case.kernel.shuffle.operation, case.kernel.shuffle.argument(case.variables), case.variables)
@@ -219,63 +200,3 @@ def _note_for(case: Case, sources: tuple[int | None, ...]) -> str:
     if case.kernel.shuffle and not sources:
         return "the sources of the shuffle are ambiguous: two elements of the first block are equal"
     return ""
-
-
-def contents(case: Case) -> dict[str, NDArray[Any]]:
-    """The arrays' contents before the first launch, by name."""
-    return {
-        a.name: cached_fill(a.fill, a.shape, a.dtype, case.seed, a.name)
-        if a.role in (Role.IN, Role.INOUT)
-        else np.zeros(a.dtype.host_shape(a.shape), a.dtype.numpy)
-        for a in case.arrays()
-    }
-
-
-def upload(
-    device: Device, program: Program, case: Case, inputs: Mapping[str, NDArray[Any]], stack: ExitStack
-) -> tuple[Launch, dict[str, Array]]:
-    """Copy the arrays' contents to the device; closing the stack gives their memory back.
-
-    Gives the launch, and the arrays among its arguments by name; constants are not among them.
-    """
-    arrays: dict[str, Array] = {}
-    arguments: list[Array | np.generic] = []
-    for spec in case.arrays():
-        if spec.constant:
-            device.set_constant(program, spec.name, inputs[spec.name])
-    for argument in case.arguments():
-        if isinstance(argument, ScalarSpec):
-            arguments.append(argument.dtype.numpy.type(argument.value))
-            continue
-        array = device.place(argument.name, inputs[argument.name], argument.role, argument.offset)
-        stack.callback(array.free)
-        arrays[argument.name] = array
-        arguments.append(array)
-    cache = str(case.variables["cache"])
-    return Launch(program, case.grid, case.block, case.shared, tuple(arguments), cache), arrays
-
-
-def poison(case: Case, arrays: Mapping[str, Array]) -> None:
-    """Poison the outputs so that unwritten or stale elements are caught."""
-    for spec in case.arrays():
-        if spec.name not in arrays:
-            continue
-        if spec.role in (Role.OUT, Role.SCRATCH):
-            arrays[spec.name].fill_bytes(POISON_FLOAT if spec.dtype.is_float else POISON)
-        elif spec.role is Role.INOUT:
-            arrays[spec.name].restore()
-
-
-def launch_once(
-    device: Device, case: Case, binary: Binary, time_limit: float = 60.0
-) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
-    """Launch a case once, without checking or timing it; `binary` is the compiled `case.source()`.
-
-    Gives the arrays that the kernel writes, by name, and what the device noticed.
-    """
-    program = device.load(case.source(), binary)
-    with ExitStack() as stack:
-        launch, arrays = upload(device, program, case, contents(case), stack)
-        poison(case, arrays)
-        diagnostics = device.launch(launch, time_limit)
-        return {n: a.read() for n, a in arrays.items() if a.role in (Role.OUT, Role.INOUT)}, diagnostics

@@ -19,7 +19,7 @@ from runner.kernel.lanes import received
 from runner.kernel.resolve import make
 from runner.report import draw_lanes
 from runner.settings import DeviceConfig
-from runner.sweep.run_case import contents, launch_once
+from runner.sweep.trial import contents, launch_once
 
 _CPU = DeviceConfig(kind="cpu", threads=2)
 

@@ -6,12 +6,13 @@ import ctypes
 import math
 import os
 import platform
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed
+from runner.device import Around, Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.explain import sentence, what_faulted
 from runner.device.cpu.memory import GuardedArray
@@ -80,21 +81,20 @@ class CpuDevice:
     def active_blocks(self, launch: Launch) -> None:
         """None: there are no multiprocessors."""
 
-    def sample(self, launch: Launch, count: int, time_limit: float) -> Timed:
-        """Time `count` launches one by one, without the time for restoring `inout` arrays."""
-        prepared = self._prepared(launch, time_limit)
-        changed = launch.arrays(Role.INOUT)
-        samples = np.empty(count, np.float64)
-        for i in range(count):
-            for array in changed:
-                array.restore()
-            samples[i] = prepared.run().seconds * 1e6
-        return Timed(samples, np.zeros(count))
+    def sample(self, launches: Sequence[Launch], time_limit: float, prepare: Around, accept: Around) -> Timed:
+        """Time launches one by one."""
+        prepared = {id(launch): self._prepared(launch, time_limit) for launch in launches}
+        samples = np.empty(len(launches), np.float64)
+        for i, launch in enumerate(launches):
+            prepare(launch)
+            samples[i] = prepared[id(launch)].run().seconds * 1e6
+            accept(launch)
+        return Timed(samples, np.zeros(len(launches)))
 
-    def batch(self, launch: Launch, count: int, time_limit: float) -> float:
-        """Make `count` launches back to back."""
-        prepared = self._prepared(launch, time_limit)
-        return float(sum(prepared.run().seconds for _ in range(count))) * 1e6
+    def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
+        """Make launches back to back."""
+        prepared = {id(launch): self._prepared(launch, time_limit) for launch in launches}
+        return float(sum(prepared[id(launch)].run().seconds for launch in launches)) * 1e6
 
     def conditions(self) -> None:
         """None: the host's clocks are unknown."""

@@ -8,9 +8,8 @@ import itertools
 import os
 import re
 import shutil
-import struct
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Binary, Resources, Source
+from runner.device import Binary, Resources, Source, elf
 from runner.device.cpu.memory import GuardedArray
 from runner.errors import LaunchError
 
-_SYMBOL_TABLE = 2  # SHT_SYMTAB in an ELF file
-_TLS = 6  # STT_TLS
 _ANCHOR = "simt_anchor"  # the launcher's own variable
 
 # C++ types by NumPy's kind and size.
@@ -134,9 +131,19 @@ class CpuProgram:
             for name in ("simt_kernel", "simt_shared_anchor")
         )
         self.code_begin, self.code_end = _code_range(self.kernel)
+        self._variables: list[tuple[int, bytes]] | None = None  # address and first content
         self.run = self._library.simt_launch  # of the runtime library, to which the binary is linked
         self.run.argtypes = [ctypes.POINTER(LaunchRequest), ctypes.POINTER(LaunchReport)]
         self.run.restype = None
+
+    def reset(self) -> None:
+        """Bring `__device__` and `__constant__` variables back to their content at the first call."""
+        if self._variables is None:
+            own = [v for v in elf.variables(self.binary.read_bytes()) if v.section in (".data", ".bss")]
+            places = [(self.code_begin + v.offset, v.size) for v in own]
+            self._variables = [(address, ctypes.string_at(address, size)) for address, size in places]
+        for address, content in self._variables:
+            ctypes.memmove(address, content, len(content))
 
     def _signature(self) -> tuple[Parameter, ...]:
         """Read what `simt::Kernel::signature` writes."""
@@ -254,18 +261,5 @@ def _static_shared(path: Path) -> int | None:
     content = path.read_bytes()
     if content[:6] != b"\x7fELF\x02\x01":
         return None
-    spans = [(start, size) for name, start, size in _tls_symbols(content) if size and not name.endswith(_ANCHOR)]
-    return max((start + size for start, size in spans), default=0) - min((start for start, _ in spans), default=0)
-
-
-def _tls_symbols(content: bytes) -> Iterator[tuple[str, int, int]]:
-    """Name, offset and size of each thread-local symbol."""
-    (headers_at,) = struct.unpack_from("<Q", content, 0x28)
-    entry_bytes, count = struct.unpack_from("<HH", content, 0x3A)
-    sections = [struct.unpack_from("<IIQQQQIIQQ", content, headers_at + i * entry_bytes) for i in range(count)]
-    for _, kind, _, _, offset, size, names, _, _, step in sections:
-        for at in range(offset, offset + size, step) if kind == _SYMBOL_TABLE else ():
-            name, info, _, section, value, length = struct.unpack_from("<IBBHQQ", content, at)
-            if info & 0xF == _TLS and section != 0:
-                text_at = sections[names][4] + name
-                yield content[text_at : content.index(b"\0", text_at)].decode(errors="replace"), value, length
+    own = [v for v in elf.variables(content) if v.thread_local and not v.name.endswith(_ANCHOR)]
+    return max((v.offset + v.size for v in own), default=0) - min((v.offset for v in own), default=0)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Binary, GpuState, Launch, LaunchDiagnostics, Role, Source, Timed
+from runner.device import Around, Binary, GpuState, Launch, LaunchDiagnostics, Role, Source, Timed
 from runner.device.cuda.describe import Nvml, describe, measure_overhead
+from runner.device.cuda.guard import Guard
 from runner.device.cuda.program import CudaArray, CudaProgram, Graph, Inputs, active_blocks, queued
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
@@ -50,6 +51,7 @@ class CudaDevice:
             self._flush_words = max(FLUSHED_L2 * l2_bytes, LEAST_FLUSH) // 4
             self._flush_memory = driver.mem_alloc(self._flush_words * 4)
             overhead = measure_overhead(self.stream, self._flush)
+            self._guard = Guard(self._gpu, self.stream)
             self.info = describe(self._gpu, overhead, self._nvml.driver_version())
             self._inputs = Inputs(self.info.memory_bytes // KEPT_INPUTS)
         except driver.Error as e:
@@ -86,11 +88,11 @@ class CudaDevice:
 
     def _placed(self, value: NDArray[Any], role: Role, offset: int) -> CudaArray:
         try:
-            return CudaArray(value, role, offset, self.stream, self._inputs)
+            return CudaArray(value, role, offset, self.stream, self._guard, self._inputs)
         except driver.MemoryError:
             if not self._inputs.forget():
                 raise
-        return CudaArray(value, role, offset, self.stream, None)
+        return CudaArray(value, role, offset, self.stream, self._guard, None)
 
     def forget_spoilt_inputs(self) -> bool:
         """Drop the inputs kept for further cases if a kernel has written to them."""
@@ -115,22 +117,22 @@ class CudaDevice:
         except (LaunchError, OSError, AttributeError):  # an old driver lacks the call: no reason to lose a row
             return None
 
-    def sample(self, launch: Launch, count: int, time_limit: float) -> Timed:
-        """Time launches one by one: restore, flush, then the launch between two events, queued during the flush.
+    def sample(self, launches: Sequence[Launch], time_limit: float, prepare: Around, accept: Around) -> Timed:
+        """Time launches one by one: prepare, flush, then the launch between two events, queued during the flush.
 
         Each launch is waited for before the next one is queued. A GPU that fetches further work meanwhile takes about
         half a microsecond longer, and varies (benchmarks/queueing.py).
         """
-        restored = launch.arrays(Role.INOUT)
-        queue, stream = self.queued(launch), self.stream
+        queues, stream, count = {id(launch): self.queued(launch) for launch in launches}, self.stream, len(launches)
         before, after = driver.Event(), driver.Event()
         times, enqueue = np.empty(count), np.empty(count)
         collected = gc.isenabled()
         gc.disable()  # a collection between the flush and the launch would make the GPU wait
         try:
-            for i in range(count):
-                for array in restored:
-                    array.restore()
+            for i, launch in enumerate(launches):
+                queue = queues[id(launch)]
+                prepare(launch)
+                self._guard.clear_shared()
                 self._flush()
                 started = time.perf_counter_ns()
                 before.record(stream)
@@ -139,6 +141,7 @@ class CudaDevice:
                 after.record(stream)
                 self._wait(time_limit)
                 times[i] = before.time_till(after) * 1000.0
+                accept(launch)
         except driver.Error as e:
             raise self._failed(e) from None
         finally:
@@ -146,14 +149,14 @@ class CudaDevice:
                 gc.enable()
         return Timed(times, enqueue)
 
-    def batch(self, launch: Launch, count: int, time_limit: float) -> float:
+    def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
         """Make launches back to back, in a graph, so that none waits for Python."""
-        queue = self.queued(launch)
+        queues = {id(launch): self.queued(launch) for launch in launches}
         before, after = driver.Event(), driver.Event()
 
         def queue_all() -> None:
-            for _ in range(count):
-                queue()
+            for launch in launches:
+                queues[id(launch)]()
 
         try:
             with contextlib.closing(Graph(self.stream.handle, queue_all)) as graph:

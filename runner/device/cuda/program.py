@@ -6,18 +6,20 @@ Management").
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Launch, Resources, Role
+from runner.device import Launch, Resources, Role, elf
+from runner.device.cuda.guard import Guard
 from runner.errors import LaunchError
 
 MAX_DYNAMIC_SHARED_SIZE_BYTES = 8  # of CUfunction_attribute
@@ -25,6 +27,7 @@ CACHES = ("none", "shared", "l1", "equal")  # in the order of CUfunc_cache
 CAPTURE_THREAD_LOCAL = 1  # of CUstreamCaptureMode: other threads' calls do not matter
 GUARD = 512  # bytes on either side; a multiple of the 256 to which the driver aligns memory
 GUARDED = 0x5C
+VARIABLES = (".nv.global", ".nv.constant3")  # the sections of __device__ and __constant__ variables
 
 
 class CudaProgram:
@@ -35,12 +38,30 @@ class CudaProgram:
         self.module = driver.module_from_buffer(cubin)
         self.function = self.module.get_function(function)
         self.prepared: tuple[Any, ...] | None = None
+        self._variables: list[tuple[int, driver.DeviceAllocation, int]] | None = None  # address, first content, bytes
 
     @property
     def resources(self) -> Resources:
         """As the driver reports them."""
         f = self.function
         return Resources(f.num_regs, f.shared_size_bytes, f.local_size_bytes)
+
+    def reset(self) -> None:
+        """Bring `__device__` and `__constant__` variables back to their content at the first call."""
+        if self._variables is None:
+            self._variables = []
+            for address, size in self._globals():
+                self._variables.append((address, driver.mem_alloc(size), size))
+                driver.memcpy_dtod(self._variables[-1][1], address, size)
+        for address, first, size in self._variables:
+            driver.memcpy_dtod(address, first, size)
+
+    def _globals(self) -> Iterator[tuple[int, int]]:
+        """Address and size of each variable; a managed one cannot be found, and is left out."""
+        for variable in elf.variables(self.cubin):
+            if variable.section.startswith(VARIABLES):
+                with contextlib.suppress(driver.Error):
+                    yield self.module.get_global(variable.name)
 
 
 class Inputs:
@@ -87,9 +108,15 @@ class CudaArray:
     """An array in the GPU's memory, uploaded or copied from `inputs`, between guard bytes."""
 
     def __init__(
-        self, value: NDArray[Any], role: Role, offset: int, stream: driver.Stream, inputs: Inputs | None
+        self,
+        value: NDArray[Any],
+        role: Role,
+        offset: int,
+        stream: driver.Stream,
+        guard: Guard,
+        inputs: Inputs | None,
     ) -> None:
-        self.role = role
+        self.role, self._guard = role, guard
         self._host = np.ascontiguousarray(value)
         self._stream = stream
         lead = offset * value.itemsize
@@ -118,14 +145,18 @@ class CudaArray:
         return result
 
     def fill_bytes(self, value: int) -> None:
-        """Set every byte."""
+        """Queue the setting of every byte on the stream."""
         if self._host.nbytes:
-            driver.memset_d8(self.pointer, value, self._host.nbytes)
+            driver.memset_d8_async(self.pointer, value, self._host.nbytes, self._stream)
 
     def restore(self) -> None:
         """Queue a copy of the initial content on the stream."""
         if self._first is not None:
             driver.memcpy_dtod_async(self.pointer, self._first, self._host.nbytes, self._stream)
+
+    def digest(self) -> int:
+        """A hash of the content and the guard bytes."""
+        return self._guard.digest(int(self._memory), self._end + GUARD)
 
     def overrun(self) -> str:
         """Where the kernel wrote outside the array: the guard bytes show writes up to 512 bytes away."""

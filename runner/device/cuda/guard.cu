@@ -1,0 +1,49 @@
+// Kernels that the runner launches between the launches that it times. `nvcc -ptx -arch=compute_75` makes guard.ptx.
+
+// Adds a keyed hash of `count` words to *result: the sum over all words of (word + k1) * k2, where k1 and k2 are
+// pseudo-random in the word's index and the key (the family NH: Black et al., UMAC, 1999). A kernel that does not know
+// the key cannot write other words with the same hash. The order in which threads add does not matter.
+template <typename Word>
+__device__ void add_hash(const Word *words, unsigned long long count, unsigned long long key,
+                         unsigned long long *result) {
+    unsigned long long sum = 0;
+    const unsigned long long step = (unsigned long long)gridDim.x * blockDim.x;
+#pragma unroll 1
+    for (unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        unsigned k = (unsigned)i * 0x9e3779b9u + (unsigned)(i >> 32) + (unsigned)key;
+        k = (k ^ (k >> 16)) * 0x85ebca6bu;
+        k = (k ^ (k >> 13)) * 0xc2b2ae35u;
+        k ^= k >> 16;
+        sum += (unsigned long long)((unsigned)words[i] + k) * (k ^ (unsigned)(key >> 32));
+    }
+#pragma unroll 1
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+    __shared__ unsigned long long all;
+    if (threadIdx.x == 0)
+        all = 0;
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&all, sum);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        atomicAdd(result, all);
+}
+
+extern "C" __global__ void hash_words(const unsigned *words, unsigned long long count, unsigned long long key,
+                                      unsigned long long *result) {
+    add_hash(words, count, key, result);
+}
+
+extern "C" __global__ void hash_bytes(const unsigned char *bytes, unsigned long long count, unsigned long long key,
+                                      unsigned long long *result) {
+    add_hash(bytes, count, key, result);
+}
+
+// Clears the dynamic shared memory of a block, which a kernel could otherwise read as its predecessor left it.
+extern "C" __global__ void clear_shared(unsigned bytes) {
+    extern __shared__ unsigned content[];
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < bytes / 4; i += blockDim.x)
+        ((volatile unsigned *)content)[i] = 0;
+}

@@ -1,0 +1,61 @@
+"""What the GPU does between two timed launches: it hashes what a launch left, and clears shared memory.
+
+The kernels are in guard.cu. They are kept as PTX, which the driver compiles, so that no nvcc is needed.
+"""
+
+from __future__ import annotations
+
+import functools
+import secrets
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pycuda import driver
+
+THREADS = 256
+BLOCKS_PER_MULTIPROCESSOR = 8
+
+
+class Guard:
+    """Work on one GPU's stream. The key of the hash is secret: no kernel can write other content with the same hash."""
+
+    def __init__(self, gpu: driver.Device, stream: driver.Stream) -> None:
+        get, names = gpu.get_attribute, driver.device_attribute
+        self._stream, self._key = stream, np.uint64(secrets.randbits(64))
+        self._blocks = get(names.MULTIPROCESSOR_COUNT)  # one for each
+        self._shared = get(names.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+
+    @functools.cached_property
+    def _kernels(self) -> dict[str, Any]:
+        module = driver.module_from_buffer(Path(__file__).with_name("guard.ptx").read_bytes() + b"\0")
+        kernels = {name: module.get_function(name) for name in ("hash_words", "hash_bytes", "clear_shared")}
+        for name, kernel in kernels.items():
+            kernel.prepare("I" if name == "clear_shared" else "PQQP")
+        limit = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+        kernels["clear_shared"].set_attribute(limit, self._shared)
+        return kernels
+
+    @functools.cached_property
+    def _result(self) -> driver.DeviceAllocation:
+        return driver.mem_alloc(8)
+
+    def digest(self, pointer: int, nbytes: int) -> int:
+        """The hash of `nbytes` bytes from `pointer` on; waits for the stream."""
+        if not nbytes:
+            return 0
+        unit, name = (1, "hash_bytes") if (pointer | nbytes) % 4 else (4, "hash_words")
+        blocks = min(BLOCKS_PER_MULTIPROCESSOR * self._blocks, -(-nbytes // unit // THREADS) or 1)
+        driver.memset_d32_async(self._result, 0, 2, self._stream)
+        self._kernels[name].prepared_async_call(
+            (blocks, 1), (THREADS, 1, 1), self._stream, pointer, nbytes // unit, self._key, int(self._result)
+        )
+        found = np.empty(1, np.uint64)
+        driver.memcpy_dtoh(found, self._result)
+        return int(found[0])
+
+    def clear_shared(self) -> None:
+        """Queue the clearing of shared memory, in which a kernel could find what its last launch left there."""
+        self._kernels["clear_shared"].prepared_async_call(
+            (self._blocks, 1), (1024, 1, 1), self._stream, self._shared, shared_size=self._shared
+        )
