@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ def read_kernel(path: Path) -> Kernel:
     return from_yaml.read(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")), path)
 
 
+@functools.cache
 def shipped(name: str) -> Kernel:
     """One of the kernels that come with the project."""
     return read_kernel(CONF / "kernel" / f"{name}.yaml")
