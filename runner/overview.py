@@ -19,11 +19,11 @@ from runner import lock, runs
 from runner.device.kinds import is_emulated, label
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
-from runner.report.folder import section
+from runner.report.findings import IDLE, headline_groups
 from runner.report.table import load, measured, varying
 from runner.report.terminal import BROAD, say, say_columns
 from runner.report.text import count, described, one_line, rough, size_of
-from runner.report.verdict import IDLE, headline_groups
+from runner.runs import section
 from runner.terminal import Console, SweepProgress
 
 NAMED = 2  # kernels that are named; of more, only the number is shown

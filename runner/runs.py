@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,6 +87,23 @@ def environment(path: Path) -> dict[str, Any]:
     """A run's environment.json; empty if it is missing or torn."""
     found = read_json(RunFolder(path).environment)
     return found if isinstance(found, dict) else {}
+
+
+def section(content: dict[str, Any], name: str) -> dict[str, Any]:
+    """A section of environment.json; empty if it is missing or malformed."""
+    part = content.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def flat(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Names and values of nested dictionaries, one pair each: `device.name`, `NVIDIA H200`."""
+    for name, value in content.items():
+        if isinstance(value, dict) and value:
+            yield from flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+            yield f"{prefix}{name}", ", ".join(map(str, value))
+        else:
+            yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _latest(text: str) -> Path:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from runner.compare.changes import Comparison
 from runner.compare.runs import KINDS, SURROUNDINGS, Run, kind_of, values
-from runner.report.folder import flat
 from runner.report.text import absent, count, listed, one_line
+from runner.runs import flat
 
 _FOLDER = re.compile(r" '?hydra\.(sweep|run)\.dir=\S+| --config-(path|dir)[ =]\S+")
 """The folders in a command are not causes: what they hold is compared itself."""

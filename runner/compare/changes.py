@@ -10,9 +10,9 @@ from functools import cached_property
 
 from runner import noise, samples
 from runner.compare.runs import Pair, Row, Run, join, varying
-from runner.report.folder import section
+from runner.report.findings import IDLE
 from runner.report.text import absent
-from runner.report.verdict import IDLE
+from runner.runs import section
 from runner.statistics import Decision, Noise, Side, decide, round_medians, unthrottled
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +11,9 @@ from typing import Any
 import pandas as pd
 
 from runner.columns import BY_NAME, Shown, shown
-from runner.report.ranking import Ranking, Ratio, ratio, steps
+from runner.report.findings import IDLE, Ranking, Ratio, differing_peers, ranker, ratio, steps
 from runner.report.table import constant, records, size_key, varying, where_read
 from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, rough, size_of
-from runner.report.verdict import IDLE, differing_peers, rank
 
 Row = dict[str, Any]
 
@@ -39,19 +38,17 @@ TIPS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its text, its sorting key if that differs, and its class in the style sheet."""
+    """A cell: its text, and its class in the style sheet."""
 
     text: str
-    key: str = ""
     kind: str = ""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a table: its anchor, further words for the filter, and its cells."""
+    """A row of a table: its anchor and its cells."""
 
     anchor: str
-    words: str
     cells: list[Cell]
 
 
@@ -67,7 +64,7 @@ class Table:
         """The table without empty columns, except those of `always`. The columns `on_request` are hidden at first."""
         kept = [n for n, name in enumerate(self.columns) if name in always or self._says_anything(n)]
         names = [self.columns[n] for n in kept]
-        lines = [Line(line.anchor, line.words, [line.cells[n] for n in kept]) for line in self.lines]
+        lines = [Line(line.anchor, [line.cells[n] for n in kept]) for line in self.lines]
         return Table(names, lines, next((name for name in names if name in on_request), ""))
 
     @property
@@ -95,7 +92,7 @@ def all_cases(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
         hidden = [*calculated, *hidden]
         names = [*varying(frame), first, *times, *hidden]
     marks = anchors(frame)
-    lines = [Line(marks[row["row"]], "", [_cell(name, row, ratios) for name in names]) for row in records(frame)]
+    lines = [Line(marks[row["row"]], [_cell(name, row, ratios) for name in names]) for row in records(frame)]
     return Table(names, lines).filled("kernel", on_request=hidden)
 
 
@@ -107,7 +104,7 @@ def fastest_cases(frame: pd.DataFrame, best: list[Ranking], ratios: dict[int, Ra
     names = ["size", *parameters, *apart, *_heads(shown(Shown.MEASURED)), "speedup", *beside]
     marks = anchors(frame)
     lines = [
-        Line(marks[one.fastest["row"]], "", [*(_cell(name, one.fastest, ratios) for name in names), _tied(one)])
+        Line(marks[one.fastest["row"]], [*(_cell(name, one.fastest, ratios) for name in names), _tied(one)])
         for one in best
     ]
     return Table([*names, "tied"], lines).filled()
@@ -145,7 +142,7 @@ def baseline_ratios(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
         groups.setdefault((name, against), {}).setdefault(size_of(row), []).append(one)
     sizes = _sizes(rows[one.row] for one in ratios.values())
     lines = [
-        Line("", "", [Cell(name), Cell(against), _cases(by_size), *(_mean(by_size.get(size, [])) for size in sizes)])
+        Line("", [Cell(name), Cell(against), _cases(by_size), *(_mean(by_size.get(size, [])) for size in sizes)])
         for (name, against), by_size in groups.items()
     ]
     return Table(["kernel", "baseline", "cases", *(size or "speedup" for size in sizes)], lines)
@@ -153,7 +150,7 @@ def baseline_ratios(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
 
 def ladder_steps(frame: pd.DataFrame) -> Table:
     """The steps of a ladder, each against the step before at every size; no lines if the run has no ladder."""
-    found, ranked, marks = steps(frame), rank(frame), anchors(frame)
+    found, ranked, marks = steps(frame), ranker(frame), anchors(frame)
     rows = [row for step in found for row in step.fastest.values()]
     if not rows:
         return Table([], [])
@@ -167,7 +164,7 @@ def ladder_steps(frame: pd.DataFrame) -> Table:
         last = step.fastest.get(sizes[-1])
         cells = [_cell(name, last, {}) if last else Cell("") for name in numbers]
         kernel = Cell(_named(next(iter(step.fastest.values())), apart))
-        lines.append(Line(marks[last["row"]] if last else "", "", [kernel, Cell(step.before), *gains, *cells]))
+        lines.append(Line(marks[last["row"]] if last else "", [kernel, Cell(step.before), *gains, *cells]))
     at = f" at {sizes[-1]}" if sizes[-1] else ""
     return Table(
         ["kernel", "step before", *(size or "speedup" for size in sizes), *(name + at for name in numbers)], lines
@@ -238,7 +235,7 @@ def _cases(by_size: dict[str, list[Ratio]]) -> Cell:
 def _mean(found: list[Ratio]) -> Cell:
     if not found:
         return Cell("")
-    mean = math.exp(sum(math.log(one.times) for one in found) / len(found))
+    mean = statistics.geometric_mean(one.times for one in found)
     low, high = min(one.low for one in found), max(one.high for one in found)
     kind = "level" if low <= 1 <= high else "good" if low > 1 else "slow"
     return Cell(f"{mean:.2f}x ({low:.2f} to {high:.2f})", kind=kind)

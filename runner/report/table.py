@@ -16,8 +16,8 @@ from runner import columns, runs
 from runner.device.kinds import is_emulated
 from runner.errors import UsageError
 from runner.folder import read_json
-from runner.report.folder import section
 from runner.report.text import absent
+from runner.runs import section
 
 PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
 PEERS = ["device", "dtype", "family", "finish"]

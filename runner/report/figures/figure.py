@@ -1,13 +1,16 @@
-"""What a figure of the report is, and how figures look.
+"""What a figure of the report is, how figures look, and axes as a reader of kernel timings expects them.
 
-Each kernel has one colour and marker in all figures, distinguishable without colour too.
+Each kernel has one colour and marker in all figures, distinguishable without colour too. Sizes are powers of two.
 """
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
+import math
 import re
+import textwrap
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -17,26 +20,29 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from runner.report.ranking import Ratio
+from runner.report.findings import Ratio
 from runner.report.table import parameters
-from runner.report.text import absent
+from runner.report.text import absent, one_line, power, value_of
 
 Row = dict[str, Any]
 Section = Literal["times", "shape", "baseline", "lanes", "raw"]
+
+WIDE = 9.0
+"""The width of every figure in inches: the page scales all to one width, so their letters are of one size."""
 
 # Okabe and Ito's colours, which colour-blind readers can distinguish, without the yellow that is invisible on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")  # colour and marker repeat together after 70 kernels
 DASHES = ("-", "--", ":", "-.")
 INK, PALE = "#1a1a1a", "#5c5c5c"
-CRIMSON, RED = "#b0124a", "#d60000"
-"""Undefined, and wrong. A word or a sign always stands beside them."""
-
-SEGMENTS = ("#0072b2", "#009e73", "#c77f00", "#7b5aa6", "#2c9fc9", "#5f6b1e")
-"""Colours of segments of lanes. None of them resembles crimson or red."""
+CRIMSON = "#b0124a"
 
 SETTINGS: Any = {
     "svg.hashsalt": "runner",  # the same ids in every process
@@ -67,6 +73,9 @@ SETTINGS: Any = {
 UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that XML forbids."""
 
+PLAIN = FuncFormatter(lambda value, _: f"{value:,.10g}")
+"""Numbers without powers of ten."""
+
 
 class Stroke(NamedTuple):
     """How a kernel is drawn."""
@@ -80,35 +89,13 @@ BACKGROUND = Stroke("#a9a9b0", ".", "-")
 """The stroke of lines that are only there for comparison."""
 
 
-def strokes(kernels: list[str]) -> dict[str, Stroke]:
-    """A stroke for each kernel, in the order of the results."""
-    return {
-        kernel: Stroke(COLOURS[n % len(COLOURS)], MARKERS[n % len(MARKERS)], DASHES[n // len(COLOURS) % len(DASHES)])
-        for n, kernel in enumerate(kernels)
-    }
+class End(NamedTuple):
+    """The right end of a line and its name. A stroke of None is a limit, not a kernel."""
 
-
-def saved(make: Callable[[], Drawing | bytes], *, png: bool = True) -> tuple[bytes, bytes]:
-    """What `make` draws, as SVG and as PNG; the PNG is empty without `png`, and where `make` returns an SVG.
-
-    The same figure gives the same bytes on any day, whatever the user's matplotlibrc says.
-    """
-    with mpl.rc_context(), warnings.catch_warnings():
-        mpl.rcdefaults()
-        mpl.rcParams.update(SETTINGS)
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name becomes a box
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # some scripts
-        figure = make()
-        if isinstance(figure, bytes):
-            return figure, b""
-        if engine := figure.get_layout_engine():
-            engine.execute(figure)
-            figure.set_layout_engine("none")  # one layout serves both formats
-        vector, pixels = io.BytesIO(), io.BytesIO()
-        figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
-        if png:
-            figure.savefig(pixels, format="png", dpi=144, metadata={"Software": None})
-    return UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", vector.getvalue().decode()).encode(), pixels.getvalue()
+    text: str
+    x: float
+    y: float
+    stroke: Stroke | None = None
 
 
 @dataclass(frozen=True)
@@ -120,19 +107,18 @@ class Run:
     ratios: Mapping[int, Ratio]
 
     @property
-    def measured(self) -> pd.DataFrame:
-        """The rows whose times are those of hardware. Emulated times get no figure."""
-        return self.frame[~self.frame["emulated"].astype(bool)]
-
-    @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> list[str]:
         """The parameters, in the order in which a reader wants them."""
-        return tuple(parameters(self.frame))
+        return parameters(self.frame)
 
     @cached_property
     def looks(self) -> dict[str, Stroke]:
         """How each kernel is drawn in all figures."""
         return strokes([str(kernel) for kernel in self.frame["kernel"].unique()])
+
+    def identity(self, row: Row) -> Row:
+        """The columns that identify a case, for a figure's CSV."""
+        return {name: row.get(name) for name in ("case", *self.names, "rows", "cols", "finish")}
 
 
 @dataclass(frozen=True)
@@ -161,26 +147,43 @@ class Drawn:
     stem: str
     title: str
     caption: str
-    svg: bytes
-    png: bytes
-    rows: list[Row]
+    files: dict[str, bytes]
+    """The content of each file, by its ending."""
 
     @property
-    def files(self) -> dict[str, bytes]:
-        """The content of each file, by its ending."""
-        found = {"svg": self.svg, "png": self.png, "csv": as_csv(self.rows)}
-        return {ending: content for ending, content in found.items() if content}
+    def data(self) -> str:
+        """The SVG as base64, for the page."""
+        return base64.b64encode(self.files["svg"]).decode()
 
 
 def drawn(figure: Figure, stem: str) -> Drawn:
     """Draw a figure. The same figure gives the same bytes."""
     svg, png = saved(figure.draw)
-    return Drawn(figure.section, stem, figure.title, figure.caption, svg, png, figure.rows())
+    files = {"svg": svg, **({"png": png} if png else {}), "csv": as_csv(figure.rows())}
+    return Drawn(figure.section, stem, figure.title, figure.caption, files)
 
 
-def of_case(row: Row, run: Run) -> Row:
-    """The columns that identify a case, for a figure's CSV."""
-    return {name: row.get(name) for name in ("case", *run.names, "rows", "cols", "finish")}
+def saved(make: Callable[[], Drawing | bytes], *, png: bool = True) -> tuple[bytes, bytes]:
+    """What `make` draws, as SVG and as PNG; the PNG is empty without `png`, and where `make` returns an SVG.
+
+    The same figure gives the same bytes on any day, whatever the user's matplotlibrc says.
+    """
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        mpl.rcParams.update(SETTINGS)
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name becomes a box
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # some scripts
+        figure = make()
+        if isinstance(figure, bytes):
+            return figure, b""
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
+            figure.set_layout_engine("none")  # one layout serves both formats
+        vector, pixels = io.BytesIO(), io.BytesIO()
+        figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
+        if png:
+            figure.savefig(pixels, format="png", dpi=144, metadata={"Software": None})
+    return UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", vector.getvalue().decode()).encode(), pixels.getvalue()
 
 
 def as_csv(rows: list[Row]) -> bytes:
@@ -192,6 +195,111 @@ def as_csv(rows: list[Row]) -> bytes:
     writer.writerow(kept)
     writer.writerows([_written(row.get(name)) for name in kept] for row in rows)
     return stream.getvalue().encode("utf-8", errors="replace")
+
+
+def strokes(kernels: list[str]) -> dict[str, Stroke]:
+    """A stroke for each kernel, in the order of the results."""
+    return {
+        kernel: Stroke(COLOURS[n % len(COLOURS)], MARKERS[n % len(MARKERS)], DASHES[n // len(COLOURS) % len(DASHES)])
+        for n, kernel in enumerate(kernels)
+    }
+
+
+def sheet(title: str, panels: int, columns: int, height: float, **grid: Any) -> tuple[Drawing, list[Axes]]:
+    """A figure with so many panels in so many columns; `height` is that of a row of panels in inches, with labels."""
+    lines = math.ceil(panels / columns)
+    figure = Drawing(figsize=(WIDE, 0.4 + lines * height), layout="constrained")
+    figure.suptitle(textwrap.fill(title, 76), x=0.01, ha="left", fontsize=12, fontweight="bold")
+    every = figure.subplots(lines, columns, squeeze=False, **grid).ravel()
+    for axes in every[panels:]:
+        axes.remove()
+    for axes in every[max(0, panels - columns) : panels]:
+        axes.tick_params(labelbottom=True)
+    return figure, list(every[:panels])
+
+
+def positions(rows: list[Row], x: str) -> dict[str, float]:
+    """The position of each value on the x axis: the logarithm of a size; other values stand one after another."""
+    values = {value_of(x, row): row for row in rows}
+    if x == "size" and len({row["size"] for row in values.values()}) == len(values):
+        return {value: math.log2(row["size"] or 0.5) for value, row in values.items()}
+    ordered = sorted(values, key=lambda value: _order(x, values[value]))
+    return {value: float(place) for place, value in enumerate(ordered)}
+
+
+def set_x(axes: Axes, places: dict[str, float], x: str, most: int = 11) -> None:
+    """Set ticks, label and limits of the x axis; of sizes at most that many ticks."""
+    low, high = min(places.values()), max(places.values())
+    margin = 0.04 * (high - low) or 0.5
+    axes.set_xlim(low - margin, high + margin)
+    shapes = all("x" in value for value in places)
+    ticks = {place: one_line(value, 14) for value, place in places.items()}
+    powers = [float(k) for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)]
+    if x == "size" and not shapes and len(powers) > 1:
+        there = [k for k in powers if k in ticks]
+        powers = there if len(there) > 1 else powers
+        ticks = {k: power(2 ** int(k)) if k >= 0 else "0" for k in powers[:: 1 + (len(powers) - 1) // most]}
+    axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
+    steep = sum(map(len, ticks.values())) > 5 * most
+    axes.set_xticklabels(ticks.values(), rotation=35 if steep else 0, ha="right" if steep else "center")
+    names = {"size": f"size ({'rows x columns' if shapes else 'elements'})", "block": "block (threads)"}
+    axes.set_xlabel({**names, "width": "width (lanes)"}.get(x, one_line(x, 30)))
+
+
+def set_ticks(axis: Axis, low: float, high: float, unit: str = "") -> None:
+    """Set limits and ticks of a logarithmic axis, at round numbers. 1 is a tick wherever it is in the range."""
+    axis.set_view_interval(low, high, ignore=True)
+    ticks = [tick for tick in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high) if tick > 0]
+    wide = LogLocator(subs=(1, 2, 5) if high / low < 3000 else (1,), numticks=20)
+    axis.set_major_locator(FixedLocator(ticks) if high / low < 6 else wide)
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}{unit}"))
+
+
+def name_ends(axes: Axes, ends: list[End], gap: float) -> None:
+    """Write names at the right of axes whose limits are final, each joined to the end of its line.
+
+    Names are at least `gap` apart, a share of the axes' height.
+    """
+    to_axes = axes.transScale + axes.transLimits
+    heights = apart([float(to_axes.transform((end.x, end.y))[1]) for end in ends], gap)
+    for end, height in zip(ends, heights, strict=True):
+        colour, marker = (end.stroke.colour, end.stroke.marker) if end.stroke else (PALE, "")
+        leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 4}
+        axes.annotate("", (end.x, end.y), (1.03, height), "data", "axes fraction", leader, annotation_clip=False)
+        axes.plot([1.04], [height], marker, color=colour, transform=axes.transAxes, clip_on=False)
+        ink = INK if end.stroke else PALE
+        axes.text(1.06, height, end.text, transform=axes.transAxes, va="center", fontsize=8.5, color=ink)
+
+
+def apart(heights: list[float], gap: float) -> list[float]:
+    """Heights at least a gap apart, in the order of the given ones and around them, from 0 to 1 if there is room."""
+    order = np.argsort(heights, kind="stable")
+    steps = gap * np.arange(len(heights))
+    wanted = np.asarray(heights, float)[order] - steps  # less its steps, a height only must not be below the one before
+    raised = np.maximum.accumulate(wanted)
+    lowered = np.minimum.accumulate(wanted[::-1])[::-1]
+    placed = np.maximum(np.minimum((raised + lowered) / 2, 1 - steps[-1:]), 0) + steps
+    return [float(height) for height in placed[np.argsort(order)]]
+
+
+def whole(text: Any) -> int | None:
+    """A whole number in any of C's notations; None if it is not one."""
+    try:
+        return int(str(text), 0)
+    except ValueError:
+        return None
+
+
+def _order(x: str, row: Row) -> tuple[Any, ...]:
+    value = row[x]
+    if x == "size":
+        return int(row["size"]), value_of(x, row)
+    if x == "block":
+        sides = [whole(row[name]) for name in ("block_x", "block_y")]
+        return math.prod(side or 1 for side in sides) if sides[0] else whole(value) or -1, value
+    number = whole(value)
+    return (1, 0, str(value)) if number is None else (0, number, "")
 
 
 def _written(value: Any) -> str:

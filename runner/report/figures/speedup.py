@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 from dataclasses import dataclass
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
-from runner.report.figures.axes import positions, set_ticks, set_x, sheet
-from runner.report.figures.figure import PALE, Figure, Row, Run, of_case
-from runner.report.ranking import Ratio
+from runner.report.figures.figure import PALE, Figure, Row, Run, positions, set_ticks, set_x, sheet
+from runner.report.findings import Ratio
 from runner.report.table import records
 from runner.report.text import count, listed, one_line, value_of
 
@@ -30,7 +28,7 @@ class Point:
     @property
     def times(self) -> float:
         """The geometric mean of the ratios."""
-        return math.exp(sum(math.log(ratio.times) for _, ratio in self.cases) / len(self.cases))
+        return statistics.geometric_mean(ratio.times for _, ratio in self.cases)
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class Speedups(Figure):
         return [
             {
                 "panel": panel.title,
-                **of_case(row, self.run),
+                **self.run.identity(row),
                 "baseline": row["baseline"],
                 "speedup": ratio.times,
                 "speedup_low": ratio.low,
@@ -103,8 +101,8 @@ class Speedups(Figure):
             axes.plot(at, [one.times for one in ratios], "o", color=GREY, markersize=2.6)
         x, means = [places[point.size] for point in panel.points], [point.times for point in panel.points]
         axes.plot(x, means, color=stroke.colour, marker=stroke.marker, markersize=4.5)
-        beside: dict[str, Any] = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "fontsize": 8.5}
-        axes.annotate(f"{means[-1]:.2f}x", (x[-1], means[-1]), annotation_clip=False, **beside)
+        last = f"{means[-1]:.2f}x", (x[-1], means[-1]), (8, 0)
+        axes.annotate(*last, textcoords="offset points", va="center", fontsize=8.5, annotation_clip=False)
 
 
 def figures(run: Run) -> list[Speedups]:
@@ -136,5 +134,5 @@ def figures(run: Run) -> list[Speedups]:
         f"{count(sum(len(panel.cases) for panel in drawn), 'case')}.",
         f"Not drawn: {listed([panel.title for panel in others])}; the table has them." if others else "",
     ]
-    caption = " ".join(note for note in notes if note)
+    caption = " ".join(filter(None, notes))
     return [Speedups("speedup-by-size", "Speed-up over the declared baseline", caption, drawn, run)]
