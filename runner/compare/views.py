@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import math
@@ -19,7 +18,7 @@ from rich.text import Text
 
 from runner import statistics as rule
 from runner.compare.causes import Causes, changed_sources
-from runner.compare.changes import ORDER, Change, Comparison, Word
+from runner.compare.changes import Change, Comparison, Word
 from runner.compare.runs import Row, varying
 from runner.report import cells
 from runner.report.cells import Cell, Line
@@ -53,19 +52,16 @@ OF_WORD = {
 QUIET = frozenset((Word.SAME, Word.NOT_COMPARED, Word.ONLY_BASE, Word.ONLY_OTHER))
 """Words without a line a case in the terminal."""
 
-OF_CSV = (
-    *("base_status", "status", "base_median_us", "median_us", "change_percent", "low_percent", "high_percent"),
-    *("threshold_percent", "word", "note", "same_binary"),
-)
-INTERVAL = "low_percent to high_percent"
-NUMBERS = ("base_median_us", "median_us", "change_percent", INTERVAL, "threshold_percent")
+TIMES = ("base_median_us", "median_us", "change_percent")
+OF_CSV = ("base_status", "status", *TIMES, "low_percent", "high_percent", "threshold_percent", "word", "note")
+OF_PAGE = ("word", *TIMES, "low_percent to high_percent", "threshold_percent", "note")
 
 
 def entries(comparisons: Sequence[Comparison]) -> list[Entry]:
     """What became of all cases, the worst first; cases that only one run has come last."""
     found = [(number, change) for number, compared in enumerate(comparisons, 1) for change in compared.changes]
     # Rounded, so that equal changes stay in the order of the table.
-    return sorted(found, key=lambda entry: (ORDER[entry[1].word], -round(entry[1].size, 9)))
+    return sorted(found, key=lambda entry: (list(Word).index(entry[1].word), -round(entry[1].size, 9)))
 
 
 def show(
@@ -115,7 +111,6 @@ def page(comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Caus
         "diffs": [(c.other.short, d) for c in comparisons for d in changed_sources(c.base, c.other) if d.diff],
         "open_lines": OPEN_LINES,
         "picture": picture,
-        "data": f"data:{picture.mime};base64,{base64.b64encode(picture.content).decode()}" if picture else "",
         "changes": _table(rest, comparisons, names),
         "same": _table(same, comparisons, names),
         "lone": [
@@ -137,16 +132,15 @@ def as_csv(comparisons: Sequence[Comparison], found: Iterable[Entry]) -> bytes:
     parameters[parameters.index("size") + 1 : 0] = ["rows", "cols"]
     target = io.StringIO()
     lines = csv.writer(target, lineterminator="\n")
-    lines.writerow(["case", "run", "baseline", *parameters, "device", *OF_CSV])
+    lines.writerow(["case", "run", "baseline", *parameters, "device", *OF_CSV, "same_binary"])
     for number, change in found:
         case, *values = ("" if absent(change.row[n]) else change.row[n] for n in ("case", *parameters, "device"))
-        pair = change.pair
-        states = [row.get("status", "") for row in (pair.base, pair.other)]
-        numbers = [_median(pair.base), _median(pair.other), *(change.percent or (None, None, None, None))]
+        pair, runs = change.pair, (comparisons[number - 1].other.name, base.name)
+        numbers = [_median(pair.base), _median(pair.other), *(change.percent or [None] * 4)]
         digits = ["" if number is None or math.isnan(number) else f"{number:.6g}" for number in numbers]
         same = pair.same_code if pair.base and pair.other else ""
-        own = [*states, *digits, change.word.value, change.note, same]
-        lines.writerow([case, comparisons[number - 1].other.name, base.name, *values, *own])
+        states = [row.get("status", "") for row in (pair.base, pair.other)]
+        lines.writerow([case, *runs, *values, *states, *digits, change.word.value, change.note, same])
     return target.getvalue().encode(errors="surrogateescape")
 
 
@@ -249,7 +243,7 @@ def _numbers(change: Change) -> tuple[str, str, str]:
 
 def _table(found: Iterable[Entry], comparisons: Sequence[Comparison], parameters: Sequence[str]) -> cells.Table:
     """The page's table of some cases that both runs have, without empty columns."""
-    names = [*parameters, *(["run"] if len(comparisons) > 1 else []), "word", *NUMBERS, "note"]
+    names = [*parameters, *(["run"] if len(comparisons) > 1 else []), *OF_PAGE]
     lines = [Line(_anchor(entry), [_cell(name, entry, comparisons) for name in names]) for entry in found]
     return cells.Table(names, lines).filled("kernel", "word")
 

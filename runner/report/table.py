@@ -165,19 +165,12 @@ def _typed(name: str, cells: pd.Series[str], *, own: bool) -> pd.Series[Any]:
     if kind == "integer":
         return pd.Series([int(cell) if _is_whole(cell) else pd.NA for cell in values], dtype="Int64")
     if kind == "real":
+        numbers = pd.to_numeric(cells, errors="coerce").astype("float64")
         least = 0.0 if name.endswith("_us") else -math.inf  # what took no time was not timed
-        return pd.Series([n if (n := _number(cell)) > least else math.nan for cell in values], dtype="float64")
+        return numbers.where((numbers > least) & (numbers < math.inf))
     return pd.Series(values, dtype=object)
 
 
 def _is_whole(cell: str) -> bool:
     digits = cell.removeprefix("-")
     return digits.isascii() and digits.isdecimal() and len(digits) < 20 and abs(int(cell)) < 2**63
-
-
-def _number(cell: str) -> float:
-    try:
-        number = float(cell)
-    except ValueError:
-        return math.nan
-    return number if math.isfinite(number) else math.nan

@@ -10,7 +10,8 @@ from drawing import chosen, drawn, table, words
 from shuffle_rows import COLUMNS, butterfly
 
 from runner.report import build
-from runner.report.figures.figure import BACKGROUND, apart
+from runner.report.figures.axes import apart
+from runner.report.figures.figure import BACKGROUND
 
 
 def stems(folder):

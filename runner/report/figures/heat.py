@@ -19,7 +19,8 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Rectangle
 
-from runner.report.figures.figure import INK, WIDE, Figure, Row, Run, positions, sheet, whole
+from runner.report.figures.axes import WIDE, positions, sheet, whole
+from runner.report.figures.figure import INK, Figure, Row, Run
 from runner.report.findings import IDLE
 from runner.report.table import records, size_key
 from runner.report.text import absent, count, listed, one_line, size_of, slug, value_of

@@ -14,20 +14,8 @@ from numpy.typing import NDArray
 
 from runner import samples
 from runner.folder import RunFolder
-from runner.report.figures.figure import (
-    COLOURS,
-    CRIMSON,
-    INK,
-    MARKERS,
-    PALE,
-    PLAIN,
-    End,
-    Figure,
-    Row,
-    Run,
-    name_ends,
-    sheet,
-)  # fmt: skip
+from runner.report.figures.axes import PLAIN, End, name_ends, sheet
+from runner.report.figures.figure import COLOURS, CRIMSON, INK, MARKERS, PALE, Figure, Row, Run
 from runner.report.table import measured, records, varying
 from runner.report.text import absent, count, described, exact, listed, slug
 from runner.statistics import Samples

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
-from runner.report.figures.figure import PALE, Figure, Row, Run, positions, set_ticks, set_x, sheet
+from runner.report.figures.axes import positions, set_ticks, set_x, sheet
+from runner.report.figures.figure import PALE, Figure, Row, Run
 from runner.report.findings import Ratio
 from runner.report.table import records
 from runner.report.text import count, listed, one_line, value_of

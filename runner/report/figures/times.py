@@ -13,20 +13,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
-from runner.report.figures.figure import (
-    BACKGROUND,
-    PALE,
-    PLAIN,
-    End,
-    Figure,
-    Row,
-    Run,
-    name_ends,
-    positions,
-    set_ticks,
-    set_x,
-    sheet,
-)  # fmt: skip
+from runner.report.figures.axes import PLAIN, End, name_ends, positions, set_ticks, set_x, sheet
+from runner.report.figures.figure import BACKGROUND, PALE, Figure, Row, Run
 from runner.report.table import measured, records, size_key
 from runner.report.text import (
     PAIRS,
@@ -41,7 +29,7 @@ from runner.report.text import (
     size_of,
     slug,
     value_of,
-)  # fmt: skip
+)
 
 MOST_BARS, MOST_LINES, MOST_PANELS = 24, 10, 6
 FEW = 3
@@ -58,10 +46,6 @@ LIMITS = {"percent_peak": ("peak", (6, 3)), "percent_copy": ("copy", (1, 2))}
 """The name of each limit of the bandwidth, and its dashes."""
 
 LABELS = {"gbps": "gbps (GB/s, more is better)", "median_us": "median_us (µs, less is better)"}
-FINISHES = (
-    "In brackets, the finish. host: the host adds partial sums, which is not timed; device: the launch leaves the "
-    "whole result."
-)
 
 
 @dataclass(frozen=True)
@@ -89,9 +73,14 @@ class Times(Figure):
     def rows(self) -> list[Row]:
         """A row for each point."""
         return [
-            {"panel": panel.title, **self.run.identity(row), **{n: row[n] for n in (*TIMES, panel.y) if n}}
+            {
+                "panel": panel.title,
+                **self.run.identity(row),
+                **{name: row[name] for name in (*TIMES, panel.y) if name},
+                **({"speedup": ratio.times, "baseline": row["baseline"]} if ratio else {}),
+            }
             for panel in self.panels
-            for row in panel.rows
+            for row, ratio in ((row, self.run.ratios.get(row["row"])) for row in panel.rows)
         ]
 
     def name(self, row: Row) -> str:
@@ -170,14 +159,6 @@ class Bars(Times):
     """A bar for each case, the fastest on top, named by the kernel and the values of the `named` parameters."""
 
     named: tuple[str, ...]
-
-    def rows(self) -> list[Row]:
-        """A row for each bar, with the speed-up that stands beside it."""
-        found = super().rows()
-        for line, row in zip(found, self.every, strict=True):
-            if ratio := self.run.ratios.get(row["row"]):
-                line |= {"speedup": ratio.times, "baseline": row["baseline"]}
-        return found
 
     def draw(self) -> Drawing:
         """Draw the panels below one another, the numbers of each bar at the right."""
@@ -309,10 +290,10 @@ class Choice:
             for name in wavefronts:
                 known = [row for row in panels[0].rows if not absent(row[name])]
                 panels.append(Panel(f"wavefronts of a shared {name.split('_')[1]}", known, name))
-        what = "Bandwidth" if y == "gbps" else "Time of one launch"
-        stem = f"{'bandwidth' if y == 'gbps' else 'time'}-by-{slug(x)}{self.suffix}"
-        title = f"{what} by {x}{'' if x == 'size' else _at(rows)}{self.about}"
-        return Lines(stem, title, _caption(rows, rest, notes), tuple(panels), self.run, x, y, pale)
+        short, long = ("bandwidth", "Bandwidth") if y == "gbps" else ("time", "Time of one launch")
+        title = f"{long} by {x}{'' if x == 'size' else _at(rows)}{self.about}"
+        stem, caption = f"{short}-by-{slug(x)}{self.suffix}", _caption(rows, rest, notes)
+        return Lines(stem, title, caption, tuple(panels), self.run, x, y, pale)
 
     def _bars(self, rows: list[Row], named: tuple[str, ...]) -> Bars:
         parts = [("", rows)] if "dtype" in named else _split(rows, [])
@@ -330,7 +311,7 @@ def _caption(rows: list[Row], rest: list[str], notes: list[str]) -> str:
     words = [
         *notes,
         f"Each point: the fastest {listed(rest)}." if rest else "",
-        FINISHES if len(_values(rows, "finish")) > 1 else "",
+        "host: the host adds partial sums, which is not timed." if len(_values(rows, "finish")) > 1 else "",
         f"{count(len(rows), 'case')}.",
     ]
     return " ".join(filter(None, words))
@@ -358,8 +339,9 @@ def _split(rows: list[Row], names: list[str]) -> list[tuple[str, list[Row]]]:
     """
     parts = [("", rows)]
     for name in ["dtype", *names]:
-        places = positions(rows, name)
-        found = _values(rows, name) if name == "dtype" else sorted(_values(rows, name), key=lambda v: places[v])
+        places, found = positions(rows, name), _values(rows, name)
+        if name != "dtype":
+            found.sort(key=lambda value: places[value])
         if len(found) > 1:
             parts = [
                 (f"{title}, {name} {value}".removeprefix(", "), chosen)
@@ -372,12 +354,10 @@ def _split(rows: list[Row], names: list[str]) -> list[tuple[str, list[Row]]]:
 
 def _fastest(rows: list[Row], names: tuple[str, ...]) -> list[Row]:
     """The fastest row of each combination of values."""
-    found: dict[tuple[str, ...], Row] = {}
-    for row in rows:
-        key = tuple(value_of(name, row) for name in names)
-        if key not in found or row["median_us"] < found[key]["median_us"]:
-            found[key] = row
-    return list(found.values())
+    slowest_first = sorted(rows, key=lambda row: float(row["median_us"]), reverse=True)
+    best = {tuple(value_of(name, row) for name in names): row["row"] for row in slowest_first}
+    chosen = set(best.values())
+    return [row for row in rows if row["row"] in chosen]
 
 
 def _quartiles(row: Row, y: str) -> tuple[float, float]:
