@@ -36,7 +36,8 @@ def reading(name: object) -> Iterator[None]:
 
 def below(root: Path) -> list[Path]:
     """The run folders below a folder, or the folder itself, newest first."""
-    return sorted(_below(root), key=lambda path: (_started(path), str(path)), reverse=True)
+    known = {path: str(environment(path).get("started_utc") or "") for path in _below(root)}
+    return sorted(known, key=lambda path: (known[path], str(path)), reverse=True)
 
 
 def named(text: str) -> list[Path]:
@@ -123,8 +124,3 @@ def _below(root: Path) -> Iterator[Path]:
             yield path
         if found or len(path.relative_to(root).parts) >= _DEEPEST:
             folders.clear()
-
-
-def _started(path: Path) -> str:
-    """When a run was started, in UTC, as ISO 8601; empty if unknown."""
-    return str(environment(path).get("started_utc") or "")

@@ -121,16 +121,13 @@ def _of_sources(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
     lacking = [not _files(run) for run in (comparisons[0].base, *(found.other for found in comparisons))]
     if any(lacking) and not all(lacking):
         yield Cause("kernel source", "sources/", tuple("not in the folder" if lacks else "" for lacks in lacking))
-    other_code = [_other_code(found) for found in comparisons]
+    other_code = []
+    for comparison in comparisons:
+        pairs = [(str(change.pair.base["binary"]), str(change.pair.other["binary"])) for change in comparison.common]
+        known = [was != now for was, now in pairs if was and now]
+        other_code.append(f"differs in {sum(known):,} of {count(len(known), 'case')}" if any(known) else "")
     if any(other_code):
         yield Cause("kernel source", "machine code", ("", *other_code))
-
-
-def _other_code(comparison: Comparison) -> str:
-    """In how many common cases the machine code differs."""
-    known = [c.pair for c in comparison.common if not absent(c.pair.base["binary"]) and c.pair.other["binary"]]
-    other = sum(str(pair.base["binary"]) != str(pair.other["binary"]) for pair in known)
-    return f"differs in {other:,} of {count(len(known), 'case')}" if other else ""
 
 
 def _of_parameters(compared: Sequence[Run]) -> Iterator[Cause]:

@@ -34,9 +34,6 @@ class Word(StrEnum):
 OF_DECISION = {
     "slower": Word.SLOWER, "faster": Word.FASTER, "tied": Word.SAME, "undecided": Word.INCONCLUSIVE,
 }  # fmt: skip
-OF_RESULTS = ("value", "undefined_reads")
-"""Columns that show whether two right cases of an emulated device gave the same result."""
-
 Medians = tuple[tuple[float, ...], ...]
 """The medians of a case's rounds in microseconds, by run; empty for a run whose samples cannot be read."""
 
@@ -206,7 +203,7 @@ def _by_correctness(base: Run, other: Run, pair: Pair) -> Change:
 
 def _other_results(pair: Pair) -> list[str]:
     """How two right results differ, both of which match the reference within its tolerance."""
-    cells = [(name, pair.base[name], pair.other[name]) for name in OF_RESULTS]
+    cells = [(name, pair.base[name], pair.other[name]) for name in ("value", "undefined_reads")]
     known = [(name, was, now) for name, was, now in cells if not absent(was) and not absent(now)]
     return [f"{name} is {now}, was {was}" for name, was, now in known if was != now]
 

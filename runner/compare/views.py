@@ -39,8 +39,7 @@ COUNTED_IF_ANY = (Word.INCONCLUSIVE, Word.FIXED, Word.FAILED, Word.NOT_COMPARED)
 ONLY_RESULTS = "Times of the CPU device are emulated and not compared. Its cases are the same if both are right."
 
 MOST_CASES, MOST_CAUSES, MOST_KERNELS = 20, 12, 8  # in the terminal
-MOST_PROBLEMS, MOST_LONE = 100, 500  # in the page
-OPEN_LINES = 60  # of a diff; a longer one is folded
+MOST_LONE = 500  # in the page
 
 OF_WORD = {
     Word.BROKEN: ("bold red", "bad"), Word.SLOWER: ("red", "slow"), Word.INCONCLUSIVE: ("yellow", ""),
@@ -109,7 +108,6 @@ def page(comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Caus
         "causes": cells.Table(["kind", "what", base, *others], [Line("", list(map(Cell, row))) for row in differing]),
         "same_facts": causes.same,
         "diffs": [(c.other.short, d) for c in comparisons for d in changed_sources(c.base, c.other) if d.diff],
-        "open_lines": OPEN_LINES,
         "picture": picture,
         "changes": _table(rest, comparisons, names),
         "same": _table(same, comparisons, names),
@@ -119,7 +117,6 @@ def page(comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Caus
             for c in comparisons
             for run, rows in _lone(c)
         ],
-        "most_problems": MOST_PROBLEMS,
         "rule": rule,
     }  # fmt: skip
     return template("compare.html", "runner.compare", "runner.report").render(context).encode()

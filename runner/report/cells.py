@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from runner.report.table import constant, records, size_key, varying, where_read
 from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, rough, size_of
 
 Row = dict[str, Any]
+Case = tuple[Row, Ratio]
 
 RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_us": ("q1_us", "q3_us")}
 EMULATED_TIME = "emulated_us"
@@ -62,7 +63,12 @@ class Table:
 
     def filled(self, *always: str, on_request: Sequence[str] = ()) -> Table:
         """The table without empty columns, except those of `always`. The columns `on_request` are hidden at first."""
-        kept = [n for n, name in enumerate(self.columns) if name in always or self._says_anything(n)]
+        empty = {name: ("", "0") if name in ZERO_IS_NOTHING else ("",) for name in self.columns}
+        kept = [
+            n
+            for n, name in enumerate(self.columns)
+            if name in always or any(line.cells[n].text not in empty[name] for line in self.lines)
+        ]
         names = [self.columns[n] for n in kept]
         lines = [Line(line.anchor, [line.cells[n] for n in kept]) for line in self.lines]
         return Table(names, lines, next((name for name in names if name in on_request), ""))
@@ -73,10 +79,6 @@ class Table:
         words = [n for n in range(len(self.columns)) if any(line.cells[n].text[:1].isalpha() for line in self.lines)]
         found = {self.columns[n]: "left" for n in words}
         return found | ({self.on_request: f"{found.get(self.on_request, '')} more".strip()} if self.on_request else {})
-
-    def _says_anything(self, column: int) -> bool:
-        nothing = ("", "0") if self.columns[column] in ZERO_IS_NOTHING else ("",)
-        return any(line.cells[column].text not in nothing for line in self.lines)
 
 
 def all_cases(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
@@ -131,21 +133,29 @@ def anchors(frame: pd.DataFrame) -> dict[int, str]:
 
 def baseline_ratios(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
     """Kernel by size: the geometric mean of the ratios, and the range of all their intervals."""
-    rows = {row["row"]: row for row in records(frame)}
-    apart = [name for name in differing_peers(frame) if name in ("dtype", "device")]
-    groups: dict[tuple[str, str], dict[str, list[Ratio]]] = {}
-    for one in sorted(ratios.values(), key=lambda one: one.row):
-        row, base = rows[one.row], rows[one.baseline_row]
-        name, against = _named(row, apart), str(base["kernel"])
-        if base["finish"] != row["finish"]:
-            name, against = f"{name} (finish {row['finish']})", f"{against} (finish {base['finish']})"
-        groups.setdefault((name, against), {}).setdefault(size_of(row), []).append(one)
-    sizes = _sizes(rows[one.row] for one in ratios.values())
+    groups = by_baseline(frame, ratios)
+    sizes = _sizes(row for by_size in groups.values() for cases in by_size.values() for row, _ in cases)
     lines = [
         Line("", [Cell(name), Cell(against), _cases(by_size), *(_mean(by_size.get(size, [])) for size in sizes)])
         for (name, against), by_size in groups.items()
     ]
     return Table(["kernel", "baseline", "cases", *(size or "speedup" for size in sizes)], lines)
+
+
+def by_baseline(frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> dict[tuple[str, str], dict[str, list[Case]]]:
+    """The cases with a ratio by size, ascending, for each kernel and its baseline, both named as tables name them."""
+    rows = {row["row"]: row for row in records(frame)}
+    apart = [name for name in differing_peers(frame) if name in ("dtype", "device")]
+    groups: dict[tuple[str, str], dict[str, list[Case]]] = {}
+    for one in sorted(ratios.values(), key=lambda one: one.row):
+        row, base = rows[one.row], rows[one.baseline_row]
+        name, against = _named(row, apart), str(base["kernel"])
+        if base["finish"] != row["finish"]:
+            name, against = f"{name} (finish {row['finish']})", f"{against} (finish {base['finish']})"
+        groups.setdefault((name, against), {}).setdefault(size_of(row), []).append((row, one))
+    return {
+        key: dict(sorted(by_size.items(), key=lambda item: size_key(item[1][0][0]))) for key, by_size in groups.items()
+    }
 
 
 def ladder_steps(frame: pd.DataFrame) -> Table:
@@ -226,17 +236,17 @@ def _gain(row: Row | None, base: Row | None, ranked: Callable[[Sequence[Row]], R
     return Cell(f"{times:.2f}x{word}", kind="level" if word else "good" if times > 1 else "slow")
 
 
-def _cases(by_size: dict[str, list[Ratio]]) -> Cell:
+def _cases(by_size: dict[str, list[Case]]) -> Cell:
     """How many cases a size has."""
     numbers = sorted({len(found) for found in by_size.values()})
     return Cell(f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0]))
 
 
-def _mean(found: list[Ratio]) -> Cell:
-    if not found:
+def _mean(cases: list[Case]) -> Cell:
+    if not cases:
         return Cell("")
-    mean = statistics.geometric_mean(one.times for one in found)
-    low, high = min(one.low for one in found), max(one.high for one in found)
+    mean = statistics.geometric_mean(ratio.times for _, ratio in cases)
+    low, high = min(ratio.low for _, ratio in cases), max(ratio.high for _, ratio in cases)
     kind = "level" if low <= 1 <= high else "good" if low > 1 else "slow"
     return Cell(f"{mean:.2f}x ({low:.2f} to {high:.2f})", kind=kind)
 

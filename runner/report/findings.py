@@ -184,7 +184,7 @@ def ratios(frame: pd.DataFrame) -> dict[int, Ratio]:
     found: dict[int, Ratio] = {}
     for row in rows:
         near = candidates.get(key(row, "baseline"), [])
-        same = [base for base in near if all(absent(base[n]) or _equal(base[n], row[n]) for n in loose)]
+        same = [b for b in near if all(absent(b[n]) or (not absent(row[n]) and b[n] == row[n]) for n in loose)]
         if len(same) == 1 and same[0]["row"] != row["row"]:  # of several, none is picked
             found[row["row"]] = ratio(same[0], row)
     return found
@@ -254,10 +254,6 @@ def _interval(row: Row) -> tuple[float, float]:
     if absent(low) or absent(high) or low <= 0:
         return row["median_us"], row["median_us"]
     return low, high
-
-
-def _equal(one: Any, other: Any) -> bool:
-    return not absent(other) and bool(one == other)
 
 
 def _steps_before(frame: pd.DataFrame) -> dict[str, str]:

@@ -51,7 +51,7 @@ def load(folder: Path) -> pd.DataFrame:
     frame["emulated"] = pd.Series([is_emulated(kind) for kind in frame["device"]], dtype=bool)
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
     frame.attrs["devices"] = Shared(section(runs.environment(folder), "devices"))
-    frame.attrs["further"] = [name for name in own if name not in NEUTRAL or not _neutral(frame, name)]
+    frame.attrs["further"] = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
     return frame
 
 
@@ -98,10 +98,6 @@ def timed(frame: pd.DataFrame) -> pd.DataFrame:
 def measured(frame: pd.DataFrame) -> pd.DataFrame:
     """The timed cases of real devices: emulated times are never ranked, charted or divided by each other."""
     return timed(frame[~frame["emulated"]])
-
-
-def _neutral(frame: pd.DataFrame, name: str) -> bool:
-    return all(absent(value) or value == NEUTRAL[name] for value in frame[name])
 
 
 def _single(frame: pd.DataFrame) -> list[str]:

@@ -184,7 +184,9 @@ def _pair(kernels: Iterable[list[Row]], names: list[str]) -> tuple[str, str] | N
     """The parameters down and across that have the most values in a kernel; the size goes across."""
     found: dict[tuple[str, str], int] = {}
     for rows in kernels:
-        counts = {name: len(_values(rows, name)) for name in names if _ordered(rows, name)}
+        values = {name: _values(rows, name) for name in names}
+        # Numbers have an order, words do not.
+        counts = {n: len(v) for n, v in values.items() if n in ("size", "block") or None not in map(whole, v)}
         several = sorted((name for name in counts if counts[name] > 1), key=lambda n: (n != "size", -counts[n]))
         if {"block", "size"} <= set(several):
             return "block", "size"
@@ -192,11 +194,6 @@ def _pair(kernels: Iterable[list[Row]], names: list[str]) -> tuple[str, str] | N
             pair = several[1], several[0]
             found[pair] = max(found.get(pair, 0), math.prod(counts[name] for name in pair))
     return max(found, key=lambda pair: found[pair], default=None)
-
-
-def _ordered(rows: list[Row], name: str) -> bool:
-    """Whether the values have an order: numbers do, words do not."""
-    return name in ("size", "block") or all(whole(value) is not None for value in _values(rows, name))
 
 
 def _values(rows: list[Row], name: str) -> list[str]:

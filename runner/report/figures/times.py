@@ -308,10 +308,11 @@ class Choice:
 
 
 def _caption(rows: list[Row], rest: list[str], notes: list[str]) -> str:
+    finishes = "In brackets, the finish. host: the host adds partial sums, which is not timed."
     words = [
         *notes,
         f"Each point: the fastest {listed(rest)}." if rest else "",
-        "host: the host adds partial sums, which is not timed." if len(_values(rows, "finish")) > 1 else "",
+        finishes if len(_values(rows, "finish")) > 1 else "",
         f"{count(len(rows), 'case')}.",
     ]
     return " ".join(filter(None, words))
