@@ -10,31 +10,32 @@ import random
 import threading
 from collections import deque
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 from runner import atomic, environment, interruption, sources
 from runner.config import Job
 from runner.device import Binary, DeviceInfo
+from runner.device.kinds import compiler_for
 from runner.errors import CompileError, DeviceUnavailable
 from runner.folder import RunFolder
 from runner.samples import append_hot, append_round
 from runner.settings import Protocol
 from runner.sweep import results
-from runner.sweep.compile import Compilation, Compiled, Prefetch, reason_to_skip
+from runner.sweep.compile import Compiled, compile_all, reason_to_skip
 from runner.sweep.ledger import Ledger
 from runner.sweep.worker import Outcome, Task, Worker
 from runner.terminal import SweepProgress
 
 
 def run(
-    plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, launcher: str, prefetch: Prefetch | None = None
+    plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, launcher: str, worker: Worker | None = None
 ) -> None:
     """Run all cases of a plan; a case that appears twice is run once.
 
-    Each row names the launcher, since cases that were launched alone were not measured side by side. The prefetch is
-    what was begun while the plan was made; the caller closes it.
+    Each row names the launcher, since cases that were launched alone were not measured side by side. The worker is one
+    that was started while the plan was made.
 
     Raises:
         DeviceUnavailable: if the only device that was asked for is not there.
@@ -48,7 +49,11 @@ def run(
     try:
         for group in groups.values():
             try:
-                _Group(group, folder, progress, ledger).run(prefetch)
+                if worker and worker.takes(group[0].device):
+                    taken, worker = worker, None
+                else:
+                    taken = Worker(group[0].device)
+                _Group(group, folder, progress, ledger, taken).run()
             except DeviceUnavailable as e:
                 if len(groups) == 1 and ledger.empty:
                     raise  # nothing was run: the user's mistake, not a failed sweep
@@ -57,36 +62,37 @@ def run(
         ledger.mark_not_run("interrupted before this case was reached", ledger.jobs)
         raise
     finally:
+        if worker:
+            worker.kill()
         ledger.write()
 
 
 class _Group:
     """The jobs of a sweep that have device, compiler and timing in common."""
 
-    def __init__(self, jobs: Sequence[Job], folder: RunFolder, progress: SweepProgress, ledger: Ledger) -> None:
-        self._jobs, self._folder, self._progress, self._ledger = jobs, folder, progress, ledger
+    def __init__(
+        self, jobs: Sequence[Job], folder: RunFolder, progress: SweepProgress, ledger: Ledger, worker: Worker
+    ) -> None:
+        self._jobs, self._folder, self._progress, self._ledger, self._worker = jobs, folder, progress, ledger, worker
         self._binaries: dict[int, Binary] = {}  # by job
         self._waiting: deque[tuple[Job, Outcome, DeviceInfo]] = deque()  # outcomes that are not on disk yet
 
-    def run(self, prefetch: Prefetch | None) -> None:
+    def run(self) -> None:
         """Open the device, compile, and measure all rounds."""
         self._progress.stage("opening the device", 1)
         first = self._jobs[0]
-        begun = prefetch if prefetch and prefetch.ready_for(first) else None
-        self._worker = begun.hand_over() if begun else Worker(first.device)
         ahead = _import_ahead(len(self._jobs))
         try:
             info = self._worker.info
             self._ledger.opened(self._jobs, info.kind)
-            compilation = (begun and begun.compilation) or Compilation(first, info, len(self._jobs))
-            with closing(compilation):
-                environment.note_device(self._folder, environment.device(info, first, compilation.compiler))
-                for job in self._jobs:
-                    if reason := reason_to_skip(job.case, info):
-                        self._ledger.mark(job, "skipped", reason)
-                runnable = self._ledger.unfinished(self._jobs)
-                interruption.check()
-                compiled = compilation.finish(runnable, self._progress)
+            compiler = compiler_for(first.device, info, first.compiler)
+            environment.note_device(self._folder, environment.device(info, first, compiler))
+            for job in self._jobs:
+                if reason := reason_to_skip(job.case, info):
+                    self._ledger.mark(job, "skipped", reason)
+            runnable = self._ledger.unfinished(self._jobs)
+            interruption.check()
+            compiled = compile_all(compiler, runnable, self._progress)
             for job in runnable:
                 self._take_binary(job, compiled[job.number])
             if self._binaries:
