@@ -93,6 +93,8 @@ def sentence(program: CpuProgram, at: Fault, what: str) -> str:
     line = _line_of(program, at.code_address)
     if line is None and at.last_line:
         line = f"{Path(at.last_file.decode(errors='replace')).name}:{at.last_line}"
+    elif line is None and program.definition_line:
+        line = f"{program.path.name}:{program.definition_line}"
     block, thread = ",".join(map(str, at.block)), ",".join(map(str, at.thread))
     return f"{line or program.path.name}: {what}; block ({block}), thread ({thread}) [warp {at.warp}, lane {at.lane}]"
 
