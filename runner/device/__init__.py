@@ -11,7 +11,6 @@ a package with the functions of `kinds.Backend`, and an entry in `kinds.KINDS`.
 from __future__ import annotations
 
 import enum
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -77,9 +76,6 @@ class Compiler(Protocol):
 
         Results of different toolchains are not comparable.
         """
-
-    def many(self, count: int) -> AbstractContextManager[None]:
-        """Prepare for `count` compilations from several threads; release the preparation at the end."""
 
     def compile(self, source: Source) -> Binary:
         """Compile, or take the binary from the cache. A `CompileError` has the message at the kernel's own lines."""

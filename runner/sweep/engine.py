@@ -217,15 +217,14 @@ def compile_all(compiler: Compiler, plan: Sequence[Job], progress: SweepProgress
     progress.stage("compiling", len(jobs))
     compiled: dict[int, Compiled] = {}
     pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
-    with compiler.many(len(jobs)):
-        try:
-            sources = {pool.submit(_compile, compiler, source): source for source in jobs}
-            for future in as_completed(sources):
-                compiled.update(dict.fromkeys(jobs[sources[future]], future.result()))
-                progress.now(sources[future].path.name)
-                progress.step()
-        finally:
-            pool.shutdown(cancel_futures=True)
+    try:
+        sources = {pool.submit(_compile, compiler, source): source for source in jobs}
+        for future in as_completed(sources):
+            compiled.update(dict.fromkeys(jobs[sources[future]], future.result()))
+            progress.now(sources[future].path.name)
+            progress.step()
+    finally:
+        pool.shutdown(cancel_futures=True)
     return compiled
 
 

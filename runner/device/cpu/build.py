@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import platform
@@ -13,7 +12,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,11 +117,6 @@ class CpuCompiler:
     def identity(self) -> str:
         """The host's compiler, and further flags for it."""
         return " ".join((self._tools.version, *self._host_flags))
-
-    def many(self, count: int) -> AbstractContextManager[None]:
-        """Each compilation is a process anyway."""
-        _ = count
-        return contextlib.nullcontext()
 
     def compile(self, source: Source) -> Binary:
         """Compile a kernel, or take its binary from the cache.
