@@ -26,12 +26,12 @@ import numpy as np
 from our_kernels import case_of
 from sweeps import ROOT, write_table
 
-from runner.device.opening import compiler_for, open_device
+from runner.device.kinds import compiler_for, open_device
 from runner.kernel.case import Case
 from runner.settings import DeviceConfig, TimingConfig
 from runner.statistics import Summary, summarize, unthrottled
 from runner.sweep.run_case import contents, poison, run_case, upload
-from runner.sweep.task import Task
+from runner.sweep.worker import Task
 
 sys.path.append(str(ROOT / "tools"))
 

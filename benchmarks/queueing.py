@@ -22,7 +22,7 @@ from our_kernels import case_of
 from pycuda import driver
 
 from runner.device.cuda.describe import EMPTY
-from runner.device.opening import compiler_for, open_device
+from runner.device.kinds import compiler_for, open_device
 from runner.settings import DeviceConfig
 from runner.sweep.run_case import contents, poison, upload
 

@@ -56,7 +56,7 @@ from sums import (
 )
 from tables import EXPONENTS, head, keep, medians, number, one_of, options, row, same_task, say, several, text
 
-from runner.device.opening import compiler_for
+from runner.device.kinds import compiler_for
 from runner.kernel.case import Case
 from runner.settings import DeviceConfig
 

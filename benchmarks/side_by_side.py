@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sweeps import stop
 
-from runner.device.opening import kind_of, open_device
+from runner.device.kinds import kind_of, open_device
 from runner.errors import DeviceUnavailable
 from runner.settings import DeviceConfig
 

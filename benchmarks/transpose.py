@@ -32,7 +32,7 @@ from side_by_side import Contender, alternate, gpu, native, progress, tried
 from tables import head, keep, medians, options, row, same_task, say, several, text
 from tables import shape as one_shape
 
-from runner.device.opening import compiler_for
+from runner.device.kinds import compiler_for
 from runner.kernel.case import Case
 from runner.settings import DeviceConfig
 

@@ -8,10 +8,6 @@ Exit status: 0 all cases are ok or skipped, 1 a case failed, 2 a mistake, or eve
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from runner.session import Session
 
 
 def main() -> int:
@@ -27,17 +23,12 @@ def _sweep() -> int:
     session = Session(worker=start_worker(sys.argv[1:]))  # before everything that is slow to import
     from runner.cli import run_sweep  # noqa: PLC0415
 
-    try:
-        return run_sweep(session, lambda: _run(session))
-    finally:
-        if worker := session.take_worker():  # nobody took it
-            worker.kill()
+    def work() -> None:
+        from runner.hydra import app  # noqa: PLC0415
 
+        app.run(sys.argv[1:], session)
 
-def _run(session: Session) -> None:
-    from runner.hydra import app  # noqa: PLC0415
-
-    app.run(sys.argv[1:], session)
+    return run_sweep(session, work)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,7 @@ from rich.table import Table
 
 from runner import noise
 from runner.cli import run_command, run_sweep
-from runner.device.kinds import AUTO, CHOICES, is_emulated, label
-from runner.device.opening import kind_of
+from runner.device.kinds import AUTO, CHOICES, is_emulated, kind_of, label
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
 from runner.hydra import app

@@ -31,15 +31,10 @@ def run_command(work: Callable[[], int]) -> int:
             stream.reconfigure(errors="replace")  # not every terminal has a micro sign
     interruption.listen()
     try:
-        return _run(work)
+        return work()
     except KeyboardInterrupt:
         interruption.ignore()
         return INTERRUPTED
-
-
-def _run(work: Callable[[], int]) -> int:
-    try:
-        return work()
     except BrokenPipeError:  # the reader left, as in `... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
@@ -52,8 +47,7 @@ def _run(work: Callable[[], int]) -> int:
 def run_sweep(session: Session, work: Callable[[], object]) -> int:
     """Run a sweep's cases and report on them; whatever ends it, finished cases are kept.
 
-    Returns:
-        The exit status of the sweep's rows; 0 if there was nothing to run, as after `--help`.
+    Gives the exit status of the sweep's rows; 0 if there was nothing to run, as after `--help`.
     """
     try:
         work()
@@ -69,6 +63,9 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
         raise
     except OSError as e:
         return _stopped(e, session.folder)
+    finally:
+        if worker := session.take_worker():  # nobody took it
+            worker.kill()
     return finish(session.folder) if session.folder else 0
 
 

@@ -53,8 +53,7 @@ class Job:
 def read_kernel(name: str, content: Any, path: Path, folders: Sequence[Path] = ()) -> Kernel:
     """Read a kernel from its YAML, and find its source and its reference; its family is in one of `folders`.
 
-    Raises:
-        UsageError: if anything is wrong with it, before anything runs.
+    Anything wrong with it is a `UsageError`, before anything runs.
     """
     kernel = from_yaml.read(name, content, path, folders)
     if not kernel.source.read_text(encoding="utf-8").strip():

@@ -21,7 +21,7 @@ from typing import Any
 from runner import __version__, noise
 from runner.config import Job
 from runner.device import Compiler, DeviceInfo
-from runner.device.opening import processor
+from runner.device.kinds import processor
 from runner.errors import CompileError, UsageError
 from runner.folder import RunFolder, read_json, write_json
 
@@ -78,8 +78,7 @@ def device(info: DeviceInfo, job: Job, compiler: Compiler) -> Entry:
 def note_device(folder: RunFolder, now: Entry) -> None:
     """Add an open device to environment.json; a second one of its kind is `cuda 2`.
 
-    Raises:
-        UsageError: if the sweep was resumed, and the device is another one.
+    A resumed sweep with another device is a `UsageError`.
     """
     known = read_json(folder.environment) or {}
     devices = known.setdefault("devices", {})
@@ -92,11 +91,7 @@ def note_device(folder: RunFolder, now: Entry) -> None:
 
 
 def require_same_device(folder: RunFolder, now: Entry) -> None:
-    """Refuse a device or a toolchain other than the sweep's: its rows must not enter the same table.
-
-    Raises:
-        UsageError: naming what changed.
-    """
+    """Refuse a device or a toolchain other than the sweep's: its rows must not enter the same table."""
     devices = (read_json(folder.environment) or {}).get("devices", {})
     then = devices.get(_entry_name(devices, now))
     if not then:

@@ -5,16 +5,20 @@
         0/ 1/ 2/ ...    Hydra's folder of each job: .hydra/, case.json, result.json, compile.log
 
 Every file is replaced whole: written aside, then renamed. Hydra writes multirun.yaml.
+One program at a time writes into the folder. Its lock ends with the process; the file .lock means nothing by itself.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 from runner import atomic
+from runner.errors import UsageError
 
 _ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # what `atomic` calls an incomplete file
 
@@ -57,6 +61,29 @@ class RunFolder:
     def jobs(self) -> list[int]:
         """The numbers of the jobs that have a folder."""
         return sorted(int(p.name) for p in self.path.iterdir() if p.name.isdigit() and p.is_dir())
+
+    def lock(self) -> None:
+        """Lock the folder until this process ends; a `UsageError` if another process has locked it."""
+        descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o666)  # never closed: that would unlock it
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise UsageError(f"{self.path}: a sweep is running in this folder right now") from None
+        except OSError:
+            pass  # a file system without locks
+
+    @property
+    def locked(self) -> bool:
+        """Whether a process has locked the folder. This writes nothing: the folder may belong to somebody else."""
+        try:
+            with (self.path / ".lock").open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # no such file, or a file system without locks
+            return False
+        return False
 
     def sweep_up(self) -> None:
         """Remove files that a killed program had not renamed yet."""

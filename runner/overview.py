@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from runner import lock, runs
+from runner import runs
 from runner.device.kinds import is_emulated, label
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
@@ -151,7 +151,7 @@ def _device(known: dict[str, Any], kinds: Sequence[str]) -> str:
 
 
 def _state(path: Path, frame: pd.DataFrame | None, not_run: int) -> str:
-    if lock.held(path):
+    if RunFolder(path).locked:
         return "running"
     if frame is None:
         return "results.csv cannot be read" if RunFolder(path).results.exists() else "no results.csv"

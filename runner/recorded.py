@@ -9,7 +9,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,9 +16,10 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from runner import __version__, environment, lock, runs, sources
+from runner import __version__, environment, runs, sources
 from runner.config import Job, Origin, read_kernel
-from runner.device.opening import compiler_for
+from runner.device import DeviceInfo
+from runner.device.kinds import compiler_for
 from runner.errors import UsageError
 from runner.folder import RunFolder, named, read_json, write_json
 from runner.kernel.declaration import Kernel
@@ -27,7 +27,7 @@ from runner.kernel.resolve import make
 from runner.session import Session
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import engine, ledger
-from runner.sweep.compile import Prefetch
+from runner.sweep.worker import Worker
 from runner.terminal import SweepProgress
 
 MOST = 3  # missing files that are named
@@ -48,14 +48,13 @@ class RecordedSweep:
 def read(path: Path) -> RecordedSweep:
     """Read a sweep's folder.
 
-    Raises:
-        UsageError: if it does not hold a planned sweep, or lacks sources, or if a sweep is running in it.
+    A `UsageError` if it does not hold a planned sweep, or lacks sources, or if a sweep is running in it.
     """
     if not path.is_dir():
         raise UsageError(f"{path}: there is no such folder")
-    if lock.held(path):
-        raise UsageError(f"{path}: a sweep is running in this folder right now; wait until it has ended")
     folder = RunFolder(path.absolute())
+    if folder.locked:
+        raise UsageError(f"{path}: a sweep is running in this folder right now; wait until it has ended")
     with runs.reading(path):
         entries = dict(_entries(folder))
         if not entries:
@@ -75,11 +74,7 @@ def read(path: Path) -> RecordedSweep:
 def resume(path: Path, session: Session) -> None:
     """Run the cases and rounds that a sweep's folder lacks.
 
-    Device and toolchain must be the same, since all rows enter one table.
-
-    Raises:
-        UsageError: if it cannot be resumed; nothing was changed then.
-        DeviceUnavailable: if its device is not there.
+    Device and toolchain must be the same, since all rows enter one table. If it cannot be resumed, nothing is changed.
     """
     found = read(path)
     session.resume(found.folder)
@@ -93,10 +88,11 @@ def resume(path: Path, session: Session) -> None:
     found.folder.sweep_up()
     if missing:
         announcement = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest"
-        with closing(Prefetch(missing[0], len(missing))) as prefetch, SweepProgress() as progress:
-            _require_same_device(found.folder, missing[0], prefetch)
+        with SweepProgress() as progress:
+            session.worker = Worker(missing[0].device)
+            _require_same_device(found.folder, missing[0], session.worker.info)
             progress.say(announcement)
-            engine.run(found.jobs, found.folder, progress, found.launcher, prefetch)
+            engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker())
     else:
         ledger.write_plan(found.jobs, found.folder, found.launcher)  # a power cut may have torn a case.json
         sys.stderr.write(f"{path}: the sweep is complete: all {done} cases are finished; making its report again\n")
@@ -105,12 +101,7 @@ def resume(path: Path, session: Session) -> None:
 
 
 def repeat(path: Path, session: Session) -> None:
-    """Run a sweep again in a new folder; nothing is written in the old one.
-
-    Raises:
-        UsageError: if the folder has no readable plan, or lacks sources.
-        DeviceUnavailable: if the device is not there.
-    """
+    """Run a sweep again in a new folder; nothing is written in the old one."""
     found = read_to_repeat(path)
     old, known = found.folder, runs.environment(path)
     what = named(re.sub(r"^\d\d-\d\d-\d\d-", "", old.path.name)) or "sweep"
@@ -153,9 +144,8 @@ def _require_same_sources(found: RecordedSweep) -> None:
             raise UsageError(f"Cannot resume: {changed[0]} changed. Restore it or start a new sweep.")
 
 
-def _require_same_device(folder: RunFolder, first: Job, prefetch: Prefetch) -> None:
+def _require_same_device(folder: RunFolder, first: Job, info: DeviceInfo) -> None:
     """Refuse another device or toolchain than the sweep's; then note that the sweep is resumed."""
-    info = prefetch.worker.info
     compiler = compiler_for(first.device, info, first.compiler)
     environment.require_same_device(folder, environment.device(info, first, compiler))
     known = read_json(folder.environment)

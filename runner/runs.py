@@ -23,11 +23,7 @@ _DEEPEST = 4  # levels below the root that are searched; outputs/<date>/<time>-<
 
 @contextmanager
 def reading(name: object) -> Iterator[None]:
-    """Turn what a malformed run folder raises into one sentence.
-
-    Raises:
-        UsageError: with the folder's name.
-    """
+    """Turn what a malformed run folder raises into a `UsageError` with the folder's name."""
     try:
         yield
     except MALFORMED as e:
@@ -41,14 +37,9 @@ def below(root: Path) -> list[Path]:
 
 
 def named(text: str) -> list[Path]:
-    """The run folders that a user means.
+    """The run folders that a user means; a `UsageError` if there is none.
 
-    Args:
-        text: A folder; a pattern such as `outputs/2026-11-*/*`, which skips other folders; `latest`, or
-            `latest~1` for the one before it.
-
-    Raises:
-        UsageError: if there is none.
+    A user names a folder, a pattern such as `outputs/2026-11-*/*`, `latest`, or `latest~1` for the one before it.
     """
     if not text.strip():
         raise UsageError("the name of the run is empty: give a folder, a pattern or `latest`")
@@ -68,11 +59,7 @@ def named(text: str) -> list[Path]:
 
 
 def one(text: str) -> Path:
-    """The only run that a user means.
-
-    Raises:
-        UsageError: if there is none, or several.
-    """
+    """The only run that a user means; a `UsageError` if there is none, or several."""
     found = named(text)
     if len(found) > 1:
         raise UsageError(f"{text}: {len(found)} runs match; name one")

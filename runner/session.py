@@ -14,7 +14,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner import lock
 from runner.device.kinds import AUTO, CHOICES
 from runner.errors import UsageError
 from runner.folder import RunFolder
@@ -36,6 +35,13 @@ class Session:
     new: bool = True  # not resumed
     worker: Worker | None = None  # started before the configuration was read, and not taken yet
 
+    def open_device(self, config: DeviceConfig) -> None:
+        """Have the worker open a device, in a new process if it has opened another one."""
+        if self.worker is None or not self.worker.takes(config):
+            if self.worker:
+                self.worker.kill()
+            self.worker = Worker(config)
+
     def take_worker(self) -> Worker | None:
         """The worker, which the caller closes from now on."""
         worker, self.worker = self.worker, None
@@ -44,8 +50,7 @@ class Session:
     def reserve(self, wanted: Path, *, exactly: bool = False) -> RunFolder:
         """Make a folder for a new sweep. Two sweeps of the same second get two folders.
 
-        Raises:
-            UsageError: if it cannot be made; if `exactly` this path is wanted, also if it exists and is not empty.
+        A `UsageError` if it cannot be made; if `exactly` this path is wanted, also if it exists and is not empty.
         """
         try:
             if exactly and wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
@@ -54,17 +59,14 @@ class Session:
             path, made = _made(wanted, exactly=exactly)
         except OSError as e:
             raise UsageError(f"{wanted}: cannot make the folder for the results: {e.strerror}") from None
-        lock.take(path)
+        folder = RunFolder(path)
+        folder.lock()
         self.folder, self.made = RunFolder(path.absolute()), (path, *parents) if made else ()
-        return RunFolder(path)
+        return folder
 
     def resume(self, folder: RunFolder) -> None:
-        """Take up a sweep that was interrupted.
-
-        Raises:
-            UsageError: if a program is running in its folder.
-        """
-        lock.take(folder.path)
+        """Take up a sweep that was interrupted; a `UsageError` if a program is running in its folder."""
+        folder.lock()
         self.folder, self.new = folder, False
 
     def discard_if_unused(self) -> None:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from runner.device.kinds import CHOICES, is_emulated
 from runner.errors import UsageError
 
-COMPILERS = ("nvcc", "nvrtc")
-
 
 @dataclass
 class DeviceConfig:

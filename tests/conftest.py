@@ -11,7 +11,7 @@ import processes
 import pytest
 from support import Bench
 
-from runner.device.opening import compiler_for, open_device
+from runner.device.kinds import compiler_for, open_device
 from runner.errors import DeviceUnavailable
 from runner.settings import DeviceConfig
 

@@ -20,9 +20,9 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.settings import Protocol, TimingConfig
-from runner.sweep.compile import reason_to_skip
+from runner.sweep.engine import reason_to_skip
 from runner.sweep.run_case import launch_once, run_case
-from runner.sweep.task import Outcome, Task
+from runner.sweep.worker import Outcome, Task
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))

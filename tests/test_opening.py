@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.device.opening import kind_of, open_device
+from runner.device.kinds import kind_of, open_device
 from runner.settings import DeviceConfig
 
 

@@ -11,7 +11,7 @@ from runner.config import Job
 from runner.folder import RunFolder
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import engine
-from runner.sweep.task import Outcome
+from runner.sweep.worker import Outcome
 from runner.terminal import SweepProgress
 
 OWN = ROOT / "tests" / "kernels" / "kernel"

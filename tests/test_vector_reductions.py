@@ -11,7 +11,7 @@ from runner.device import Role
 from runner.kernel.expression import Expression
 from runner.kernel.reference import find
 from runner.sweep.run_case import contents, run_case, upload
-from runner.sweep.task import Task
+from runner.sweep.worker import Task
 
 HOST = ["reduceVector", "reduceInFlight", "reduceGridStride", "reduceRedux"]
 DEVICE = ["reduceLastBlock", "reduceStream", "reduceFlagged", "reducePacked"]

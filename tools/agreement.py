@@ -24,8 +24,7 @@ import pandas as pd
 import shipped
 
 from runner.device import Binary, Device
-from runner.device.kinds import CPU, CUDA
-from runner.device.opening import compiler_for, open_device
+from runner.device.kinds import CPU, CUDA, compiler_for, open_device
 from runner.errors import RunnerError
 from runner.kernel.arrays import is_float
 from runner.kernel.case import Case

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from runner.device.opening import compiler_for, open_device
+from runner.device.kinds import compiler_for, open_device
 from runner.errors import RunnerError
 from runner.kernel import access
 from runner.kernel.case import Case

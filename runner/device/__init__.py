@@ -5,13 +5,12 @@ device. A `Device` lives in the worker process. It loads binaries, uploads array
 It knows nothing of statistics, files, or the meaning of the numbers.
 
 `runner.device.cuda` (PyCUDA) and `runner.device.cpu` (SIMT execution on the host) implement both. A further back end is
-a package with the functions of `opening.Backend`, and an entry in `kinds.KINDS`.
+a package with the functions of `kinds.Backend`, and an entry in `kinds.KINDS`.
 """
 
 from __future__ import annotations
 
 import enum
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -73,24 +72,13 @@ class Compiler(Protocol):
 
     @property
     def identity(self) -> str:
-        """The toolchain, its version and its options, in one line. Results of different toolchains are not comparable.
+        """The toolchain, its version and its options, in one line; a `CompileError` if it is not installed.
 
-        Raises:
-            CompileError: if it is not installed.
+        Results of different toolchains are not comparable.
         """
-        ...
-
-    def many(self, count: int) -> AbstractContextManager[None]:
-        """Prepare for `count` compilations from several threads; release the preparation at the end."""
-        ...
 
     def compile(self, source: Source) -> Binary:
-        """Compile, or take the binary from the cache.
-
-        Raises:
-            CompileError: with the compiler's own message, at the kernel's own lines.
-        """
-        ...
+        """Compile, or take the binary from the cache. A `CompileError` has the message at the kernel's own lines."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +160,6 @@ class Program(Protocol):
     @property
     def resources(self) -> Resources:
         """Its use of registers and memory."""
-        ...
 
 
 class Array(Protocol):
@@ -181,44 +168,33 @@ class Array(Protocol):
     @property
     def role(self) -> Role:
         """What the kernel may do with it."""
-        ...
 
     def read(self) -> NDArray[Any]:
         """Copy the content back, in the shape in which it was uploaded."""
-        ...
 
     def fill_bytes(self, value: int) -> None:
         """Set every byte to `value` (0 to 255): poison, or zero."""
-        ...
 
     def restore(self) -> None:
         """Bring back the content that was uploaded."""
-        ...
 
     def overrun(self) -> str:
         """Where the kernel wrote outside the array, in words; empty if it did not, or if the launch failed for it."""
-        ...
 
     def free(self) -> None:
         """Give the memory back. The array is dead afterwards."""
-        ...
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch, with everything that a device needs for it.
-
-    Attributes:
-        cache: The preferred split of on-chip memory: none (no preference), shared, l1 or equal (CUDA C++ Programming
-            Guide, cudaFuncSetCacheConfig). Devices without such memory refuse a preference.
-    """
+    """One kernel launch, with everything that a device needs for it."""
 
     program: Program  # from `Device.load`
     grid: Dim3  # blocks in x, y, z
     block: Dim3  # threads of a block in x, y, z
     shared: int  # dynamic shared memory per block, in bytes
     arguments: tuple[Array | np.generic, ...]  # arrays, and NumPy scalars of the kernel's own types, in order
-    cache: str = "none"
+    cache: str = "none"  # the preferred split of on-chip memory: shared, l1, equal (cudaFuncSetCacheConfig) or none
 
     def arrays(self, *roles: Role) -> list[Array]:
         """The arrays among the arguments that have one of `roles`."""
@@ -233,82 +209,48 @@ class Device(Protocol):
     @property
     def info(self) -> DeviceInfo:
         """The device's properties."""
-        ...
 
     @property
     def usable(self) -> bool:
         """Whether another launch can be made; a faulted CUDA context cannot."""
-        ...
 
     @property
     def survives_errors(self) -> bool:
         """Whether the device can still be used after an unexpected exception."""
-        ...
 
     def load(self, source: Source, binary: Binary) -> Program:
         """Make the kernel ready to launch."""
-        ...
 
     def set_constant(self, program: Any, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` array of the program (`Source.constants` names it)."""
-        ...
 
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> Array:
-        """Copy an array to the device.
+        """Copy an array to the device; `OutOfMemory` if it does not fit.
 
         Args:
             name: The kernel's name for it; messages use it.
             value: The content, of any shape; C-contiguous.
             role: What the kernel may do with it.
             offset: Elements to leave before the pointer that the kernel gets (halo, deliberate misalignment).
-
-        Raises:
-            OutOfMemory: if it does not fit.
         """
-        ...
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
-        """Launch once and wait for the end.
-
-        Args:
-            launch: What to launch.
-            time_limit: Seconds after which the kernel counts as endless, where the device can stop it itself.
-
-        Raises:
-            LaunchError: or one of its children, with the reason.
-        """
-        ...
+        """Launch once and wait for the end, at most `time_limit` seconds; a `LaunchError` says why not."""
 
     def active_blocks(self, launch: Launch) -> int | None:
         """How many of the launch's blocks fit on a multiprocessor at once; `None` where there is none."""
-        ...
 
     def sample(self, launch: Launch, count: int, time_limit: float) -> Timed:
-        """Time `count` launches one by one, each with `inout` arrays restored and, on a GPU, a flushed L2 cache.
-
-        Args:
-            launch: What to launch.
-            count: Number of launches.
-            time_limit: Seconds after which the launches count as endless, one by one or together.
-        """
-        ...
+        """Time `count` launches one by one, each with `inout` arrays restored and, on a GPU, a flushed L2 cache."""
 
     def batch(self, launch: Launch, count: int, time_limit: float) -> float:
-        """Make `count` launches back to back, with nothing restored or flushed.
-
-        Returns:
-            Their total time, in microseconds.
-        """
-        ...
+        """Total microseconds of `count` launches back to back, with nothing restored or flushed."""
 
     def conditions(self) -> GpuState | None:
         """The device's state now; `None` if it is unknown."""
-        ...
 
     def forget_spoilt_inputs(self) -> bool:
         """Drop the inputs kept for further cases if a kernel wrote to them; return whether one did."""
-        ...
 
     def close(self) -> None:
         """Release the memory and the context of the device."""
-        ...

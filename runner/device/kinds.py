@@ -1,11 +1,22 @@
-"""The kinds of devices: the only module that spells their names, which stand in the column `device`.
+"""The kinds of devices: their names, which stand in the column `device`, and how a device of a kind is opened.
 
 Code outside this package asks here instead of comparing with a name.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import platform
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from runner.errors import DeviceUnavailable
+
+if TYPE_CHECKING:
+    from runner.device import Compiler, Device, DeviceInfo, Requirements
+    from runner.settings import DeviceConfig
 
 CUDA = "cuda"
 CPU = "cpu"
@@ -42,3 +53,55 @@ def label(kind: str) -> str:
 def has_compilers(kind: str) -> bool:
     """Whether a user chooses the compiler for a kind of device."""
     return kind in KINDS and bool(KINDS[kind].compilers)
+
+
+class Backend(Protocol):
+    """What the package of a kind of device offers. Importing it must work where the device is missing."""
+
+    def is_present(self, config: DeviceConfig) -> bool:
+        """Whether the device could be opened; it is not opened."""
+
+    def open_device(self, config: DeviceConfig) -> Device:
+        """Open the device, or raise a `DeviceUnavailable` with the reason, and what to do about it."""
+
+    def compiler_for(self, config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
+        """The compiler for an open device; `DeviceUnavailable` if it is not installed."""
+
+    def refuses(self, info: DeviceInfo, wanted: Requirements) -> str:
+        """Why the device cannot run such a case; empty if it can."""
+
+
+def backend(kind: str) -> Backend:
+    """The package of a kind of device."""
+    return cast("Backend", importlib.import_module(f"runner.device.{kind}"))
+
+
+def open_device(config: DeviceConfig) -> Device:
+    """Open the requested device; `auto` is the first kind that can be opened. `DeviceUnavailable` if there is none."""
+    *first, last = KINDS if config.kind == AUTO else (config.kind,)
+    for kind in first:
+        with contextlib.suppress(DeviceUnavailable):
+            return backend(kind).open_device(config)
+    return backend(last).open_device(config)
+
+
+def kind_of(config: DeviceConfig) -> str:
+    """The kind of device that would be opened, without opening it."""
+    if config.kind != AUTO:
+        return config.kind
+    *first, last = KINDS
+    return next((kind for kind in first if backend(kind).is_present(config)), last)
+
+
+def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str = "") -> Compiler:
+    """The chosen compiler for an open device, or its first one, for the parent process."""
+    return backend(info.kind).compiler_for(config, info, compiler or next(iter(KINDS[info.kind].compilers), ""))
+
+
+def processor() -> str:
+    """The model of the host's processor."""
+    with contextlib.suppress(OSError):  # not Linux
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

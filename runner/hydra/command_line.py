@@ -1,4 +1,4 @@
-"""The command line: checked before Hydra sees it, or read from a folder that Hydra left.
+"""The command line and the files it chooses, checked before Hydra sees them; or read from a folder that Hydra left.
 
 The checks refuse, in one sentence, what Hydra would misread, warn about only, or refuse in terms of its own internals.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -21,7 +22,8 @@ from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, O
 from runner import config
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.hydra import config_files
+from runner.hydra import errors
+from runner.kernel.yaml_reader import shown
 
 _WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")
 _FILES = ("kernel", "device", "timing", "experiment")  # groups whose choices are files
@@ -48,11 +50,7 @@ def ordered(arguments: Sequence[str]) -> list[str]:
 
 
 def search_path(arguments: Sequence[str]) -> list[Path]:
-    """The configuration folders of a command line; ours comes last.
-
-    Raises:
-        UsageError: if an option cannot be read, a folder is missing, or a kernel has the name of one of ours.
-    """
+    """The configuration folders of a command line, or a `UsageError`; ours comes last."""
     known = _options(arguments)
     if known.experimental_rerun:
         raise UsageError("--experimental-rerun: not supported; python -m runner.repeat FOLDER runs a sweep again")
@@ -73,9 +71,9 @@ def _primary(known: Any) -> Path:
     name = (known.config_name or "config").removesuffix(".yaml")
     if not folder.is_absolute():  # Hydra would look for it in the package
         raise UsageError(f"--config-path {folder}: expected the folder's absolute path")
-    if not config_files.is_folder(folder) or not (folder / f"{name}.yaml").is_file():
+    if not (folder / f"{name}.yaml").is_file():
         raise UsageError(f"{folder}: this folder has no {name}.yaml, where the configuration begins")
-    content = config_files.read(folder / f"{name}.yaml")
+    content = _read_yaml(folder / f"{name}.yaml")
     if not isinstance(content, dict) or "defaults" not in content:
         raise UsageError(f"{folder / name}.yaml: the configuration cannot begin here: this file has no 'defaults'")
     return folder
@@ -97,7 +95,7 @@ def _folder(text: str) -> Path | None:
             if importlib.util.find_spec(text.removeprefix("pkg://")):
                 return None
         raise UsageError(f"{text}: there is no such Python package")
-    if not text or not config_files.is_folder(Path(text)):
+    if not os.path.isdir(text):  # noqa: PTH112  (of a name that the system refuses, too, it says no)
         shown = text or "--config-dir="
         raise UsageError(f"{shown}: there is no such folder; --config-dir expects a folder that holds kernel/NAME.yaml")
     return Path(text)
@@ -111,19 +109,15 @@ def refuse(arguments: Sequence[str], folders: Sequence[Path]) -> None:
         OverrideParseException: Hydra's, if it cannot read an override.
     """
     for text in _options(arguments).overrides:
-        override = _parsed(text)
+        try:
+            (override,) = OverridesParser.create().parse_overrides([text])
+        except (ValueError, RecursionError) as e:  # a number of thousands of digits, thousands of brackets
+            raise UsageError(f"{text}: cannot read this override: {e}") from None
         _refuse(override)
         if override.key_or_group in _FILES:
             for name in _values(override):
                 _refuse_choice(override, name)
-                config_files.check(str(override.key_or_group), str(name), folders)
-
-
-def _parsed(text: str) -> Override:
-    try:
-        return OverridesParser.create().parse_overrides([text])[0]
-    except (ValueError, RecursionError) as e:  # a number of thousands of digits, thousands of brackets
-        raise UsageError(f"{text}: cannot read this override: {e}") from None
+                _check_file(str(override.key_or_group), str(name), folders)
 
 
 def _options(arguments: Sequence[str]) -> Any:
@@ -176,6 +170,50 @@ def _refuse_choice(override: Override, name: Any) -> None:
         raise UsageError(f"{override.input_line}: expected a name, not a path; --config-dir FOLDER adds FOLDER/{group}")
 
 
+def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
+    """Refuse a chosen file that is unreadable or malformed: Hydra's errors often do not name the file."""
+    path = next((p for f in folders if os.path.lexists(p := f / group / f"{name}.yaml")), None)
+    if path is None:  # Hydra says so
+        return
+    content, where = _read_yaml(path), f"{group}/{path.name}"
+    content = {} if content is None else content
+    if not isinstance(content, dict):
+        raise UsageError(f"{where}: expected keys with values, not {shown(content)}")
+    if None in content:
+        raise UsageError(f"{where}: null is not a key")
+    if group != "experiment":
+        return
+    if "experiment" in content:
+        raise UsageError(f"{where}: experiment: an experiment cannot choose another")
+    if "kernel" in content:  # merged into the kernel, it would change a case and not its name
+        raise UsageError(
+            f"{where}: kernel: an experiment chooses a kernel by 'defaults: [override /kernel: NAME]', or "
+            f"sweeps it under hydra.sweeper.params"
+        )
+    for key in ("device", "timing", "hydra"):
+        if not isinstance(content.get(key, {}), dict):
+            raise UsageError(
+                f"{where}: {key}: expected keys with values, not {shown(content[key])}; "
+                f"'defaults: [override /{key}: NAME]' chooses a file"
+            )
+    header = next((line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()), "")
+    if "@package" not in header or "_global_" not in header:
+        raise UsageError(f"{where}: an experiment must begin with '# @package _global_', not {shown(header)}")
+
+
+def _read_yaml(path: Path) -> Any:
+    where = f"{path.parent.name}/{path.name}"
+    try:
+        with path.open(encoding="utf-8") as file:
+            return yaml.safe_load(file)
+    except OSError as e:
+        raise UsageError(f"{where}: cannot be read: {e.strerror}") from None
+    except yaml.MarkedYAMLError as e:
+        raise UsageError(errors.sentence(e, ())) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as e:
+        raise UsageError(f"{where}: invalid YAML: {str(e).splitlines()[0]}") from None
+
+
 def quoted(text: str) -> str:
     """Text as the value of an override: Hydra's grammar does not take every path as it is."""
     if re.fullmatch(r"[A-Za-z0-9/._+-]+", text):
@@ -186,11 +224,7 @@ def quoted(text: str) -> str:
 
 
 def recorded(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
-    """The arguments that make a sweep again from its folder; an override replaces the recorded one of the same key.
-
-    Raises:
-        UsageError: if the folder has no record, or no configuration.
-    """
+    """The arguments that make a sweep again from its folder; an override replaces the recorded one of the same key."""
     record = folder.multirun if folder.multirun.exists() else folder.job(0) / ".hydra" / "hydra.yaml"  # a plain run
     try:
         hydra: Any = yaml.safe_load(record.read_text(encoding="utf-8"))["hydra"]

@@ -17,25 +17,20 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
 from runner.config import Job, Origin, read_kernel
-from runner.device.kinds import is_emulated
-from runner.device.opening import kind_of
+from runner.device.kinds import KINDS, is_emulated, kind_of
 from runner.errors import UsageError
 from runner.kernel import from_yaml
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import LOADER
-from runner.settings import COMPILERS, DeviceConfig, TimingConfig
+from runner.settings import DeviceConfig, TimingConfig
 from runner.sources import EXTRA_PARAMETERS
 
 _GROUPS = ("kernel", "device", "timing", "experiment", "compiler", "seed", "record_host", "on_cpu")
 
 
 def register(search_path: Sequence[Path]) -> None:
-    """Make the schema known to Hydra; the parameters of all kernels on the search path become keys.
-
-    Raises:
-        UsageError: if a kernel declares a parameter whose name is reserved.
-    """
+    """Make the schema known to Hydra; the parameters of all kernels on the search path become keys."""
     parameters = dict.fromkeys((*VOCABULARY, *_declared(search_path)))
     fields: list[tuple[str, Any, Any]] = [
         ("kernel", Any, None),
@@ -98,11 +93,7 @@ class Composed:
 
 
 def read(config: DictConfig, hydra: DictConfig) -> Composed:
-    """Read a job's configuration and Hydra's own node.
-
-    Raises:
-        UsageError: if anything in its groups cannot be understood.
-    """
+    """Read a job's configuration and Hydra's own node; a `UsageError` if a group of it cannot be understood."""
     values: Any = OmegaConf.to_container(config, resolve=True)
     device, timing = OmegaConf.to_object(config.device), OmegaConf.to_object(config.timing)
     if not isinstance(device, DeviceConfig) or not isinstance(timing, TimingConfig):
@@ -121,16 +112,13 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
 
 
 def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str], number: int) -> Job:
-    """Make a job, fully checked.
+    """Make a job, fully checked; a `UsageError` if a value cannot be understood.
 
     Args:
         composed: What the job's choices of groups give.
         values: The parameters and the seed that the job sets itself.
         overrides: Everything that the job sets, as written.
         number: The job's number.
-
-    Raises:
-        UsageError: if a value cannot be understood.
     """
     for override in overrides:
         if override.lstrip("+~").startswith("kernel."):  # it would change a case and not its name
@@ -142,8 +130,8 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     if not 0 <= plain["seed"] < 2**63:
         raise UsageError(f"seed={plain['seed']}: expected 0 to 2**63-1")
     compiler, device = plain["compiler"], composed.device
-    if compiler not in COMPILERS:
-        raise UsageError(f"compiler={compiler}: expected one of {', '.join(COMPILERS)}")
+    if compiler not in (names := [name for kind in KINDS.values() for name in kind.compilers]):
+        raise UsageError(f"compiler={compiler}: expected one of {', '.join(names)}")
     if compiler == "nvrtc" and device.nvcc_options:
         raise UsageError(f"device.nvcc_options={device.nvcc_options}: only nvcc takes these, not compiler=nvrtc")
     if plain["on_cpu"] and is_emulated(kind_of(device)):

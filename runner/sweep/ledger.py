@@ -72,17 +72,8 @@ class Ledger:
     def mark_not_run(self, reason: str, plan: Sequence[Job]) -> None:
         """Add rows for those jobs that have none because they were not reached."""
         for job in plan:
-            if self.row(job) is None and not self._was_being_added(job):
+            if self.row(job) is None:
                 self.mark(job, "not_run", reason)
-
-    def _was_being_added(self, job: Job) -> bool:
-        """Whether the row is on disk but not here: Ctrl-C can come between the two."""
-        row = read_json(self._folder.result(job.number))
-        if row is None or row["status"] == "not_run":
-            return False
-        self._rows[job.number] = row
-        self._stale = True
-        return True
 
     def write(self) -> None:
         """Rebuild results.csv. A long table is rebuilt so rarely that this takes at most a tenth of the time."""

@@ -90,10 +90,7 @@ def collect(
 
     They suffice after `min_samples` and `min_time_ms` if the interval of the median is within `precision_percent`, or
     else after `max_samples`, or after `max_time_s` once there are `min_samples`. The arguments are those of `measure`,
-    and the time of a launch as far as it is known.
-
-    Returns:
-        The samples, and why no more were taken.
+    and the time of a launch as far as it is known. Gives the samples, and why no more were taken.
     """
     at_once = _fitting(launch_ms)
     while spent_ms < protocol.warmup_ms:
@@ -125,12 +122,9 @@ def collect(
 
 
 def hot(batch: Callable[[int], float], cold_us: float, heartbeat: Callable[[str], Any]) -> Times:
-    """Time back-to-back launches, with warm caches.
+    """Time back-to-back launches, with warm caches; a cold launch takes `cold_us`.
 
-    Args:
-        batch: Makes that many launches, and returns their total time in microseconds.
-        cold_us: Time of a cold launch.
-        heartbeat: Called before each batch.
+    `batch` makes that many launches, and returns their total time in microseconds.
 
     Returns:
         Microseconds per launch in each batch, shape (10,); a batch takes a millisecond or 200 launches.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -23,7 +24,7 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kind, pair, written
 from runner.statistics import Samples, of_rounds, round_medians, spread_percent, summarize, unthrottled
 from runner.sweep.measure import PRECISE, Round
-from runner.sweep.task import Outcome
+from runner.sweep.worker import Outcome
 
 Row = dict[str, Any]
 
@@ -59,7 +60,7 @@ def unfinished(job: Job, device: str, launcher: str, status: str, reason: str) -
 
 def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary: Binary) -> Row:
     """A row for a case that was run on a device, without the columns of `times`."""
-    case, resources, shuffle = job.case, outcome.resources, job.case.kernel.shuffle
+    case, shuffle = job.case, job.case.kernel.shuffle
     return {
         **described(job, info.kind, launcher),
         "device": info.kind,
@@ -77,9 +78,7 @@ def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary
         "bytes_read": case.count("bytes_read"),
         "bytes_written": case.count("bytes_written"),
         "operations": case.count("operations"),
-        "registers": resources.registers if resources else None,
-        "shared_bytes": resources.shared_bytes if resources else None,
-        "local_bytes": resources.local_bytes if resources else None,
+        **(dataclasses.asdict(outcome.resources) if outcome.resources else {}),
         **occupancy(case, info, outcome.active_blocks),
         "compile_s": binary.seconds,
         "binary": binary.name,
@@ -114,12 +113,7 @@ def _accesses(case: Case, note: str) -> Row:
 
 
 def times(
-    case: Case,
-    info: DeviceInfo,
-    latest: Round,
-    samples: Samples,
-    hot: NDArray[Any],
-    earlier: Mapping[str, Any],
+    case: Case, info: DeviceInfo, latest: Round, samples: Samples, hot: NDArray[Any], earlier: Mapping[str, Any]
 ) -> Row:
     """The columns that a round changes; samples and hot batches are those of all rounds, `earlier` the row so far."""
     used = unthrottled(samples)
@@ -144,10 +138,7 @@ def times(
 
 
 def occupancy(case: Case, info: DeviceInfo, active_blocks: int | None) -> Row:
-    """How full the GPU is: blocks, warps and bytes in flight per multiprocessor, and the number of waves.
-
-    CUDA C++ Best Practices Guide, "Occupancy".
-    """
+    """How full the GPU is (CUDA C++ Best Practices Guide, "Occupancy")."""
     if active_blocks is None:
         return {}
     threads = math.prod(case.block)
@@ -168,12 +159,7 @@ def _hot(batches: NDArray[Any]) -> Row:
     if not len(batches):
         return {}
     s = summarize(batches["us"])
-    return {
-        "hot_samples": s.samples,
-        "hot_median_us": s.median,
-        "hot_ci_low_us": s.ci_low,
-        "hot_ci_high_us": s.ci_high,
-    }
+    return {"hot_samples": s.samples, "hot_median_us": s.median, "hot_ci_low_us": s.ci_low, "hot_ci_high_us": s.ci_high}
 
 
 def _bandwidth(case: Case, info: DeviceInfo, median_us: float) -> Row:
@@ -238,10 +224,7 @@ def write(folder: RunFolder, rows: list[Row]) -> None:
 
 
 def collect(folder: RunFolder) -> list[Row]:
-    """The rows of a folder, in the order of its jobs.
-
-    A case that was planned but has no row is `not_run`.
-    """
+    """The rows of a folder, in the order of its jobs; a case that was planned but has no row is `not_run`."""
     rows: dict[tuple[str, ...], Row] = {}
     for number in folder.jobs():
         case = read_json(folder.case(number))

@@ -1,19 +1,28 @@
-"""One case on one device, for one round: upload, launch, verify, measure, verify again. A wrong kernel has no speed."""
+"""The worker process: one case after another, each for one round: upload, launch, verify, measure, verify again.
+
+A wrong kernel has no speed.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import dataclasses
 import math
+import os
+import signal
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.device import Array, Binary, Device, Launch, LaunchDiagnostics, Program, Role
-from runner.errors import CaseError, UsageError
+from runner.device.kinds import open_device
+from runner.errors import CaseError, DeviceUnavailable, UsageError
 from runner.kernel.arrays import cached_fill, is_float
 from runner.kernel.case import Case, ScalarSpec
 from runner.kernel.check import POISON, POISON_FLOAT, CheckResult, check
@@ -21,13 +30,43 @@ from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.kernel.reference import Expected, expect
 from runner.statistics import unthrottled
 from runner.sweep import measure
-from runner.sweep.task import Outcome, Task
+from runner.sweep.worker import Outcome, Task
 
 Heartbeat = Callable[[str], Any]
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 # After a fault, or beside a kernel that still runs, giving memory back would fail or wait. The arrays are kept from
 # the garbage collector until the process ends.
 _abandoned: list[ExitStack] = []
+
+
+def serve(descriptor: int) -> None:
+    """The worker process: open the device, then run tasks until there are no more."""
+    with contextlib.suppress(OSError, AttributeError):  # not Linux: the next answer ends it
+        # End with the parent: during a launch this process does not look at the pipe.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    pipe = Connection(descriptor)
+    try:
+        device = open_device(pipe.recv())
+    except DeviceUnavailable as e:
+        with contextlib.suppress(OSError):
+            pipe.send(e)
+        return
+    except (EOFError, ConnectionError):
+        return  # the parent is gone
+    try:
+        pipe.send(device.info)
+        while (task := pipe.recv()) is not None:
+            outcome = run_case(device, task, pipe.send)
+            pipe.send(outcome)
+            if not outcome.usable:
+                pipe.close()
+                os._exit(1)  # a kernel may still run, and an orderly exit would wait for it
+    except (EOFError, ConnectionError):
+        return  # the parent is gone
+    finally:
+        device.close()
 
 
 def run_case(device: Device, task: Task, heartbeat: Heartbeat) -> Outcome:
@@ -197,8 +236,7 @@ def upload(
 ) -> tuple[Launch, dict[str, Array]]:
     """Copy the arrays' contents to the device; closing the stack gives their memory back.
 
-    Returns:
-        The launch, and the arrays among its arguments by name; constants are not among them.
+    Gives the launch, and the arrays among its arguments by name; constants are not among them.
     """
     arrays: dict[str, Array] = {}
     arguments: list[Array | np.generic] = []
@@ -233,11 +271,7 @@ def launch_once(
 ) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
     """Launch a case once, without checking or timing it; `binary` is the compiled `case.source()`.
 
-    Returns:
-        The arrays that the kernel writes, by name, and what the device noticed.
-
-    Raises:
-        LaunchError: or one of its children, with the reason.
+    Gives the arrays that the kernel writes, by name, and what the device noticed.
     """
     program = device.load(case.source(), binary)
     with ExitStack() as stack:

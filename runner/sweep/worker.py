@@ -1,37 +1,70 @@
-"""The process that owns the device, and the parent's handle on it.
+"""The parent's handle on the process that owns the device (`run_case.serve`), and what crosses the pipe between them.
 
 A kernel that faults, hangs or corrupts the context takes down its own process and nothing else. The parent sees the
 pipe close, or kills a worker that has been silent for too long, and starts another.
 
-Neither side imports NumPy here: the parent starts the worker before anything else, and the worker's imports run while
-the parent reads the configuration. A task and its outcome cross the pipe; arrays are specified (dtype, shape, fill,
-seed) rather than sent.
+The parent starts the worker before anything else, so this imports no NumPy. A task and its outcome cross the pipe;
+arrays are specified (dtype, shape, fill, seed) rather than sent.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from runner.device import DeviceInfo
+from runner.device import Binary, DeviceInfo, Resources, Source
 from runner.errors import DeviceUnavailable
-from runner.settings import DeviceConfig
-from runner.sweep.task import Outcome, Task
+from runner.settings import DeviceConfig, Protocol
+
+if TYPE_CHECKING:
+    from runner.kernel.case import Case
+    from runner.sweep.measure import Round
 
 # Making inputs and references for 2**30 elements takes a while; only launches are held to their own limit.
 PATIENCE_S = 600.0
 GRACE_S = 5.0
 STARTUP_S = 120.0
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LAUNCHING = ("checking", "warm-up", "measuring")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One case for one round."""
+
+    case: Case
+    source: Source
+    binary: Binary  # the compiled source
+    protocol: Protocol
+    time_limit_s: float  # a launch that takes longer counts as endless
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a task; `None` where something is unknown."""
+
+    status: str  # as in the row: ok, mismatch, skipped, or what went wrong
+    reason: str = ""  # why it is not ok
+    value: int | float | None = None  # the one number that sums up the device's outputs
+    reference: int | float | None = None  # the same number, computed on the host
+    reference_us: float | None = None  # how long the host took for it
+    mismatches: int | None = None  # elements that differ
+    undefined_reads: int | None = None  # as the device counted them
+    received: tuple[int | None, ...] = ()  # of a shuffle: the input element behind each output of the first block
+    note: str = ""  # on a row that is ok
+    printed: str = ""  # by the kernel
+    resources: Resources | None = None  # registers and the like
+    active_blocks: int | None = None  # that fit on a multiprocessor at once
+    measured: Round | None = None  # only if ok
+    usable: bool = True  # whether the device can take another case; if not, its process ends
 
 
 class Worker:
@@ -58,11 +91,7 @@ class Worker:
 
     @property
     def info(self) -> DeviceInfo:
-        """The device's properties; waits until it is open.
-
-        Raises:
-            DeviceUnavailable: if it cannot be opened.
-        """
+        """The device's properties; waits until it is open. `DeviceUnavailable` if it cannot be opened."""
         if self._info is None:
             answer = self._receive(STARTUP_S)
             if not isinstance(answer, DeviceInfo):
@@ -76,14 +105,6 @@ class Worker:
         return self._info
 
     @property
-    def opened(self) -> bool:
-        """Whether `info` answers, or raises, without waiting."""
-        try:
-            return self._info is not None or self._pipe.closed or self._pipe.poll(0)
-        except OSError:
-            return True
-
-    @property
     def alive(self) -> bool:
         """Whether it can take another task."""
         return self._usable and self._process.poll() is None and not self._pipe.closed
@@ -92,9 +113,6 @@ class Worker:
         """Run one case. Whatever happens to the process becomes the case's outcome.
 
         `on_step` gets the name of each step; `meanwhile` is called once the worker has the task.
-
-        Raises:
-            DeviceUnavailable: if the device cannot be opened.
         """
         _ = self.info  # the first answer is the device's
         try:
@@ -161,45 +179,10 @@ def _started(descriptor: int) -> subprocess.Popen[bytes]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the child inherits the mask
     try:
         return subprocess.Popen(
-            [sys.executable, "-c", f"from runner.sweep.worker import serve; serve({descriptor})"],
+            [sys.executable, "-c", f"from runner.sweep.run_case import serve; serve({descriptor})"],
             pass_fds=(descriptor,),
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             stdin=subprocess.DEVNULL,
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def serve(descriptor: int) -> None:
-    """The worker's side: open the device, then run tasks until there are no more."""
-    _die_with_parent()
-    from runner.device.opening import open_device  # noqa: PLC0415  (see the top)
-    from runner.sweep.run_case import run_case  # noqa: PLC0415
-
-    pipe = Connection(descriptor)
-    try:
-        device = open_device(pipe.recv())
-    except DeviceUnavailable as e:
-        with contextlib.suppress(OSError):
-            pipe.send(e)
-        return
-    except (EOFError, ConnectionError):
-        return  # the parent is gone
-    try:
-        pipe.send(device.info)
-        while (task := pipe.recv()) is not None:
-            outcome = run_case(device, task, pipe.send)
-            pipe.send(outcome)
-            if not outcome.usable:
-                pipe.close()
-                os._exit(1)  # a kernel may still run, and an orderly exit would wait for it
-    except (EOFError, ConnectionError):
-        return  # the parent is gone
-    finally:
-        device.close()
-
-
-def _die_with_parent() -> None:
-    """Have the operating system end this process with its parent: during a launch it does not look at the pipe."""
-    with contextlib.suppress(OSError, AttributeError):  # without prctl, the next answer ends it
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -60,12 +60,6 @@ def test_scalar_for_a_pointer_and_the_reverse(bench, program, ints):
     assert "argument 3 is 'long long'" in refused(bench, program, ints, ints, ints)
 
 
-def test_freed_array(bench, program, ints):
-    """An array that is dead is not passed."""
-    ints.free()
-    assert refused(bench, program, ints, ints, np.int64(1)) == "reduceShfl: argument 1: the array 'ints' has been freed"
-
-
 @pytest.mark.parametrize(
     ("shape", "message"),
     [

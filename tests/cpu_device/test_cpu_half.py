@@ -14,7 +14,7 @@ from conformance_launches import FULL, KERNELS, KINDS, source_lane
 
 from runner.device import Role
 from runner.device.cpu.build import _SHIM, _text_of_sources
-from runner.device.cpu.toolchain import NATIVE
+from runner.device.cpu.translate import NATIVE
 from runner.errors import CompileError, LaunchError
 
 FILE, PAIRS = "half.cu", "half_pairs.cu"

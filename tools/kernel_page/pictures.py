@@ -12,7 +12,7 @@ from typing import Any
 
 from kernel_page import memory
 from runner.device import Compiler, Device
-from runner.device.opening import compiler_for, open_device
+from runner.device.kinds import compiler_for, open_device
 from runner.errors import RunnerError
 from runner.kernel.declaration import Kernel, written
 from runner.kernel.lanes import received

@@ -1,29 +1,103 @@
-"""`CpuCompiler`: kernels to shared objects, through a cache on disk that several processes may share."""
+"""`CpuCompiler`: kernels to shared objects by the host's C++ compiler, through a cache that several processes share."""
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import os
+import platform
+import re
+import shlex
+import shutil
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner import atomic
 from runner.device import Binary, Source, cache
-from runner.device.cpu import toolchain
-from runner.device.cpu.explain import explain_failure
-from runner.device.cpu.toolchain import COMMON_FLAGS, KERNEL_FLAGS, NATIVE, Toolchain, machine_flags
-from runner.device.cpu.translate import Translation, translate
+from runner.device.cpu.translate import NATIVE, WRAPPER, Translation, is_ours, translate
+from runner.device.kinds import CPU
 from runner.errors import CompileError
+
+COMMON_FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-g1",
+    "-gdwarf-4",  # binutils 2.40 names wrong files for some lines of DWARF 5
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-fno-semantic-interposition",
+    "-U_FORTIFY_SOURCE",  # its longjmp refuses to leave a lane's stack
+    *(("-mno-red-zone",) if platform.machine() in ("x86_64", "AMD64") else ()),  # the switch of stacks pushes
+)
+KERNEL_FLAGS = (
+    "-fno-exceptions",
+    "-fno-strict-aliasing",
+    "-fno-finite-loops",  # C++ may take a loop without effect for finite and drop it; on a GPU it hangs, and so here
+    "-fwrapv",
+    "-ffp-contract=off",
+    "-fno-plt",
+    "-fstack-clash-protection",  # large local arrays touch the guard page instead of jumping over it
+    "-Wno-unknown-pragmas",  # #pragma unroll
+    "-Wno-attributes",
+)
+# For g++. Of several kernels in a file, only the one that is launched is compiled. No instruction says where a variable
+# is: lines do not need it, and it takes a third of the time.
+GCC_FLAGS = ("-fwhole-program", "-fno-var-tracking", "-fno-var-tracking-assignments")
 
 # The headers that a kernel's text can reach.
 _SHIM = ("shim.h", "simt/*.h", "cuda/*.h", "half/*.h", "headers/*.h")
 
+_ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+_UNRESOLVED = re.compile(r"undefined reference to [`'](?P<name>[^']+)'|undefined symbol: (?P<other>\S+)")
+_LOCATION = re.compile(r"^(?:In file included from|\s+from) |^(?P<file>[^\s:][^\n:]*):\d+")
+_POISONED = re.compile(r"poisoned \"?'?(?:asm|__asm__)|poisoned identifier")
+_NO_PTX = "inline PTX cannot run on the CPU device"
+
 _building = threading.Lock()  # several threads compile at once; one of them builds what all need
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A C++ compiler: the command that starts it, and the first line of what it says of itself."""
+
+    command: tuple[str, ...]
+    version: str
+
+    @property
+    def identity(self) -> str:
+        """What a cached result depends on: another compiler, or another version, makes another binary."""
+        return f"{shutil.which(self.command[0])}\0{' '.join(self.command)}\0{self.version}"
+
+    @property
+    def is_clang(self) -> bool:
+        """Whether it is clang++, not g++."""
+        return "clang" in self.version
+
+
+def find_toolchain(cxx: str | None = None) -> Toolchain:
+    """Find the compiler: `cxx`, or `$CXX`, or the first of the usual ones.
+
+    Raises:
+        CompileError: if there is none, or it does not work.
+    """
+    wanted = cxx or os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
+    if wanted is None:
+        raise CompileError("no C++ compiler found: install g++ (Debian: apt-get install g++) or set CXX")
+    command = tuple(shlex.split(wanted))
+    if not command or shutil.which(command[0]) is None:
+        raise CompileError(
+            f"the C++ compiler '{wanted}' is not there: install g++ (Debian: apt-get install g++) or set CXX"
+        )
+    try:
+        said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CompileError(f"the C++ compiler '{wanted}' does not work: {error}") from error
+    return Toolchain(command, said.stdout.strip().partition("\n")[0] or "unknown version")
 
 
 class CpuCompiler:
@@ -36,20 +110,19 @@ class CpuCompiler:
     """
 
     def __init__(self, cache_dir: Path | None = None, cxx: str | None = None, host_flags: Sequence[str] = ()) -> None:
-        self._cache = (Path(cache_dir) if cache_dir is not None else cache.default_folder("cpu")).absolute()
+        self._cache = (Path(cache_dir) if cache_dir is not None else cache.default_folder(CPU)).absolute()
         self._cxx = cxx
         self._host_flags = tuple(host_flags)
         self._precompiled: dict[str, Path] = {}  # the header to include, by the key of its cache
 
+    @functools.cached_property
+    def _tools(self) -> Toolchain:
+        return find_toolchain(self._cxx)
+
     @property
     def identity(self) -> str:
         """The host's compiler, and further flags for it."""
-        return " ".join((toolchain.find(self._cxx).version, *self._host_flags))
-
-    def many(self, count: int) -> AbstractContextManager[None]:
-        """Each compilation is a process anyway."""
-        _ = count
-        return contextlib.nullcontext()
+        return " ".join((self._tools.version, *self._host_flags))
 
     def compile(self, source: Source) -> Binary:
         """Compile a kernel, or take its binary from the cache.
@@ -58,34 +131,31 @@ class CpuCompiler:
             CompileError: with the compiler's own message, at the kernel's own lines.
         """
         started = time.perf_counter()
-        tools = toolchain.find(self._cxx)
-        runtime = self._runtime(tools)
+        runtime = self._runtime()
         unit = translate(source, self._cache / "included")
         folder = source.path.resolve().parent
         moved = f"-ffile-prefix-map={folder}/="  # a kernel that was moved gives the same machine code
         parts = [unit.text, *unit.staged.values()]
         reached = cache.includes(source.text, [source.path.parent])  # by a macro, too
         parts += [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
-        parts += [str(runtime), *self._flags(tools), moved, tools.identity, _text_of_sources(*_SHIM)]
+        parts += [str(runtime), *self._flags, moved, self._tools.identity, _text_of_sources(*_SHIM)]
         target = self._cache / f"{source.function}-{cache.key(*parts)}.so"
         log_file = target.with_suffix(".log")
         cached = cache.intact(target)
         if not cached:
             for path, staged in unit.staged.items():
                 atomic.write_text(path, staged)
-            log = self._kernel(tools, runtime, source, unit, [moved, f"-iquote{folder}"], target)
+            log = self._kernel(runtime, source, unit, [moved, f"-iquote{folder}"], target)
             atomic.write_text(log_file, log)
         log = log_file.read_text(errors="surrogateescape") if log_file.exists() else ""
-        seconds = time.perf_counter() - started
-        return Binary(target, cache.digest(target), seconds, cached=cached, log=log)
+        return Binary(target, cache.digest(target), time.perf_counter() - started, cached, log)
 
-    def _flags(self, tools: Toolchain) -> tuple[str, ...]:
+    @property
+    def _flags(self) -> tuple[str, ...]:
         """The flags of every kernel, which are those of its precompiled header."""
-        return (*COMMON_FLAGS, *machine_flags(), *KERNEL_FLAGS, *tools.kernel_flags, *self._host_flags)
+        return (*COMMON_FLAGS, *KERNEL_FLAGS, *(() if self._tools.is_clang else GCC_FLAGS), *self._host_flags)
 
-    def _kernel(
-        self, tools: Toolchain, runtime: Path, source: Source, unit: Translation, own: list[str], target: Path
-    ) -> str:
+    def _kernel(self, runtime: Path, source: Source, unit: Translation, own: list[str], target: Path) -> str:
         """Compile and link a kernel. Gives the warnings.
 
         The quick way takes the shim from a precompiled header and leaves out libstdc++, which takes half of the linking
@@ -93,11 +163,11 @@ class CpuCompiler:
         """
 
         def build(shim: Path, *libraries: str) -> str:
-            command = [*tools.command, *self._flags(tools), *own, f"-I{NATIVE / 'headers'}", "-include", str(shim)]
+            command = [*self._tools.command, *self._flags, *own, f"-I{NATIVE / 'headers'}", "-include", str(shim)]
             command += ["-x", "c++", "-", "-x", "none", "-Wl,--no-as-needed", str(runtime), "-Wl,-z,defs", "-lm"]
             return self._run([*command, *libraries], unit.text, target)
 
-        shim = self._shim(tools)
+        shim = self._shim()
         try:
             return build(shim, "-nodefaultlibs", "-lc", "-lgcc")
         except _CompilerFailed as failed:
@@ -107,49 +177,44 @@ class CpuCompiler:
                 return build(NATIVE / "shim.h")
             except _CompilerFailed as failed:
                 error = failed
-        raise explain_failure(source, error.log)
+        raise _explained(source, error.log)
 
-    def _shim(self, tools: Toolchain) -> Path:
+    def _shim(self) -> Path:
         """A header that includes the shim, with its precompiled form beside it: most of a kernel's compilation.
 
         It is built once for a compiler and its flags. g++ and clang++ both look for `.gch` beside what is included.
         """
-        key = cache.key(_text_of_sources(*_SHIM), *self._flags(tools), tools.identity)
+        key = cache.key(_text_of_sources(*_SHIM), *self._flags, self._tools.identity)
         with _building:
             if key not in self._precompiled:
                 header = self._cache / f"shim-{key}.h"
                 compiled = header.with_name(f"{header.name}.gch")
-                command = [
-                    *tools.command,
-                    *self._flags(tools),
-                    *tools.precompile_flags,
-                    "-x",
-                    "c++-header",
-                    str(header),
-                ]
+                # clang++ would refuse it once the headers have been installed again.
+                further = ("-Xclang", "-fno-pch-timestamp") if self._tools.is_clang else ()
+                command = [*self._tools.command, *self._flags, *further, "-x", "c++-header", str(header)]
                 try:
                     if not (cache.intact(compiled) and header.exists()):
                         atomic.write_text(header, f'#include "{NATIVE / "shim.h"}"\n')
                         self._run(command, "", compiled)
-                except (_CompilerFailed, CompileError, OSError):  # the kernel's own compilation tells what is wrong
+                except (CompileError, OSError):  # the kernel's own compilation tells what is wrong
                     header = NATIVE / "shim.h"
                 self._precompiled[key] = header
             return self._precompiled[key]
 
-    def _runtime(self, tools: Toolchain) -> Path:
+    def _runtime(self) -> Path:
         """The library that all kernels use, built once.
 
         Its soname is its path, so that a kernel's binary finds it, and a device needs to know nothing of it.
         """
         # Its threads live until the process ends, so it must not go when the last kernel is unloaded.
-        flags = (*COMMON_FLAGS, *machine_flags(), *self._host_flags, "-Wl,-z,nodelete", "-pthread")
-        key = cache.key(_text_of_sources("runtime/*", "simt/*.h"), *flags, tools.identity)
+        flags = (*COMMON_FLAGS, *self._host_flags, "-Wl,-z,nodelete", "-pthread")
+        key = cache.key(_text_of_sources("runtime/*", "simt/*.h"), *flags, self._tools.identity)
         target = self._cache / f"libsimt-{key}.so"
         with _building:
             if not cache.intact(target):
                 # One translation unit: a third of the time, and the compiler sees all of it.
                 unit = "".join(f'#include "{path}"\n' for path in sorted((NATIVE / "runtime").glob("*.cpp")))
-                command = [*tools.command, *flags, f"-Wl,-soname,{target}", "-x", "c++", "-"]
+                command = [*self._tools.command, *flags, f"-Wl,-soname,{target}", "-x", "c++", "-"]
                 try:
                     self._run(command, unit, target)
                 except _CompilerFailed as failed:
@@ -187,15 +252,58 @@ class CpuCompiler:
         return log
 
 
-class _CompilerFailed(Exception):  # said to nobody: what it means depends on what was compiled
-    """The compiler gave up; `log` is what it said."""
+class _CompilerFailed(CompileError):
+    """The compiler gave up. What its log means depends on what was compiled."""
 
     def __init__(self, log: str) -> None:
-        super().__init__(log)
-        self.log = log
+        super().__init__("the compiler failed", log)
 
 
 def _text_of_sources(*patterns: str) -> str:
     """The names and contents of native sources, for keys of the cache."""
     paths = [path for pattern in patterns for path in sorted(NATIVE.glob(pattern))]
     return "\0".join(f"{path.relative_to(NATIVE)}\0{path.read_text(encoding='utf-8')}" for path in paths)
+
+
+def _explained(source: Source, log: str) -> CompileError:
+    """The error to raise for a kernel that does not compile."""
+    errors = list(_ERROR.finditer(log))
+    if _POISONED.search(log):
+        log = f"{log.rstrip()}\n{_NO_PTX}\n"
+    first = next((e for e in errors if e["file"] != WRAPPER and not is_ours(e["file"])), None)
+    if first:
+        text = f"{first['file']}:{first['line']}: {first['text']}"
+        if _POISONED.search(first["text"]):
+            text += f" ({_NO_PTX})"
+        return CompileError(f"{source.path} does not compile: {text}", _without_noise(log, first.group()))
+    wrapped = next((e["text"] for e in errors if e["file"] == WRAPPER), None)
+    if wrapped is not None:
+        return CompileError(f"{source.path}: {_about_wrapper(source, log, wrapped)}", log)
+    if unresolved := _UNRESOLVED.search(log):
+        name = unresolved["name"] or unresolved["other"]
+        return CompileError(f"{source.path} does not link: '{name}' is declared, but defined nowhere", log)
+    first_line = errors[0]["text"] if errors else (log.strip().splitlines() or ["the compiler gave no reason"])[0]
+    return CompileError(f"{source.path} does not compile: {first_line}", log)
+
+
+def _about_wrapper(source: Source, log: str, text: str) -> str:
+    """Explain an error in the generated lines: the kernel lacks something that the experiment needs."""
+    for name in source.constants:
+        word = re.escape(name)
+        if re.search(rf"'{word}' (?:was not|has not been) declared|undeclared identifier '{word}'", log):
+            return f"has no __constant__ or __device__ variable '{name}'"
+    if f"'{source.function}'" in text:
+        return f"has no function '{source.function}' (an extern \"C\" __global__ function of that name is needed)"
+    return f"'{source.function}' cannot be launched: {text} (an extern \"C\" __global__ void function is needed)"
+
+
+def _without_noise(log: str, first_error: str) -> str:
+    """The log with its first error on top and without notes that point into the shim."""
+    kept, skipping = [], False
+    for line in log.splitlines():
+        if found := _LOCATION.match(line):
+            skipping = is_ours(found["file"] or "") and " error:" not in line
+        if not skipping:
+            kept.append(line)
+    body = "\n".join(kept)
+    return f"{body}\n" if body.startswith(first_error) else f"{first_error}\n\n{body}\n"

@@ -35,21 +35,11 @@ _MAP_FAILED = ctypes.c_void_p(-1).value
 
 
 class GuardedArray:
-    """An array of the CPU device.
-
-    Attributes:
-        name: For messages.
-        role: What the kernel may do with it.
-        dtype: The elements' type.
-        size: Number of elements.
-        pointer: The address passed to the kernel.
-    """
+    """An array of the CPU device; `pointer` is the address passed to the kernel."""
 
     _mapped = 0
 
     def __init__(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> None:
-        if offset < 0:
-            raise ValueError(f"array '{name}': offset {offset} is negative")
         value = np.asarray(value, order="C")
         self.name, self.role = name, role
         self.dtype, self.size, self._shape = value.dtype, value.size, value.shape
@@ -95,16 +85,11 @@ class GuardedArray:
 
     def fill_bytes(self, value: int) -> None:
         """Set every byte to `value`."""
-        if self.role is Role.IN:
-            self._protect(mmap.PROT_READ | mmap.PROT_WRITE)
         self._content[:] = value
-        if self.role is Role.IN:
-            self._protect(mmap.PROT_READ)
 
     def restore(self) -> None:
-        """Bring back the content that was uploaded. Inputs are write-protected and still have it."""
-        if self.role is not Role.IN:
-            self._content[:] = self._initial
+        """Bring back the content that was uploaded."""
+        self._content[:] = self._initial
 
     def overrun(self) -> str:
         """Nowhere: guard pages and canaries fail a launch that writes outside."""
@@ -119,21 +104,12 @@ class GuardedArray:
 
     __del__ = free
 
-    @property
-    def freed(self) -> bool:
-        """Whether the memory has been given back."""
-        return not self._mapped
-
     def covers(self, address: int) -> bool:
         """Whether an address lies in the array or in the guards around it."""
         return self._mapped <= address < self._mapped + self._total
 
     def check_canaries(self) -> None:
-        """Check the bytes around the content.
-
-        Raises:
-            Hazard: if the kernel has written there.
-        """
+        """Raise a `Hazard` if the kernel has written to the bytes around the content."""
         for canary, begin in ((self._front, self._body), (self._tail, self.pointer + self._content.size)):
             changed = np.flatnonzero(canary != CANARY)
             if changed.size:

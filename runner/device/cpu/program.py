@@ -127,8 +127,7 @@ class CpuProgram:
         self.function, self.path, self.binary = source.function, source.path, binary.path
         visible = blank(source.text)
         found = re.search(rf"\b{re.escape(source.function)}\s*\(", visible)
-        # The line of the kernel's name in its own file; 0 if it is not there.
-        self.definition_line = visible.count("\n", 0, found.start()) + 1 if found else 0
+        self.definition_line = visible.count("\n", 0, found.start()) + 1 if found else 0  # 0 if it is in another file
         self._library = _load_copy(binary.path)
         weakref.finalize(self, _dlclose, self._library._handle)  # ctypes never closes  # noqa: SLF001
         # All kernels of the file together, not this one alone.
@@ -159,11 +158,7 @@ class CpuProgram:
         return tuple(parameters)
 
     def pack(self, arguments: Sequence[Any]) -> list[ctypes.Array[Any]]:
-        """Pack the kernel's arguments, one buffer each.
-
-        Raises:
-            LaunchError: if they do not match the kernel's parameters.
-        """
+        """Pack the kernel's arguments, one buffer each; a `LaunchError` if they do not match its parameters."""
         count = len(self.parameters)
         if count != len(arguments):
             raise LaunchError(
@@ -222,8 +217,6 @@ class Parameter:
             raise LaunchError(f"{what} is '{self}', the experiment passes a {type(argument).__name__}")
         if self.is_pointer != isinstance(argument, GuardedArray) or not self.accepts(argument.dtype):
             raise LaunchError(f"{what} is '{self}', the experiment passes {given} {_name_of(argument.dtype)}")
-        if isinstance(argument, GuardedArray) and argument.freed:
-            raise LaunchError(f"{what}: the array '{argument.name}' has been freed")
         return ctypes.create_string_buffer(content, len(content))
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from runner.device import Source, cache
 
+NATIVE = Path(__file__).parent / "native"  # the device's own C++
+
 # File names of the generated lines.
 WRAPPER = "<launcher>"
 PARAMETERS = "<parameters>"
@@ -47,15 +49,10 @@ def rewrite_dynamic_shared(text: str) -> str:
 
 @dataclass
 class Translation:
-    """A kernel's text, ready for the compiler.
+    """A kernel's text, ready for the compiler."""
 
-    Attributes:
-        text: The whole translation unit.
-        staged: Rewritten copies of included files, by the path at which the text expects them.
-    """
-
-    text: str
-    staged: dict[Path, str]
+    text: str  # the whole translation unit
+    staged: dict[Path, str]  # rewritten copies of included files, by the path at which the text expects them
 
 
 class _Translator:
@@ -95,12 +92,7 @@ class _Translator:
 
 
 def translate(source: Source, stage: Path) -> Translation:
-    """Make the translation unit of a kernel.
-
-    Args:
-        source: The kernel.
-        stage: A folder for rewritten copies of included files; the caller writes `staged` there.
-    """
+    """Make the translation unit of a kernel; `stage` is where the caller writes `staged`."""
     folder = source.path.resolve().parent
     translator = _Translator(folder, stage)
     body = translator.translate(source.text, folder)
@@ -128,3 +120,8 @@ def _launcher(source: Source) -> str:
         for name in source.constants
     ]
     return "\n".join(lines) + "\n"
+
+
+def is_ours(file: str) -> bool:
+    """Whether the file is the shim's, also where another checkout filled the cache."""
+    return "/".join(("", *NATIVE.parts[-3:], "")) in file

@@ -26,12 +26,7 @@ KEPT_INPUTS = 16  # a sixteenth of the memory keeps inputs for further cases
 class CudaDevice:
     """One GPU by its primary context, which is pushed here and popped in `close`.
 
-    Attributes:
-        stream: Everything is queued on it.
-        usable: Whether the context is free of faults; after one, every call in this process fails.
-
-    Raises:
-        DeviceUnavailable: if there is no GPU of that number.
+    After a fault the context is not `usable`: every call in this process fails.
     """
 
     survives_errors = False  # an unexpected error may leave the context faulted

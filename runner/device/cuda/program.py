@@ -173,10 +173,7 @@ def _packable(number: np.generic) -> np.generic:
 def active_blocks(launch: Launch) -> int:
     """How many blocks of the launch fit on one multiprocessor at the same time.
 
-    PyCUDA does not expose a function's handle, so the cubin is loaded a second time.
-
-    Raises:
-        LaunchError: if the driver does not answer.
+    PyCUDA does not expose a function's handle, so the cubin is loaded a second time. A `LaunchError` if that fails.
     """
     program, shared = _own(launch), ctypes.c_size_t(launch.shared)
     module, handle, blocks = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
