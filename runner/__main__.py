@@ -28,11 +28,7 @@ def _sweep() -> int:
 
         app.run(sys.argv[1:], session)
 
-    try:
-        return run_sweep(session, work)
-    finally:
-        if worker := session.take_worker():  # nobody took it
-            worker.kill()
+    return run_sweep(session, work)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from runner.device.kinds import AUTO, CHOICES, is_emulated, kind_of, label
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
 from runner.hydra import app
-from runner.report import ranking
+from runner.report import findings
 from runner.report.table import load, records, timed
 from runner.session import Session
 from runner.settings import DeviceConfig
@@ -75,7 +75,7 @@ def keep(folder: RunFolder, console: Console) -> None:
     heads = ("size", "median us", "between identical cases, %", "between rounds, %", "wrongly called slower")
     table = Table(*heads, title=f"Noise of {device['name']}", title_justify="left")
     for group, point in zip(groups, points, strict=True):
-        ranked = ranking.rank(group, ranking.noise(group, {**device, "noise": kept}))
+        ranked = findings.rank(group, findings.noise(group, {**device, "noise": kept}))
         wrong = len(group) - 1 - len(ranked.tied) - len(ranked.undecided)
         table.add_row(
             f"{group[0]['size']:,}",

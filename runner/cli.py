@@ -63,6 +63,9 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
         raise
     except OSError as e:
         return _stopped(e, session.folder)
+    finally:
+        if worker := session.take_worker():  # nobody took it
+            worker.kill()
     return finish(session.folder) if session.folder else 0
 
 

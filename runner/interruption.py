@@ -31,9 +31,10 @@ class _Signals:
 _signals = _Signals()
 
 
-def listen() -> None:
+def listen(handler: _Signals | signal.Handlers = _signals) -> None:
     """From now on, Ctrl-C and a batch system's SIGTERM interrupt the program."""
-    _handle(_signals)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
 
 
 def check() -> None:
@@ -44,9 +45,4 @@ def check() -> None:
 
 def ignore() -> None:
     """Ignore both signals during the program's last steps."""
-    _handle(signal.SIG_IGN)
-
-
-def _handle(handler: _Signals | signal.Handlers) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, handler)
+    listen(signal.SIG_IGN)

@@ -19,7 +19,6 @@ from runner.errors import UsageError
 from runner.folder import named, read_json, write_json
 from runner.statistics import ASSUMED, Noise, Spread, Times, pooled, spread_of
 
-MOST_BYTES = 100_000  # a larger file was not written by the runner
 MOST_PERCENT = 100.0  # more noise is not a measurement
 
 Points = tuple[tuple[float, float], ...]
@@ -89,11 +88,7 @@ def keep(device: str, found: dict[str, Any]) -> Path:
 
 def known(info: DeviceInfo) -> dict[str, Any] | None:
     """The stored noise of a device; `None` if there is none."""
-    path = path_of(info.name)
-    try:
-        found = read_json(path) if path.is_file() and path.stat().st_size <= MOST_BYTES else None
-    except (OSError, RecursionError):
-        return None
+    found = read_json(path_of(info.name))
     return found if isinstance(found, dict) and found.get("device") == info.name else None
 
 

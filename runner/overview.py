@@ -19,11 +19,11 @@ from runner import runs
 from runner.device.kinds import is_emulated, label
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
-from runner.report.folder import section
+from runner.report.findings import IDLE, headline_groups
 from runner.report.table import load, measured, varying
 from runner.report.terminal import BROAD, say, say_columns
 from runner.report.text import count, described, one_line, rough, size_of
-from runner.report.verdict import IDLE, headline_groups
+from runner.runs import section
 from runner.terminal import Console, SweepProgress
 
 NAMED = 2  # kernels that are named; of more, only the number is shown
@@ -72,7 +72,11 @@ def print_runs(root: Path, most: int) -> None:
 
 def read(path: Path) -> Overview:
     """The overview of a run."""
-    known, frame, planned = runs.environment(path), _table(path), _planned(path)
+    known, planned = runs.environment(path), _planned(path)
+    try:
+        frame = load(path)
+    except (UsageError, *runs.MALFORMED):
+        frame = None
     kernels = dict.fromkeys(planned if frame is None else frame["kernel"])
     statuses = pd.Series(["not_run"] * len(planned)) if frame is None else frame["status"]
     failed, not_run = int((~statuses.isin(["ok", *IDLE])).sum()), int((statuses == "not_run").sum())
@@ -107,13 +111,6 @@ def show(found: Sequence[Overview], console: RichConsole) -> None:
         words = (run.started, run.what, run.device, count(run.cases, "case"), run.failures, best)
         say(console, _pasted(run.path), "bold")
         console.print(Padding(Text("  ".join(filter(None, words)), style=run.style), (0, 0, 0, 4), expand=False))
-
-
-def _table(path: Path) -> pd.DataFrame | None:
-    try:
-        return load(path)
-    except (UsageError, *runs.MALFORMED):
-        return None
 
 
 def _planned(path: Path) -> list[str]:
@@ -166,12 +163,10 @@ def _state(path: Path, frame: pd.DataFrame | None, not_run: int) -> str:
 def _best(frame: pd.DataFrame) -> str:
     """The case that the report's first sentence calls the fastest; empty if it names none."""
     try:
-        groups = headline_groups(frame)
-    except runs.MALFORMED:
+        row = headline_groups(frame)[0].fastest
+    except (IndexError, *runs.MALFORMED):
         return ""
-    if not groups:
-        return ""
-    row, size = groups[0].fastest, size_of(groups[0].fastest)
+    size = size_of(row)
     names = [name for name in varying(measured(frame)) if name not in ("size", "device", "dtype", "seed")]
     return f"{described(row, names)}{f' at {size}' if size else ''}: {rough(row['median_us'])} µs"
 

@@ -9,7 +9,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ from omegaconf import OmegaConf
 
 from runner import __version__, environment, runs, sources
 from runner.config import Job, Origin, read_kernel
+from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
 from runner.errors import UsageError
 from runner.folder import RunFolder, named, read_json, write_json
@@ -27,7 +27,7 @@ from runner.kernel.resolve import make
 from runner.session import Session
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import engine, ledger
-from runner.sweep.compile import Prefetch
+from runner.sweep.worker import Worker
 from runner.terminal import SweepProgress
 
 MOST = 3  # missing files that are named
@@ -88,10 +88,11 @@ def resume(path: Path, session: Session) -> None:
     found.folder.sweep_up()
     if missing:
         announcement = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest"
-        with closing(Prefetch(missing[0], len(missing))) as prefetch, SweepProgress() as progress:
-            _require_same_device(found.folder, missing[0], prefetch)
+        with SweepProgress() as progress:
+            session.worker = Worker(missing[0].device)
+            _require_same_device(found.folder, missing[0], session.worker.info)
             progress.say(announcement)
-            engine.run(found.jobs, found.folder, progress, found.launcher, prefetch)
+            engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker())
     else:
         ledger.write_plan(found.jobs, found.folder, found.launcher)  # a power cut may have torn a case.json
         sys.stderr.write(f"{path}: the sweep is complete: all {done} cases are finished; making its report again\n")
@@ -143,9 +144,8 @@ def _require_same_sources(found: RecordedSweep) -> None:
             raise UsageError(f"Cannot resume: {changed[0]} changed. Restore it or start a new sweep.")
 
 
-def _require_same_device(folder: RunFolder, first: Job, prefetch: Prefetch) -> None:
+def _require_same_device(folder: RunFolder, first: Job, info: DeviceInfo) -> None:
     """Refuse another device or toolchain than the sweep's; then note that the sweep is resumed."""
-    info = prefetch.worker.info
     compiler = compiler_for(first.device, info, first.compiler)
     environment.require_same_device(folder, environment.device(info, first, compiler))
     known = read_json(folder.environment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +32,8 @@ def reading(name: object) -> Iterator[None]:
 
 def below(root: Path) -> list[Path]:
     """The run folders below a folder, or the folder itself, newest first."""
-    return sorted(_below(root), key=lambda path: (_started(path), str(path)), reverse=True)
+    known = {path: str(environment(path).get("started_utc") or "") for path in _below(root)}
+    return sorted(known, key=lambda path: (known[path], str(path)), reverse=True)
 
 
 def named(text: str) -> list[Path]:
@@ -75,6 +77,23 @@ def environment(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def section(content: dict[str, Any], name: str) -> dict[str, Any]:
+    """A section of environment.json; empty if it is missing or malformed."""
+    part = content.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def flat(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Names and values of nested dictionaries, one pair each: `device.name`, `NVIDIA H200`."""
+    for name, value in content.items():
+        if isinstance(value, dict) and value:
+            yield from flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+            yield f"{prefix}{name}", ", ".join(map(str, value))
+        else:
+            yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def _latest(text: str) -> Path:
     back = text.removeprefix(LATEST).removeprefix("~") or "0"
     if not (back.isascii() and back.isdecimal()):
@@ -92,8 +111,3 @@ def _below(root: Path) -> Iterator[Path]:
             yield path
         if found or len(path.relative_to(root).parts) >= _DEEPEST:
             folders.clear()
-
-
-def _started(path: Path) -> str:
-    """When a run was started, in UTC, as ISO 8601; empty if unknown."""
-    return str(environment(path).get("started_utc") or "")

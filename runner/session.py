@@ -35,6 +35,13 @@ class Session:
     new: bool = True  # not resumed
     worker: Worker | None = None  # started before the configuration was read, and not taken yet
 
+    def open_device(self, config: DeviceConfig) -> None:
+        """Have the worker open a device, in a new process if it has opened another one."""
+        if self.worker is None or not self.worker.takes(config):
+            if self.worker:
+                self.worker.kill()
+            self.worker = Worker(config)
+
     def take_worker(self) -> Worker | None:
         """The worker, which the caller closes from now on."""
         worker, self.worker = self.worker, None

@@ -41,14 +41,8 @@ ASSUMED = 0.003  # standard deviation between processes, rounds or identical cas
 FEWEST_ALIKE = 3  # pairs of the same machine code that together show the noise of a comparison
 MEDIAN_TO_DEVIATION = 1.4826  # of the absolute values of normal deviates
 
-UNCERTAIN = "the change is uncertain by {:.1f} %"
-NEAR_THRESHOLD = "the change is close to the threshold of {:.1f} %"
 NO_INTERVAL = "too few rounds for an interval"
 THOROUGH = "measure with timing=thorough (five rounds, each in its own process)"
-MORE_ROUNDS = "measure more rounds (timing=thorough timing.rounds={}) or a larger size"
-IF_IT_MATTERS = "measure more rounds if a change this small matters"
-BLAMELESS = "{} although the machine code is the same"
-DISTURBED = "something disturbed a run; measure again"
 
 
 @dataclass(frozen=True)
@@ -251,8 +245,10 @@ def decide(
     ]
     # The same machine code cannot have changed: an apparent change is a disturbance.
     return [
-        replace(d, word="undecided", note=BLAMELESS.format(d.word), advice=DISTURBED)
-        if known and d.word in ("slower", "faster") else d
+        replace(
+            d, word="undecided", note=f"{d.word} although the machine code is the same",
+            advice="something disturbed a run; measure again",
+        ) if known and d.word in ("slower", "faster") else d
         for d, known in zip(decisions, same, strict=True)
     ]  # fmt: skip
 
@@ -325,12 +321,14 @@ def _by_rounds(pair: tuple[Side, Side], d: _Difference, *, sure: bool, side_by_s
     widest = min(d.threshold, math.log1p(WIDEST_TIE))
     if abs(d.value) + d.half <= widest:
         return d.decision("tied")
-    uncertain = UNCERTAIN.format(100 * math.expm1(d.half))
+    uncertain = f"the change is uncertain by {100 * math.expm1(d.half):.1f} %"
     if not _firm(pair, side_by_side=side_by_side):
         return d.decision("undecided", uncertain, THOROUGH)
     if d.half > widest / 2:
-        return d.decision("undecided", uncertain, MORE_ROUNDS.format(2 * min(side.rounds for side in pair)))
-    return d.decision("undecided", NEAR_THRESHOLD.format(100 * math.expm1(d.threshold)), IF_IT_MATTERS)
+        more = f"timing=thorough timing.rounds={2 * min(side.rounds for side in pair)}"
+        return d.decision("undecided", uncertain, f"measure more rounds ({more}) or a larger size")
+    close = f"the change is close to the threshold of {100 * math.expm1(d.threshold):.1f} %"
+    return d.decision("undecided", close, "measure more rounds if a change this small matters")
 
 
 def _by_samples(base: Side, other: Side, d: _Difference) -> Decision:

@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import rich.console
@@ -49,7 +48,7 @@ class SweepProgress:
         self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
     def stage(self, name: str, total: int) -> None:

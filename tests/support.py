@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.settings import Protocol, TimingConfig
-from runner.sweep.compile import reason_to_skip
+from runner.sweep.engine import reason_to_skip
 from runner.sweep.run_case import run_case
 from runner.sweep.trial import launch_once
 from runner.sweep.worker import Outcome, Task
@@ -33,6 +34,7 @@ def read_kernel(path: Path) -> Kernel:
     return from_yaml.read(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")), path)
 
 
+@functools.cache
 def shipped(name: str) -> Kernel:
     """One of the kernels that come with the project."""
     return read_kernel(CONF / "kernel" / f"{name}.yaml")

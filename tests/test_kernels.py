@@ -5,7 +5,7 @@ import subprocess
 import pytest
 from support import KERNELS, case_of, shipped
 
-from runner.sweep.compile import reason_to_skip
+from runner.sweep.engine import reason_to_skip
 
 REDUCTIONS = [n for n in KERNELS if shipped(n).family == "reduction"]
 SIZES = [1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 511, 513, 1000, 1023, 1024, 1025, 4097, 65537]

@@ -132,6 +132,7 @@ def launched(its, monkeypatch):
     load = its.loader.load_configuration
     monkeypatch.setattr(its.loader, "load_configuration", lambda *a, **k: (composed.append(a), load(*a, **k))[1])
     monkeypatch.setattr(engine, "run", lambda plan, *_: plans.append(plan))
+    monkeypatch.setattr(Session, "open_device", lambda *_: None)
     current.set(Session())
     ours = BatchLauncher()
     ours.setup(hydra_context=its.context, task_function=lambda _: None, config=its.master)
@@ -169,6 +170,7 @@ terminal.QUIET_S = 0
 # Not getrusage: that starts from what the process that started this one had.
 peak = lambda: re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
 engine.run = lambda plan, *_: print(len(plan), peak())
+Session.open_device = lambda *_: None
 app.run(sys.argv[1:], Session())
 """
 

@@ -23,8 +23,8 @@ from told import run
 
 from runner import overview
 from runner.list import main
+from runner.report.findings import judge
 from runner.report.table import load
-from runner.report.verdict import judge
 
 HEADS = ["folder", "started", "what", "device", "cases", "failures", "best"]
 DEVICES = {"cuda": {"kind": "cuda", "name": "NVIDIA H200"}, "cpu": {"kind": "cpu", "name": "some processor"}}

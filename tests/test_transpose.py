@@ -19,7 +19,7 @@ TILED = ["transposeTile", "transposeSwizzle", "transposeVector", "transposeShift
 IN_X_ALONE = ["copyVector", *TILED]  # how they number their threads
 SIZES = ["1x1", "1x100", "100x1", "37x101", "64x64", "33x31", "128x96", "2x1000", "1000", "3x4"]
 EVEN_SIZES = ["4x4", "4x100", "100x4", "36x100", "64x64", "128x96", "192x64", "8x1000", "60x68"]
-DTYPES = ["int32", "uint32", "int64", "uint64", "float32", "float64", "float16", "bfloat16"]
+DTYPES = ["uint32", "float64", "bfloat16"]  # one of each width: the kernels only move elements
 
 
 def all_right(outcomes):

@@ -3,7 +3,7 @@
     arguments, folders ─runs─▶ pairs of rows
     pairs, samples/ ─changes─▶ comparison, by the rule of runner.statistics
     environments, sources/ ─causes─▶ what differs
-    comparison ─tables─▶ one table ─views─▶ sentences, exit status, terminal, page
+    comparison ─views─▶ sentences, exit status, terminal, table, page
                ─figure─▶ a picture in the page
 
 Everything is made from the folders alone, which stay unchanged. The same folders give the same bytes.

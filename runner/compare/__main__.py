@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _compare(given: argparse.Namespace) -> int:
     """Compare runs, print the result, and write the page and the table."""
-    from runner.compare import causes, changes, runs, tables, views  # noqa: PLC0415  (see `run_command`)
+    from runner.compare import causes, changes, runs, views  # noqa: PLC0415  (see `run_command`)
     from runner.terminal import Console, SweepProgress  # noqa: PLC0415
 
     def step(name: str) -> None:
@@ -58,9 +58,9 @@ def _compare(given: argparse.Namespace) -> int:
             for other in others:
                 progress.stage("comparing", len(base.rows))
                 comparisons.append(changes.compare(base, other, step))
-            found, differing = tables.entries(comparisons), causes.causes(base, comparisons)
+            found, differing = views.entries(comparisons), causes.causes(base, comparisons)
             if given.csv:
-                _write(given.csv, tables.written(comparisons, found).encode(errors="surrogateescape"))
+                _write(given.csv, views.as_csv(comparisons, found))
             if given.html:
                 progress.stage("drawing", 1)
                 os.environ["MPLBACKEND"] = "agg"  # a notebook may name a backend there that matplotlib lacks

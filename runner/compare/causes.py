@@ -15,8 +15,8 @@ from pathlib import Path
 
 from runner.compare.changes import Comparison
 from runner.compare.runs import KINDS, SURROUNDINGS, Run, kind_of, values
-from runner.report.folder import flat
 from runner.report.text import absent, count, listed, one_line
+from runner.runs import flat
 
 _FOLDER = re.compile(r" '?hydra\.(sweep|run)\.dir=\S+| --config-(path|dir)[ =]\S+")
 """The folders in a command are not causes: what they hold is compared itself."""
@@ -25,7 +25,6 @@ MEASURED = 0.02  # a measured property of a device differs by less each time
 CONDITIONS = {"sm_mhz": "clock while measuring, median (MHz)", "temperature_c": "temperature, median (°C)"}
 OF_A_CASE = ("compiler", "launcher", "grid", "shared_dynamic", "registers", "local_bytes")
 
-SOURCES = ("kernels", "conf/kernel")
 MOST_BYTES = 200_000  # of a source file; a larger one has no diff
 MOST_LINES = 400  # of a diff
 
@@ -121,16 +120,13 @@ def _of_sources(comparisons: Sequence[Comparison]) -> Iterator[Cause]:
     lacking = [not _files(run) for run in (comparisons[0].base, *(found.other for found in comparisons))]
     if any(lacking) and not all(lacking):
         yield Cause("kernel source", "sources/", tuple("not in the folder" if lacks else "" for lacks in lacking))
-    other_code = [_other_code(found) for found in comparisons]
+    other_code = []
+    for comparison in comparisons:
+        pairs = [(str(change.pair.base["binary"]), str(change.pair.other["binary"])) for change in comparison.common]
+        known = [was != now for was, now in pairs if was and now]
+        other_code.append(f"differs in {sum(known):,} of {count(len(known), 'case')}" if any(known) else "")
     if any(other_code):
         yield Cause("kernel source", "machine code", ("", *other_code))
-
-
-def _other_code(comparison: Comparison) -> str:
-    """In how many common cases the machine code differs."""
-    known = [c.pair for c in comparison.common if not absent(c.pair.base["binary"]) and c.pair.other["binary"]]
-    other = sum(str(pair.base["binary"]) != str(pair.other["binary"]) for pair in known)
-    return f"differs in {other:,} of {count(len(known), 'case')}" if other else ""
 
 
 def _of_parameters(compared: Sequence[Run]) -> Iterator[Cause]:
@@ -176,30 +172,21 @@ def _files(run: Run) -> dict[str, Path]:
     """A run's sources by name, without links that lead out of its folder."""
     root = run.folder.sources
     inside = root.resolve()
-    found = [path for part in SOURCES for path in sorted((root / part).rglob("*")) if path.is_file()]
+    found = [path for part in ("kernels", "conf/kernel") for path in sorted((root / part).rglob("*")) if path.is_file()]
     return {path.relative_to(root).as_posix(): path for path in found if path.resolve().is_relative_to(inside)}
 
 
 def _file_change(name: str, base: Path | None, other: Path | None) -> FileChange | None:
     if base is None or other is None:
         return FileChange(name, "not there" if other is None else "new")
-    before, after = _content(base), _content(other)
+    before, after = base.read_bytes(), other.read_bytes()
     if before == after:
         return None
     if max(len(before), len(after)) > MOST_BYTES:
         return FileChange(name, "changed")
     old, new = (content.decode("utf-8", errors="replace").splitlines() for content in (before, after))
-    heads = f"baseline/{name}", f"run/{name}"
-    lines = list(difflib.unified_diff(old, new, *heads, lineterm=""))
-    lines = lines or [f"--- {heads[0]}", f"+++ {heads[1]}", "[only white space at the ends of lines differs]"]
+    lines = list(difflib.unified_diff(old, new, f"baseline/{name}", f"run/{name}", lineterm=""))
     added, removed = (sum(line.startswith(sign) for line in lines[2:]) for sign in "+-")
     left_out = len(lines) - MOST_LINES
     shown = [*lines[:MOST_LINES], *([f"[{count(left_out, 'more line')}]"] if left_out > 0 else [])]
     return FileChange(name, f"{count(added, 'line')} added, {removed:,} removed", "\n".join(shown))
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""

@@ -10,9 +10,9 @@ from functools import cached_property
 
 from runner import noise, samples
 from runner.compare.runs import Pair, Row, Run, join, varying
-from runner.report.folder import section
+from runner.report.findings import IDLE
 from runner.report.text import absent
-from runner.report.verdict import IDLE
+from runner.runs import section
 from runner.statistics import Decision, Noise, Side, decide, round_medians, unthrottled
 
 
@@ -31,19 +31,9 @@ class Word(StrEnum):
     ONLY_OTHER = "only in run"
 
 
-ORDER = {word: number for number, word in enumerate(Word)}
 OF_DECISION = {
     "slower": Word.SLOWER, "faster": Word.FASTER, "tied": Word.SAME, "undecided": Word.INCONCLUSIVE,
 }  # fmt: skip
-OF_RESULTS = ("value", "undefined_reads")
-"""Columns that show whether two right cases of an emulated device gave the same result."""
-
-SAME_CODE = "the machine code is the same, so the kernel is not the cause"
-NO_ROUNDS = "its rounds are not known"
-KEEP_SAMPLES = "compare folders that have their samples/"
-DOUBTFUL = "one of the runs has several rows of this case: timed in several ways, or on several devices"
-NO_SPEED = "an emulated time says nothing about a GPU"
-
 Medians = tuple[tuple[float, ...], ...]
 """The medians of a case's rounds in microseconds, by run; empty for a run whose samples cannot be read."""
 
@@ -67,7 +57,7 @@ class Change:
     @property
     def note(self) -> str:
         """Why, and what to do about it."""
-        return ": ".join(part for part in (self.reason, self.advice) if part)
+        return ": ".join(filter(None, (self.reason, self.advice)))
 
     @property
     def size(self) -> float:
@@ -117,7 +107,8 @@ def compare(base: Run, other: Run, step: Callable[[str], None]) -> Comparison:
         UsageError: if the runs have no case in common.
     """
     joined = join(base, other)
-    found = [Change(pair, Word.NOT_COMPARED, DOUBTFUL) for pair in joined.doubtful]
+    why = "one of the runs has several rows of this case: timed in several ways, or on several devices"
+    found = [Change(pair, Word.NOT_COMPARED, why) for pair in joined.doubtful]
     timed: list[tuple[Pair, Medians, Medians]] = []
     for pair in joined.common:
         step(other.name)
@@ -180,9 +171,11 @@ def _by_times(pair: Pair, decision: Decision, *, alike: bool, known: bool) -> Ch
     """The change of a case with times in both runs; `known`: whether its rounds are known."""
     word = OF_DECISION[decision.word]
     if word is Word.INCONCLUSIVE and not known:
-        return Change(pair, word, NO_ROUNDS, KEEP_SAMPLES, decision, alike)
-    code = SAME_CODE if pair.same_code and word in (Word.SLOWER, Word.FASTER) else ""
-    reason = "; ".join(part for part in (decision.note, code) if part)
+        advice = "compare folders that have their samples/"
+        return Change(pair, word, "its rounds are not known", advice, decision, alike)
+    blameless = pair.same_code and word in (Word.SLOWER, Word.FASTER)
+    code = "the machine code is the same, so the kernel is not the cause" if blameless else ""
+    reason = "; ".join(filter(None, (decision.note, code)))
     return Change(pair, word, reason, decision.advice, decision, alike)
 
 
@@ -200,7 +193,8 @@ def _by_correctness(base: Run, other: Run, pair: Pair) -> Change:
             return Change(pair, Word.SAME, "; ".join(_other_results(pair)))
         case "ok", "ok":
             crossed = pair.base["device"] != pair.other["device"]
-            return Change(pair, Word.NOT_COMPARED, NO_SPEED if crossed else "no time in one of them")
+            why = "an emulated time says nothing about a GPU" if crossed else "no time in one of them"
+            return Change(pair, Word.NOT_COMPARED, why)
         case _:
             rows = ((base, pair.base), (other, pair.other))
             why = "; ".join(f"in {run.name} {_status(row)}" for run, row in rows if row["status"] != "ok")
@@ -209,7 +203,7 @@ def _by_correctness(base: Run, other: Run, pair: Pair) -> Change:
 
 def _other_results(pair: Pair) -> list[str]:
     """How two right results differ, both of which match the reference within its tolerance."""
-    cells = [(name, pair.base[name], pair.other[name]) for name in OF_RESULTS]
+    cells = [(name, pair.base[name], pair.other[name]) for name in ("value", "undefined_reads")]
     known = [(name, was, now) for name, was, now in cells if not absent(was) and not absent(now)]
     return [f"{name} is {now}, was {was}" for name, was, now in known if was != now]
 

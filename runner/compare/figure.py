@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import math
 from collections.abc import Sequence
@@ -19,7 +20,6 @@ from runner.report.figures.figure import PALE, Stroke, saved, strokes
 from runner.report.text import count, listed, one_line, value_of
 
 MOST_PANELS = 12
-MOST_POINTS = 1500  # of a vector picture: of more, the pixels are smaller
 BAND = "#d4d4d4"
 CHANGED = frozenset((Word.FASTER, Word.SLOWER))
 
@@ -29,10 +29,9 @@ Point = tuple[int, Change]
 
 @dataclass(frozen=True)
 class Picture:
-    """The drawn figure: its bytes and their type, and what it says in words."""
+    """The drawn figure, as base64 of its SVG, and what it says in words."""
 
-    content: bytes
-    mime: str
+    data: str
     title: str
     note: str
 
@@ -54,10 +53,9 @@ def draw(comparisons: Sequence[Comparison]) -> Picture | None:
     if not every:
         return None
     shown = dict(itertools.islice(every.items(), MOST_PANELS))
-    pixels = sum(map(len, shown.values())) > MOST_POINTS
     base, runs = comparisons[0].base, [comparison.other.short for comparison in comparisons]
     title = f"Speed against {base.short}: above 1x is faster"
-    svg, png = saved(lambda: _figure(title, shown, base.parameters, runs), png=pixels)
+    svg, _ = saved(lambda: _figure(title, shown, base.parameters, runs), png=False)
     further = _names([change.row for points in shown.values() for _, change in points], base.parameters)[1:]
     notes = [
         f"Side by side: cases that differ in {listed(further)}." if further else "",
@@ -65,8 +63,7 @@ def draw(comparisons: Sequence[Comparison]) -> Picture | None:
         "Bars: 95 % intervals. Grey: changes that are too small to count.",
         f"{count(len(every) - len(shown), 'further kernel')} only in the table." if len(every) > len(shown) else "",
     ]
-    note = " ".join(note for note in notes if note)
-    return Picture(png, "image/png", title, note) if pixels else Picture(svg, "image/svg+xml", title, note)
+    return Picture(base64.b64encode(svg).decode(), title, " ".join(filter(None, notes)))
 
 
 def _figure(title: str, shown: dict[str, list[Point]], parameters: Sequence[str], runs: Sequence[str]) -> Figure:

@@ -13,10 +13,10 @@ from typing import Any
 from runner import runs
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.report.folder import flat, section
+from runner.report.findings import IDLE
 from runner.report.table import load, parameters, records
 from runner.report.text import absent, listed, one_line, slug, value_of
-from runner.report.verdict import IDLE
+from runner.runs import flat, section
 
 Row = dict[str, Any]
 Folders = tuple[Path, ...]

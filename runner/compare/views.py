@@ -1,9 +1,11 @@
-"""A comparison in sentences, as an exit status, in the terminal, and as one page that needs no network."""
+"""A comparison in sentences, as an exit status, in the terminal, as CSV, and as one page that needs no network."""
 
 from __future__ import annotations
 
-import base64
+import csv
+import io
 import math
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,16 +17,20 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import statistics as rule
-from runner.compare import tables
 from runner.compare.causes import Causes, changed_sources
 from runner.compare.changes import Change, Comparison, Word
-from runner.compare.tables import Entry, median
+from runner.compare.runs import Row, varying
+from runner.report import cells
+from runner.report.cells import Cell, Line
+from runner.report.findings import IDLE
 from runner.report.terminal import STYLES, say, say_columns
-from runner.report.text import count, described, exact, listed, one_line
-from runner.report.verdict import IDLE
+from runner.report.text import absent, count, described, exact, listed, one_line, value_of
 
 if TYPE_CHECKING:
     from runner.compare.figure import Picture
+
+Entry = tuple[int, Change]
+"""The number of the compared run, counted from 1, and what became of a case in it."""
 
 WORSE, UNDECIDED = 1, 3  # exit statuses; 0: nothing is worse, 2: a usage error
 DECIDED = frozenset((Word.SLOWER, Word.FASTER, Word.SAME, Word.ONLY_OTHER))
@@ -33,31 +39,45 @@ COUNTED_IF_ANY = (Word.INCONCLUSIVE, Word.FIXED, Word.FAILED, Word.NOT_COMPARED)
 ONLY_RESULTS = "Times of the CPU device are emulated and not compared. Its cases are the same if both are right."
 
 MOST_CASES, MOST_CAUSES, MOST_KERNELS = 20, 12, 8  # in the terminal
-MOST_PROBLEMS, MOST_LONE = 100, 500  # in the page
-OPEN_LINES = 60  # of a diff; a longer one is folded
+MOST_LONE = 500  # in the page
 
 OF_WORD = {
-    Word.BROKEN: "bold red", Word.SLOWER: "red", Word.INCONCLUSIVE: "yellow", Word.FIXED: "green", Word.FASTER: "green",
+    Word.BROKEN: ("bold red", "bad"), Word.SLOWER: ("red", "slow"), Word.INCONCLUSIVE: ("yellow", ""),
+    Word.FIXED: ("green", "good"), Word.FASTER: ("green", "good"), Word.SAME: ("", "level"),
+    Word.NOT_COMPARED: ("", "idle"),
 }  # fmt: skip
+"""The styles of a word in the terminal and in the page."""
+
 QUIET = frozenset((Word.SAME, Word.NOT_COMPARED, Word.ONLY_BASE, Word.ONLY_OTHER))
 """Words without a line a case in the terminal."""
 
+TIMES = ("base_median_us", "median_us", "change_percent")
+OF_CSV = ("base_status", "status", *TIMES, "low_percent", "high_percent", "threshold_percent", "word", "note")
+OF_PAGE = ("word", *TIMES, "low_percent to high_percent", "threshold_percent", "note")
+
+
+def entries(comparisons: Sequence[Comparison]) -> list[Entry]:
+    """What became of all cases, the worst first; cases that only one run has come last."""
+    found = [(number, change) for number, compared in enumerate(comparisons, 1) for change in compared.changes]
+    # Rounded, so that equal changes stay in the order of the table.
+    return sorted(found, key=lambda entry: (list(Word).index(entry[1].word), -round(entry[1].size, 9)))
+
 
 def show(
-    comparisons: Sequence[Comparison], entries: Sequence[Entry], causes: Causes, files: Sequence[Path], console: Console
+    comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Causes, files: Sequence[Path], console: Console
 ) -> None:
     """Print the verdict, what differs, the worst cases, and the files that were written."""
     for comparison in comparisons:
         say(console, headline(comparison), STYLES[level(comparison)])
-        found = kernels(comparison)
-        for sentence in found[:MOST_KERNELS]:
+        sentences = kernels(comparison)
+        for sentence in sentences[:MOST_KERNELS]:
             say(console, f"  {sentence}")
-        if len(found) > MOST_KERNELS:
-            say(console, f"  {count(len(found) - MOST_KERNELS, 'more kernel')} changed.", "dim")
+        if len(sentences) > MOST_KERNELS:
+            say(console, f"  {count(len(sentences) - MOST_KERNELS, 'more kernel')} changed.", "dim")
         for remark in remarks(comparison):
             say(console, f"  {remark}", "yellow")
     _show_causes(causes, comparisons, console)
-    _show_cases(comparisons, entries, console)
+    _show_cases(comparisons, found, console)
     for comparison in comparisons:
         for run, rows in _lone(comparison):
             cases = "; ".join(described(row, comparison.varying) for row in rows[:3])
@@ -67,44 +87,58 @@ def show(
         say(console, f"Written: {path}")
 
 
-def page(comparisons: Sequence[Comparison], entries: Sequence[Entry], causes: Causes, picture: Picture | None) -> bytes:
+def page(comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Causes, picture: Picture | None) -> bytes:
     """The page, as bytes that are the same whenever the comparison is."""
     from runner.report.page import template  # noqa: PLC0415 - Jinja would slow a comparison without a page
 
-    base = comparisons[0].base
-    compared = [base, *(comparison.other for comparison in comparisons)]
-    names = tables.columns(comparisons)
-    same = [entry for entry in entries if entry[1].word is Word.SAME]
-    rest = [entry for entry in entries if entry[1].word not in (Word.SAME, Word.ONLY_BASE, Word.ONLY_OTHER)]
+    names, base = _varying(comparisons), comparisons[0].base.short
+    others = [comparison.other.short for comparison in comparisons]
+    same = [entry for entry in found if entry[1].word is Word.SAME]
+    rest = [entry for entry in found if entry[1].word not in (Word.SAME, Word.ONLY_BASE, Word.ONLY_OTHER)]
+    differing = [(c.kind, one_line(c.name, 80), *(one_line(v, 160) for v in c.values)) for c in causes.differing]
     context: dict[str, Any] = {
-        "title": f"{listed([comparison.other.short for comparison in comparisons])} against {base.short}",
+        "title": f"{listed(others)} against {base}",
         "verdicts": [(level(c), headline(c), kernels(c), remarks(c)) for c in comparisons],
         "banner": listed(causes.surroundings()),
         "problems": [
-            (tables.anchor(entry), described(entry[1].row, names), comparisons[entry[0] - 1].other.short,
-             one_line(entry[1].note, 1500))
+            (_anchor(entry), described(entry[1].row, names), others[entry[0] - 1], one_line(entry[1].note, 1500))
             for entry in rest
             if entry[1].word is Word.BROKEN
         ],
-        "causes": tables.differing(causes, compared),
+        "causes": cells.Table(["kind", "what", base, *others], [Line("", list(map(Cell, row))) for row in differing]),
         "same_facts": causes.same,
         "diffs": [(c.other.short, d) for c in comparisons for d in changed_sources(c.base, c.other) if d.diff],
-        "open_lines": OPEN_LINES,
         "picture": picture,
-        "data": f"data:{picture.mime};base64,{base64.b64encode(picture.content).decode()}" if picture else "",
-        "changes": tables.changes(rest, comparisons, names),
-        "same": tables.changes(same, comparisons, names),
+        "changes": _table(rest, comparisons, names),
+        "same": _table(same, comparisons, names),
         "lone": [
             (run, [f"{described(row, c.varying)}: {str(row['status']).replace('_', ' ')}" for row in rows[:MOST_LONE]],
              len(rows))
             for c in comparisons
             for run, rows in _lone(c)
         ],
-        "most_problems": MOST_PROBLEMS,
         "rule": rule,
-        "styled": dict.fromkeys((*tables.LEFT, "kind", "what", *(run.short for run in compared)), "left"),
     }  # fmt: skip
     return template("compare.html", "runner.compare", "runner.report").render(context).encode()
+
+
+def as_csv(comparisons: Sequence[Comparison], found: Iterable[Entry]) -> bytes:
+    """The table as CSV."""
+    base = comparisons[0].base
+    parameters = [name for name in base.parameters if name != "device"]
+    parameters[parameters.index("size") + 1 : 0] = ["rows", "cols"]
+    target = io.StringIO()
+    lines = csv.writer(target, lineterminator="\n")
+    lines.writerow(["case", "run", "baseline", *parameters, "device", *OF_CSV, "same_binary"])
+    for number, change in found:
+        case, *values = ("" if absent(change.row[n]) else change.row[n] for n in ("case", *parameters, "device"))
+        pair, runs = change.pair, (comparisons[number - 1].other.name, base.name)
+        numbers = [_median(pair.base), _median(pair.other), *(change.percent or [None] * 4)]
+        digits = ["" if number is None or math.isnan(number) else f"{number:.6g}" for number in numbers]
+        same = pair.same_code if pair.base and pair.other else ""
+        states = [row.get("status", "") for row in (pair.base, pair.other)]
+        lines.writerow([case, *runs, *values, *states, *digits, change.word.value, change.note, same])
+    return target.getvalue().encode(errors="surrogateescape")
 
 
 def level(comparison: Comparison) -> str:
@@ -123,8 +157,7 @@ def headline(comparison: Comparison) -> str:
     parts += [f"{numbers[word]:,} {word}" for word in (*(OF_TIMES if timed else ()), Word.SAME)]
     parts += [f"{numbers[word]:,} {word}" for word in COUNTED_IF_ANY if numbers[word]]
     base, other = comparison.base.short, comparison.other.short
-    lone = [(numbers[Word.ONLY_BASE], base), (numbers[Word.ONLY_OTHER], other)]
-    alone = [f"{count(n, 'case')} only in {name}" for n, name in lone if n]
+    alone = [f"{count(len(rows), 'case')} only in {name}" for name, rows in _lone(comparison)]
     start = f"{other} against {base}, {count(len(comparison.common), 'common case')}: {', '.join(parts)}."
     return f"{start} {listed(alone)}." if alone else start
 
@@ -135,12 +168,10 @@ def kernels(comparison: Comparison) -> list[str]:
     As in `reduceShfl: 1.14x faster (geometric mean of its 12 cases, from 1.05x faster to 1.30x faster)`.
     """
     ratios: dict[str, list[float]] = {}
-    changed = set()
     for change in comparison.changes:
         if change.decision:
             ratios.setdefault(str(change.row["kernel"]), []).append(change.decision.change)
-        if change.word in OF_TIMES:
-            changed.add(str(change.row["kernel"]))
+    changed = {str(change.row["kernel"]) for word in OF_TIMES for change in comparison.of(word)}
     found = [(statistics.geometric_mean(ratios[name]), name) for name in ratios if name in changed]
     found.sort(key=lambda item: -abs(math.log(item[0])))
     return [f"{one_line(name, 60)}: {_times(mean)} ({_range(mean, ratios[name])})." for mean, name in found]
@@ -179,35 +210,95 @@ def _show_causes(causes: Causes, comparisons: Sequence[Comparison], console: Con
         say(console, f"  {count(len(causes.differing) - MOST_CAUSES, 'more difference')}.", "dim")
 
 
-def _show_cases(comparisons: Sequence[Comparison], entries: Sequence[Entry], console: Console) -> None:
+def _show_cases(comparisons: Sequence[Comparison], found: Sequence[Entry], console: Console) -> None:
     """Print the cases that need more than to be counted, the worst first."""
-    shown = [entry for entry in entries if entry[1].word not in QUIET]
-    names = tables.columns(comparisons)
+    shown = [entry for entry in found if entry[1].word not in QUIET]
+    names = _varying(comparisons)
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for _ in range(5):
         table.add_column(no_wrap=True)
     for number, change in shown[:MOST_CASES]:
         run = f"{comparisons[number - 1].other.short}: " if len(comparisons) > 1 else ""
-        cells = (change.word.value, f"{run}{described(change.row, names)}", *_cells(change))
-        table.add_row(*map(Text, cells), style=OF_WORD.get(change.word, ""))
+        words = (change.word.value, f"{run}{described(change.row, names)}", *_numbers(change))
+        table.add_row(*map(Text, words), style=OF_WORD.get(change.word, ("", ""))[0])
     if shown:
         say_columns(console, table)
     if len(shown) > MOST_CASES:
         say(console, f"{count(len(shown) - MOST_CASES, 'more case')}: --html or --csv writes all of them.", "dim")
 
 
-def _cells(change: Change) -> tuple[str, str, str]:
+def _numbers(change: Change) -> tuple[str, str, str]:
     """Times, change and note, as far as the case has them."""
-    base, other = median(change.pair.base), median(change.pair.other)
+    base, other = _median(change.pair.base), _median(change.pair.other)
     if base is None or other is None or change.percent is None:
         return "", "", one_line(change.note)
-    interval = tables.interval(change)
-    between = f"{tables.signed(change.percent[0])} %{f' ({interval})' if interval else ''}"
+    interval = _interval(change)
+    between = f"{_signed(change.percent[0])} %{f' ({interval})' if interval else ''}"
     note = "" if change.word is Word.INCONCLUSIVE else one_line(change.note)  # the verdict has the advice once
     return f"{exact(base)} to {exact(other)} µs", between, note
 
 
-def _lone(comparison: Comparison) -> list[tuple[str, list[dict[str, Any]]]]:
+def _table(found: Iterable[Entry], comparisons: Sequence[Comparison], parameters: Sequence[str]) -> cells.Table:
+    """The page's table of some cases that both runs have, without empty columns."""
+    names = [*parameters, *(["run"] if len(comparisons) > 1 else []), *OF_PAGE]
+    lines = [Line(_anchor(entry), [_cell(name, entry, comparisons) for name in names]) for entry in found]
+    return cells.Table(names, lines).filled("kernel", "word")
+
+
+def _cell(name: str, entry: Entry, comparisons: Sequence[Comparison]) -> Cell:
+    number, change = entry
+    match name:
+        case "run":
+            return Cell(comparisons[number - 1].other.short)
+        case "word":
+            return Cell(change.word, OF_WORD.get(change.word, ("", ""))[1])
+        case "note":  # the advice of an inconclusive case, because its interval has its own column
+            return Cell(one_line(change.advice or change.reason, 110))
+        case "base_median_us" | "median_us":
+            us = _median(change.pair.base if name.startswith("base") else change.pair.other)
+            # Emulated times side by side would invite comparison.
+            return Cell("" if us is None or change.row["emulated"] else exact(us))
+        case "change_percent":
+            return Cell(_signed(change.percent[0]) if change.percent else "")
+        case "low_percent to high_percent":
+            return Cell(_interval(change))
+        case "threshold_percent":
+            return Cell(f"{change.percent[3]:.1f}" if change.percent else "")
+        case _:
+            return Cell(one_line(value_of(name, change.row), 80))
+
+
+def _anchor(entry: Entry) -> str:
+    """The id of a case's line. It follows from the case's own id, so that a link to it outlives a rebuild."""
+    number, row = entry[0], entry[1].row
+    mark = re.sub(r"[^A-Za-z0-9_-]", "-", str(row["case"]))[:60]
+    return f"case-{mark}-{one_line(str(row['device']), 8) or 'any'}-{number}"
+
+
+def _varying(comparisons: Sequence[Comparison]) -> list[str]:
+    """The parameters that vary among the common cases."""
+    rows = [change.row for comparison in comparisons for change in comparison.common]
+    return varying(rows, comparisons[0].base.parameters)
+
+
+def _median(row: Row) -> float | None:
+    """A case's time in microseconds; `None` for a case that is not right."""
+    return float(row["median_us"]) if row and row["status"] == "ok" and not absent(row["median_us"]) else None
+
+
+def _interval(change: Change) -> str:
+    """The ends of the interval of a change, in percent; empty if there is none."""
+    if change.percent is None or math.isnan(change.percent[1]):
+        return ""
+    return f"{_signed(change.percent[1])} to {_signed(change.percent[2])}"
+
+
+def _signed(percent: float) -> str:
+    """A change in percent: `+3.2`, `-12.0`, and `0.0` without a sign."""
+    return re.sub(r"^[+-](0\.0)$", r"\1", f"{percent:+,.1f}")
+
+
+def _lone(comparison: Comparison) -> list[tuple[str, list[Row]]]:
     """The cases that only one of the runs has, by the name of the run."""
     words = ((Word.ONLY_BASE, comparison.base), (Word.ONLY_OTHER, comparison.other))
     return [(run.short, [c.row for c in changes]) for word, run in words if (changes := comparison.of(word))]

@@ -78,15 +78,9 @@ class Compiler(Protocol):
 
         Results of different toolchains are not comparable.
         """
-        ...
-
-    def many(self, count: int) -> AbstractContextManager[None]:
-        """Prepare for `count` compilations from several threads; release the preparation at the end."""
-        ...
 
     def compile(self, source: Source) -> Binary:
         """Compile, or take the binary from the cache. A `CompileError` has the message at the kernel's own lines."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -168,11 +162,9 @@ class Program(Protocol):
     @property
     def resources(self) -> Resources:
         """Its use of registers and memory."""
-        ...
 
     def reset(self) -> None:
         """Bring its `__device__` and `__constant__` variables back to their content at the first call."""
-        ...
 
 
 class Array(Protocol):
@@ -181,31 +173,24 @@ class Array(Protocol):
     @property
     def role(self) -> Role:
         """What the kernel may do with it."""
-        ...
 
     def read(self) -> NDArray[Any]:
         """Copy the content back, in the shape in which it was uploaded."""
-        ...
 
     def fill_bytes(self, value: int) -> None:
         """Set every byte to `value` (0 to 255): poison, or zero."""
-        ...
 
     def restore(self) -> None:
         """Bring back the content that was uploaded."""
-        ...
 
     def digest(self) -> int:
         """A hash of the content, and of the bytes around it that `overrun` looks at."""
-        ...
 
     def overrun(self) -> str:
         """Where the kernel wrote outside the array, in words; empty if it did not, or if the launch failed for it."""
-        ...
 
     def free(self) -> None:
         """Give the memory back. The array is dead afterwards."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -236,25 +221,20 @@ class Device(Protocol):
     @property
     def info(self) -> DeviceInfo:
         """The device's properties."""
-        ...
 
     @property
     def usable(self) -> bool:
         """Whether another launch can be made; a faulted CUDA context cannot."""
-        ...
 
     @property
     def survives_errors(self) -> bool:
         """Whether the device can still be used after an unexpected exception."""
-        ...
 
     def load(self, source: Source, binary: Binary) -> Program:
         """Make the kernel ready to launch."""
-        ...
 
     def set_constant(self, program: Any, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` array of the program (`Source.constants` names it)."""
-        ...
 
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> Array:
         """Copy an array to the device; `OutOfMemory` if it does not fit.
@@ -265,15 +245,12 @@ class Device(Protocol):
             role: What the kernel may do with it.
             offset: Elements to leave before the pointer that the kernel gets (halo, deliberate misalignment).
         """
-        ...
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once and wait for the end, at most `time_limit` seconds; a `LaunchError` says why not."""
-        ...
 
     def active_blocks(self, launch: Launch) -> int | None:
         """How many of the launch's blocks fit on a multiprocessor at once; `None` where there is none."""
-        ...
 
     def sample(self, launches: Sequence[Launch], time_limit: float, prepare: Around, accept: Around) -> Timed:
         """Time launches one by one, on a GPU each with a flushed L2 cache.
@@ -284,20 +261,15 @@ class Device(Protocol):
             prepare: Called before each launch, and before the flush: it poisons the outputs and restores the inputs.
             accept: Called after each launch: it checks the outputs. Neither is within the time.
         """
-        ...
 
     def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
         """Total microseconds of launches back to back, with nothing restored or flushed."""
-        ...
 
     def conditions(self) -> GpuState | None:
         """The device's state now; `None` if it is unknown."""
-        ...
 
     def forget_spoilt_inputs(self) -> bool:
         """Drop the inputs kept for further cases if a kernel wrote to them; return whether one did."""
-        ...
 
     def close(self) -> None:
         """Release the memory and the context of the device."""
-        ...

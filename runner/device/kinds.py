@@ -60,19 +60,15 @@ class Backend(Protocol):
 
     def is_present(self, config: DeviceConfig) -> bool:
         """Whether the device could be opened; it is not opened."""
-        ...
 
     def open_device(self, config: DeviceConfig) -> Device:
         """Open the device, or raise a `DeviceUnavailable` with the reason, and what to do about it."""
-        ...
 
     def compiler_for(self, config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
         """The compiler for an open device; `DeviceUnavailable` if it is not installed."""
-        ...
 
     def refuses(self, info: DeviceInfo, wanted: Requirements) -> str:
         """Why the device cannot run such a case; empty if it can."""
-        ...
 
 
 def backend(kind: str) -> Backend:

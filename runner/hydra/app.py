@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,26 +45,14 @@ def run(arguments: Sequence[str], session: Session) -> None:
     main = hydra.main(version_base="1.3", config_path=str(config.CONF), config_name="config")(job)
     try:
         command_line.refuse(ordered, folders)
-        with _errors_raised():
-            main()
+        os.environ[FULL_ERROR] = "1"  # Hydra raises what it finds, instead of printing it and leaving
+        main()
     except Refused as e:
         raise UsageError(str(e)) from None
     except Exception as e:
         if debugging or not errors.is_theirs(e) or (isinstance(e, UnicodeDecodeError) and session.folder):
             raise
         raise UsageError(errors.sentence(e, schema.known_keys())) from None
-
-
-@contextmanager
-def _errors_raised() -> Iterator[None]:
-    """Have Hydra raise what it finds, instead of printing it and leaving."""
-    before = os.environ.get(FULL_ERROR)
-    os.environ[FULL_ERROR] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[FULL_ERROR]
 
 
 def job(composed: DictConfig) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
+import traceback
 from collections.abc import Sequence
-from types import TracebackType
 
 import yaml
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
@@ -24,11 +24,8 @@ def is_theirs(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError) and error.errno is not None:  # of the system: a full disk, for one
         return False
-    last: TracebackType | None = error.__traceback__
-    while last and last.tb_next:
-        last = last.tb_next
-    module = str(last.tb_frame.f_globals.get("__name__", "")) if last else ""
-    return module.partition(".")[0] in _THEIR_PACKAGES
+    frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in _THEIR_PACKAGES
 
 
 def sentence(error: BaseException, known: Sequence[str]) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,6 @@ from runner.folder import RunFolder
 from runner.hydra import schema
 from runner.session import current
 from runner.sweep import engine
-from runner.sweep.compile import Prefetch
 from runner.terminal import SweepProgress
 
 BASIC_SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # as configurations name it
@@ -57,21 +55,19 @@ class BatchLauncher(Launcher):
         if not job_overrides:
             raise UsageError("there is nothing to run: a pattern such as kernel=glob(...) matches no name")
         folder = RunFolder(Path(str(self._config.hydra.sweep.dir)))
-        with SweepProgress() as progress, ExitStack() as stack:
+        session = current.get()
+        with SweepProgress() as progress:
             progress.stage("reading the configuration", len(job_overrides))
             plan: list[Job] = []
-            prefetch = None
             for number, overrides in enumerate(job_overrides, initial_job_idx):
                 progress.now(" ".join(overrides))
                 plan.append(self._composer.job(overrides, number, folder.job(number)))
                 progress.step()
-                if prefetch is None:
-                    prefetch = Prefetch(plan[0], len(job_overrides), current.get().take_worker())
-                    stack.callback(prefetch.close)
-                prefetch.submit(plan[-1])
+                if len(plan) == 1:
+                    session.open_device(plan[0].device)  # while the rest is read
             for name in _unread(job_overrides, plan):
                 progress.say(f"{name}: no kernel of the sweep reads it, so it changes nothing")
-            engine.run(plan, folder, progress, "batch", prefetch)
+            engine.run(plan, folder, progress, "batch", session.take_worker())
         # Whatever becomes of a case is in its row, so the job itself always succeeds.
         return [JobReturn(overrides=overrides, status=JobStatus.COMPLETED) for overrides in job_overrides]
 

@@ -22,6 +22,7 @@ from runner.errors import UsageError
 from runner.kernel import from_yaml
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.resolve import make
+from runner.kernel.yaml_reader import LOADER
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sources import EXTRA_PARAMETERS
 
@@ -71,15 +72,12 @@ def _declared(search_path: Sequence[Path]) -> Iterator[str]:
     names = ("kernel/*.yaml", "family/*.yaml", EXTRA_PARAMETERS)
     for path in sorted(p for folder in search_path for name in names for p in folder.glob(name)):
         try:
-            content = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506  (a safe one)
+            content = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506  (a safe one)
         except (OSError, ValueError, RecursionError, yaml.YAMLError):
             continue  # Hydra says what is wrong with it, if it is chosen
         parameters = content.get("parameters") if isinstance(content, dict) else None
         for name, value in parameters.items() if isinstance(parameters, dict) else ():
             yield from_yaml.parameter(f"{path.name}: parameters", name, value).name
-
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from runner.kernel.declaration import VOCABULARY, DeclaredHazard, Kernel, Kind, 
 from runner.kernel.expression import FUNCTIONS
 from runner.kernel.lanes import INTRINSICS
 from runner.kernel.yaml_reader import (
+    LOADER,
     Reader,
     access,
     argument,
@@ -128,7 +129,7 @@ def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
 
 def _content(common: Path) -> dict[str, Any]:
     try:
-        content = pyyaml.safe_load(common.read_text(encoding="utf-8"))
+        content = pyyaml.load(common.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506  (a safe one)
     except (OSError, ValueError, RecursionError, pyyaml.YAMLError) as e:
         reason = str(e).splitlines()[0]
         raise UsageError(f"family/{common.name}: this is no YAML: {reason}") from None

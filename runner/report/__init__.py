@@ -1,9 +1,10 @@
 """The report of a run folder: figures, one self-contained page, and a summary for the terminal.
 
-    results.csv, plan.json ─table─▶ frame ─verdict, ratio─▶ words
+    results.csv, plan.json ─table─▶ frame ─findings─▶ rankings, ratios, verdict
     frame, samples/ ─figures─▶ figures/*.svg, *.png, *.csv
-    words, figures, environment.json, sources/ ─page─▶ report.html
-    words ─terminal─▶ console
+    findings ─cells─▶ tables
+    findings, tables, figures, environment.json, sources/ ─page─▶ report.html
+    findings ─terminal─▶ console
 
 Everything is made from the folder alone: no device, no configuration, no clock. The same results give the same bytes.
 """

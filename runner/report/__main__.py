@@ -41,8 +41,6 @@ def _bring_up_to_date(folder: RunFolder) -> None:
     """
     from runner.sweep import results  # noqa: PLC0415
 
-    if not folder.path.is_dir():
-        return
     rows = results.collect(folder)
     if rows and _jobs_of_table(folder) <= {str(row["job"]) for row in rows}:
         results.write(folder, rows)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from runner.columns import BY_NAME, Shown, shown
-from runner.report.ranking import Ranking, Ratio, ratio, steps
+from runner.report.findings import IDLE, Ranking, Ratio, differing_peers, ranker, ratio, steps
 from runner.report.table import constant, records, size_key, varying, where_read
 from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, rough, size_of
-from runner.report.verdict import IDLE, differing_peers, rank
 
 Row = dict[str, Any]
+Case = tuple[Row, Ratio]
 
 RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_us": ("q1_us", "q3_us")}
 EMULATED_TIME = "emulated_us"
@@ -39,19 +39,17 @@ TIPS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its text, its sorting key if that differs, and its class in the style sheet."""
+    """A cell: its text, and its class in the style sheet."""
 
     text: str
-    key: str = ""
     kind: str = ""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a table: its anchor, further words for the filter, and its cells."""
+    """A row of a table: its anchor and its cells."""
 
     anchor: str
-    words: str
     cells: list[Cell]
 
 
@@ -65,9 +63,14 @@ class Table:
 
     def filled(self, *always: str, on_request: Sequence[str] = ()) -> Table:
         """The table without empty columns, except those of `always`. The columns `on_request` are hidden at first."""
-        kept = [n for n, name in enumerate(self.columns) if name in always or self._says_anything(n)]
+        empty = {name: ("", "0") if name in ZERO_IS_NOTHING else ("",) for name in self.columns}
+        kept = [
+            n
+            for n, name in enumerate(self.columns)
+            if name in always or any(line.cells[n].text not in empty[name] for line in self.lines)
+        ]
         names = [self.columns[n] for n in kept]
-        lines = [Line(line.anchor, line.words, [line.cells[n] for n in kept]) for line in self.lines]
+        lines = [Line(line.anchor, [line.cells[n] for n in kept]) for line in self.lines]
         return Table(names, lines, next((name for name in names if name in on_request), ""))
 
     @property
@@ -76,10 +79,6 @@ class Table:
         words = [n for n in range(len(self.columns)) if any(line.cells[n].text[:1].isalpha() for line in self.lines)]
         found = {self.columns[n]: "left" for n in words}
         return found | ({self.on_request: f"{found.get(self.on_request, '')} more".strip()} if self.on_request else {})
-
-    def _says_anything(self, column: int) -> bool:
-        nothing = ("", "0") if self.columns[column] in ZERO_IS_NOTHING else ("",)
-        return any(line.cells[column].text not in nothing for line in self.lines)
 
 
 def all_cases(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
@@ -95,7 +94,7 @@ def all_cases(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
         hidden = [*calculated, *hidden]
         names = [*varying(frame), first, *times, *hidden]
     marks = anchors(frame)
-    lines = [Line(marks[row["row"]], "", [_cell(name, row, ratios) for name in names]) for row in records(frame)]
+    lines = [Line(marks[row["row"]], [_cell(name, row, ratios) for name in names]) for row in records(frame)]
     return Table(names, lines).filled("kernel", on_request=hidden)
 
 
@@ -107,7 +106,7 @@ def fastest_cases(frame: pd.DataFrame, best: list[Ranking], ratios: dict[int, Ra
     names = ["size", *parameters, *apart, *_heads(shown(Shown.MEASURED)), "speedup", *beside]
     marks = anchors(frame)
     lines = [
-        Line(marks[one.fastest["row"]], "", [*(_cell(name, one.fastest, ratios) for name in names), _tied(one)])
+        Line(marks[one.fastest["row"]], [*(_cell(name, one.fastest, ratios) for name in names), _tied(one)])
         for one in best
     ]
     return Table([*names, "tied"], lines).filled()
@@ -134,26 +133,34 @@ def anchors(frame: pd.DataFrame) -> dict[int, str]:
 
 def baseline_ratios(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
     """Kernel by size: the geometric mean of the ratios, and the range of all their intervals."""
-    rows = {row["row"]: row for row in records(frame)}
-    apart = [name for name in differing_peers(frame) if name in ("dtype", "device")]
-    groups: dict[tuple[str, str], dict[str, list[Ratio]]] = {}
-    for one in sorted(ratios.values(), key=lambda one: one.row):
-        row, base = rows[one.row], rows[one.baseline_row]
-        name, against = _named(row, apart), str(base["kernel"])
-        if base["finish"] != row["finish"]:
-            name, against = f"{name} (finish {row['finish']})", f"{against} (finish {base['finish']})"
-        groups.setdefault((name, against), {}).setdefault(size_of(row), []).append(one)
-    sizes = _sizes(rows[one.row] for one in ratios.values())
+    groups = by_baseline(frame, ratios)
+    sizes = _sizes(row for by_size in groups.values() for cases in by_size.values() for row, _ in cases)
     lines = [
-        Line("", "", [Cell(name), Cell(against), _cases(by_size), *(_mean(by_size.get(size, [])) for size in sizes)])
+        Line("", [Cell(name), Cell(against), _cases(by_size), *(_mean(by_size.get(size, [])) for size in sizes)])
         for (name, against), by_size in groups.items()
     ]
     return Table(["kernel", "baseline", "cases", *(size or "speedup" for size in sizes)], lines)
 
 
+def by_baseline(frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> dict[tuple[str, str], dict[str, list[Case]]]:
+    """The cases with a ratio by size, ascending, for each kernel and its baseline, both named as tables name them."""
+    rows = {row["row"]: row for row in records(frame)}
+    apart = [name for name in differing_peers(frame) if name in ("dtype", "device")]
+    groups: dict[tuple[str, str], dict[str, list[Case]]] = {}
+    for one in sorted(ratios.values(), key=lambda one: one.row):
+        row, base = rows[one.row], rows[one.baseline_row]
+        name, against = _named(row, apart), str(base["kernel"])
+        if base["finish"] != row["finish"]:
+            name, against = f"{name} (finish {row['finish']})", f"{against} (finish {base['finish']})"
+        groups.setdefault((name, against), {}).setdefault(size_of(row), []).append((row, one))
+    return {
+        key: dict(sorted(by_size.items(), key=lambda item: size_key(item[1][0][0]))) for key, by_size in groups.items()
+    }
+
+
 def ladder_steps(frame: pd.DataFrame) -> Table:
     """The steps of a ladder, each against the step before at every size; no lines if the run has no ladder."""
-    found, ranked, marks = steps(frame), rank(frame), anchors(frame)
+    found, ranked, marks = steps(frame), ranker(frame), anchors(frame)
     rows = [row for step in found for row in step.fastest.values()]
     if not rows:
         return Table([], [])
@@ -167,7 +174,7 @@ def ladder_steps(frame: pd.DataFrame) -> Table:
         last = step.fastest.get(sizes[-1])
         cells = [_cell(name, last, {}) if last else Cell("") for name in numbers]
         kernel = Cell(_named(next(iter(step.fastest.values())), apart))
-        lines.append(Line(marks[last["row"]] if last else "", "", [kernel, Cell(step.before), *gains, *cells]))
+        lines.append(Line(marks[last["row"]] if last else "", [kernel, Cell(step.before), *gains, *cells]))
     at = f" at {sizes[-1]}" if sizes[-1] else ""
     return Table(
         ["kernel", "step before", *(size or "speedup" for size in sizes), *(name + at for name in numbers)], lines
@@ -229,17 +236,17 @@ def _gain(row: Row | None, base: Row | None, ranked: Callable[[Sequence[Row]], R
     return Cell(f"{times:.2f}x{word}", kind="level" if word else "good" if times > 1 else "slow")
 
 
-def _cases(by_size: dict[str, list[Ratio]]) -> Cell:
+def _cases(by_size: dict[str, list[Case]]) -> Cell:
     """How many cases a size has."""
     numbers = sorted({len(found) for found in by_size.values()})
     return Cell(f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0]))
 
 
-def _mean(found: list[Ratio]) -> Cell:
-    if not found:
+def _mean(cases: list[Case]) -> Cell:
+    if not cases:
         return Cell("")
-    mean = math.exp(sum(math.log(one.times) for one in found) / len(found))
-    low, high = min(one.low for one in found), max(one.high for one in found)
+    mean = statistics.geometric_mean(ratio.times for _, ratio in cases)
+    low, high = min(ratio.low for _, ratio in cases), max(ratio.high for _, ratio in cases)
     kind = "level" if low <= 1 <= high else "good" if low > 1 else "slow"
     return Cell(f"{mean:.2f}x ({low:.2f} to {high:.2f})", kind=kind)
 

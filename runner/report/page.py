@@ -1,22 +1,30 @@
-"""The page of a run: one self-contained file that needs no network."""
+"""The page of a run: one self-contained file that needs no network.
+
+Kernels are shown as they were compiled, from sources/ and the jobs' case.json. Files outside sources/ are never shown,
+whatever paths a foreign folder names.
+"""
 
 from __future__ import annotations
 
-import base64
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
 import pandas as pd
+import yaml
 from markupsafe import Markup
 
-from runner import atomic, runs
+from runner import atomic
+from runner.device import cache
 from runner.device.kinds import is_emulated, label
-from runner.report import cells, folder, table, verdict
-from runner.report.ranking import Ratio, ratios
+from runner.folder import RunFolder, read_json
+from runner.report import cells, findings, table
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
+from runner.runs import environment, flat, section
 
 if TYPE_CHECKING:
     from runner.report.figures.figure import Drawn
@@ -26,9 +34,25 @@ SECTIONS = ("times", "shape", "baseline", "lanes", "raw")
 
 MOST_LINKS = 12
 MOST_LETTERS = 1500
+MOST_CHARACTERS = 200_000
+"""Of all source files together. The folder has the rest."""
+
+MOST_VALUES = 12
+"""Of one macro."""
 
 OVERHEADS = ("empty_kernel_us", "event_pair_us", "event_tick_us", "flush_us", "copy_gbps", "toolchain")
 """The overheads of timing, measured when the GPU was opened."""
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """A kernel as it was compiled."""
+
+    kernel: str
+    defines: tuple[str, ...]
+    """A `#define` line per macro, with the values of other cases in a comment. Empty if unknown."""
+    files: dict[str, str]
+    """The texts, perhaps cut, of its source, the included files, and its YAML, by their paths within sources/."""
 
 
 def write(path: Path) -> Path:
@@ -36,11 +60,11 @@ def write(path: Path) -> Path:
     from runner.report import figures  # noqa: PLC0415 - `template` must not load matplotlib
 
     frame = table.load(path)
-    found = ratios(frame)
-    drawn = figures.draw_all(path, frame, found)
+    ratios = findings.ratios(frame)
+    drawn = figures.draw_all(path, frame, ratios)
     figures.write(path / "figures", drawn)
     target = path / "report.html"
-    page = template("page.html", "runner.report").render(_context(path, frame, found, drawn))
+    page = template("page.html", "runner.report").render(_context(path, frame, ratios, drawn))
     atomic.write(target, page.encode())
     return target
 
@@ -52,64 +76,61 @@ def template(name: str, *packages: str) -> jinja2.Template:
         name: The name of its file.
         packages: Packages whose folder `template` is searched, in this order, for the template and its parts.
     """
-    environment = jinja2.Environment(
+    loaded = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package, "template") for package in packages]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_harmless,
+        # Markup is the text of a macro, which has been cleaned already.
+        finalize=lambda value: plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )
-    return environment.get_template(name)
+    return loaded.get_template(name)
 
 
-def _harmless(value: Any) -> Any:
-    # Markup is the text of a macro, which has been cleaned already.
-    return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _context(path: Path, frame: pd.DataFrame, found: dict[int, Ratio], drawn: Sequence[Drawn]) -> dict[str, Any]:
-    environment, judged, best = runs.environment(path), verdict.judge(frame), verdict.fastest(frame)
+def _context(
+    path: Path, frame: pd.DataFrame, ratios: dict[int, findings.Ratio], drawn: Sequence[Drawn]
+) -> dict[str, Any]:
+    known, verdict, best = environment(path), findings.judge(frame), findings.fastest(frame)
     steps = cells.ladder_steps(frame)
-    recorded = folder.command(environment)
     return {
-        "title": _title(frame, environment),
-        "verdict": judged,
-        "word": verdict.WORDS[judged.level],
+        "title": _title(frame, known),
+        "verdict": verdict,
+        "word": findings.WORDS[verdict.level],
         "emulated": EMULATED if frame["emulated"].any() else "",
         "measured": not frame["emulated"].all(),
-        "problems": _problems(frame, judged),
-        "repeat": _repeat(path, frame, environment),
+        "problems": _problems(frame, verdict),
+        "repeat": _repeat(path, frame, known),
         "same": cells.same_in_all(frame),
-        "fastest": cells.fastest_cases(frame, best, found),
+        "fastest": cells.fastest_cases(frame, best, ratios),
         "ranked": any(one.among > 1 for one in best),
-        "figures": _by_section(drawn),
+        "figures": {name: [one for one in drawn if one.section == name] for name in SECTIONS},
         "ladder": bool(steps.lines),
-        "ratios": steps if steps.lines else cells.baseline_ratios(frame, found),
-        "cases": cells.all_cases(frame, found),
+        "ratios": steps if steps.lines else cells.baseline_ratios(frame, ratios),
+        "cases": cells.all_cases(frame, ratios),
         "tips": cells.TIPS,
         "explained": HEADS_EXPLAINED,
-        "configuration": folder.configuration(path),
-        "overrides": folder.overrides(recorded),
-        "environment": list(folder.flat(environment)),
-        "compiled": folder.compiled(path, [str(kernel) for kernel in frame["kernel"].unique()]),
-        "method": _method(environment),
+        "configuration": configuration(path),
+        "overrides": overrides(_command(known)),
+        "environment": list(flat(known)),
+        "compiled": compiled(path, [str(kernel) for kernel in frame["kernel"].unique()]),
+        "method": _method(known),
         "finishes": sorted({str(finish) for finish in frame["finish"]} - {""}),
     }
 
 
-def _title(frame: pd.DataFrame, environment: dict[str, Any]) -> str:
+def _title(frame: pd.DataFrame, known: dict[str, Any]) -> str:
     kernels = [one_line(str(kernel), 40) for kernel in frame["kernel"].unique()]
     what = listed(kernels) if 0 < len(kernels) <= 3 else count(len(kernels), "kernel")
-    devices = folder.section(environment, "devices")
+    devices = section(known, "devices")
     kinds = sorted({str(kind) for kind in frame["device"]} - {""}, key=is_emulated)
-    names = [label(k) if is_emulated(k) else folder.section(devices, k).get("name") or label(k) for k in kinds]
+    names = [label(k) if is_emulated(k) else section(devices, k).get("name") or label(k) for k in kinds]
     return f"{what} on {listed([one_line(str(name), 60) for name in names])}" if names else what
 
 
-def _problems(frame: pd.DataFrame, judged: verdict.Verdict) -> list[dict[str, Any]]:
+def _problems(frame: pd.DataFrame, verdict: findings.Verdict) -> list[dict[str, Any]]:
     names, marks = table.varying(frame), cells.anchors(frame)
-    rows = {row["row"]: row for row in table.records(frame)} if judged.problems else {}
+    rows = {row["row"]: row for row in table.records(frame)} if verdict.problems else {}
     return [
         {
             "status": problem.status.replace("_", " "),
@@ -119,7 +140,7 @@ def _problems(frame: pd.DataFrame, judged: verdict.Verdict) -> list[dict[str, An
             "links": [(marks[n], described(rows[n], names)) for n in problem.rows[:MOST_LINKS]],
             "more": max(0, len(problem.rows) - MOST_LINKS),
         }
-        for problem in judged.problems
+        for problem in verdict.problems
     ]
 
 
@@ -128,36 +149,119 @@ def _cut(reason: str) -> str:
     return cut if len(cut) <= MOST_LETTERS else f"{cut[:MOST_LETTERS]} … (cut here; results.csv has the rest)"
 
 
-def _repeat(path: Path, frame: pd.DataFrame, environment: dict[str, Any]) -> dict[str, str]:
-    git, name = folder.section(environment, "git"), path.resolve().name
+def _repeat(path: Path, frame: pd.DataFrame, known: dict[str, Any]) -> dict[str, str]:
+    git, name = section(known, "git"), path.resolve().name
     state = {True: ", with uncommitted changes", False: ", no uncommitted changes"}.get(git.get("dirty", ""), "")
+    repeatable = (RunFolder(path).sources / "conf" / "config.yaml").is_file()
     return {
-        "command": folder.command(environment),
+        "command": _command(known),
         "commit": str(git.get("commit") or "not recorded"),
         "state": state,
         "seed": ", ".join(str(seed) for seed in frame["seed"].dropna().unique()) or "not recorded",
         "folder": name,
-        "again": f"python -m runner.repeat {shlex.quote(f'outputs/.../{name}')}" if folder.repeatable(path) else "",
+        "again": f"python -m runner.repeat {shlex.quote(f'outputs/.../{name}')}" if repeatable else "",
     }
 
 
-def _method(environment: dict[str, Any]) -> list[tuple[str, str]]:
+def _method(known: dict[str, Any]) -> list[tuple[str, str]]:
     """How the launches of each device were timed."""
-    devices = folder.section(environment, "devices")
+    devices = section(known, "devices")
     found = []
     for kind in devices:
-        known = folder.section(devices, kind)
-        overheads = {name: known[name] for name in OVERHEADS if name in known}
-        found += list(folder.flat({**folder.section(known, "timing"), **overheads}, f"{kind}: "))
+        device = section(devices, kind)
+        overheads = {name: device[name] for name in OVERHEADS if name in device}
+        found += list(flat({**section(device, "timing"), **overheads}, f"{kind}: "))
     return found
 
 
-def _by_section(drawn: Sequence[Drawn]) -> dict[str, list[dict[str, Any]]]:
-    """The figures of each section of the page."""
-    found: dict[str, list[dict[str, Any]]] = {section: [] for section in SECTIONS}
-    for one in drawn:
-        data = base64.b64encode(one.svg).decode()
-        found[one.section].append(
-            {"stem": one.stem, "title": one.title, "caption": one.caption, "data": data, "endings": list(one.files)}
-        )
+def _command(known: dict[str, Any]) -> str:
+    """The command of the sweep; empty if it was not recorded."""
+    recorded = known.get("command") or ""
+    return " ".join(map(str, recorded)) if isinstance(recorded, list) else str(recorded)
+
+
+def overrides(command: str) -> list[str]:
+    """What a command sets: everything behind `python -m runner`."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # an open quote
+        return []
+    return words[words.index("runner") + 1 :] if "runner" in words else []
+
+
+def configuration(path: Path) -> tuple[int, str] | None:
+    """The number of the first job that kept its resolved configuration, and that configuration as YAML."""
+    folder = RunFolder(path)
+    for job in folder.jobs():
+        with suppress(OSError):
+            return job, (folder.job(job) / ".hydra" / "config.yaml").read_text("utf-8", errors="replace")
+    return None
+
+
+def compiled(path: Path, kernels: Iterable[str]) -> list[CompiledKernel]:
+    """The files of these kernels, as far as the folder has them. A file that they share is with the first of them."""
+    macros, root, left = _macros(RunFolder(path)), (path / "sources").resolve(), MOST_CHARACTERS
+    found, shown = [], set()
+    for kernel in kernels:
+        files = {}
+        for file in _files(root, kernel):
+            name = file.relative_to(root).as_posix()
+            if name not in shown:
+                shown.add(name)
+                text = file.read_text("utf-8", errors="replace")
+                files[name] = text[:left] + ("" if len(text) <= left else f"\n[cut here: see sources/{name}]")
+                left = max(0, left - len(text))
+        if files:
+            found.append(CompiledKernel(kernel, tuple(_defines(macros.get(kernel, {}))), files))
     return found
+
+
+def _files(root: Path, kernel: str) -> Iterator[Path]:
+    """Source, includes, declaration."""
+    declared = _within(root, root / "conf" / "kernel" / f"{kernel}.yaml")
+    if source := _source(root, kernel, declared):
+        yield source
+        reached = cache.includes(source.read_text("utf-8", errors="replace"), [source.parent])
+        yield from (path for path in reached if _within(root, path))
+    if declared:
+        yield declared
+
+
+def _source(root: Path, kernel: str, declared: Path | None) -> Path | None:
+    """The source that the YAML names, else the first file with the kernel's name."""
+    try:
+        content = yaml.safe_load(declared.read_text("utf-8")) if declared else None
+    except (ValueError, RecursionError, yaml.YAMLError):
+        content = None
+    named = content.get("source") if isinstance(content, dict) else None
+    if declared and isinstance(named, str) and (path := _within(root, declared.parent / named)):
+        return path
+    return next((path for path in sorted(root.rglob("*.cu")) if path.stem == kernel and _within(root, path)), None)
+
+
+def _within(root: Path, path: Path) -> Path | None:
+    """The path with links resolved, if it is a file below the root."""
+    try:
+        real = path.resolve()
+        return real if real.is_relative_to(root) and real.is_file() else None
+    except (OSError, ValueError):  # a name that is too long, or with a zero byte
+        return None
+
+
+def _macros(folder: RunFolder) -> dict[str, dict[str, dict[str, None]]]:
+    """By kernel and macro, its values in the cases of the run, in the order of the jobs."""
+    found: dict[str, dict[str, dict[str, None]]] = {}
+    for job in folder.jobs():
+        case = read_json(folder.case(job))
+        if isinstance(case, dict):
+            for name, value in section(case, "macros").items():
+                found.setdefault(str(case.get("kernel")), {}).setdefault(name, {})[str(value)] = None
+    return found
+
+
+def _defines(macros: dict[str, dict[str, None]]) -> Iterator[str]:
+    for name, values in macros.items():
+        first, *others = (one_line(value, 80) for value in values)
+        more = [f"{len(others) - MOST_VALUES} more"] if len(others) > MOST_VALUES else []
+        also = f"  // also {', '.join(others[:MOST_VALUES] + more)}" if others else ""
+        yield f"#define {one_line(name, 80)} {first}{also}"

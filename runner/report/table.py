@@ -16,8 +16,8 @@ from runner import columns, runs
 from runner.device.kinds import is_emulated
 from runner.errors import UsageError
 from runner.folder import read_json
-from runner.report.folder import section
 from runner.report.text import absent
+from runner.runs import section
 
 PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
 PEERS = ["device", "dtype", "family", "finish"]
@@ -51,7 +51,7 @@ def load(folder: Path) -> pd.DataFrame:
     frame["emulated"] = pd.Series([is_emulated(kind) for kind in frame["device"]], dtype=bool)
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
     frame.attrs["devices"] = Shared(section(runs.environment(folder), "devices"))
-    frame.attrs["further"] = [name for name in own if name not in NEUTRAL or not _neutral(frame, name)]
+    frame.attrs["further"] = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
     return frame
 
 
@@ -98,10 +98,6 @@ def timed(frame: pd.DataFrame) -> pd.DataFrame:
 def measured(frame: pd.DataFrame) -> pd.DataFrame:
     """The timed cases of real devices: emulated times are never ranked, charted or divided by each other."""
     return timed(frame[~frame["emulated"]])
-
-
-def _neutral(frame: pd.DataFrame, name: str) -> bool:
-    return all(absent(value) or value == NEUTRAL[name] for value in frame[name])
 
 
 def _single(frame: pd.DataFrame) -> list[str]:
@@ -165,19 +161,12 @@ def _typed(name: str, cells: pd.Series[str], *, own: bool) -> pd.Series[Any]:
     if kind == "integer":
         return pd.Series([int(cell) if _is_whole(cell) else pd.NA for cell in values], dtype="Int64")
     if kind == "real":
+        numbers = pd.to_numeric(cells, errors="coerce").astype("float64")
         least = 0.0 if name.endswith("_us") else -math.inf  # what took no time was not timed
-        return pd.Series([n if (n := _number(cell)) > least else math.nan for cell in values], dtype="float64")
+        return numbers.where((numbers > least) & (numbers < math.inf))
     return pd.Series(values, dtype=object)
 
 
 def _is_whole(cell: str) -> bool:
     digits = cell.removeprefix("-")
     return digits.isascii() and digits.isdecimal() and len(digits) < 20 and abs(int(cell)) < 2**63
-
-
-def _number(cell: str) -> float:
-    try:
-        number = float(cell)
-    except ValueError:
-        return math.nan
-    return number if math.isfinite(number) else math.nan

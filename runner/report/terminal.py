@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.device.kinds import label
+from runner.report.findings import IDLE, WORDS, Verdict, judge
 from runner.report.table import load, measured, records, varying, where_read
 from runner.report.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
-from runner.report.verdict import IDLE, WORDS, Verdict, judge
 
 Row = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""Run a sweep: plan, compile everything, then check and measure in rounds, all cases in each.
+"""Run a sweep: compile every variant once, on all cores, then check and measure in rounds, all cases in each.
 
 Every case becomes a row, whatever happens to it, and its row is on disk before the next case ends.
 """
@@ -6,35 +6,43 @@ Every case becomes a row, whatever happens to it, and its row is on disk before 
 from __future__ import annotations
 
 import dataclasses
+import errno
+import os
 import random
 import threading
 from collections import deque
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 from runner import atomic, environment, interruption, sources
 from runner.config import Job
-from runner.device import Binary, DeviceInfo
+from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source
+from runner.device.kinds import backend, compiler_for
 from runner.errors import CompileError, DeviceUnavailable
 from runner.folder import RunFolder
+from runner.kernel.case import Case
 from runner.samples import append_hot, append_round
 from runner.settings import Protocol
 from runner.sweep import results
-from runner.sweep.compile import Compilation, Compiled, Prefetch, reason_to_skip
 from runner.sweep.ledger import Ledger
 from runner.sweep.worker import Outcome, Task, Worker
 from runner.terminal import SweepProgress
 
+Compiled = Binary | CompileError
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
 
 def run(
-    plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, launcher: str, prefetch: Prefetch | None = None
+    plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, launcher: str, worker: Worker | None = None
 ) -> None:
     """Run all cases of a plan; a case that appears twice is run once.
 
-    Each row names the launcher, since cases that were launched alone were not measured side by side. The prefetch is
-    what was begun while the plan was made; the caller closes it.
+    Each row names the launcher, since cases that were launched alone were not measured side by side. The worker is one
+    that was started while the plan was made.
 
     Raises:
         DeviceUnavailable: if the only device that was asked for is not there.
@@ -48,7 +56,11 @@ def run(
     try:
         for group in groups.values():
             try:
-                _Group(group, folder, progress, ledger).run(prefetch)
+                if worker and worker.takes(group[0].device):
+                    taken, worker = worker, None
+                else:
+                    taken = Worker(group[0].device)
+                _Group(group, folder, progress, ledger, taken).run()
             except DeviceUnavailable as e:
                 if len(groups) == 1 and ledger.empty:
                     raise  # nothing was run: the user's mistake, not a failed sweep
@@ -57,36 +69,37 @@ def run(
         ledger.mark_not_run("interrupted before this case was reached", ledger.jobs)
         raise
     finally:
+        if worker:
+            worker.kill()
         ledger.write()
 
 
 class _Group:
     """The jobs of a sweep that have device, compiler and timing in common."""
 
-    def __init__(self, jobs: Sequence[Job], folder: RunFolder, progress: SweepProgress, ledger: Ledger) -> None:
-        self._jobs, self._folder, self._progress, self._ledger = jobs, folder, progress, ledger
+    def __init__(
+        self, jobs: Sequence[Job], folder: RunFolder, progress: SweepProgress, ledger: Ledger, worker: Worker
+    ) -> None:
+        self._jobs, self._folder, self._progress, self._ledger, self._worker = jobs, folder, progress, ledger, worker
         self._binaries: dict[int, Binary] = {}  # by job
         self._waiting: deque[tuple[Job, Outcome, DeviceInfo]] = deque()  # outcomes that are not on disk yet
 
-    def run(self, prefetch: Prefetch | None) -> None:
+    def run(self) -> None:
         """Open the device, compile, and measure all rounds."""
         self._progress.stage("opening the device", 1)
         first = self._jobs[0]
-        begun = prefetch if prefetch and prefetch.ready_for(first) else None
-        self._worker = begun.hand_over() if begun else Worker(first.device)
         ahead = _import_ahead(len(self._jobs))
         try:
             info = self._worker.info
             self._ledger.opened(self._jobs, info.kind)
-            compilation = (begun and begun.compilation) or Compilation(first, info, len(self._jobs))
-            with closing(compilation):
-                environment.note_device(self._folder, environment.device(info, first, compilation.compiler))
-                for job in self._jobs:
-                    if reason := reason_to_skip(job.case, info):
-                        self._ledger.mark(job, "skipped", reason)
-                runnable = self._ledger.unfinished(self._jobs)
-                interruption.check()
-                compiled = compilation.finish(runnable, self._progress)
+            compiler = compiler_for(first.device, info, first.compiler)
+            environment.note_device(self._folder, environment.device(info, first, compiler))
+            for job in self._jobs:
+                if reason := reason_to_skip(job.case, info):
+                    self._ledger.mark(job, "skipped", reason)
+            runnable = self._ledger.unfinished(self._jobs)
+            interruption.check()
+            compiled = compile_all(compiler, runnable, self._progress)
             for job in runnable:
                 self._take_binary(job, compiled[job.number])
             if self._binaries:
@@ -191,3 +204,56 @@ def _shuffled(plan: Sequence[Job], seed: int, number: int) -> list[Job]:
     ordered = sorted(plan, key=lambda job: job.number)
     random.Random(f"{seed} {number}").shuffle(ordered)  # noqa: S311  (not for cryptography)
     return ordered
+
+
+def compile_all(compiler: Compiler, plan: Sequence[Job], progress: SweepProgress) -> dict[int, Compiled]:
+    """Compile what a plan needs; cases that share a variant share its result.
+
+    Gives the results by the number of the job. A full disk is not the kernels' fault, and raises an `OSError`.
+    """
+    jobs: dict[Source, list[int]] = {}
+    for job in plan:
+        jobs.setdefault(job.case.source(), []).append(job.number)
+    progress.stage("compiling", len(jobs))
+    compiled: dict[int, Compiled] = {}
+    pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
+    try:
+        sources = {pool.submit(_compile, compiler, source): source for source in jobs}
+        for future in as_completed(sources):
+            compiled.update(dict.fromkeys(jobs[sources[future]], future.result()))
+            progress.now(sources[future].path.name)
+            progress.step()
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return compiled
+
+
+def reason_to_skip(case: Case, info: DeviceInfo) -> str:
+    """Why the case cannot be run on this device; empty if it can."""
+    if case.excluded:
+        return case.excluded
+    kernel, cache = case.kernel, str(case.variables["cache"])
+    wanted = Requirements(kernel.name, kernel.min_arch, kernel.gpu_only, case.hazard, cache)
+    return backend(info.kind).refuses(info, wanted)
+
+
+def _raise_if_full(error: BaseException | None, text: str) -> None:
+    """Tell a full disk from a kernel's fault: an error of ours has the number, a compiler says it in words."""
+    for number in DISK_FULL:
+        if (isinstance(error, OSError) and error.errno == number) or os.strerror(number) in text:
+            raise OSError(
+                number, os.strerror(number), "the cache of compiled kernels, or the folder for temporary files"
+            )
+
+
+def _compile(compiler: Compiler, source: Source) -> Compiled:
+    try:
+        return compiler.compile(source)
+    except CompileError as e:
+        _raise_if_full(e.__cause__, f"{e}\n{e.log}")
+        return e
+    except OSError as e:  # such as a cache that cannot be written
+        _raise_if_full(e, "")
+        return CompileError(f"{source.path.name}: {e}")
+    except Exception as e:  # noqa: BLE001  (any error becomes this kernel's row, and the sweep goes on)
+        return CompileError(f"{source.path.name}: {type(e).__name__}: {e}")

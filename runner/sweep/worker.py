@@ -105,14 +105,6 @@ class Worker:
         return self._info
 
     @property
-    def opened(self) -> bool:
-        """Whether `info` answers, or raises, without waiting."""
-        try:
-            return self._info is not None or self._pipe.closed or self._pipe.poll(0)
-        except OSError:
-            return True
-
-    @property
     def alive(self) -> bool:
         """Whether it can take another task."""
         return self._usable and self._process.poll() is None and not self._pipe.closed

@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.report.figures import choose, draw_all
 from runner.report.figures.figure import Drawn, Figure, as_csv, saved
-from runner.report.ranking import ratios
+from runner.report.findings import ratios
 from runner.report.table import load
 
 

@@ -5,7 +5,7 @@ import report_runs as runs
 import yaml
 
 from runner.report import build
-from runner.report.folder import compiled, configuration, overrides
+from runner.report.page import compiled, configuration, overrides
 
 
 def job(folder, number, kernel, macros):
@@ -34,7 +34,7 @@ def folder(run_folder):
 
 def names(found):
     """The files of the kernels, as far as they are shown."""
-    return [[source.name for source in one.files] for one in found]
+    return [list(one.files) for one in found]
 
 
 def test_a_kernel_is_shown_as_it_was_compiled(folder):
@@ -75,7 +75,7 @@ def test_long_sources_are_cut(folder):
     """Of very long files the page shows a part, and says where the rest is."""
     (folder / "sources" / "kernels" / "sum.cu").write_text("// long\n" * 100_000)
     assert build(folder).stat().st_size < 500_000
-    assert "[cut here: see sources/kernels/sum.cu]" in compiled(folder, ["sumAll"])[0].files[0].text
+    assert "[cut here: see sources/kernels/sum.cu]" in compiled(folder, ["sumAll"])[0].files["kernels/sum.cu"]
 
 
 def test_the_configuration_is_that_of_the_first_job_that_kept_one(folder):

@@ -119,9 +119,9 @@ def test_figures_are_well_formed_whatever_the_names(run_folder):
     rows += [{**row, "kernel": names[1]} for row in butterfly()]
     found = drawn(run_folder(rows, columns=COLUMNS))
     for one in found.values():
-        assert ET.fromstring(one.svg).tag.endswith("svg")  # noqa: S314 - we wrote it
+        assert ET.fromstring(one.files["svg"]).tag.endswith("svg")  # noqa: S314 - we wrote it
     assert len(found) == 3
-    assert {"$x^2$", "커널"} <= set(words(found["bandwidth-by-size"].svg))
+    assert {"$x^2$", "커널"} <= set(words(found["bandwidth-by-size"].files["svg"]))
 
 
 def test_labels_keep_their_distance():
@@ -195,4 +195,4 @@ def test_the_same_results_give_the_same_bytes_in_any_process(run_folder):
 def test_figures_of_240_cases_leave_room_for_the_page(run_folder):
     """All figures of a large sweep together stay small enough for a page below 1 MB, which holds them as base64."""
     found = drawn(run_folder(runs.sweep(sizes=tuple(range(14, 30, 2)), blocks=(64, 128, 256, 512, 1024))))
-    assert sum(len(one.svg) for one in found.values()) * 4 / 3 < 700_000
+    assert sum(len(one.files["svg"]) for one in found.values()) * 4 / 3 < 700_000

@@ -8,7 +8,7 @@ from shuffle_rows import COLUMNS, butterfly, shuffle, tour
 
 from runner.report import build, draw_lanes
 from runner.report.figures.lane_steps import read
-from runner.report.figures.lane_svg import STYLES, lines
+from runner.report.figures.lanes import STYLES, lines
 
 
 def looks(*rows):

@@ -10,9 +10,9 @@ from shuffle_rows import COLUMNS, butterfly
 
 from runner.report import build, print_summary
 from runner.report.cells import all_cases, fastest_cases
+from runner.report.findings import fastest
 from runner.report.table import constant, load, varying
 from runner.report.text import beside, pair
-from runner.report.verdict import fastest
 
 
 def row(number, kernel, shared, sectors, **given):

@@ -3,9 +3,8 @@ import report_runs as runs
 from shuffle_rows import COLUMNS, butterfly
 
 from runner.report.cells import baseline_ratios, ladder_steps
-from runner.report.ranking import ladder, ratios
+from runner.report.findings import fastest, judge, ladder, ratios
 from runner.report.table import load
-from runner.report.verdict import fastest, judge
 
 
 def test_the_headline_has_the_count_and_the_fastest(run_folder):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -13,14 +13,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner import atomic
 from runner.device import Binary, Source, cache
-from runner.device.cpu.explain import explain_failure
-from runner.device.cpu.translate import NATIVE, Translation, translate
+from runner.device.cpu.translate import NATIVE, WRAPPER, Translation, is_ours, translate
 from runner.device.kinds import CPU
 from runner.errors import CompileError
 
@@ -53,6 +51,12 @@ GCC_FLAGS = ("-fwhole-program", "-fno-var-tracking", "-fno-var-tracking-assignme
 
 # The headers that a kernel's text can reach.
 _SHIM = ("shim.h", "simt/*.h", "cuda/*.h", "half/*.h", "headers/*.h")
+
+_ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+_UNRESOLVED = re.compile(r"undefined reference to [`'](?P<name>[^']+)'|undefined symbol: (?P<other>\S+)")
+_LOCATION = re.compile(r"^(?:In file included from|\s+from) |^(?P<file>[^\s:][^\n:]*):\d+")
+_POISONED = re.compile(r"poisoned \"?'?(?:asm|__asm__)|poisoned identifier")
+_NO_PTX = "inline PTX cannot run on the CPU device"
 
 _building = threading.Lock()  # several threads compile at once; one of them builds what all need
 
@@ -120,11 +124,6 @@ class CpuCompiler:
         """The host's compiler, and further flags for it."""
         return " ".join((self._tools.version, *self._host_flags))
 
-    def many(self, count: int) -> AbstractContextManager[None]:
-        """Each compilation is a process anyway."""
-        _ = count
-        return contextlib.nullcontext()
-
     def compile(self, source: Source) -> Binary:
         """Compile a kernel, or take its binary from the cache.
 
@@ -178,7 +177,7 @@ class CpuCompiler:
                 return build(NATIVE / "shim.h")
             except _CompilerFailed as failed:
                 error = failed
-        raise explain_failure(source, error.log)
+        raise _explained(source, error.log)
 
     def _shim(self) -> Path:
         """A header that includes the shim, with its precompiled form beside it: most of a kernel's compilation.
@@ -264,3 +263,47 @@ def _text_of_sources(*patterns: str) -> str:
     """The names and contents of native sources, for keys of the cache."""
     paths = [path for pattern in patterns for path in sorted(NATIVE.glob(pattern))]
     return "\0".join(f"{path.relative_to(NATIVE)}\0{path.read_text(encoding='utf-8')}" for path in paths)
+
+
+def _explained(source: Source, log: str) -> CompileError:
+    """The error to raise for a kernel that does not compile."""
+    errors = list(_ERROR.finditer(log))
+    if _POISONED.search(log):
+        log = f"{log.rstrip()}\n{_NO_PTX}\n"
+    first = next((e for e in errors if e["file"] != WRAPPER and not is_ours(e["file"])), None)
+    if first:
+        text = f"{first['file']}:{first['line']}: {first['text']}"
+        if _POISONED.search(first["text"]):
+            text += f" ({_NO_PTX})"
+        return CompileError(f"{source.path} does not compile: {text}", _without_noise(log, first.group()))
+    wrapped = next((e["text"] for e in errors if e["file"] == WRAPPER), None)
+    if wrapped is not None:
+        return CompileError(f"{source.path}: {_about_wrapper(source, log, wrapped)}", log)
+    if unresolved := _UNRESOLVED.search(log):
+        name = unresolved["name"] or unresolved["other"]
+        return CompileError(f"{source.path} does not link: '{name}' is declared, but defined nowhere", log)
+    first_line = errors[0]["text"] if errors else (log.strip().splitlines() or ["the compiler gave no reason"])[0]
+    return CompileError(f"{source.path} does not compile: {first_line}", log)
+
+
+def _about_wrapper(source: Source, log: str, text: str) -> str:
+    """Explain an error in the generated lines: the kernel lacks something that the experiment needs."""
+    for name in source.constants:
+        word = re.escape(name)
+        if re.search(rf"'{word}' (?:was not|has not been) declared|undeclared identifier '{word}'", log):
+            return f"has no __constant__ or __device__ variable '{name}'"
+    if f"'{source.function}'" in text:
+        return f"has no function '{source.function}' (an extern \"C\" __global__ function of that name is needed)"
+    return f"'{source.function}' cannot be launched: {text} (an extern \"C\" __global__ void function is needed)"
+
+
+def _without_noise(log: str, first_error: str) -> str:
+    """The log with its first error on top and without notes that point into the shim."""
+    kept, skipping = [], False
+    for line in log.splitlines():
+        if found := _LOCATION.match(line):
+            skipping = is_ours(found["file"] or "") and " error:" not in line
+        if not skipping:
+            kept.append(line)
+    body = "\n".join(kept)
+    return f"{body}\n" if body.startswith(first_error) else f"{first_error}\n\n{body}\n"

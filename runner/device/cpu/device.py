@@ -6,7 +6,11 @@ import ctypes
 import math
 import os
 import platform
+import shutil
+import signal
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +18,9 @@ from numpy.typing import NDArray
 
 from runner.device import Around, Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed
 from runner.device.cpu.build import find_toolchain
-from runner.device.cpu.explain import sentence, what_faulted
 from runner.device.cpu.memory import GuardedArray
-from runner.device.cpu.program import CpuProgram, LaunchReport, LaunchRequest, Outcome
+from runner.device.cpu.program import CpuProgram, Fault, LaunchReport, LaunchRequest, Outcome
+from runner.device.cpu.translate import PARAMETERS, WRAPPER, is_ours
 from runner.device.kinds import CPU, processor
 from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout
 
@@ -25,6 +29,7 @@ MAX_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
 PRINTED_BYTES = 64 << 10
+STACK_KIB = 64  # FiberPool::stack_bytes
 
 
 class CpuDevice:
@@ -145,10 +150,10 @@ class _Prepared:
             raise Hazard(report.message.decode(errors="replace"))
         if report.outcome == Outcome.TIMEOUT:
             what = f"still running after the time limit of {request.time_limit:g} s"
-            raise LaunchTimeout(sentence(self._program, report.fault, what))
+            raise LaunchTimeout(_sentence(self._program, report.fault, what))
         if report.outcome == Outcome.FAULT:
-            what = what_faulted(report.fault, self._arrays, request.dynamic_shared)
-            raise Hazard(sentence(self._program, report.fault, what))
+            what = _what_faulted(report.fault, self._arrays, request.dynamic_shared)
+            raise Hazard(_sentence(self._program, report.fault, what))
         for array in self._arrays:
             array.check_canaries()
         return report
@@ -168,3 +173,51 @@ def _check_shape(program: CpuProgram, launch: Launch) -> None:
             f"{name}: {static} + {launch.shared} bytes of static and dynamic shared memory a block, "
             f"{SHARED_LIMIT} are allowed"
         )
+
+
+def _line_of(program: CpuProgram, address: int) -> str | None:
+    """`file.cu:12` for an instruction: the innermost line of the user's code, not of the shim."""
+    tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
+    if not address or tool is None:
+        return None
+    offset = hex(address - program.code_begin)
+    said = subprocess.run([tool, "-i", "-e", program.binary, offset], capture_output=True, text=True, check=False)
+    for location in said.stdout.splitlines():
+        file, _, line = location.split(" ")[0].rpartition(":")
+        ours = is_ours(file) or Path(file).name in (WRAPPER, PARAMETERS)
+        if line.isdigit() and int(line) and not ours and not file.startswith("/usr/"):
+            return f"{Path(file).name}:{line}"
+    return None
+
+
+def _sentence(program: CpuProgram, at: Fault, what: str) -> str:
+    """The line of a fault, what happened, and the thread."""
+    line = _line_of(program, at.code_address)
+    if line is None and at.last_line:
+        line = f"{Path(at.last_file.decode(errors='replace')).name}:{at.last_line}"
+    elif line is None and program.definition_line:
+        line = f"{program.path.name}:{program.definition_line}"
+    block, thread = ",".join(map(str, at.block)), ",".join(map(str, at.thread))
+    return f"{line or program.path.name}: {what}; block ({block}), thread ({thread}) [warp {at.warp}, lane {at.lane}]"
+
+
+def _what_faulted(at: Fault, arrays: Sequence[GuardedArray], shared: int) -> str:
+    """What a signal means."""
+    if at.signal == signal.SIGFPE:
+        return "integer division by zero (or of the smallest integer by -1): its result is undefined on a GPU"
+    if at.signal in (signal.SIGILL, signal.SIGTRAP):
+        return "the kernel reached code that the compiler considers unreachable (undefined behaviour in C++)"
+    if at.in_stack_guard:
+        return f"local variables need more than {STACK_KIB} KiB of stack"
+    if at.is_unaddressed:
+        return "misaligned access to a vector type, or a pointer that is no address"
+    verb = "write" if at.is_write else "read"
+    if at.in_shared_guard:
+        return f"out-of-bounds {verb} of dynamic shared memory: byte {at.shared_offset} of {shared}"
+    for array in arrays:
+        if array.covers(at.data_address):
+            element = (at.data_address - array.pointer) // array.dtype.itemsize
+            if 0 <= element < array.size:
+                return f"write to read-only input '{array.name}', element {element}"
+            return f"out-of-bounds {verb} of '{array.name}': element {element} of {array.size}"
+    return f"memory fault: {verb} at {at.data_address:#x}, in no array of the kernel"

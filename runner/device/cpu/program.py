@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from runner.device import Binary, Resources, Source, elf
 from runner.device.cpu.memory import GuardedArray
+from runner.device.cpu.translate import blank
 from runner.errors import LaunchError
 
 _ANCHOR = "simt_anchor"  # the launcher's own variable
@@ -121,6 +122,9 @@ class CpuProgram:
 
     def __init__(self, source: Source, binary: Binary) -> None:
         self.function, self.path, self.binary = source.function, source.path, binary.path
+        visible = blank(source.text)
+        found = re.search(rf"\b{re.escape(source.function)}\s*\(", visible)
+        self.definition_line = visible.count("\n", 0, found.start()) + 1 if found else 0  # 0 if it is in another file
         self._library = _load_copy(binary.path)
         weakref.finalize(self, _dlclose, self._library._handle)  # ctypes never closes  # noqa: SLF001
         # All kernels of the file together, not this one alone.

@@ -120,3 +120,8 @@ def _launcher(source: Source) -> str:
         for name in source.constants
     ]
     return "\n".join(lines) + "\n"
+
+
+def is_ours(file: str) -> bool:
+    """Whether the file is the shim's, also where another checkout filled the cache."""
+    return "/".join(("", *NATIVE.parts[-3:], "")) in file

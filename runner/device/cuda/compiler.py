@@ -6,23 +6,17 @@ process, reads none of the host's headers, and needs neither a GPU nor PyCUDA.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
 import io
-import multiprocessing
 import os
 import shutil
-import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +25,6 @@ from runner.device import Binary, Source, cache
 from runner.device.kinds import CUDA
 from runner.errors import CompileError, DeviceUnavailable
 
-# Least number of compilations for processes: they take 1 s to start, but NVRTC gains nothing from more than 4 threads.
-PROCESSES_FROM = 64
 NVIDIA = ("cu13", "cuda_runtime")  # the headers' folders in the packages of CUDA 13 and 12
 HIDDEN_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables that nvcc reads
 
@@ -61,10 +53,6 @@ class CudaCompiler:
             cache.seal(path)
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached, warnings)
 
-    def many(self, count: int) -> AbstractContextManager[None]:
-        """Prepare for `count` compilations."""
-        return self._toolchain.many(count)
-
     @property
     def identity(self) -> str:
         """The architecture and the toolchain, in one line."""
@@ -81,11 +69,6 @@ class Nvcc:
         """Everything but the source and the architecture that decides on the cubin: options and nvcc's version."""
         _, version = self._found
         return (*self._options, *(os.environ.get(name, "") for name in HIDDEN_FLAGS), version)
-
-    def many(self, count: int) -> AbstractContextManager[None]:
-        """Nothing to prepare: each compilation is a process of its own."""
-        _ = count
-        return contextlib.nullcontext()
 
     def cubin(self, name: str, text: str, folder: Path, arch: str) -> tuple[bytes, str]:
         """Compile the text of the file `name`, whose `#include "..."` looks in `folder`; the cubin and the warnings."""
@@ -129,7 +112,6 @@ class Nvrtc:
             self._nvrtc: Any = importlib.import_module("cuda.bindings.nvrtc")
         except Exception as e:  # importing it looks for its libraries
             raise DeviceUnavailable(f"compiler=nvrtc: cuda.core cannot be loaded: {e}") from e
-        self._pool: ProcessPoolExecutor | None = None
 
     def identity(self) -> tuple[str, ...]:
         """The versions of NVRTC, cuda.core and CUDA's headers."""
@@ -137,56 +119,17 @@ class Nvrtc:
         core = importlib.metadata.version("cuda-core")
         return f"nvrtc {major}.{minor}", f"cuda.core {core}", f"headers {_digest_of_headers()}"
 
-    @contextlib.contextmanager
-    def many(self, count: int) -> Iterator[None]:
-        """Start a process per core if there are many compilations."""
-        if count < PROCESSES_FROM:
-            yield
-            return
-        spawned = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(
-            min(count, len(os.sched_getaffinity(0))), spawned, signal.signal, (signal.SIGINT, signal.SIG_IGN)
-        )
-        self._pool = pool
-        try:
-            yield
-        finally:
-            self._pool = None
-            pool.shutdown(cancel_futures=True)
-
     def cubin(self, name: str, text: str, folder: Path, arch: str) -> tuple[bytes, str]:
         """As `Nvcc.cubin`."""
-        work = text, [str(f) for f in (folder, *_toolkit_headers())], arch
-        pool = self._pool
+        core: Any = importlib.import_module("cuda.core")
+        log = io.StringIO()
         try:
-            made, said = pool.submit(_compiled, *work).result() if pool else _compiled(*work)
-        except (BrokenProcessPool, RuntimeError):  # some text ended a process, and with it all that waited
-            made, said = _compiled_apart(*work)
-        if made is None:
-            raise CompileError(f"{name}: {first_error(said, 'NVRTC failed')}", said)
-        return made, said
-
-
-def _compiled_apart(text: str, included: list[str], arch: str) -> tuple[bytes | None, str]:
-    """As `_compiled`, in a process of its own, because NVRTC may crash it."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        try:
-            return pool.submit(_compiled, text, included, arch).result()
-        except BrokenProcessPool:
-            return None, "error: NVRTC's process ended while it compiled this"
-
-
-def _compiled(text: str, included: list[str], arch: str) -> tuple[bytes | None, str]:
-    """The cubin and the log; on failure no cubin, and the log says why."""
-    core: Any = importlib.import_module("cuda.core")
-    log = io.StringIO()
-    try:
-        options = core.ProgramOptions(arch=arch, include_path=included)
-        made = core.Program(text, "c++", options).compile("cubin", logs=log)
-    except Exception as e:  # noqa: BLE001  (cuda.core has its own errors for each library)
-        said = str(e).partition("compilation log:")[2].replace("\0", "").strip()
-        return None, said or str(e)
-    return bytes(made.code), log.getvalue().replace("\0", "").strip()
+            options = core.ProgramOptions(arch=arch, include_path=[str(f) for f in (folder, *_toolkit_headers())])
+            made = core.Program(text, "c++", options).compile("cubin", logs=log)
+        except Exception as e:  # noqa: BLE001  (cuda.core has its own errors for each library)
+            said = str(e).partition("compilation log:")[2].replace("\0", "").strip() or str(e)
+            raise CompileError(f"{name}: {first_error(said, 'NVRTC failed')}", said) from None
+        return bytes(made.code), log.getvalue().replace("\0", "").strip()
 
 
 @functools.cache

@@ -5,11 +5,9 @@ A time near that overhead says more about the method than about the kernel.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,18 +43,7 @@ EMPTY = b"""
 \0"""
 
 
-@dataclass(frozen=True)
-class TimingOverhead:
-    """The cost of the timing method itself."""
-
-    empty_kernel_us: float  # a launch of a kernel that does nothing, measured as any sample is
-    event_pair_us: float  # two events with nothing in between
-    event_tick_us: float  # the smallest step between two times
-    flush_us: float  # writing over the L2 cache, behind which a launch is queued
-    copy_gbps: float | None  # read + write bandwidth of a device-to-device copy; None where there is no room for one
-
-
-def describe(gpu: driver.Device, overhead: TimingOverhead, nvidia_driver: str) -> DeviceInfo:
+def describe(gpu: driver.Device, overhead: dict[str, float | None], nvidia_driver: str) -> DeviceInfo:
     """The GPU's properties from the driver, and the measured overhead."""
     attribute = driver.device_attribute
     get = gpu.get_attribute
@@ -72,7 +59,7 @@ def describe(gpu: driver.Device, overhead: TimingOverhead, nvidia_driver: str) -
         "memory_bus_bits": bus_bits,
         "ecc": bool(get(attribute.ECC_ENABLED)),
         "threads_per_multiprocessor": get(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
-        **dataclasses.asdict(overhead),
+        **overhead,
     }
     versions = {
         "cuda_driver": f"{driver_version // 1000}.{driver_version % 1000 // 10}",
@@ -103,8 +90,8 @@ def _toolkit() -> dict[str, str]:
     return {"nvcc": next((line.strip() for line in lines if "release" in line), lines[0] if lines else "")}
 
 
-def measure_overhead(stream: driver.Stream, flush: Callable[[], None]) -> TimingOverhead:
-    """Measure the overhead of timing on a stream; `flush` queues the write over the L2 cache."""
+def measure_overhead(stream: driver.Stream, flush: Callable[[], None]) -> dict[str, float | None]:
+    """Measure the cost of the timing method itself on a stream; `flush` queues the write over the L2 cache."""
     function = driver.module_from_buffer(EMPTY).get_function("empty")
     function.prepare([])
     deadline = time.monotonic() + SPIN_UP_S
@@ -114,13 +101,13 @@ def measure_overhead(stream: driver.Stream, flush: Callable[[], None]) -> Timing
     nothing = _between(stream, flush, lambda: None)
     flushes = _between(stream, lambda: None, flush)
     steps = np.diff(np.unique(np.concatenate([empty, nothing, flushes]).round(4)))
-    return TimingOverhead(
-        empty_kernel_us=float(np.median(empty)),
-        event_pair_us=float(np.median(nothing)),
-        event_tick_us=round(float(steps.min()), 4) if len(steps) else 0.0,
-        flush_us=float(np.median(flushes)),
-        copy_gbps=_copy_gbps(stream),
-    )
+    return {
+        "empty_kernel_us": float(np.median(empty)),  # a launch of a kernel that does nothing, measured as any sample is
+        "event_pair_us": float(np.median(nothing)),  # two events with nothing in between
+        "event_tick_us": round(float(steps.min()), 4) if len(steps) else 0.0,  # the smallest step between two times
+        "flush_us": float(np.median(flushes)),  # writing over the L2 cache, behind which a launch is queued
+        "copy_gbps": _copy_gbps(stream),
+    }
 
 
 def _between(
@@ -140,7 +127,7 @@ def _between(
 
 
 def _copy_gbps(stream: driver.Stream) -> float | None:
-    """The median of ten copies."""
+    """Read + write bandwidth of a device-to-device copy, the median of ten; `None` where there is no room for one."""
     try:
         source, target = driver.mem_alloc(COPY_BYTES), driver.mem_alloc(COPY_BYTES)
     except driver.MemoryError:

@@ -16,7 +16,7 @@ import pandas as pd
 from runner import atomic
 from runner.report.figures import heat, lanes, raw, speedup, times
 from runner.report.figures.figure import Drawn, Figure, Run, drawn
-from runner.report.ranking import Ratio
+from runner.report.findings import Ratio
 
 MAKERS: tuple[Callable[[Run], Sequence[Figure]], ...] = (
     times.figures,

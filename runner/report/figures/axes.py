@@ -18,8 +18,8 @@ from runner.report.text import one_line, power, value_of
 WIDE = 9.0
 """The width of every figure in inches: the page scales all to one width, so their letters are of one size."""
 
-NO_ELEMENTS = -1.0
-"""The position of an array without elements, whose size has no logarithm: left of one element."""
+PLAIN = FuncFormatter(lambda value, _: f"{value:,.10g}")
+"""Numbers without powers of ten."""
 
 
 class End(NamedTuple):
@@ -48,7 +48,7 @@ def positions(rows: list[Row], x: str) -> dict[str, float]:
     """The position of each value on the x axis: the logarithm of a size; other values stand one after another."""
     values = {value_of(x, row): row for row in rows}
     if x == "size" and len({row["size"] for row in values.values()}) == len(values):
-        return {value: math.log2(row["size"]) if row["size"] else NO_ELEMENTS for value, row in values.items()}
+        return {value: math.log2(row["size"] or 0.5) for value, row in values.items()}
     ordered = sorted(values, key=lambda value: _order(x, values[value]))
     return {value: float(place) for place, value in enumerate(ordered)}
 
@@ -70,18 +70,6 @@ def set_x(axes: Axes, places: dict[str, float], x: str, most: int = 11) -> None:
     axes.set_xticklabels(ticks.values(), rotation=35 if steep else 0, ha="right" if steep else "center")
     names = {"size": f"size ({'rows x columns' if shapes else 'elements'})", "block": "block (threads)"}
     axes.set_xlabel({**names, "width": "width (lanes)"}.get(x, one_line(x, 30)))
-
-
-def set_y(axes: Axes, low: float, high: float, label: str, *, log: bool) -> None:
-    """Set ticks, label and limits of the y axis."""
-    axes.set_ylabel(label)
-    if log:
-        axes.set_yscale("log")
-        set_ticks(axes.yaxis, low / 1.15, high * 1.15)
-    else:
-        axes.set_ylim(0, high * 1.06)
-        axes.yaxis.set_major_locator(MaxNLocator(6))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
 def set_ticks(axis: Axis, low: float, high: float, unit: str = "") -> None:

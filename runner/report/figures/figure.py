@@ -5,6 +5,7 @@ Each kernel has one colour and marker in all figures, distinguishable without co
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import re
@@ -20,7 +21,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure as Drawing
 
-from runner.report.ranking import Ratio
+from runner.report.findings import Ratio
 from runner.report.table import parameters
 from runner.report.text import absent
 
@@ -32,11 +33,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")  # colour and marker repeat together after 70 kernels
 DASHES = ("-", "--", ":", "-.")
 INK, PALE = "#1a1a1a", "#5c5c5c"
-CRIMSON, RED = "#b0124a", "#d60000"
-"""Undefined, and wrong. A word or a sign always stands beside them."""
-
-SEGMENTS = ("#0072b2", "#009e73", "#c77f00", "#7b5aa6", "#2c9fc9", "#5f6b1e")
-"""Colours of segments of lanes. None of them resembles crimson or red."""
+CRIMSON = "#b0124a"
 
 SETTINGS: Any = {
     "svg.hashsalt": "runner",  # the same ids in every process
@@ -80,37 +77,6 @@ BACKGROUND = Stroke("#a9a9b0", ".", "-")
 """The stroke of lines that are only there for comparison."""
 
 
-def strokes(kernels: list[str]) -> dict[str, Stroke]:
-    """A stroke for each kernel, in the order of the results."""
-    return {
-        kernel: Stroke(COLOURS[n % len(COLOURS)], MARKERS[n % len(MARKERS)], DASHES[n // len(COLOURS) % len(DASHES)])
-        for n, kernel in enumerate(kernels)
-    }
-
-
-def saved(make: Callable[[], Drawing | bytes], *, png: bool = True) -> tuple[bytes, bytes]:
-    """What `make` draws, as SVG and as PNG; the PNG is empty without `png`, and where `make` returns an SVG.
-
-    The same figure gives the same bytes on any day, whatever the user's matplotlibrc says.
-    """
-    with mpl.rc_context(), warnings.catch_warnings():
-        mpl.rcdefaults()
-        mpl.rcParams.update(SETTINGS)
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name becomes a box
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # some scripts
-        figure = make()
-        if isinstance(figure, bytes):
-            return figure, b""
-        if engine := figure.get_layout_engine():
-            engine.execute(figure)
-            figure.set_layout_engine("none")  # one layout serves both formats
-        vector, pixels = io.BytesIO(), io.BytesIO()
-        figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
-        if png:
-            figure.savefig(pixels, format="png", dpi=144, metadata={"Software": None})
-    return UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", vector.getvalue().decode()).encode(), pixels.getvalue()
-
-
 @dataclass(frozen=True)
 class Run:
     """The results that figures are made from: the run folder, its table, and the speed-ups of its cases by row."""
@@ -120,19 +86,18 @@ class Run:
     ratios: Mapping[int, Ratio]
 
     @property
-    def measured(self) -> pd.DataFrame:
-        """The rows whose times are those of hardware. Emulated times get no figure."""
-        return self.frame[~self.frame["emulated"].astype(bool)]
-
-    @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> list[str]:
         """The parameters, in the order in which a reader wants them."""
-        return tuple(parameters(self.frame))
+        return parameters(self.frame)
 
     @cached_property
     def looks(self) -> dict[str, Stroke]:
         """How each kernel is drawn in all figures."""
         return strokes([str(kernel) for kernel in self.frame["kernel"].unique()])
+
+    def identity(self, row: Row) -> Row:
+        """The columns that identify a case, for a figure's CSV."""
+        return {name: row.get(name) for name in ("case", *self.names, "rows", "cols", "finish")}
 
 
 @dataclass(frozen=True)
@@ -161,26 +126,43 @@ class Drawn:
     stem: str
     title: str
     caption: str
-    svg: bytes
-    png: bytes
-    rows: list[Row]
+    files: dict[str, bytes]
+    """The content of each file, by its ending."""
 
     @property
-    def files(self) -> dict[str, bytes]:
-        """The content of each file, by its ending."""
-        found = {"svg": self.svg, "png": self.png, "csv": as_csv(self.rows)}
-        return {ending: content for ending, content in found.items() if content}
+    def data(self) -> str:
+        """The SVG as base64, for the page."""
+        return base64.b64encode(self.files["svg"]).decode()
 
 
 def drawn(figure: Figure, stem: str) -> Drawn:
     """Draw a figure. The same figure gives the same bytes."""
     svg, png = saved(figure.draw)
-    return Drawn(figure.section, stem, figure.title, figure.caption, svg, png, figure.rows())
+    files = {"svg": svg, **({"png": png} if png else {}), "csv": as_csv(figure.rows())}
+    return Drawn(figure.section, stem, figure.title, figure.caption, files)
 
 
-def of_case(row: Row, run: Run) -> Row:
-    """The columns that identify a case, for a figure's CSV."""
-    return {name: row.get(name) for name in ("case", *run.names, "rows", "cols", "finish")}
+def saved(make: Callable[[], Drawing | bytes], *, png: bool = True) -> tuple[bytes, bytes]:
+    """What `make` draws, as SVG and as PNG; the PNG is empty without `png`, and where `make` returns an SVG.
+
+    The same figure gives the same bytes on any day, whatever the user's matplotlibrc says.
+    """
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        mpl.rcParams.update(SETTINGS)
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name becomes a box
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # some scripts
+        figure = make()
+        if isinstance(figure, bytes):
+            return figure, b""
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
+            figure.set_layout_engine("none")  # one layout serves both formats
+        vector, pixels = io.BytesIO(), io.BytesIO()
+        figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
+        if png:
+            figure.savefig(pixels, format="png", dpi=144, metadata={"Software": None})
+    return UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", vector.getvalue().decode()).encode(), pixels.getvalue()
 
 
 def as_csv(rows: list[Row]) -> bytes:
@@ -192,6 +174,14 @@ def as_csv(rows: list[Row]) -> bytes:
     writer.writerow(kept)
     writer.writerows([_written(row.get(name)) for name in kept] for row in rows)
     return stream.getvalue().encode("utf-8", errors="replace")
+
+
+def strokes(kernels: list[str]) -> dict[str, Stroke]:
+    """A stroke for each kernel, in the order of the results."""
+    return {
+        kernel: Stroke(COLOURS[n % len(COLOURS)], MARKERS[n % len(MARKERS)], DASHES[n // len(COLOURS) % len(DASHES)])
+        for n, kernel in enumerate(kernels)
+    }
 
 
 def _written(value: Any) -> str:

@@ -6,6 +6,7 @@ against one best of all, the sizes would hide everything else.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,15 +15,15 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap, to_rgb
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Rectangle
 
 from runner.report.figures.axes import WIDE, positions, sheet, whole
-from runner.report.figures.figure import INK, Figure, Row, Run, of_case
+from runner.report.figures.figure import INK, Figure, Row, Run
+from runner.report.findings import IDLE
 from runner.report.table import records, size_key
 from runner.report.text import absent, count, listed, one_line, size_of, slug, value_of
-from runner.report.verdict import IDLE
 
 MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
 """Kernels that are drawn; columns up to which cells have numbers; kernels without a panel that the caption names."""
@@ -32,6 +33,9 @@ APART = ("kernel", "dtype", "seed", "device")
 
 LEAST = 50
 """Percent that have the darkest colour, as have all below."""
+
+LIGHT = 68.2
+"""Percent from which on black letters have the greater contrast."""
 
 COLOURS = ListedColormap([mpl.colormaps["cividis"](0.12 + 0.088 * step) for step in range(11)])
 """Cividis is even to the eye, also to a colour-blind one, and on paper without colours."""
@@ -72,14 +76,13 @@ class HeatMap(Figure):
         return [
             {
                 "panel": panel.title,
-                **of_case(row, self.run),
+                **self.run.identity(row),
                 "status": row["status"],
                 "percent_of_best": panel.percents.get((down, across)),
                 **({name: row[name] for name in ("median_us", "gbps")} if (down, across) in panel.percents else {}),
             }
             for panel in self.panels
-            for down in self.lines
-            for across in self.columns
+            for down, across in itertools.product(self.lines, self.columns)
             if (row := panel.rows.get((down, across)))
         ]
 
@@ -129,15 +132,13 @@ class HeatMap(Figure):
 
 
 def ink(percent: float) -> str:
-    """The colour of letters with the greater contrast on a cell's colour, by the luminance of WCAG 2."""
-    parts = to_rgb(COLOURS((percent - LEAST) / (100 - LEAST)))
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return "#000000" if np.dot(linear, (0.2126, 0.7152, 0.0722)) > 0.179 else "#ffffff"
+    """The colour of letters with the greater contrast on a cell's colour."""
+    return "#000000" if percent > LIGHT else "#ffffff"
 
 
 def figures(run: Run) -> list[HeatMap]:
     """The heat map of a run whose cases vary in two ways."""
-    rows = records(run.measured)
+    rows = records(run.frame[~run.frame["emulated"]])
     free, every = [name for name in run.names if name not in APART], _by_kernel(rows)
     if (axes := _pair(every.values(), free)) is None:
         return []
@@ -162,18 +163,11 @@ def figures(run: Run) -> list[HeatMap]:
         f"{count(len(rows), 'case')}.",
     ]
     at = f" at {size_of(rows[0])}" if "size" not in axes and size_of(rows[0]) else ""
-    return [
-        HeatMap(
-            stem=f"heatmap-{slug(axes[0])}-by-{slug(axes[1])}",
-            title=f"Speed by {axes[0]} and {axes[1]}{at}, in percent of the best",
-            caption=" ".join(note for note in notes if note),
-            axes=axes,
-            lines=_values(rows, axes[0]),
-            columns=_values(rows, axes[1]),
-            panels=[panel for panel in panels if panel in chosen],
-            run=run,
-        )
-    ]
+    stem = f"heatmap-{slug(axes[0])}-by-{slug(axes[1])}"
+    title = f"Speed by {axes[0]} and {axes[1]}{at}, in percent of the best"
+    lines, columns = (_values(rows, name) for name in axes)
+    drawn = [panel for panel in panels if panel in chosen]
+    return [HeatMap(stem, title, " ".join(filter(None, notes)), axes, lines, columns, drawn, run)]
 
 
 def _by_kernel(rows: list[Row]) -> dict[str, list[Row]]:
@@ -190,7 +184,9 @@ def _pair(kernels: Iterable[list[Row]], names: list[str]) -> tuple[str, str] | N
     """The parameters down and across that have the most values in a kernel; the size goes across."""
     found: dict[tuple[str, str], int] = {}
     for rows in kernels:
-        counts = {name: len(_values(rows, name)) for name in names if _ordered(rows, name)}
+        values = {name: _values(rows, name) for name in names}
+        # Numbers have an order, words do not.
+        counts = {n: len(v) for n, v in values.items() if n in ("size", "block") or None not in map(whole, v)}
         several = sorted((name for name in counts if counts[name] > 1), key=lambda n: (n != "size", -counts[n]))
         if {"block", "size"} <= set(several):
             return "block", "size"
@@ -198,11 +194,6 @@ def _pair(kernels: Iterable[list[Row]], names: list[str]) -> tuple[str, str] | N
             pair = several[1], several[0]
             found[pair] = max(found.get(pair, 0), math.prod(counts[name] for name in pair))
     return max(found, key=lambda pair: found[pair], default=None)
-
-
-def _ordered(rows: list[Row], name: str) -> bool:
-    """Whether the values have an order: numbers do, words do not."""
-    return name in ("size", "block") or all(whole(value) is not None for value in _values(rows, name))
 
 
 def _values(rows: list[Row], name: str) -> list[str]:

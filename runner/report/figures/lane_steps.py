@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -97,15 +98,13 @@ class Step:
 
 def read(row: Mapping[str, Any]) -> Step | None:
     """The step of a row; None where it is no shuffle, was not measured, or cannot be understood."""
-    try:
-        return _read(row)
-    except (ValueError, OverflowError):
-        return None
+    with suppress(ValueError, OverflowError):
+        if not any(absent(row.get(name)) for name in ("shuffle", "received", "block")):
+            return _read(row)
+    return None
 
 
 def _read(row: Mapping[str, Any]) -> Step | None:
-    if any(absent(row.get(name)) for name in ("shuffle", "received", "block")):
-        return None
     operation, argument = str(row["shuffle"]).split()
     width, mask, per_thread = _number(row, "width", WARP), _number(row, "mask", FULL), _number(row, "per_thread", 1)
     threads = math.prod(int(side) for side in str(row["block"]).split("x"))
@@ -125,17 +124,13 @@ def _read(row: Mapping[str, Any]) -> Step | None:
     elements = []
     for index, got in enumerate(measured):
         source, thread, calls = int(rule.source[index]), index // per_thread, bool(rule.calls[index])
-        fate: Fate
+        fate: Fate = "own" if keeps and got == index else "moved"
         if calls and not rule.defined[index]:
             fate = "undefined"
-        elif got is None and source >= there:
-            fate = "beyond"
         elif got != source:
-            fate = "wrong"
+            fate = "beyond" if got is None and source >= there else "wrong"
         elif not calls:
             fate = "idle"
-        else:
-            fate = "own" if keeps and got == index else "moved"
         elements.append(Element(index, thread % WARP, thread // width, got, source, calls, fate))
     return Step(
         kernel=str(row.get("kernel", "")),

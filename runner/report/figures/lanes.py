@@ -2,23 +2,71 @@
 
 A kernel of several cases has a figure of its own, one step for each case: a butterfly, a tree, a scan. Kernels of one
 or two cases share a figure. The CPU device's pictures are as true of a GPU as a GPU's own.
+
+The pictures are SVG from the start, all lengths in pixels. A step is one or more lines. A line is a row of squares
+(before) above another (after), at most 32 elements long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import html
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from runner.device.kinds import label
-from runner.report.figures.figure import Figure, Row, Run
-from runner.report.figures.lane_steps import NAMED, Step, read
-from runner.report.figures.lane_svg import Labelled, picture
+from runner.kernel.lanes import MOST_RECEIVED
+from runner.report.figures.figure import CRIMSON, INK, PALE, Figure, Row, Run
+from runner.report.figures.lane_steps import NAMED, Element, Step, read
 from runner.report.table import records
-from runner.report.text import count, listed, one_line, slug
+from runner.report.text import count, listed, one_line, plain, slug
 
 FEW, MOST_STEPS = 2, 10
 """A kernel with more steps than a few has a figure of its own; a figure has at most so many steps."""
+
+LINE, WIDEST, LARGEST = 32, 806.0, 36.0
+"""Elements of a line; the width of a line's squares together, and the side of one, at most."""
+
+EDGE, BETWEEN, GAP, TAG, WORDS, ROWS, STUB = 12, 27, 9, 15, 17, 66, (16, 26)
+"""Around the picture; between steps; between segments or threads; height of the lane numbers above threads, and of a
+line of words; width of the rows' names; how far beside and above its end an arrow from another line starts."""
+
+RED = "#d60000"
+"""What is wrong. A word or a sign always stands beside it, as beside what is undefined, which is crimson."""
+
+SEGMENTS = ("#0072b2", "#009e73", "#c77f00", "#7b5aa6", "#2c9fc9", "#5f6b1e")
+"""Colours of segments of lanes. None of them resembles crimson or red."""
+
+STYLES = {
+    "square": "fill:#f6f6f7;stroke:#8a8a8a;stroke-width:.9",
+    "idle": "fill:url(#hatch);stroke:#cfcfcf;stroke-width:.9",
+    "thread": f"fill:none;stroke:{INK};stroke-width:1.8",
+    "beyond": "fill:#fff;stroke:#8a8a8a;stroke-width:1.2;stroke-dasharray:3 2",
+    "undefined": f"fill:#fff4f6;stroke:{CRIMSON};stroke-width:1.6;stroke-dasharray:4 2.4",
+    "wrong": f"fill:#ffe3e0;stroke:{RED};stroke-width:2.6",
+}
+"""Boxes, from the lowest to the uppermost."""
+
+ARROWS = {
+    "own": ("#8f8f8f", "stroke-width:1.6;stroke-dasharray:1.6 2.7"),
+    "empty": ("#8f8f8f", "stroke-width:1.6"),
+    **{str(n): (colour, "stroke-width:1.7") for n, colour in enumerate(SEGMENTS)},
+    "asked": (CRIMSON, "stroke-width:1.6;stroke-dasharray:4.8 3.2"),
+    "red": (RED, "stroke-width:3.2"),
+}
+"""Colour and line of the arrows: grey ones, those of each segment, undefined and wrong ones."""
+
+ARROW_OF = {"own": "own", "undefined": "asked", "wrong": "red", "beyond": "empty"}
+BOLD, CENTRE = 'font-weight="bold"', 'text-anchor="middle"'
+
+LEGEND = {
+    "own": "Dotted grey line: the lane kept its own value.",
+    "idle": "Hatched: a lane outside the mask. It does not take part and keeps its value.",
+    "undefined": "Dashed crimson and ?: what is received is undefined in CUDA. The arrow starts at the lane asked.",
+    "beyond": "Grey and –: the 0 of a lane beyond the last element.",  # noqa: RUF001
+    "wrong": "Thick red: not what CUDA's rule says. × is a value that no element of the input has.",  # noqa: RUF001
+}
 
 
 @dataclass(frozen=True)
@@ -47,21 +95,41 @@ class Lanes(Figure):
         ]
 
     def draw(self) -> bytes:
-        """Draw the steps, each named by what tells it from the others."""
+        """Draw the steps, each named by what tells it from the others, and a legend."""
         differing = [name for name in NAMED if len({step.values[name] for step in self.steps}) > 1]
         tour = len({step.kernel for step in self.steps}) > 1
-        labelled = []
-        for step in self.steps:
-            values = [f"{name} {step.values[name]}" for name in differing if step.values[name]]
-            names = [*([one_line(step.kernel, 26)] if tour else []), step.name, *values]
-            labelled.append(Labelled(step, tuple(names), "" if step.status == "ok" else step.status))
-        return picture(self.title, self.notes, labelled)
+        names = [
+            [
+                *([one_line(step.kernel, 26)] if tour else []),
+                step.name,
+                *(f"{name} {step.values[name]}" for name in differing if step.values[name]),
+            ]
+            for step in self.steps
+        ]
+        firsts = [(step, len(lines(step)[0][0])) for step in self.steps]  # no line of a step is longer
+        side = min(LARGEST, *((WIDEST - _offset(step, long - 1)) / long for step, long in firsts))
+        left = EDGE + max(86.0, *(7.6 * len(name) for own in names for name in own)) + ROWS
+        squares = max(long * side + _offset(step, long - 1) for step, long in firsts)
+        longest = max((len(words) for step in self.steps for words in _remarks(step)), default=0)
+        wide = max(730.0, left + squares + EDGE, left + 7.2 * longest)
+        canvas, y = Canvas(), 6.0
+        for words, size, fill, extra in ((self.title, 16, INK, BOLD), (self.notes, 11.5, PALE, "")):
+            for line in textwrap.wrap(words, int(wide / (0.66 * size if extra else 0.6 * size))):
+                y += 1.3 * size
+                canvas.text(line, EDGE, y - 0.4 * size, size, fill, extra)
+            y += 4
+        y += 14
+        for step, own in zip(self.steps, names, strict=True):
+            y += _step(canvas, step, own, side, left, y) + BETWEEN
+        for words in _legend(self.steps, strays=canvas.strays):
+            for line in textwrap.wrap(words, int(wide / 6.8)):
+                canvas.text(line, EDGE, y, 11.5, PALE)
+                y += WORDS
+        return canvas.svg(self.title, wide, y)
 
 
 def figures(run: Run) -> list[Lanes]:
     """The lane pictures of a run, in its order. Devices never share one."""
-    if "received" not in run.frame.columns:
-        return []
     steps = [step for row in records(run.frame[run.frame["received"] != ""]) if (step := read(row))]
     devices = dict.fromkeys(step.device for step in steps)
     found: list[Lanes] = []
@@ -101,10 +169,9 @@ def _of_device(steps: list[Step], suffix: str) -> Iterator[Lanes]:
 
 
 def _figure(steps: list[Step], stem: str, title: str = "") -> Lanes:
-    kernels = list(dict.fromkeys(step.kernel for step in steps))
-    distinct = _distinct(steps)
+    kernels, distinct = list(dict.fromkeys(step.kernel for step in steps)), _distinct(steps)
     first = sorted(distinct, key=lambda step: not step.those("wrong"))[:MOST_STEPS]  # what breaks the rule is shown
-    drawn = [step for step in distinct if step in first]
+    drawn = tuple(step for step in distinct if step in first)
     values = {name: list(dict.fromkeys(step.values[name] for step in drawn)) for name in NAMED}
     same = ", ".join(f"{name} {found[0]}" for name, found in values.items() if len(found) == 1 and found[0])
     devices = [f"on {label(device)}" for device in dict.fromkeys(step.device for step in drawn) if device]
@@ -113,19 +180,14 @@ def _figure(steps: list[Step], stem: str, title: str = "") -> Lanes:
     notes = [
         f"{listed(list(dict.fromkeys(step.intrinsic for step in drawn)))}, one launch for each step.",
         f"Same in all steps: {same}." if same else "",
-        f"Drawn: {len(drawn)} of {count(len(steps), 'case')}; "
-        + (f"{count(twins, 'case')} moved the same as another." if twins else "results.csv has the rest.")
-        if len(drawn) < len(steps)
-        else "",
     ]
+    if len(drawn) < len(steps):
+        rest = f"{count(twins, 'case')} moved the same as another." if twins else "results.csv has the rest."
+        notes.append(f"Drawn: {len(drawn)} of {count(len(steps), 'case')}; {rest}")
+    title = title or f"{who}: which lane's register each lane received ({' '.join(['measured', *devices])})"
     words = [f"{step.kernel} {step.name}{''.join(f'; {remark}' for remark in step.remarks())}" for step in drawn]
-    return Lanes(
-        stem=stem,
-        title=title or f"{who}: which lane's register each lane received ({' '.join(['measured', *devices])})",
-        caption=f"Steps: {', '.join(words)}. The column received of results.csv has every map.",
-        steps=tuple(drawn),
-        notes=" ".join(note for note in notes if note),
-    )
+    caption = f"Steps: {', '.join(words)}. The column received of results.csv has every map."
+    return Lanes(stem, title, caption, drawn, " ".join(filter(None, notes)))
 
 
 def _distinct(steps: list[Step]) -> list[Step]:
@@ -135,3 +197,156 @@ def _distinct(steps: list[Step]) -> list[Step]:
         shape = tuple(value for name, value in step.values.items() if name not in ("size", "dtype"))
         looks.setdefault((step.kernel, step.name, shape, step.elements, step.status), step)
     return list(looks.values())
+
+
+@dataclass
+class Canvas:
+    """Shapes by their look, and words."""
+
+    boxes: dict[str, list[str]] = field(default_factory=lambda: {look: [] for look in STYLES})
+    arrows: dict[str, list[str]] = field(default_factory=lambda: {look: [] for look in ARROWS})
+    words: list[str] = field(default_factory=list)
+    strays: bool = False  # whether an arrow comes from another line
+
+    def box(self, look: str, x: float, y: float, wide: float, tall: float) -> None:
+        """Add a rectangle."""
+        self.boxes[look].append(f"M{x:.1f} {y:.1f}h{wide:.1f}v{tall:.1f}h{-wide:.1f}z")
+
+    def text(self, words: str, x: float, y: float, size: float = 11.5, fill: str = INK, extra: str = "") -> None:
+        """Add a line of words, the middle of its letters at `y`."""
+        colour = "" if fill == INK else f' fill="{fill}"'
+        look = f'x="{x:.1f}" y="{y + 0.36 * size:.1f}" font-size="{size:g}"{colour}{extra and " " + extra}'
+        self.words.append(f"<text {look}>{html.escape(plain(words))}</text>")
+
+    def svg(self, title: str, wide: float, tall: float) -> bytes:
+        """All of it."""
+        used = {look: "".join(parts) for look, parts in self.arrows.items() if parts}
+        heads = "".join(
+            f'<marker id="head-{look}" viewBox="0 0 8 6" refX="6" refY="3" markerWidth="8" markerHeight="6" '
+            f'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 3L0 6z" fill="{ARROWS[look][0]}"/></marker>'
+            for look in used
+            if look != "own"
+        )
+        hatch = (
+            '<pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+            '<path d="M0 0v5" stroke="#cfcfcf" stroke-width="2"/></pattern>'
+        )
+        arrows = "".join(
+            f'<g fill="none" stroke="{colour}" style="{style}" marker-end="url(#head-{look})">{used[look]}</g>'
+            for look, (colour, style) in ARROWS.items()
+            if look in used
+        )
+        boxes = "".join(f'<path d="{"".join(p)}" style="{STYLES[look]}"/>' for look, p in self.boxes.items() if p)
+        words = "\n".join(self.words)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{tall:.0f}" '
+            f'viewBox="0 0 {wide:.0f} {tall:.0f}" font-family="DejaVu Sans, Verdana, sans-serif" fill="{INK}">'
+            f"<title>{html.escape(plain(title))}</title><defs>{heads}{hatch}</defs>"
+            f'<rect width="100%" height="100%" fill="#fff"/>{arrows}{boxes}{words}</svg>\n'
+        ).encode("utf-8", "replace")
+
+
+def lines(step: Step) -> tuple[list[tuple[Element, ...]], int]:
+    """The elements line by line, and how many further lines look like the second and are not drawn.
+
+    A line is a warp, or as many whole threads of several elements as fit, a power of two of them.
+    """
+    threads = max(1, LINE // step.per_thread)
+    n = min(LINE, step.per_thread * (1 << (threads.bit_length() - 1)))
+    found = [step.elements[start : start + n] for start in range(0, len(step.elements), n)]
+    looks = [
+        [(None if e.got is None else e.got - own[0].index, e.source - own[0].index, e.fate) for e in own]
+        for own in found
+    ]
+    if all(look == looks[1] for look in looks[2:]):
+        return found[:2], max(0, len(found) - 2)
+    return found, 0
+
+
+def _offset(step: Step, place: int, first: int = 0) -> float:
+    """The gaps left of a line's element: between threads of several elements, and between segments of some length."""
+    here, start = step.elements[first + place], step.elements[first]
+    threads = (here.index // step.per_thread - start.index // step.per_thread) if step.arrays else 0
+    return GAP * (threads + (here.segment - start.segment if step.width >= 4 else 0))
+
+
+def _remarks(step: Step) -> list[str]:
+    """What is said below a step: its remarks, and what is not drawn."""
+    same, words = lines(step)[1], step.remarks()
+    if same:
+        words.append(f"Not drawn: {count(same, 'further line')} like the one above.")
+    if len(step.elements) == MOST_RECEIVED < step.threads * step.per_thread:
+        words.append(f"Measured: the first {MOST_RECEIVED} elements of the block's {step.threads * step.per_thread:,}.")
+    return words
+
+
+def _step(canvas: Canvas, step: Step, names: Sequence[str], side: float, left: float, top: float) -> float:
+    """Draw a step, and return its height."""
+    y = top + (TAG if step.arrays else 0)
+    for place, words in enumerate(names):
+        canvas.text(words, EDGE, y + 9 + 16 * place, 11.5 if place else 13, INK, "" if place else BOLD)
+    if step.status != "ok":
+        canvas.text(step.status, EDGE, y + 9 + 16 * len(names), 11.5, RED)
+    for number, own in enumerate(lines(step)[0]):
+        y += 15 + (TAG if step.arrays else 0) if number else 0
+        y += _line(canvas, step, own, side, left, y)
+    for words in _remarks(step):
+        wrong = "differ" in words
+        colour = RED if wrong else CRIMSON if words.startswith("undefined") else PALE
+        canvas.text(words, left, y + WORDS / 2 + 3, 11.5, colour, BOLD if wrong else "")
+        y += WORDS
+    return max(y - top, 20.0 + 15 * (len(names) + (step.status != "ok")))
+
+
+def _line(canvas: Canvas, step: Step, own: tuple[Element, ...], side: float, left: float, upper: float) -> float:
+    """Draw a line of a step, and return its height."""
+    first = own[0].index
+    starts = [(e, e.origin - first) for e in own if e.origin is not None and 0 <= e.origin - first < len(own)]
+    fall = min(77.0, 35 + 2.5 * max((abs(first + at - e.index) for e, at in starts), default=0))
+    lower, half, size = upper + side + fall, side / 2, min(12.0, 0.4 * side)
+    x = [left + place * side + _offset(step, place, first) for place in range(len(own))]
+    warp = f"warp {first // step.per_thread // 32}" if step.threads > 32 else ""
+    before = "element" if step.arrays else "lane"
+    for word, y in ((warp, upper + half - 12), (before, upper + half), ("received", lower + half)):
+        if word:
+            canvas.text(word, left - 8, y, 10, PALE, 'text-anchor="end"')
+    for place, e in enumerate(own):
+        canvas.box("square" if e.calls else "idle", x[place], upper, side, side)
+        canvas.box(e.fate if e.fate in STYLES else "square", x[place], lower, side, side)
+        held = "×" if e.got is None else str(step.number(e.got))  # noqa: RUF001 - a cross is meant
+        held = {"undefined": "?", "beyond": "–"}.get(e.fate, held)  # noqa: RUF001
+        ink = {"idle": PALE, "undefined": CRIMSON, "wrong": RED}.get(e.fate, INK)
+        middle = x[place] + half
+        canvas.text(str(step.number(e.index)), middle, upper + half, size, PALE if e.fate == "idle" else INK, CENTRE)
+        canvas.text(held, middle, lower + half, size, ink, CENTRE)
+        if e.fate != "idle" and e.origin is not None:
+            at = e.origin - first
+            inside = 0 <= at < len(own)
+            stub = (middle + (STUB[0] if at > place else -STUB[0]), lower - STUB[1])
+            from_x, from_y = (x[at] + half, upper + side) if inside else stub
+            canvas.strays |= not inside
+            path = f"M{from_x:.1f} {from_y:.1f}L{middle:.1f} {lower - (0 if e.fate == 'own' else 3):.1f}"
+            look = ARROW_OF.get(e.fate, str(e.segment % len(SEGMENTS)))
+            canvas.arrows[look].append(f'<path d="{path}"/>')
+    for thread in range(0, len(own), step.per_thread) if step.arrays else ():
+        last = min(thread + step.per_thread, len(own)) - 1
+        for y in (upper, lower):
+            canvas.box("thread", x[thread], y, x[last] + side - x[thread], side)
+        canvas.text(f"lane {own[thread].lane}", (x[thread] + x[last] + side) / 2, upper - 8, 10, PALE, CENTRE)
+    return 2 * side + fall
+
+
+def _legend(steps: Sequence[Step], *, strays: bool) -> Iterator[str]:
+    """Sentences on what the picture has, and on nothing else."""
+    fates = {element.fate for step in steps for element in step.elements}
+    if all(step.arrays for step in steps):
+        yield "Upper squares: the elements before, framed by lane. Lower: the element whose value each then held."
+    else:
+        yield "Upper squares: the lanes before, by number. Lower: the lane whose value the lane above then held."
+        if any(step.arrays for step in steps):
+            yield "Framed squares: one lane's elements, numbered through the block."
+    several = any(element.segment for step in steps for element in step.elements)
+    yield f"Arrow: a value that moved, as measured{'; each segment has a colour' * several}."
+    yield from (sentence for fate, sentence in LEGEND.items() if fate in fates)
+    if strays:
+        yield "Short arrow: its source is in another line or in no lane of the block, on the side that it comes from."

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from runner import samples
 from runner.folder import RunFolder
-from runner.report.figures.axes import End, name_ends, sheet
+from runner.report.figures.axes import PLAIN, End, name_ends, sheet
 from runner.report.figures.figure import COLOURS, CRIMSON, INK, MARKERS, PALE, Figure, Row, Run
-from runner.report.table import records, timed, varying
+from runner.report.table import measured, records, varying
 from runner.report.text import absent, count, described, exact, listed, slug
 from runner.statistics import Samples
 
@@ -43,25 +43,22 @@ class RawSamples(Figure):
 
     def rows(self) -> list[Row]:
         """A row for each sample."""
-        names = [str(name) for name in self.samples.dtype.names or ()]
-        values = self.samples.tolist()
-        return [{"sample": place, **dict(zip(names, own, strict=True))} for place, own in enumerate(values)]
+        names = ("sample", *(self.samples.dtype.names or ()))
+        return [dict(zip(names, (n, *own), strict=True)) for n, own in enumerate(self.samples.tolist())]
 
     def draw(self) -> Drawing:
         """Draw the samples, and the histogram beside them on the same scale."""
-        grid = {"sharey": True, "width_ratios": (4, 1)}
-        figure, (axes, histogram) = sheet(self.title, 2, 2, 3.2, **grid)
+        figure, (axes, histogram) = sheet(self.title, 2, 2, 3.2, sharey=True, width_ratios=(4, 1))
         us = self.samples["us"]
         low = us.min() - (self.high - us.min()) * 0.04
         axes.set_xlim(-0.01 * len(us), 1.01 * len(us))
         axes.set_ylim(low, self.high)
         axes.yaxis.set_major_locator(MaxNLocator(6))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.yaxis.set_major_formatter(PLAIN)
+        axes.xaxis.set_major_formatter(PLAIN)
         axes.set_xlabel("sample, in the order of taking")
         axes.set_ylabel("µs of one launch")
-        self._rounds(axes)
-        self._odd(axes)
+        self._points(axes)
         counts, edges = np.histogram(us[us <= self.high], bins=24, range=(low, self.high))
         histogram.stairs(counts, edges, orientation="horizontal", fill=True, color="#8a8a8a")
         histogram.set_xlim(0, 1.05 * max(counts))
@@ -77,15 +74,18 @@ class RawSamples(Figure):
         name_ends(histogram, ends, 0.08)
         return figure
 
-    def _rounds(self, axes: Axes) -> None:
-        """Draw the samples with a colour and a marker for each round, and write its number above."""
-        numbers = list(np.unique(self.samples["round"]))
-        points = self.samples[self.shown]
-        steady = ~points["throttled"] & (points["us"] <= self.high)
+    def _points(self, axes: Axes) -> None:
+        """Draw the samples, with a colour, a marker and a number for each round.
+
+        Those of a throttled GPU are crosses, and those far out are triangles at the edge.
+        """
+        numbers = np.unique(self.samples["round"])
+        points, clipped = self.samples[self.shown], np.minimum(self.samples["us"][self.shown], self.high)
+        throttled, far = points["throttled"], points["us"] > self.high
         for place, number in enumerate(numbers):
-            own = steady & (points["round"] == number)
+            own = ~throttled & ~far & (points["round"] == number)
             look: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
-            axes.plot(self.shown[own], points["us"][own], linestyle="none", markersize=3, **look)
+            axes.plot(self.shown[own], clipped[own], linestyle="none", markersize=3, **look)
             places = np.flatnonzero(self.samples["round"] == number)
             if place and len(numbers) <= 40:
                 axes.axvline(places[0] - 0.5, color="#bdbdc4", linewidth=0.7)
@@ -93,21 +93,15 @@ class RawSamples(Figure):
                 word = f"round {number}" if len(numbers) < 7 else str(number)
                 style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 7.5, "color": PALE}
                 axes.annotate(word, (places.mean(), self.high), (0, -7), textcoords="offset points", **style)
-
-    def _odd(self, axes: Axes) -> None:
-        """Draw the samples of a throttled GPU as crosses, and those far out at the edge."""
-        points, us = self.samples[self.shown], self.samples["us"][self.shown]
-        throttled = points["throttled"]
-        far = (us > self.high) & ~throttled
-        clipped = np.minimum(us, self.high)
         axes.plot(self.shown[throttled], clipped[throttled], "x", markersize=5, color=CRIMSON)
+        far &= ~throttled
         axes.plot(self.shown[far], clipped[far], "^", markersize=5, color=INK, clip_on=False)
 
 
 def figures(run: Run) -> list[RawSamples]:
     """The cases with the widest spread whose samples can be read, the widest first."""
     names = varying(run.frame)
-    wide = sorted((row for row in records(timed(run.measured)) if _width(row) > 1), key=_width, reverse=True)
+    wide = sorted((row for row in records(measured(run.frame)) if _width(row) > 1), key=_width, reverse=True)
     readable = ((row, taken) for row in wide if (taken := _read(run, row)) is not None)
     found = itertools.islice(readable, MOST)
     return [_figure(row, taken, names, place, len(wide)) for place, (row, taken) in enumerate(found, 1)]
@@ -158,15 +152,8 @@ def _figure(row: Row, taken: Samples, names: list[str], place: int, wide: int) -
         else "",
         f"Number {place} of {wide:,} such cases, the widest first{drawn}." if wide > 1 else "",
     ]
-    return RawSamples(
-        stem=f"samples-{row['case']}-{row['job']}",
-        title=f"Samples of {described(row, names)}",
-        caption=" ".join(note for note in notes if note),
-        row=row,
-        samples=taken,
-        high=high,
-        shown=shown,
-    )
+    stem, title = f"samples-{row['case']}-{row['job']}", f"Samples of {described(row, names)}"
+    return RawSamples(stem, title, " ".join(filter(None, notes)), row, taken, high, shown)
 
 
 def _upper_end(us: NDArray[np.float64]) -> float:

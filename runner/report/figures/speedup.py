@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 from dataclasses import dataclass
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
+from runner.report.cells import Case, by_baseline
 from runner.report.figures.axes import positions, set_ticks, set_x, sheet
-from runner.report.figures.figure import PALE, Figure, Row, Run, of_case
-from runner.report.ranking import Ratio
-from runner.report.table import records
+from runner.report.figures.figure import PALE, Figure, Row, Run
 from runner.report.text import count, listed, one_line, value_of
 
 MOST_PANELS, GREY = 12, "#9a9aa2"
-
-Case = tuple[Row, Ratio]
 
 
 @dataclass(frozen=True)
@@ -30,7 +26,7 @@ class Point:
     @property
     def times(self) -> float:
         """The geometric mean of the ratios."""
-        return math.exp(sum(math.log(ratio.times) for _, ratio in self.cases) / len(self.cases))
+        return statistics.geometric_mean(ratio.times for _, ratio in self.cases)
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class Speedups(Figure):
         return [
             {
                 "panel": panel.title,
-                **of_case(row, self.run),
+                **self.run.identity(row),
                 "baseline": row["baseline"],
                 "speedup": ratio.times,
                 "speedup_low": ratio.low,
@@ -103,38 +99,27 @@ class Speedups(Figure):
             axes.plot(at, [one.times for one in ratios], "o", color=GREY, markersize=2.6)
         x, means = [places[point.size] for point in panel.points], [point.times for point in panel.points]
         axes.plot(x, means, color=stroke.colour, marker=stroke.marker, markersize=4.5)
-        beside: dict[str, Any] = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "fontsize": 8.5}
-        axes.annotate(f"{means[-1]:.2f}x", (x[-1], means[-1]), annotation_clip=False, **beside)
+        last = f"{means[-1]:.2f}x", (x[-1], means[-1]), (8, 0)
+        axes.annotate(*last, textcoords="offset points", va="center", fontsize=8.5, annotation_clip=False)
 
 
 def figures(run: Run) -> list[Speedups]:
     """The figure of a run with speed-ups at several sizes; those of one size stand in the tables and beside bars."""
-    rows = {row["row"]: row for row in records(run.frame)}
-    cases = [(rows[number], ratio) for number, ratio in run.ratios.items() if value_of("size", rows[number])]
-    if len(places := positions([row for row, _ in cases], "size")) < 2:
+    panels = []
+    for (title, baseline), by_size in by_baseline(run.frame, run.ratios).items():
+        points = [Point(size, cases) for size, cases in by_size.items() if size]
+        if points:
+            panels.append(Panel(str(points[0].cases[0][0]["kernel"]), title, baseline, points))
+    if len({point.size for panel in panels for point in panel.points}) < 2:
         return []
-    dtypes = len({row["dtype"] for row, _ in cases}) > 1
-    found: dict[tuple[str, str, str], dict[str, list[Case]]] = {}
-    for row, ratio in cases:
-        base = rows[ratio.baseline_row]
-        finish = row["finish"] != base["finish"]
-        title, baseline = (
-            one_line(str(one["kernel"]), 40) + (f" (finish {one['finish']})" if finish else "") for one in (row, base)
-        )
-        key = (str(row["kernel"]), f"{title}, {row['dtype']}" if dtypes else title, baseline)
-        found.setdefault(key, {}).setdefault(value_of("size", row), []).append((row, ratio))
-    panels = [
-        Panel(*key, [Point(size, by_size[size]) for size in sorted(by_size, key=lambda size: places[size])])
-        for key, by_size in found.items()
-    ]
-    drawn, others = panels[:MOST_PANELS], panels[MOST_PANELS:]
+    drawn, others = panels[:MOST_PANELS], [one_line(panel.title, 60) for panel in panels[MOST_PANELS:]]
     many = any(len(panel.cases) > len(panel.points) for panel in drawn)
     notes = [
         "Time of the baseline over time of the kernel, all else being equal: above 1x the kernel is faster.",
         "Marker: the geometric mean of the cases of a size; grey: each case." if many else "",
         f"{'Grey' if many else 'Thin'} line: what the 95 % intervals of both times allow.",
         f"{count(sum(len(panel.cases) for panel in drawn), 'case')}.",
-        f"Not drawn: {listed([panel.title for panel in others])}; the table has them." if others else "",
+        f"Not drawn: {listed(others)}; the table has them." if others else "",
     ]
-    caption = " ".join(note for note in notes if note)
+    caption = " ".join(filter(None, notes))
     return [Speedups("speedup-by-size", "Speed-up over the declared baseline", caption, drawn, run)]

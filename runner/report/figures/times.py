@@ -1,49 +1,214 @@
-"""Which times and bandwidths make a figure: lines against a parameter, or a bar for each case where there is one size.
+"""Times and bandwidths: lines against a parameter, or a bar for each case where there is one size.
 
 Cases of different devices or families never share a figure, and cases of different dtypes never share a panel.
 """
 
 from __future__ import annotations
 
-import math
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from runner.report.figures.axes import positions
-from runner.report.figures.figure import Row, Run
-from runner.report.figures.time_charts import Bars, Lines, Panel, Times
-from runner.report.table import records, timed
-from runner.report.text import PAIRS, absent, count, explained, listed, one_line, size_of, slug, value_of
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+
+from runner.report.figures.axes import PLAIN, End, name_ends, positions, set_ticks, set_x, sheet
+from runner.report.figures.figure import BACKGROUND, PALE, Figure, Row, Run
+from runner.report.table import measured, records, size_key
+from runner.report.text import (
+    PAIRS,
+    absent,
+    beside,
+    count,
+    exact,
+    explained,
+    listed,
+    one_line,
+    rough,
+    size_of,
+    slug,
+    value_of,
+)
 
 MOST_BARS, MOST_LINES, MOST_PANELS = 24, 10, 6
 FEW = 3
 """Values of a parameter up to which each has bars of its own. More of them are drawn as a line."""
 
+GAP = 0.17
+"""Between the names of two lines, in inches."""
+
 APART = ("kernel", "size", "dtype", "seed", "device")
 """Parameters that no point combines, and that are no axis of a figure of their own."""
 
-FINISHES = (
-    "In brackets, the finish. host: the host adds partial sums, which is not timed; device: the launch leaves the "
-    "whole result."
-)
+TIMES = ("median_us", "q1_us", "q3_us", "gbps", "percent_peak", "percent_copy")
+LIMITS = {"percent_peak": ("peak", (6, 3)), "percent_copy": ("copy", (1, 2))}
+"""The name of each limit of the bandwidth, and its dashes."""
+
+LABELS = {"gbps": "gbps (GB/s, more is better)", "median_us": "median_us (µs, less is better)"}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A pair of axes: its title, a row for each point, and its y axis where that is not the figure's."""
+
+    title: str
+    rows: list[Row]
+    y: str = ""
+
+
+@dataclass(frozen=True)
+class Times(Figure):
+    """What lines and bars have in common."""
+
+    section = "times"
+    panels: tuple[Panel, ...]
+    run: Run
+
+    @property
+    def every(self) -> list[Row]:
+        """The rows of all panels."""
+        return [row for panel in self.panels for row in panel.rows]
+
+    def rows(self) -> list[Row]:
+        """A row for each point."""
+        return [
+            {
+                "panel": panel.title,
+                **self.run.identity(row),
+                **{name: row[name] for name in (*TIMES, panel.y) if name},
+                **({"speedup": ratio.times, "baseline": row["baseline"]} if ratio else {}),
+            }
+            for panel in self.panels
+            for row, ratio in ((row, self.run.ratios.get(row["row"])) for row in panel.rows)
+        ]
+
+    def name(self, row: Row) -> str:
+        """The name of a line or bar: the kernel, with its finish where finishes differ."""
+        finish = len({row["finish"] for row in self.every}) > 1 and row["finish"]
+        return one_line(str(row["kernel"]), 28) + (f" ({row['finish']})" if finish else "")
+
+
+@dataclass(frozen=True)
+class Lines(Times):
+    """A line for each kernel, of column `y` against column `x`. The lines of `pale` kernels are grey."""
+
+    x: str
+    y: str
+    pale: tuple[str, ...] = ()
+
+    def draw(self) -> Drawing:
+        """Draw the panels. The names stand at the lines' ends, or in a legend where several panels share it."""
+        panels, names = len(self.panels), {self.name(row) for row in self.every}
+        height = 2.7 if panels > 1 else max(3.6, GAP * len(names) + 1.2)
+        figure, every = sheet(self.title, panels, min(2, panels), height)
+        places = positions(self.every, self.x)
+        for number, (axes, panel) in enumerate(zip(every, self.panels, strict=True)):
+            y, rows = panel.y or self.y, panel.rows if panel.y else self.every
+            axes.set_title(one_line(panel.title, 60))
+            set_x(axes, places, self.x, 11 if panels == 1 else 6)
+            limits = _limits(rows) if y == "gbps" else {}
+            self._set_y(axes, y, rows, limits)
+            if number % 2 and not panel.y:
+                axes.set_ylabel("")
+            ends = self._lines(axes, panel, y, places)
+            for column, limit in limits.items():
+                name, dash = LIMITS[column]
+                ends.append(End(f"{name} {limit:,.0f} GB/s", axes.get_xlim()[1], limit))
+                axes.axhline(limit, color=PALE, linewidth=1.1, linestyle=(0, dash), label=ends[-1].text)
+            if panels == 1:
+                name_ends(axes, ends, GAP / (height - 0.9))
+        if panels > 1:
+            drawn = {str(line.get_label()): line for axes in every for line in axes.lines}
+            figure.legend(handles=[line for label, line in drawn.items() if label[0] != "_"], loc="outside right upper")
+        return figure
+
+    def _set_y(self, axes: Axes, y: str, rows: list[Row], limits: dict[str, float]) -> None:
+        found = [value for row in rows for value in (row[y], *_quartiles(row, y))] + list(limits.values())
+        low, high = min(found), max(found)
+        axes.set_ylabel(LABELS.get(y, "per request (less is better)"))
+        if y == "median_us" and (self.x == "size" or high > 4 * low):
+            axes.set_yscale("log")
+            set_ticks(axes.yaxis, low / 1.15, high * 1.15)
+        else:
+            axes.set_ylim(0, high * 1.06)
+            axes.yaxis.set_major_formatter(PLAIN)
+
+    def _lines(self, axes: Axes, panel: Panel, y: str, places: dict[str, float]) -> list[End]:
+        """Draw a panel's lines with the bands of their quartiles, the grey ones below the others."""
+
+        def order(row: Row) -> tuple[bool, int, str]:
+            return row["kernel"] not in self.pale, list(self.run.looks).index(row["kernel"]), self.name(row)
+
+        ends = []
+        for name, group in itertools.groupby(sorted(panel.rows, key=order), self.name):
+            own = sorted(group, key=lambda row: places[value_of(self.x, row)])
+            x, pale = [places[value_of(self.x, row)] for row in own], own[0]["kernel"] in self.pale
+            stroke = BACKGROUND if pale else self.run.looks[own[0]["kernel"]]
+            look: dict[str, Any] = {"color": stroke.colour, "marker": stroke.marker, "linestyle": stroke.dash}
+            low, high = zip(*(_quartiles(row, y) for row in own), strict=True)
+            axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
+            label = count(len(self.pale), "slower kernel") if pale else name
+            axes.plot(x, [row[y] for row in own], label=label, linewidth=0.8 if pale else 1.6, **look)
+            ends.append(End(name, x[-1], own[-1][y], stroke))
+        return ends
+
+
+@dataclass(frozen=True)
+class Bars(Times):
+    """A bar for each case, the fastest on top, named by the kernel and the values of the `named` parameters."""
+
+    named: tuple[str, ...]
+
+    def draw(self) -> Drawing:
+        """Draw the panels below one another, the numbers of each bar at the right."""
+        most = max(len(panel.rows) for panel in self.panels)
+        figure, every = sheet(self.title, len(self.panels), 1, 0.32 * most + 0.75)
+        for axes, panel in zip(every, self.panels, strict=True):
+            axes.set_title(one_line(panel.title, 60))
+            for place, row in enumerate(panel.rows):
+                axes.barh(place, row["median_us"], height=0.62, color=self.run.looks[row["kernel"]].colour, alpha=0.85)
+                axes.plot(_quartiles(row, "median_us"), [place, place], color="black", linewidth=1)
+                beside_axes = axes.get_yaxis_transform()
+                axes.text(1.01, place, self._numbers(row), transform=beside_axes, va="center", fontsize=8.5)
+            axes.set_yticks(range(len(panel.rows)), [self._bar_name(row) for row in panel.rows])
+            axes.set_ylim(len(panel.rows) - 0.4, -0.6)
+            axes.set_xlim(0, 1.02 * max(max(_quartiles(row, "median_us")[1], row["median_us"]) for row in self.every))
+            axes.xaxis.set_major_formatter(PLAIN)
+            axes.grid(visible=False, axis="y")
+            axes.set_xlabel(LABELS["median_us"])
+        return figure
+
+    def _bar_name(self, row: Row) -> str:
+        pairs = [(name, value_of(name, row)) for name in self.named]
+        return ", ".join([self.name(row), *(v if name == "dtype" else f"{name} {v}" for name, v in pairs if v)])
+
+    def _numbers(self, row: Row) -> str:
+        ratio = self.run.ratios.get(row["row"])
+        words = [
+            f"{exact(row['median_us'])} µs",
+            "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s",
+            f"{ratio.times:.2f}x against {one_line(row['baseline'], 20)}" if ratio else "",
+            beside(row),
+        ]
+        return ", ".join(filter(None, words))
 
 
 def figures(run: Run) -> list[Times]:
     """The figures of times of a run, most telling first."""
     groups: dict[tuple[str, str], list[Row]] = {}
-    for row in records(timed(run.measured)):
+    for row in records(measured(run.frame)):
         groups.setdefault((str(row["device"]), str(row["family"])), []).append(row)
     # A single block that shuffles once takes as long as any launch. Its picture is that of the lanes.
-    groups = {
+    timed = {
         key: rows
         for key, rows in groups.items()
         if not all(row["shuffle"] and row["grid"] == "1" and row["received"] for row in rows)
     }
     found: list[Times] = []
-    for (device, family), rows in groups.items():
-        several = len(groups) > 1
-        suffix, about = f"-{slug(f'{device}-{family}')}" * several, f" ({family})" if family and several else ""
-        found += Choice(run, rows, suffix, about).figures()
+    for (device, family), rows in timed.items():
+        suffix, about = (f"-{slug(f'{device}-{family}')}", f" ({family})") if len(timed) > 1 else ("", "")
+        found += Choice(run, rows, suffix, about if family else "").figures()
     return found
 
 
@@ -60,9 +225,7 @@ class Choice:
         """Lines against the size, or bars at one size, and lines against what else varies at the largest size."""
         sizes = {row["size"] for row in self.all if not absent(row["size"])}
         last = [row for row in self.all if row["size"] == max(sizes)] if sizes else self.all
-        free = self._free(last)
         best = "median_us" if any(absent(row["gbps"]) for row in self.all) else "gbps"
-        shown: list[str] = []  # parameters that a figure has already
         if len(sizes) > 1:
             sized = [row for row in self.all if not absent(row["size"]) and row["size"] > 0]
             for y in dict.fromkeys((best, "median_us")):
@@ -73,7 +236,7 @@ class Choice:
             if named or len(_values(last, "kernel")) > 1:
                 yield self._bars(last, named)
             shown = [name for name in named if len(_values(last, name)) <= 2]
-        for x in free:
+        for x in self._free(last):
             if x not in shown:
                 wavefronts = self._wavefronts(last, x)
                 yield self._lines(last, x, "median_us" if wavefronts else best, wavefronts)
@@ -123,22 +286,14 @@ class Choice:
             f"Thin and grey: all but the {MOST_LINES} fastest: {slower}." if pale else "",
         ]
         if wavefronts:
-            (first,) = panels
-            panels = [Panel("time", first.rows)]
+            panels = [Panel("time", panels[0].rows)]
             for name in wavefronts:
-                known = [row for row in first.rows if not absent(row[name])]
+                known = [row for row in panels[0].rows if not absent(row[name])]
                 panels.append(Panel(f"wavefronts of a shared {name.split('_')[1]}", known, name))
-        what = "Bandwidth" if y == "gbps" else "Time of one launch"
-        return Lines(
-            stem=f"{'bandwidth' if y == 'gbps' else 'time'}-by-{slug(x)}{self.suffix}",
-            title=f"{what} by {x}{'' if x == 'size' else _at(rows)}{self.about}",
-            caption=_caption(rows, rest, notes),
-            panels=tuple(panels),
-            run=self.run,
-            x=x,
-            y=y,
-            pale=pale,
-        )
+        short, long = ("bandwidth", "Bandwidth") if y == "gbps" else ("time", "Time of one launch")
+        title = f"{long} by {x}{'' if x == 'size' else _at(rows)}{self.about}"
+        stem, caption = f"{short}-by-{slug(x)}{self.suffix}", _caption(rows, rest, notes)
+        return Lines(stem, title, caption, tuple(panels), self.run, x, y, pale)
 
     def _bars(self, rows: list[Row], named: tuple[str, ...]) -> Bars:
         parts = [("", rows)] if "dtype" in named else _split(rows, [])
@@ -146,24 +301,21 @@ class Choice:
         panels = [Panel(title, sorted(part, key=lambda row: float(row["median_us"]))) for title, part in chosen]
         words = explained([row for panel in panels for row in panel.rows])
         by = "dtype" if "dtype" in named else "kernel"
-        return Bars(
-            stem=f"time-by-{by}{self.suffix}",
-            title=f"Time of one launch by {by}{_at(rows)}{self.about}",
-            caption=_caption(rows, self._free(rows, *named), ["Thin line: quartiles.", words[:1].upper() + words[1:]]),
-            panels=tuple(panels),
-            run=self.run,
-            named=named,
-        )
+        title = f"Time of one launch by {by}{_at(rows)}{self.about}"
+        notes = ["Thin line: quartiles.", words[:1].upper() + words[1:]]
+        caption = _caption(rows, self._free(rows, *named), notes)
+        return Bars(f"time-by-{by}{self.suffix}", title, caption, tuple(panels), self.run, named)
 
 
 def _caption(rows: list[Row], rest: list[str], notes: list[str]) -> str:
+    finishes = "In brackets, the finish. host: the host adds partial sums, which is not timed."
     words = [
         *notes,
         f"Each point: the fastest {listed(rest)}." if rest else "",
-        FINISHES if len(_values(rows, "finish")) > 1 else "",
+        finishes if len(_values(rows, "finish")) > 1 else "",
         f"{count(len(rows), 'case')}.",
     ]
-    return " ".join(word for word in words if word)
+    return " ".join(filter(None, words))
 
 
 def _at(rows: list[Row]) -> str:
@@ -172,12 +324,8 @@ def _at(rows: list[Row]) -> str:
 
 def _slower(rows: list[Row]) -> tuple[str, ...]:
     """The kernels beyond the fastest at the largest size. A kernel without a case of that size comes last."""
-    largest = max((row["size"] for row in rows if not absent(row["size"])), default=None)
-    best: dict[str, float] = {}
-    for row in rows:
-        there = largest is None or (not absent(row["size"]) and row["size"] == largest)
-        best[row["kernel"]] = min(row["median_us"] if there else math.inf, best.get(row["kernel"], math.inf))
-    return tuple(sorted(best, key=lambda kernel: best[kernel])[MOST_LINES:])
+    ordered = sorted(rows, key=lambda row: (-size_key(row)[0], row["median_us"]))
+    return tuple(dict.fromkeys(str(row["kernel"]) for row in ordered))[MOST_LINES:]
 
 
 def _values(rows: list[Row], name: str) -> list[str]:
@@ -192,8 +340,9 @@ def _split(rows: list[Row], names: list[str]) -> list[tuple[str, list[Row]]]:
     """
     parts = [("", rows)]
     for name in ["dtype", *names]:
-        places = positions(rows, name)
-        found = _values(rows, name) if name == "dtype" else sorted(_values(rows, name), key=lambda v: places[v])
+        places, found = positions(rows, name), _values(rows, name)
+        if name != "dtype":
+            found.sort(key=lambda value: places[value])
         if len(found) > 1:
             parts = [
                 (f"{title}, {name} {value}".removeprefix(", "), chosen)
@@ -206,9 +355,25 @@ def _split(rows: list[Row], names: list[str]) -> list[tuple[str, list[Row]]]:
 
 def _fastest(rows: list[Row], names: tuple[str, ...]) -> list[Row]:
     """The fastest row of each combination of values."""
-    found: dict[tuple[str, ...], Row] = {}
-    for row in rows:
-        key = tuple(value_of(name, row) for name in names)
-        if key not in found or row["median_us"] < found[key]["median_us"]:
-            found[key] = row
-    return list(found.values())
+    slowest_first = sorted(rows, key=lambda row: float(row["median_us"]), reverse=True)
+    best = {tuple(value_of(name, row) for name in names): row["row"] for row in slowest_first}
+    chosen = set(best.values())
+    return [row for row in rows if row["row"] in chosen]
+
+
+def _quartiles(row: Row, y: str) -> tuple[float, float]:
+    """The quartiles in the unit of the y axis; the value twice where they are unknown."""
+    q1, median, q3 = row["q1_us"], row["median_us"], row["q3_us"]
+    if y not in ("median_us", "gbps") or absent(q1) or absent(q3) or q1 <= 0:
+        return row[y], row[y]
+    return (q1, q3) if y == "median_us" else (row[y] * median / q3, row[y] * median / q1)
+
+
+def _limits(rows: list[Row]) -> dict[str, float]:
+    """The bandwidth of which each column is the percentage, unless the rows disagree by more than rounding."""
+    found = {}
+    for column in LIMITS:
+        known = sorted(100 * row["gbps"] / row[column] for row in rows if not absent(row[column]) and row[column] > 0)
+        if known and known[-1] <= 1.03 * known[0]:
+            found[column] = float(known[len(known) // 2])
+    return found

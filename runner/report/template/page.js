@@ -1,7 +1,7 @@
 "use strict";
 // Without this script the page is complete; with it columns sort, rows filter, and the less telling columns wait.
 
-const told = (cell) => cell.dataset.key ?? cell.textContent.replace(/^#\s/, "").trim(); // without the link to the row
+const told = (cell) => cell.textContent.replace(/^#\s/, "").trim(); // without the link to the row
 
 // Numbers as the pages write them: 1,024  2^20  16Ki  32x16  1.05x  4.1 to 4.6  32/1; of several the first counts.
 const NUMBER = /^([-+]?(?:\d[\d,]*)?\.?\d+(?:e[-+]?\d+)?)(ki|mi|gi)?x?(?: to .*| \(.*|\/.*)?$/i;
@@ -48,7 +48,7 @@ const OF_NUMBERS = { "<": (a, b) => a < b, ">": (a, b) => a > b, "<=": (a, b) =>
 const asking = (word, names) => {
   const [, name, sign, wanted] = /^(\w+)(<=|>=|!=|=|<|>)(.+)$/.exec(word) ?? [];
   const column = names.indexOf(name);
-  if (column < 0) return (row) => row.dataset.words?.split(" ").includes(word) || row.textContent.toLowerCase().includes(word);
+  if (column < 0) return (row) => row.textContent.toLowerCase().includes(word);
   const value = valueOf(wanted);
   return (row) => {
     const own = valueOf(told(row.cells[column]).toLowerCase().replaceAll(" ", "_"));

@@ -1,0 +1,340 @@
+"""What a run found: the fastest cases and their ties, speed-ups, the steps of a ladder, and the verdict in sentences.
+
+Times are compared by the rule of `runner.statistics`: the fastest with each other case. All cases of a device took
+turns in one sweep, so they share its processes, and together they show the spread between rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import pandas as pd
+
+from runner.device.kinds import is_emulated
+from runner.noise import DeviceNoise, of_device
+from runner.report.table import PEERS, measured, parameters, records, size_key, varying
+from runner.report.text import absent, count, described, listed, one_line, rough, size_of
+from runner.runs import section
+from runner.statistics import ASSUMED, THRESHOLD, WIDEST_TIE, Side, Spread, decide, pooled
+
+Row = dict[str, Any]
+Level = Literal["good", "bad", "partial", "none"]
+
+NORMAL = 1.96  # standard errors on either side of a median's interval
+
+LOOSE = frozenset(("width", "mask", "unroll"))
+"""Parameters that a baseline may not read, besides those that kernels declare. All others must be equal."""
+
+LADDER = 3
+"""So many kernels, each the baseline of the next, are a ladder."""
+
+WORDS: dict[Level, str] = {"good": "Passed", "bad": "Failed", "partial": "Not finished", "none": "Nothing ran"}
+"""The level for those who see no colours."""
+
+IDLE = ("skipped", "not_run")
+"""Statuses of cases that were never launched."""
+
+EMULATION = (
+    "Data races and speed are not checked on the CPU device. Its other results also hold on a GPU: values, undefined "
+    "reads, hazards, lanes, wavefronts and sectors."
+)
+"""The caution of an emulated run."""
+
+NAMED = 6
+"""Tied cases that a sentence names."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A ranking of `among` comparable cases. The tied ones are slower than the fastest by at most the margin.
+
+    Undecided cases may be tied or slower. Both are sorted by time; the margin is a fraction.
+    """
+
+    fastest: Row
+    tied: tuple[Row, ...]
+    undecided: tuple[Row, ...]
+    margin: float
+    among: int
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The median of the baseline divided by that of the case: above 1 the case is faster.
+
+    `row` and `baseline_row` are numbers of cases in results.csv. `low` and `high` are the ratios of the interval ends
+    that are least and most favourable to the case.
+    """
+
+    row: int
+    baseline_row: int
+    times: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """A kernel of a ladder, and the kernel before it: of each, the fastest case by size."""
+
+    kernel: str
+    before: str
+    fastest: dict[str, Row]
+    against: dict[str, Row]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Cases that share a status and a reason, by their row numbers; not `failed` if they were never launched."""
+
+    status: str
+    reason: str
+    rows: tuple[int, ...]
+    failed: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a reader should know first."""
+
+    level: Level
+    headline: str
+    """How many cases match, and the fastest."""
+    further: tuple[str, ...]
+    """The tied cases by name, and the fastest of each further group of comparable cases."""
+    cautions: tuple[str, ...]
+    """Why some of the times should not be trusted, and what an emulation leaves open."""
+    problems: tuple[Problem, ...]
+    """Failures first, then the cases that were not launched."""
+
+
+def noise(rows: Iterable[Row], device: Mapping[str, Any]) -> DeviceNoise:
+    """The noise of a sweep on one device: from all its timed cases, and its section of environment.json."""
+    spread = pooled(
+        Spread(row["round_spread_percent"] / 100.0, _rounds(row) - 1)
+        for row in rows
+        if not absent(row["round_spread_percent"])
+    )
+    return replace(of_device(device), spread=spread or Spread(ASSUMED, float("inf")))
+
+
+def rank(rows: Iterable[Row], known: DeviceNoise) -> Ranking:
+    """Rank comparable cases, at least one, all of them timed on one GPU in a sweep of this noise."""
+    best, *others = sorted(rows, key=lambda row: (row["median_us"], row["row"]))
+    pairs = [(_side(best), _side(row)) for row in others]
+    # The fastest is the least of all cases, so every pair of them counts as compared.
+    comparisons = len(others) * (len(others) + 1) // 2
+    found = decide(pairs, [known.at(best["median_us"])] * len(pairs), side_by_side=True, comparisons=comparisons)
+    tied = [(row, min(d.threshold, WIDEST_TIE)) for row, d in zip(others, found, strict=True) if d.word == "tied"]
+    undecided = tuple(row for row, d in zip(others, found, strict=True) if d.word == "undecided")
+    margin = max((m for _, m in tied), default=THRESHOLD)
+    return Ranking(best, tuple(row for row, _ in tied), undecided, margin, len(others) + 1)
+
+
+def ranker(frame: pd.DataFrame) -> Callable[[Sequence[Row]], Ranking]:
+    """A function that ranks comparable, measured cases of a run, given the noise of their device."""
+    devices = frame.attrs.get("devices", {})
+    known = {
+        str(device): noise(records(rows), section(devices, str(device)))
+        for device, rows in measured(frame).groupby("device")
+    }
+    return lambda rows: rank(rows, known[str(rows[0]["device"])])
+
+
+def fastest(frame: pd.DataFrame) -> list[Ranking]:
+    """The ranking of every size within every group of peers, in the order of results.csv, sizes ascending."""
+    ranked = ranker(frame)
+    return [
+        ranked(records(same_size))
+        for _, peers in measured(frame).groupby(PEERS, dropna=False, sort=False)
+        for _, same_size in peers.groupby(["size", "rows", "cols"], dropna=False)
+    ]
+
+
+def headline_groups(frame: pd.DataFrame) -> list[Ranking]:
+    """The fastest case at the largest size of each group of peers, the group with most cases first."""
+    # A launch of a single block that only shuffles takes as long as any launch does.
+    rankable = frame[(frame["shuffle"] == "") | (frame["grid"] != "1")]
+    # Sizes ascend, so the ranking of the largest remains.
+    largest = list({tuple(one.fastest[name] for name in PEERS): one for one in fastest(rankable)}.values())
+    compared = [one for one in largest if one.among > 1]
+    # A case that is compared with nothing is not the fastest. The table has its time.
+    return sorted(compared or (largest if len(largest) == 1 else []), key=lambda one: -one.among)
+
+
+def differing_peers(frame: pd.DataFrame) -> list[str]:
+    """The columns that separate groups of peers in this run."""
+    return [name for name in PEERS if len(measured(frame)[name].unique()) > 1]
+
+
+def ratios(frame: pd.DataFrame) -> dict[int, Ratio]:
+    """The ratio of every measured case that has one, by its row: against the baseline with the same parameters."""
+    rows = records(measured(frame))
+    loose = [name for name in parameters(frame) if name in LOOSE or name in frame.attrs.get("further", [])]
+    firm = [name for name in (*parameters(frame), "rows", "cols") if name not in loose and name != "kernel"]
+
+    def key(row: Row, kernel: str) -> tuple[Any, ...]:
+        return (str(row[kernel]), *(None if absent(row[name]) else row[name] for name in firm))
+
+    candidates: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        candidates.setdefault(key(row, "kernel"), []).append(row)
+    found: dict[int, Ratio] = {}
+    for row in rows:
+        near = candidates.get(key(row, "baseline"), [])
+        same = [b for b in near if all(absent(b[n]) or (not absent(row[n]) and b[n] == row[n]) for n in loose)]
+        if len(same) == 1 and same[0]["row"] != row["row"]:  # of several, none is picked
+            found[row["row"]] = ratio(same[0], row)
+    return found
+
+
+def ratio(base: Row, row: Row) -> Ratio:
+    """The ratio of two timed cases."""
+    (base_low, base_high), (low, high) = _interval(base), _interval(row)
+    return Ratio(row["row"], base["row"], base["median_us"] / row["median_us"], base_low / high, base_high / low)
+
+
+def ladder(frame: pd.DataFrame) -> list[str]:
+    """The kernels of a run in the order of their steps, each behind its baseline; empty if they form no ladder."""
+    before = _steps_before(frame)
+    next_steps: dict[str, list[str]] = {str(kernel): [] for kernel in frame["kernel"]}
+    for kernel, baseline in before.items():
+        next_steps[baseline].append(kernel)
+    # Kernels in a circle have no first.
+    lines = [_line(kernel, next_steps) for kernel in next_steps if kernel not in before]
+    return [kernel for line, height in lines if height >= LADDER for kernel in line]
+
+
+def steps(frame: pd.DataFrame) -> list[Step]:
+    """The ladder of a run: every step's fastest case, at each size anew, against that of the step before."""
+    kernels, before = ladder(frame), _steps_before(frame)
+    found = []
+    for _, peers in measured(frame[frame["kernel"].isin(kernels)]).groupby(["device", "dtype"], sort=False):
+        best: dict[str, dict[str, Row]] = {}
+        for row in sorted(records(peers), key=lambda row: (*size_key(row), row["median_us"], row["row"])):
+            best.setdefault(row["kernel"], {}).setdefault(size_of(row), row)
+        for kernel in (kernel for kernel in kernels if kernel in best):
+            baseline = before.get(kernel, "")
+            found.append(Step(kernel, baseline, best[kernel], best.get(baseline, {})))
+    return found
+
+
+def judge(frame: pd.DataFrame) -> Verdict:
+    """The verdict on a run."""
+    problems = _problems(frame)
+    right = int((frame["status"] == "ok").sum())
+    if any(problem.failed for problem in problems):
+        level: Level = "bad"
+    elif right == 0:
+        level = "none"
+    else:
+        level = "partial" if (frame["status"] == "not_run").any() else "good"
+    shown = [name for name in varying(measured(frame)) if name not in ("size", "device", "dtype", "seed")]
+    apart = [name for name in differing_peers(frame) if name != "device"]
+    first, *others = [_speeds(one, shown, apart) for one in headline_groups(frame)] or [[]]
+    headline = " ".join([*_matches(frame, right), *first[:1]])
+    return Verdict(level, headline, (*first[1:], *(group[0] for group in others)), _cautions(frame), problems)
+
+
+def _side(row: Row) -> Side:
+    median, low, high = (float(row["median_us"]), row["ci_low_us"], row["ci_high_us"])
+    error = 0.0 if absent(low) or absent(high) else (high - low) / (2.0 * NORMAL * median)
+    return Side(median, _rounds(row), None, median, median, median, fresh=True, error=error)
+
+
+def _rounds(row: Row) -> int:
+    return 1 if absent(row["rounds"]) else max(1, int(row["rounds"]))
+
+
+def _interval(row: Row) -> tuple[float, float]:
+    """The interval of a median; the median itself if it has none."""
+    low, high = row["ci_low_us"], row["ci_high_us"]
+    if absent(low) or absent(high) or low <= 0:
+        return row["median_us"], row["median_us"]
+    return low, high
+
+
+def _steps_before(frame: pd.DataFrame) -> dict[str, str]:
+    """The baseline of each kernel that has another kernel of the run as its baseline."""
+    pairs = zip(frame["kernel"], frame["baseline"], strict=True)
+    kernels = set(frame["kernel"])
+    return {str(kernel): str(base) for kernel, base in pairs if base in kernels and base != kernel}
+
+
+def _line(kernel: str, next_steps: dict[str, list[str]]) -> tuple[list[str], int]:
+    """A kernel with all steps behind it, short branches first, and how many steps the longest has."""
+    branches = sorted((_line(step, next_steps) for step in next_steps[kernel]), key=lambda branch: branch[1])
+    height = 1 + max((height for _, height in branches), default=0)
+    return [kernel, *(step for line, _ in branches for step in line)], height
+
+
+def _speeds(one: Ranking, shown: list[str], apart: list[str]) -> list[str]:
+    """The fastest case of a group of peers and its ties, in one or two sentences."""
+    row, size = one.fastest, size_of(one.fastest)
+    group = ", ".join(f"{name} {one_line(str(row[name]), 40)}" for name in apart if not absent(row[name]))
+    where = (f" at {size}" if size else "") + (f" ({group})" if group else "")
+    if one.among == 1:
+        return [f"{described(row, shown)}{where} takes {_speed(row)}."]
+    parts = ((one.tied, f"tied within {100 * one.margin:.1f} %"), (one.undecided, "undecided"))
+    near = [f"{count(len(p), 'more case')} {'is' if len(p) == 1 else 'are'} {word}" for p, word in parts if p]
+    first = f"Fastest{where}: {described(row, shown)} ({_speed(row)})." + (f" {'; '.join(near)}." if near else "")
+    names = [described(tied, shown) for tied in one.tied[:NAMED]]
+    more = [f"{len(one.tied) - NAMED} more"] if len(one.tied) > NAMED else []
+    if not names or len(set(names)) < len(names):  # cases of different seeds have one name
+        return [first]
+    return [first, f"Tied with it: {'; '.join(names + more)}."]
+
+
+def _speed(row: Row) -> str:
+    """Time, bandwidth and share of the limits."""
+    limits = [("percent_peak", "the peak"), ("percent_copy", "a copy")]
+    shares = [f"{row[name]:.0f} % of {limit}" for name, limit in limits if not absent(row[name])]
+    bandwidth = [] if absent(row["gbps"]) else [f"{rough(row['gbps'])} GB/s", *shares]
+    return ", ".join([f"{rough(row['median_us'])} µs", *bandwidth])
+
+
+def _matches(frame: pd.DataFrame, right: int) -> list[str]:
+    statuses = frame["status"].value_counts(sort=False)
+    others = [_counted(str(status), number) for status, number in statuses.items() if status != "ok"]
+    if frame.empty:
+        return ["The run has no cases."]
+    if set(statuses.index) <= set(IDLE):
+        return [f"{listed(others)}."]
+    noun = "case matches" if len(frame) == 1 else "cases match"
+    tail = f"; {', '.join(others)}" if others else ""
+    undefined = int(((frame["status"] == "ok") & (frame["undefined_reads"].fillna(0) > 0)).sum())
+    matching = count(undefined, "matching case")
+    reads = [f"In {matching} lanes read undefined values, which are not compared."] if undefined else []
+    return [f"{right:,} of {len(frame):,} {noun} the CPU reference{tail}.", *reads]
+
+
+def _counted(status: str, number: int) -> str:
+    """A number of cases with a status: `1 hazard`, `2 mismatches`, `3 skipped`."""
+    word = status.replace("_", " ")
+    ending = "es" if status == "mismatch" else "s" if word.endswith(("error", "hazard", "timeout")) else ""
+    return f"{number:,} {word}{ending if number > 1 else ''}"
+
+
+def _problems(frame: pd.DataFrame) -> tuple[Problem, ...]:
+    groups = frame[frame["status"] != "ok"].groupby(["status", "reason"], sort=False)
+    found = [
+        Problem(str(status), str(reason), tuple(int(row) for row in rows.index), failed=status not in IDLE)
+        for (status, reason), rows in groups
+    ]
+    return tuple(sorted(found, key=lambda problem: not problem.failed))
+
+
+def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
+    right, devices = measured(frame), frame.attrs.get("devices", {})
+    floors = [section(devices, kind).get("empty_kernel_us") for kind in devices if not is_emulated(kind)]
+    empty = [f": an empty kernel takes {rough(floor)} µs" for floor in floors if isinstance(floor, int | float)]
+    flags = {
+        "timer_limited": f"most of the time is launch overhead{''.join(empty[:1])}",
+        "host_bound": "the host queued launches too slowly, which disturbs the time",
+        "throttled": "the GPU was throttled despite pauses; clock_reasons says why",
+    }
+    numbers = {name: int((right[name] == "True").sum()) for name in flags}
+    words = [f"In {count(n, 'case')} {flags[name]} ({name})." for name, n in numbers.items() if n]
+    return (*words, *([EMULATION] if frame["emulated"].any() else ()))
