@@ -77,6 +77,12 @@ COLUMNS = (
     Column("rounds", "integer", "",
            "Number of rounds that measured the case. A round measures every case of the sweep once.", Shown.ON_REQUEST),
     Column("samples", "integer", "", "Timed launches of all rounds.", Shown.ON_REQUEST),
+    Column("checked_launches", "integer", "",
+           "Launches after the first one whose outputs were compared, timed ones and one more for each input set.",
+           Shown.ON_REQUEST),
+    Column("input_sets", "integer", "",
+           "Contents of the inputs between which timed launches alternate: 2, or 1 if the fill is always the same or "
+           "the inputs are larger than 256 MiB.", Shown.ON_REQUEST),
     Column("median_us", "real", "us",
            "Median time of a launch. With several rounds, the mean of the rounds' medians.", Shown.MEASURED),
     Column("ci_low_us", "real", "us",

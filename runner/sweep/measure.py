@@ -42,6 +42,8 @@ class Round:
     conditions: GpuState | None  # right after the last try; `None` if unknown
     tries: int  # more than one if the GPU was throttled
     hot_us: Times  # per launch, in each batch of back-to-back launches; empty if not asked for
+    checked: int = 0  # timed launches whose outputs were found right
+    input_sets: int = 1  # contents of the inputs between which the launches took turns
 
 
 def measure(

@@ -122,6 +122,8 @@ def times(
     return {
         "rounds": len(np.unique(samples["round"])),
         "samples": s.samples,
+        "checked_launches": latest.checked + (earlier.get("checked_launches") or 0),
+        "input_sets": latest.input_sets,
         "median_us": s.median,
         "ci_low_us": s.ci_low,
         "ci_high_us": s.ci_high,

@@ -50,6 +50,7 @@ class Trial:
         arrays: Its arrays by name; constants are not among them.
         inputs: All arrays' contents before a launch.
         expected: What the launch should leave.
+        checked: Launches that `accept` found right.
     """
 
     def __init__(self, case: Case, launch: Launch, arrays: Mapping[str, Array], inputs: Contents) -> None:
@@ -59,17 +60,24 @@ class Trial:
         self._given = self._digest(Role.IN)
         self._accepted: set[tuple[int, ...]] = set()
         self._verifying_s = 0.0
-
-    def poison(self) -> None:
-        """Poison the outputs so that unwritten or stale elements are caught; restore what a launch changes."""
-        poison(self.case, self.arrays)
+        self.checked = 0
 
     def prepare(self) -> None:
         """Bring everything that a launch could remember back to what it was before the first one."""
-        self.poison()
+        poison(self.case, self.arrays)
         for array in self.launch.arrays(Role.STATE):
             array.fill_bytes(0)
         self.launch.program.reset()
+
+    def blank(self) -> None:
+        """Set the outputs to zero: a kernel that recognizes the poison does not take them for poisoned."""
+        for array in self.launch.arrays(Role.OUT):
+            array.fill_bytes(0)
+
+    def restore(self) -> None:
+        """Restore what a launch changes in place."""
+        for array in self.launch.arrays(Role.INOUT):
+            array.restore()
 
     def verify(self) -> tuple[CheckResult, int | float | None]:
         """The verdict on the outputs, and the one number that sums them up; `None` if the kernel declares none."""
@@ -96,6 +104,7 @@ class Trial:
             WrongLater: if it is wrong.
         """
         if self._digest(*WRITTEN) in self._accepted:
+            self.checked += 1
             return
         if self._verifying_s > VERIFYING_S and random.random() > VERIFIED_LATER:  # noqa: S311
             return
@@ -104,6 +113,7 @@ class Trial:
         self._verifying_s += time.monotonic() - started
         if not verdict.ok:
             raise WrongLater(verdict)
+        self.checked += 1
 
     def require_inputs_unchanged(self) -> None:
         """Require that no launch wrote to an input.
