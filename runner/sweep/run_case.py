@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import itertools
 import math
 import os
 import signal
@@ -33,6 +34,8 @@ from runner.sweep.worker import Outcome, Task
 
 Heartbeat = Callable[[str], Any]
 
+UNPREPARED = 4  # launches after the timed ones with nothing reset; two if a launch takes longer than SLOW_MS
+SLOW_MS = 1000.0
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 # After a fault, or beside a kernel that still runs, giving memory back would fail or wait. The arrays are kept from
@@ -170,14 +173,15 @@ def _measured(device: Device, task: Task, turns: Sequence[Trial], spent_ms: floa
         cold_us = float(np.median(unthrottled(measured.samples)["us"]))
         hot_us = measure.hot(lambda count: device.batch(in_turn(count), limit), cold_us, heartbeat)
         measured = dataclasses.replace(measured, hot_us=hot_us)
-    # Whether a launch leaves its state ready for the next one, and does its work where an earlier answer stands.
+    # Whether launches leave their state ready for the next one, and do their work where an earlier answer stands.
     turns[0].blank()
-    for trial in turns:
+    for trial in itertools.islice(itertools.cycle(turns), UNPREPARED if spent_ms < SLOW_MS else 2):
         trial.restore()
         heartbeat("checking")
         device.launch(trial.launch, limit)
         heartbeat("comparing")
         trial.accept()
+    for trial in turns:
         trial.require_inputs_unchanged()
     return dataclasses.replace(measured, checked=sum(t.checked for t in turns), input_sets=len(turns))
 
