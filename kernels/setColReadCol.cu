@@ -1,7 +1,7 @@
 // setColReadCol: out[i] = i, through a tile in shared memory that is written and read column by column.
 //
-// New against setRowReadRow: the thread's x is the row of the tile. A warp's threads access words BLOCK_Y apart. If BLOCK_Y is 32,
-// all 32 words are in one bank and are served serially, for both stores and loads.
+// New against setRowReadRow: the thread's x is the row of the tile. A warp's threads access words BLOCK_Y apart. If
+// BLOCK_Y is 32, all 32 words are in one bank and are served serially, for both stores and loads.
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: BLOCK_X * BLOCK_Y * blocks is at most 2^24, because a float represents every index only up to there.
 

@@ -15,7 +15,7 @@ extern "C" __global__ void shflXor(const SCALAR* in, SCALAR* out, long long n, i
     const int t = threadIdx.x;
     const long long i = (long long)blockIdx.x * BLOCK + t;
 
-    SCALAR value = {};  // threads out of range participate: other lane_mask may read them
+    SCALAR value = {};  // threads out of range participate: other lanes may read them
     if (i < n) {
         value = in[i];
     }

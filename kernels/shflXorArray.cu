@@ -17,7 +17,7 @@ extern "C" __global__ void shflXorArray(const SCALAR* in, SCALAR* out, long long
     const long long first = ((long long)blockIdx.x * BLOCK + t) * PER_THREAD;
 
     // All indices are compile-time constants, so the array is in registers.
-    SCALAR value[PER_THREAD] = {};  // threads out of range participate: other lane_mask may read them
+    SCALAR value[PER_THREAD] = {};  // threads out of range participate: other lanes may read them
 #pragma unroll
     for (int k = 0; k < PER_THREAD; ++k) {
         if (first + k < n) {
