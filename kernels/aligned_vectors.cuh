@@ -1,4 +1,4 @@
-// Vectors of 16 bytes, which one instruction loads or stores, at the ends of an array and of a row.
+// 16-byte vectors, which one instruction loads or stores, with guards at the ends of arrays and rows.
 // They need the macro SCALAR.
 #pragma once
 
@@ -8,7 +8,7 @@ struct alignas(16) Vector {
     SCALAR element[VECTOR];
 };
 
-// Loads an aligned vector; the one at the end of the array by the element, as nothing lies behind it.
+// Loads an aligned vector. A partial one at the end of the array is loaded element by element.
 __device__ Vector load(const SCALAR* in, long long first, long long size)
 {
     Vector loaded = {};
@@ -22,7 +22,7 @@ __device__ Vector load(const SCALAR* in, long long first, long long size)
     return loaded;
 }
 
-// Stores those elements of an aligned vector that are rows of the matrix; whole, if all are.
+// Stores the elements of an aligned vector that are inside the matrix, with one instruction if all are.
 __device__ void store(SCALAR* column, long long row, long long rows, const Vector& vector)
 {
     if (row >= 0 && row + VECTOR <= rows) {

@@ -1,7 +1,7 @@
-// barrierDivergent: out[i] = in[j], j the mirror image of i within its block. A counterexample unless REPAIRED.
+// barrierDivergent: out[i] = in[j], where j mirrors i within the block. Broken unless REPAIRED is set.
 //
 // New: nothing. Even threads wait at one __syncthreads and odd threads at another. A barrier in a branch is only
-//      allowed if the whole block takes the branch. With REPAIRED, all wait at the same barrier.
+//      allowed if the whole block takes that branch. With REPAIRED, all threads wait at the same barrier.
 // Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
 // Constraints: whole blocks.
 

@@ -1,8 +1,8 @@
 // blockReduce: out[b] = sum of in[i] for i in [b * BLOCK * PER_THREAD, (b + 1) * BLOCK * PER_THREAD), i < n.
 //
 // New against reduceShflUnroll: the number of blocks is a parameter, which determines PER_THREAD. Each step of the
-//                               tree is a __shfl_down_sync; at the end only lane 0 holds the sum.
-// Macros: BLOCK threads per block, PER_THREAD elements of a thread, SCALAR element type.
+//                               tree is a __shfl_down_sync; at the end only lane 0 has the sum.
+// Macros: BLOCK threads per block, PER_THREAD elements per thread, SCALAR element type.
 // Constraints: whole warps; at least one block.
 
 #if !defined(BLOCK) || !defined(PER_THREAD) || !defined(SCALAR)
@@ -29,7 +29,7 @@ extern "C" __global__ void blockReduce(const SCALAR* in, SCALAR* out, long long 
     const int t = threadIdx.x;
     const long long first = (long long)blockIdx.x * BLOCK * PER_THREAD;
 
-    // Neighbouring threads read neighbouring elements; a thread's own lie BLOCK apart.
+    // Neighbouring threads read neighbouring elements; the elements of one thread are BLOCK apart.
     SCALAR sum = 0;
 #pragma unroll 16
     for (long long k = 0; k < PER_THREAD; ++k) {

@@ -1,9 +1,9 @@
-// Bulk copies from global into shared memory, and the barriers that tell of their end, by inline PTX.
+// Bulk copies from global into shared memory, and the barriers that signal their completion, in inline PTX.
 // CUDA C++ Programming Guide, "Asynchronous Data Copies using the Tensor Memory Accelerator"; PTX ISA, "cp.async.bulk",
 // "mbarrier". They need sm_90.
 #pragma once
 
-typedef unsigned long long Barrier;  // in shared memory; its phase ends when all bytes that it waits for are there
+typedef unsigned long long Barrier;  // in shared memory; its phase ends when all expected bytes have arrived
 
 __device__ inline unsigned int shared_address(const void* pointer)
 {
@@ -15,13 +15,13 @@ __device__ inline void prepare(Barrier* barrier)
     asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// After the last `prepare`: the hardware that copies sees the barriers, too.
+// Call after the last `prepare`: makes the barriers visible to the copy hardware.
 __device__ inline void prepared()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Begins to copy; addresses and length are multiples of 16 bytes. One thread asks for all.
+// Starts a copy; addresses and length are multiples of 16 bytes. One thread calls it.
 __device__ inline void ask_for(void* to, const void* from, unsigned int bytes, Barrier* barrier)
 {
     const unsigned int told = shared_address(barrier);
@@ -32,7 +32,7 @@ __device__ inline void ask_for(void* to, const void* from, unsigned int bytes, B
                  : "memory");
 }
 
-// Waits for the end of a phase, which count 0, 1, 0, 1, ...
+// Waits for the end of a phase; phases are numbered 0, 1, 0, 1, ...
 __device__ inline void wait_for(Barrier* barrier, unsigned int phase)
 {
     asm volatile(

@@ -1,7 +1,7 @@
 // copyGmem: out[r * cols + c] = in[r * cols + c], a copy of a matrix of rows by cols.
 //
 // New: nothing; this is the baseline and the upper bound: no transpose moves fewer bytes. (The tutorial's listing of
-// this name is a transpose, as its own comment says; here that one is transposeGmem.)
+// this name is a transpose, as its own comment says. Here that kernel is called transposeGmem.)
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: none.
 

@@ -1,9 +1,9 @@
 // copyVector: out[r * cols + c] = in[r * cols + c], a copy of a matrix of rows by cols.
 //
-// New against copyGmem: a thread copies 16 bytes, the most that one instruction loads before sm_100. A copy ignores
-//      rows: the matrix is one array, and threads have one dimension.
+// New against copyGmem: a thread copies 16 bytes, the most that one instruction loads before sm_100. A copy can
+//      ignore rows: it treats the matrix as one array and uses one-dimensional blocks.
 // Macros: BLOCK threads per block, SCALAR element type.
-// Constraints: the arrays are aligned to 16 bytes, as allocated arrays are. A partial last vector is copied element
+// Constraints: the arrays are aligned to 16 bytes, as cudaMalloc guarantees. A partial last vector is copied element
 //      by element.
 
 #if !defined(BLOCK) || !defined(SCALAR)

@@ -1,5 +1,5 @@
-// maskNamesAbsent: out[i] = in[i + 8] of the lower half warp; the upper half keeps in[i]. A counterexample unless
-//                  REPAIRED.
+// maskNamesAbsent: out[i] = in[i + 8] in the lower half of a warp; the upper half keeps in[i]. Broken unless
+//                  REPAIRED is set.
 //
 // New against maskWithoutCaller: the opposite mistake. Only the lower 16 lanes call the shuffle, with a mask that
 //                                also names the upper 16, which are at the barrier: a deadlock. With REPAIRED, the

@@ -1,9 +1,9 @@
-// maskWithoutCaller: out[i] = in[i + 8] of the lower half warp; the upper half keeps in[i]. A counterexample unless
-//                    REPAIRED.
+// maskWithoutCaller: out[i] = in[i + 8] in the lower half of a warp; the upper half keeps in[i]. Broken unless
+//                    REPAIRED is set.
 //
-// New: nothing. All 32 lanes call, with a mask that names only the lower 16: a lane must never use a mask without its
-//      own bit. (On a GPU the result may look right, which makes the mistake dangerous.) With REPAIRED, only the
-//      named lanes call.
+// New: nothing. All 32 lanes call the shuffle, with a mask that names only the lower 16. But a mask must name the lane
+//      that uses it. (On a GPU the result may look right, which makes the mistake dangerous.) With REPAIRED, only
+//      the named lanes call.
 // Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
 // Constraints: whole warps, whole blocks.
 

@@ -2,7 +2,7 @@
 //
 // New against reducePacked: the hardware copies tiles into shared memory (bulk copies, the one-dimensional form of
 //      the Tensor Memory Accelerator). One thread requests STAGES tiles ahead, which occupies no registers.
-// Macros: BLOCK threads per block, UNROLL vectors of a thread in a tile, STAGES tiles in flight, SCALAR element type.
+// Macros: BLOCK threads per block, UNROLL vectors per thread and tile, STAGES tiles in flight, SCALAR element type.
 // Constraints: 32-bit integers; sm_90; whole warps; UNROLL from 1 to 32. An array that is not aligned to 16 bytes is
 //      loaded element by element.
 
@@ -47,7 +47,7 @@ extern "C" __global__ void reduceBulk(const SCALAR* in, SCALAR* out, unsigned lo
         for (int k = 0; k < UNROLL; ++k) {
             add(sum, tiles[(stage * UNROLL + k) * BLOCK + t]);
         }
-        __syncthreads();  // all have read the tile before another takes its place
+        __syncthreads();  // all threads have read the tile before the next one overwrites it
         if (t == 0) {
             ask(first + STAGES * step, stage);
         }

@@ -1,8 +1,8 @@
-// reduceFlagged: out[0] = sum of in[i] for i < n, in one launch; of floats always the same, bit for bit.
+// reduceFlagged: out[0] = sum of in[i] for i < n, in one launch; bitwise reproducible for floats.
 //
 // New against reduceStream: a partial sum and its flag are stored together, so no fence is needed between the sum and
 //      the counter. That saves one round trip to memory.
-// Macros: BLOCK threads per block, UNROLL vectors in flight, STREAM 1 for streaming loads, SCALAR element type.
+// Macros: BLOCK threads per block, UNROLL vectors in flight, STREAM 1 to use streaming loads, SCALAR element type.
 // Constraints: elements of 4 bytes; whole warps; UNROLL from 1 to 32. An array that is not aligned to 16 bytes is
 //      loaded element by element.
 
@@ -11,7 +11,7 @@
 #endif
 #include "strided_sum.cuh"
 
-// A partial sum and the word that it is there: one store of 8 bytes, which nobody sees half of.
+// A partial sum and its ready flag, in one 8-byte store: no thread sees half of it.
 union Flagged {
     unsigned long long both;
     struct {
@@ -30,18 +30,18 @@ extern "C" __global__ void reduceFlagged(const SCALAR* in, SCALAR* out, volatile
     mine.there = 1;
     if (t == 0) {
         partial[blockIdx.x] = mine.both;
-        last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // goes back to 0 behind the last block
+        last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // the last block resets it to 0
     }
     __syncthreads();
 
     if (last) {
         SCALAR sum = 0;
-#pragma unroll 1  // short code: what runs once is fetched from memory, too
-        for (unsigned int b = t; b < gridDim.x; b += BLOCK) {  // always in this order: a float sum comes out the same
+#pragma unroll 1  // keeps the code short: code that runs once must be fetched from memory, too
+        for (unsigned int b = t; b < gridDim.x; b += BLOCK) {  // a fixed order makes float sums reproducible
             Flagged other;
             do {
                 other.both = partial[b];
-            } while (!other.there);  // under way already: its block has counted itself
+            } while (!other.there);  // the store is on its way: its block has incremented the counter
             sum += other.sum;
             partial[b] = 0;  // for the next launch
         }

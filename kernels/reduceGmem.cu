@@ -1,8 +1,9 @@
 // reduceGmem: out[b] = sum of in[i] for i in [b * BLOCK, (b + 1) * BLOCK), i < n.
 //
-// New: nothing; this is the first step. The sum is folded in place, in global memory, with one barrier per step.
+// New: nothing; this is the first step. Each block reduces its elements in place in global memory, with one barrier
+// per step.
 // Macros: BLOCK threads per block, SCALAR element type.
-// Constraints: a block of one dimension; it need not be a power of two.
+// Constraints: a one-dimensional block; its size need not be a power of two.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"
@@ -15,8 +16,8 @@ extern "C" __global__ void reduceGmem(SCALAR* in, SCALAR* out, long long n)
     SCALAR* mine = in + first;
     const long long present = n - first;  // more than BLOCK in all but the last block
 
-    // Halving: the upper part is added onto the lower. Of an odd number, the middle element waits for the next step.
-    // Every thread passes every barrier, also one that has nothing left to add.
+    // Each step adds the upper half to the lower. If the number is odd, the middle element waits for the next step.
+    // Every thread reaches every barrier, even if it has nothing left to add.
     for (int active = BLOCK; active > 1;) {
         const int half = (active + 1) / 2;
         if (t < active / 2 && t + half < present) {

@@ -1,8 +1,8 @@
 // reduceGridStride: out[b] = sum of in[i] for i < n in the tiles b, b + gridDim.x, b + 2 * gridDim.x, ..., where a
 //      tile is BLOCK * UNROLL vectors of 16 bytes.
 //
-// New against reduceInFlight: the number of blocks is a parameter, and each block takes further tiles at a stride of
-//      the grid. If all blocks are resident at once, none starts late, and there are fewer partial sums.
+// New against reduceInFlight: the number of blocks is a parameter, and each block loops over tiles with a stride of
+//      the grid. If all blocks are resident at once, no block starts late, and there are fewer partial sums.
 // Macros: BLOCK threads per block, UNROLL vectors in flight, SCALAR element type.
 // Constraints: whole warps; UNROLL from 1 to 32. An array that is not aligned to 16 bytes is loaded element by
 //      element.
@@ -20,7 +20,7 @@ extern "C" __global__ void reduceGridStride(const SCALAR* in, SCALAR* out, long 
 
     Vector sum = {};
     for (long long first = (long long)blockIdx.x * TILE; first < n; first += (long long)gridDim.x * TILE) {
-        if (aligned(in) && first + TILE <= n) {  // all threads of a block decide alike
+        if (aligned(in) && first + TILE <= n) {  // all threads of a block take the same branch
             const Vector* vectors = (const Vector*)(in + first) + t;
             Vector loaded[UNROLL];
 #pragma unroll

@@ -20,7 +20,7 @@ extern "C" __global__ void reduceInFlight(const SCALAR* in, SCALAR* out, long lo
     const long long first = (long long)blockIdx.x * TILE;
 
     Vector sum = {};
-    if (aligned(in) && first + TILE <= n) {  // all threads of a block decide alike
+    if (aligned(in) && first + TILE <= n) {  // all threads of a block take the same branch
         const Vector* vectors = (const Vector*)(in + first) + t;
         Vector loaded[UNROLL];
 #pragma unroll

@@ -1,6 +1,6 @@
-// reduceLastBlock: out[0] = sum of in[i] for i < n, in one launch; of floats always the same, bit for bit.
+// reduceLastBlock: out[0] = sum of in[i] for i < n, in one launch; bitwise reproducible for floats.
 //
-// New against reduceGridStride: the last block to finish adds up the partial sums, not the host, as in
+// New against reduceGridStride: the last block to finish, not the host, adds up the partial sums, as in
 //      reduceThreadFence. It resets the counter for the next launch.
 // Macros: BLOCK threads per block, UNROLL vectors in flight, SCALAR element type.
 // Constraints: whole warps; UNROLL from 1 to 32. An array that is not aligned to 16 bytes is loaded element by
@@ -19,15 +19,15 @@ extern "C" __global__ void reduceLastBlock(const SCALAR* in, SCALAR* out, volati
     const SCALAR mine = block_sum(strided_sum<false>(in, n));  // the loop of reduceGridStride
     if (t == 0) {
         partial[blockIdx.x] = mine;
-        __threadfence();  // whoever sees the counter below sees the partial sum, too
-        last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // goes back to 0 behind the last block
+        __threadfence();  // a thread that sees the counter below also sees the partial sum
+        last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // the last block resets it to 0
     }
     __syncthreads();
 
     if (last) {
         SCALAR sum = 0;
 #pragma unroll 8
-        for (unsigned int b = t; b < gridDim.x; b += BLOCK) {  // always in this order: a float sum comes out the same
+        for (unsigned int b = t; b < gridDim.x; b += BLOCK) {  // a fixed order makes float sums reproducible
             sum += partial[b];
         }
         sum = block_sum(sum);

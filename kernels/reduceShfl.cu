@@ -1,8 +1,8 @@
 // reduceShfl: out[b] = sum of in[i] for i in [b * BLOCK, (b + 1) * BLOCK), i < n, lane i % 32 in MASK.
 //
 // New against reduceSmem: lanes exchange registers by butterfly shuffles; shared memory holds one value per segment.
-// Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that take part, SCALAR element type.
-// Constraints: whole warps; WIDTH 1, 2, 4, 8, 16 or 32; MASK made of whole segments, not empty.
+// Macros: BLOCK threads per block, WIDTH lanes per segment, MASK lanes that participate, SCALAR element type.
+// Constraints: whole warps; WIDTH 1, 2, 4, 8, 16 or 32; MASK not empty and made of whole segments.
 
 #if !defined(BLOCK) || !defined(WIDTH) || !defined(MASK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, WIDTH, MASK, SCALAR"
@@ -15,7 +15,7 @@ extern "C" __global__ void reduceShfl(const SCALAR* in, SCALAR* out, long long n
     const long long i = (long long)blockIdx.x * BLOCK + t;
 
     SCALAR sum = 0;
-    if (MASK >> (t % 32) & 1u) {  // a lane that the mask leaves out must not call
+    if (MASK >> (t % 32) & 1u) {  // a lane outside the mask must not call
         sum = i < n ? in[i] : (SCALAR)0;
 #pragma unroll
         for (int distance = WIDTH / 2; distance > 0; distance /= 2) {
@@ -27,7 +27,7 @@ extern "C" __global__ void reduceShfl(const SCALAR* in, SCALAR* out, long long n
     }
     __syncthreads();
 
-    // The first warp adds up what the segments left: up to BLOCK of them, so each lane takes every 32nd.
+    // The first warp adds the sums of the segments. There may be up to BLOCK of them, so each lane takes every 32nd.
     if (t < 32) {
         sum = 0;
         for (int k = t; k < BLOCK / WIDTH; k += 32) {

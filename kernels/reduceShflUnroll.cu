@@ -2,9 +2,9 @@
 //                   lane i % 32 in MASK.
 //
 // New against reduceShfl: a block takes UNROLL blocks of data; each thread adds up UNROLL elements before the shuffles.
-// Macros: BLOCK threads per block, UNROLL data blocks per thread block, WIDTH lanes per segment, MASK lanes that take
-//         part, SCALAR element type.
-// Constraints: whole warps; WIDTH 1, 2, 4, 8, 16 or 32; MASK made of whole segments, not empty; UNROLL from 1 to 64.
+// Macros: BLOCK threads per block, UNROLL data blocks per thread block, WIDTH lanes per segment, MASK lanes that
+//         participate, SCALAR element type.
+// Constraints: whole warps; WIDTH 1, 2, 4, 8, 16 or 32; MASK not empty and made of whole segments; UNROLL from 1 to 64.
 
 #if !defined(BLOCK) || !defined(UNROLL) || !defined(WIDTH) || !defined(MASK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, UNROLL, WIDTH, MASK, SCALAR"
@@ -17,9 +17,9 @@ extern "C" __global__ void reduceShflUnroll(const SCALAR* in, SCALAR* out, long 
     const long long first = (long long)blockIdx.x * BLOCK * UNROLL;
 
     SCALAR sum = 0;
-    if (MASK >> (t % 32) & 1u) {  // a lane that the mask leaves out must not call
+    if (MASK >> (t % 32) & 1u) {  // a lane outside the mask must not call
         // Each of the UNROLL loads has its own guard, so the last block may end anywhere. They do not depend on each
-        // other: all can be under way at once, and that is where the speed comes from.
+        // other: all can be in flight at once, which makes this kernel fast.
 #pragma unroll
         for (int k = 0; k < UNROLL; ++k) {
             const long long i = first + t + (long long)k * BLOCK;
@@ -35,7 +35,7 @@ extern "C" __global__ void reduceShflUnroll(const SCALAR* in, SCALAR* out, long 
     }
     __syncthreads();
 
-    // The first warp adds up what the segments left: up to BLOCK of them, so each lane takes every 32nd.
+    // The first warp adds the sums of the segments. There may be up to BLOCK of them, so each lane takes every 32nd.
     if (t < 32) {
         sum = 0;
         for (int k = t; k < BLOCK / WIDTH; k += 32) {

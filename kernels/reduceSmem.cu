@@ -1,8 +1,8 @@
 // reduceSmem: out[b] = sum of in[i] for i in [b * BLOCK, (b + 1) * BLOCK), i < n.
 //
-// New against reduceGmem: the block's elements are read once into shared memory and folded there.
+// New against reduceGmem: a block loads its elements into shared memory once and reduces them there.
 // Macros: BLOCK threads per block, SCALAR element type.
-// Constraints: a block of one dimension; it need not be a power of two.
+// Constraints: a one-dimensional block; its size need not be a power of two.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"
@@ -14,11 +14,11 @@ extern "C" __global__ void reduceSmem(const SCALAR* in, SCALAR* out, long long n
     const int t = threadIdx.x;
     const long long i = (long long)blockIdx.x * BLOCK + t;
 
-    tile[t] = i < n ? in[i] : (SCALAR)0;  // threads out of range add 0 rather than leave: the barriers need them
+    tile[t] = i < n ? in[i] : (SCALAR)0;  // threads out of range add 0 and do not exit: the barriers need them
     __syncthreads();
 
-    // Halving: the upper part is added onto the lower. Of an odd number, the middle element waits for the next step.
-    // Every thread passes every barrier, also one that has nothing left to add.
+    // Each step adds the upper half to the lower. If the number is odd, the middle element waits for the next step.
+    // Every thread reaches every barrier, even if it has nothing left to add.
     for (int active = BLOCK; active > 1;) {
         const int half = (active + 1) / 2;
         if (t < active / 2) {

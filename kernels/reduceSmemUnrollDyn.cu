@@ -15,7 +15,7 @@ extern "C" __global__ void reduceSmemUnrollDyn(const SCALAR* in, SCALAR* out, lo
     const long long first = (long long)blockIdx.x * BLOCK * UNROLL;
 
     // Each of the UNROLL loads has its own guard, so the last block may end anywhere. They do not depend on each other:
-    // all can be under way at once, and that is where the speed comes from.
+    // all can be in flight at once, which makes this kernel fast.
     SCALAR sum = 0;
 #pragma unroll
     for (int k = 0; k < UNROLL; ++k) {
@@ -25,8 +25,8 @@ extern "C" __global__ void reduceSmemUnrollDyn(const SCALAR* in, SCALAR* out, lo
     tile[t] = sum;
     __syncthreads();
 
-    // Halving: the upper part is added onto the lower. Of an odd number, the middle element waits for the next step.
-    // Every thread passes every barrier, also one that has nothing left to add.
+    // Each step adds the upper half to the lower. If the number is odd, the middle element waits for the next step.
+    // Every thread reaches every barrier, even if it has nothing left to add.
     for (int active = BLOCK; active > 1;) {
         const int half = (active + 1) / 2;
         if (t < active / 2) {

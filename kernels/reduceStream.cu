@@ -1,4 +1,4 @@
-// reduceStream: out[0] = sum of in[i] for i < n, in one launch; of floats always the same, bit for bit.
+// reduceStream: out[0] = sum of in[i] for i < n, in one launch; bitwise reproducible for floats.
 //
 // New against reduceLastBlock: the loads are streaming loads. Their lines are evicted first, so other data stays in
 //      L2.
@@ -19,15 +19,15 @@ extern "C" __global__ void reduceStream(const SCALAR* in, SCALAR* out, volatile 
     const SCALAR mine = block_sum(strided_sum<true>(in, n));  // the loop of reduceGridStride
     if (t == 0) {
         partial[blockIdx.x] = mine;
-        __threadfence();  // whoever sees the counter below sees the partial sum, too
-        last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // goes back to 0 behind the last block
+        __threadfence();  // a thread that sees the counter below also sees the partial sum
+        last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // the last block resets it to 0
     }
     __syncthreads();
 
     if (last) {
         SCALAR sum = 0;
 #pragma unroll 8
-        for (unsigned int b = t; b < gridDim.x; b += BLOCK) {  // always in this order: a float sum comes out the same
+        for (unsigned int b = t; b < gridDim.x; b += BLOCK) {  // a fixed order makes float sums reproducible
             sum += partial[b];
         }
         sum = block_sum(sum);

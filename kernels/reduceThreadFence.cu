@@ -1,6 +1,6 @@
 // reduceThreadFence: out[0] = sum of in[i] for i < n, in one launch.
 //
-// New against reduceSmemUnroll: the last block to finish adds up the partial sums, not the host. A memory fence makes
+// New against reduceSmemUnroll: the last block to finish, not the host, adds up the partial sums. A memory fence makes
 //                               the other blocks' sums visible to it.
 // Macros: BLOCK threads per block, UNROLL data blocks per thread block, SCALAR element type.
 // Constraints: UNROLL from 1 to 64.
@@ -9,7 +9,7 @@
 #error "this kernel needs the macros BLOCK, UNROLL, SCALAR"
 #endif
 
-// Halving, as in reduceSmem; every thread passes every barrier.
+// The steps of reduceSmem; every thread reaches every barrier.
 __device__ SCALAR folded(SCALAR* tile, int t, SCALAR sum)
 {
     tile[t] = sum;
@@ -42,13 +42,13 @@ extern "C" __global__ void reduceThreadFence(const SCALAR* in, SCALAR* out, vola
 
     if (t == 0) {
         partial[blockIdx.x] = sum;
-        __threadfence();  // whoever sees the counter below sees the partial sum, too
-        last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // goes back to 0 behind the last block
+        __threadfence();  // a thread that sees the counter below also sees the partial sum
+        last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // the last block resets it to 0
     }
     __syncthreads();
     if (last) {
         sum = 0;
-        for (unsigned int b = t; b < gridDim.x; b += BLOCK) {  // always in this order: a float sum comes out the same
+        for (unsigned int b = t; b < gridDim.x; b += BLOCK) {  // a fixed order makes float sums reproducible
             sum += partial[b];
         }
         sum = folded(tile, t, sum);

@@ -2,7 +2,7 @@
 //      16 bytes.
 //
 // New against reduceShflUnroll: a thread's elements are contiguous, and one instruction loads them: 16 bytes, the
-//      maximum before sm_100. (All lanes take part, so there is no WIDTH or MASK.)
+//      maximum before sm_100. (All lanes participate, so there is no WIDTH or MASK.)
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: whole warps. An array that is not aligned to 16 bytes is loaded element by element.
 
@@ -19,7 +19,7 @@ extern "C" __global__ void reduceVector(const SCALAR* in, SCALAR* out, long long
     const long long first = (long long)blockIdx.x * TILE;
 
     Vector sum = {};
-    if (aligned(in) && first + TILE <= n) {  // all threads of a block decide alike
+    if (aligned(in) && first + TILE <= n) {  // all threads of a block take the same branch
         const Vector* vectors = (const Vector*)(in + first) + t;
         sum.whole = vectors->whole;
     } else {

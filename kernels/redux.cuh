@@ -1,4 +1,4 @@
-// The sum over a warp by one instruction, for 32-bit integers; it needs sm_80 and the macro SCALAR.
+// Sums 32-bit integers over a warp with one instruction. It needs sm_80 and the macro SCALAR.
 #pragma once
 
 __device__ inline SCALAR redux(SCALAR sum)

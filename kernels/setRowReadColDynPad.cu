@@ -1,10 +1,11 @@
 // setRowReadColDynPad: each block's BLOCK_Y x BLOCK_X tile of indices, transposed:
 // out[first + k] = first + k % BLOCK_Y * BLOCK_X + k / BLOCK_Y, where first is the block's first element.
 //
-// New against setRowReadColDyn: PADDING columns more; every row's index must step over them, which the compiler did
-// by itself where the array had two dimensions.
-// Macros: BLOCK_X and BLOCK_Y threads per block, PADDING further columns, SCALAR element type.
-// Constraints: BLOCK_X * BLOCK_Y * blocks is at most 2^24, up to which a float holds every index; PADDING from 0 to 32.
+// New against setRowReadColDyn: PADDING extra columns; the row index must include them. With a 2D array the compiler
+// does this.
+// Macros: BLOCK_X and BLOCK_Y threads per block, PADDING padding columns, SCALAR element type.
+// Constraints: BLOCK_X * BLOCK_Y * blocks is at most 2^24, because a float represents every index only up to there;
+// PADDING from 0 to 32.
 
 #if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(PADDING) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK_X, BLOCK_Y, PADDING, SCALAR"
@@ -15,13 +16,13 @@ extern "C" __global__ void setRowReadColDynPad(SCALAR* out)
     extern __shared__ SCALAR tile[];  // BLOCK_Y rows of BLOCK_X + PADDING
     const int x = threadIdx.x, y = threadIdx.y;
     const int idx = y * BLOCK_X + x;
-    const int first = blockIdx.x * (BLOCK_X * BLOCK_Y);  // each block has a stretch of its own, and values of its own
+    const int first = blockIdx.x * (BLOCK_X * BLOCK_Y);  // each block has its own part of out and its own values
 
     tile[y * (BLOCK_X + PADDING) + x] = (SCALAR)(first + idx);
     __syncthreads();
 
-    // Thread idx wants element idx of the transposed tile, which has BLOCK_X rows of BLOCK_Y. Its row and column there
-    // are column and row here; in a square that is tile[x][y].
+    // Thread idx reads element idx of the transposed tile, which has BLOCK_X rows of BLOCK_Y. Its row and column there
+    // are column and row here; in a square tile this is tile[x][y].
     const int irow = idx / BLOCK_Y, icol = idx % BLOCK_Y;
     out[first + idx] = tile[icol * (BLOCK_X + PADDING) + irow];
 }

@@ -1,10 +1,10 @@
 // stencil1dConstant: out[i] = sum over k = 1 ... 4 of coefficient[k] * (in[i + k] - in[i - k]).
 // Elements outside the array count as 0.
 //
-// New: nothing; this is the first of the family. The coefficients are in constant memory, which has its own cache and
+// New: nothing; this is the first stencil. The coefficients are in constant memory, which has its own cache and
 //      serves a warp at once if all lanes read the same address, as they do here.
 // Macros: BLOCK threads per block, SCALAR element type.
-// Constraints: at least 4 threads per block, as each of the first 4 loads the halo.
+// Constraints: at least 4 threads per block, because the first 4 load the halo.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"
@@ -20,7 +20,7 @@ extern "C" __global__ void stencil1dConstant(const SCALAR* in, SCALAR* out, long
     const int s = t + RADIUS;
     const long long step = (long long)gridDim.x * BLOCK;
 
-    // All threads of a block go through the loop equally often, so that all meet at its barriers.
+    // All threads of a block execute the same number of iterations, so that all reach its barriers.
     for (long long first = (long long)blockIdx.x * BLOCK; first < n; first += step) {
         const long long i = first + t;
         tile[s] = i < n ? in[i] : (SCALAR)0;
@@ -38,6 +38,6 @@ extern "C" __global__ void stencil1dConstant(const SCALAR* in, SCALAR* out, long
         if (i < n) {
             out[i] = sum;
         }
-        __syncthreads();  // nobody may load the next tile while another still reads this one
+        __syncthreads();  // no thread may load the next tile while another still reads this one
     }
 }

@@ -3,7 +3,7 @@
 //
 // New against stencil1dConstant: the coefficients are in global memory; __ldg reads them through the read-only cache.
 // Macros: BLOCK threads per block, SCALAR element type.
-// Constraints: at least 4 threads per block, as each of the first 4 loads the halo.
+// Constraints: at least 4 threads per block, because the first 4 load the halo.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"
@@ -18,7 +18,7 @@ extern "C" __global__ void stencil1dLdg(const SCALAR* in, SCALAR* out, const SCA
     const int s = t + RADIUS;
     const long long step = (long long)gridDim.x * BLOCK;
 
-    // All threads of a block go through the loop equally often, so that all meet at its barriers.
+    // All threads of a block execute the same number of iterations, so that all reach its barriers.
     for (long long first = (long long)blockIdx.x * BLOCK; first < n; first += step) {
         const long long i = first + t;
         tile[s] = i < n ? in[i] : (SCALAR)0;
@@ -36,6 +36,6 @@ extern "C" __global__ void stencil1dLdg(const SCALAR* in, SCALAR* out, const SCA
         if (i < n) {
             out[i] = sum;
         }
-        __syncthreads();  // nobody may load the next tile while another still reads this one
+        __syncthreads();  // no thread may load the next tile while another still reads this one
     }
 }

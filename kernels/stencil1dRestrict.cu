@@ -4,7 +4,7 @@
 // New against stencil1dLdg: no __ldg; const and __restrict__ promise that the coefficients are not written, so the
 //                           compiler may use the read-only cache.
 // Macros: BLOCK threads per block, SCALAR element type.
-// Constraints: at least 4 threads per block, as each of the first 4 loads the halo.
+// Constraints: at least 4 threads per block, because the first 4 load the halo.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"
@@ -20,7 +20,7 @@ extern "C" __global__ void stencil1dRestrict(const SCALAR* in, SCALAR* out, cons
     const int s = t + RADIUS;
     const long long step = (long long)gridDim.x * BLOCK;
 
-    // All threads of a block go through the loop equally often, so that all meet at its barriers.
+    // All threads of a block execute the same number of iterations, so that all reach its barriers.
     for (long long first = (long long)blockIdx.x * BLOCK; first < n; first += step) {
         const long long i = first + t;
         tile[s] = i < n ? in[i] : (SCALAR)0;
@@ -38,6 +38,6 @@ extern "C" __global__ void stencil1dRestrict(const SCALAR* in, SCALAR* out, cons
         if (i < n) {
             out[i] = sum;
         }
-        __syncthreads();  // nobody may load the next tile while another still reads this one
+        __syncthreads();  // no thread may load the next tile while another still reads this one
     }
 }

@@ -2,10 +2,10 @@
 // Elements outside the array count as 0.
 //
 // New against stencil1dVector: a lane loads only its own vector and gets the neighbouring vectors by shuffles. The
-//      first and last lane of a warp load the vectors beyond it.
+//      first and last lane of a warp also load the vectors beyond it.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: whole warps. A partial last vector is loaded and stored element by element; the arrays are aligned to
-//      16 bytes, as allocated arrays are.
+//      16 bytes, as cudaMalloc guarantees.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"
@@ -17,7 +17,7 @@ extern "C" __global__ void stencil1dShfl(const SCALAR* in, SCALAR* out, long lon
 {
     const long long first = ((long long)blockIdx.x * BLOCK + threadIdx.x) * PER_VECTOR;
 
-    // The lanes at both ends of a warp load what no lane beside them has.
+    // The lanes at both ends of a warp load the vectors beyond it.
     const int lane = threadIdx.x % 32;
     Vector near[2 * BESIDE + 1], beyond[BESIDE + 1];
     near[BESIDE] = vector_at(in, first, n);

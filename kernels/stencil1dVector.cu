@@ -3,10 +3,10 @@
 //
 // New against stencil1dConstant: no shared memory and no barrier. A thread computes a 16-byte vector from its own and
 //      the neighbouring vectors, all loaded from global memory. Neighbouring threads load the same vectors, so they
-//      hit in L1. A block takes one tile.
+//      hit in L1. A block computes one tile.
 // Macros: BLOCK threads per block, SCALAR element type.
 // Constraints: none. A partial last vector is loaded and stored element by element; the arrays are aligned to 16
-//      bytes, as allocated arrays are.
+//      bytes, as cudaMalloc guarantees.
 
 #if !defined(BLOCK) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, SCALAR"

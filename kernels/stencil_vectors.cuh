@@ -1,4 +1,4 @@
-// What the stencils by vectors have in common: the vectors of an array with nothing around it, and the derivative.
+// Shared by the vectorized stencils: guarded loads and stores of vectors, and the derivative.
 // They need the macro SCALAR.
 #pragma once
 
@@ -26,7 +26,7 @@ __device__ inline Vector vector_at(const SCALAR* in, long long i, long long n)
     return loaded;
 }
 
-// The derivative at the elements of the vector near[BESIDE]; the others are those before and behind it.
+// The derivative at the elements of the vector near[BESIDE]; the others are its neighbours on both sides.
 __device__ inline Vector derivative(const Vector (&near)[2 * BESIDE + 1])
 {
     Vector sum = {};
@@ -42,7 +42,7 @@ __device__ inline Vector derivative(const Vector (&near)[2 * BESIDE + 1])
     return sum;
 }
 
-// Stores what of a vector lies in the array.
+// Stores the elements of a vector that are inside the array.
 __device__ inline void store(SCALAR* out, long long i, long long n, const Vector& vector)
 {
     if (i + PER_VECTOR <= n) {

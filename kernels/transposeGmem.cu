@@ -1,7 +1,7 @@
 // transposeGmem: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-// New against copyGmem: row and column are swapped in writing. A warp reads 32 contiguous elements and writes them
-// rows elements apart: each into a different 32-byte sector, 32 sectors instead of 4.
+// New against copyGmem: the store swaps row and column. A warp reads 32 contiguous elements and writes them `rows`
+// elements apart, each into a different 32-byte sector: 32 sectors instead of 4.
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: none.
 

@@ -1,17 +1,17 @@
 // transposeShifted: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
 //      loads from a row of in   |...=====|========|===.....|   | begins a vector of 16 bytes, = belongs to the tile:
-//                                   ^ begin                    the block loads one vector more than a tile is wide
+//                                   ^ begin                    the block loads one more vector than the tile is wide
 //      stores to a row of out       |========|========|====    | begins a sector of 32 bytes, up to SECTOR - 1 rows
 //                                        ^ top + SECTOR        before the tile's first row
 //
 // New against transposeVector: any shape, so a row may begin anywhere in a vector or a sector. A block loads aligned
-//      vectors, and shifts each row of them into its tile. It stores whole sectors, and for those that begin before its
-//      rows it loads SECTOR rows more. Only the ends of rows are stored by the element.
-// Macros: BLOCK threads per block, TILE_ROWS rows of a tile, TILE_COLS columns of a tile, SCALAR element type.
-// Constraints: TILE_ROWS and TILE_COLS multiples of 32; BLOCK divides the number of the tile's vectors; the tile,
-//      with SECTOR rows and one column more, fits into 48 KiB, and a thread's part of it into 512 bytes of registers;
-//      the arrays are aligned to 32 bytes, as allocated arrays are.
+//      vectors and shifts each row of them into its tile. It stores whole sectors. Some of them begin before its rows,
+//      so it loads SECTOR more rows. Only row ends are stored element by element.
+// Macros: BLOCK threads per block, TILE_ROWS rows per tile, TILE_COLS columns per tile, SCALAR element type.
+// Constraints: TILE_ROWS and TILE_COLS are multiples of 32; BLOCK divides the number of vectors in the tile; the tile,
+//      with SECTOR extra rows and one extra column, fits into 48 KiB, and a thread's part into 512 bytes of registers;
+//      the arrays are aligned to 32 bytes, as cudaMalloc guarantees.
 
 #if !defined(BLOCK) || !defined(TILE_ROWS) || !defined(TILE_COLS) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, TILE_ROWS, TILE_COLS, SCALAR"
@@ -20,11 +20,11 @@
 
 constexpr int SECTOR = 32 / sizeof(SCALAR);      // elements
 constexpr int HEIGHT = TILE_ROWS + SECTOR;       // rows that a block loads
-constexpr int PER_ROW = TILE_COLS / VECTOR + 1;  // vectors that it loads of each
-constexpr int PER_COLUMN = TILE_ROWS / VECTOR;   // vectors that it stores of a column
-constexpr int LOADS = (HEIGHT * PER_ROW + BLOCK - 1) / BLOCK, STORES = PER_COLUMN * TILE_COLS / BLOCK;  // of a thread
+constexpr int PER_ROW = TILE_COLS / VECTOR + 1;  // vectors that it loads per row
+constexpr int PER_COLUMN = TILE_ROWS / VECTOR;   // vectors that it stores per column
+constexpr int LOADS = (HEIGHT * PER_ROW + BLOCK - 1) / BLOCK, STORES = PER_COLUMN * TILE_COLS / BLOCK;  // per thread
 
-// How many elements an index lies behind the last multiple of a power of two.
+// The distance of an index from the preceding multiple of a power of two.
 __device__ int behind(long long index, int unit)
 {
     return (int)(index & (unit - 1));

@@ -1,10 +1,10 @@
 // transposeSmem: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-// New against transposeGmem: a tile in shared memory transposes, so that writing is also coalesced. Bank conflicts
-// remain in reading a column of the tile. (The tutorial's form writes as transposeGmem does, and reads
-// tile[irow][icol], outside its row unless the tile is a square.)
+// New against transposeGmem: the block transposes a tile in shared memory, so that stores are also coalesced. Reading a
+// column of the tile has bank conflicts. (The tutorial's form stores like transposeGmem and reads tile[irow][icol],
+// which is out of bounds unless the tile is square.)
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
-// Constraints: the tile fits into 48 KiB, as any block's does.
+// Constraints: the tile must fit into 48 KiB; every allowed block's tile does.
 
 #if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK_X, BLOCK_Y, SCALAR"
@@ -21,8 +21,8 @@ extern "C" __global__ void transposeSmem(const SCALAR* in, SCALAR* out, long lon
     }
     __syncthreads();
 
-    // The tile leaves as BLOCK_X rows of BLOCK_Y, counted anew, so that a warp writes elements side by side.
-    // A thread may write where it did not read, and the other way round: both have a bound of their own.
+    // The block stores the tile as BLOCK_X rows of BLOCK_Y, so that a warp writes adjacent elements. A thread
+    // stores a different element than it loaded, so loads and stores have separate bounds.
     const int idx = y * BLOCK_X + x;
     const int irow = idx / BLOCK_Y, icol = idx % BLOCK_Y;
     if (left + irow < cols && top + icol < rows) {

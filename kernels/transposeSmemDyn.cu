@@ -1,6 +1,6 @@
 // transposeSmemDyn: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-// New against transposeSmem: the launch sets the tile's size, not the source. Such an array is one-dimensional, so
+// New against transposeSmem: the launch, not the source, sets the tile's size. Such an array is one-dimensional, so
 // row and column become one index.
 // Macros: BLOCK_X and BLOCK_Y threads per block, SCALAR element type.
 // Constraints: none.
@@ -20,8 +20,8 @@ extern "C" __global__ void transposeSmemDyn(const SCALAR* in, SCALAR* out, long 
     }
     __syncthreads();
 
-    // The tile leaves as BLOCK_X rows of BLOCK_Y, counted anew, so that a warp writes elements side by side.
-    // A thread may write where it did not read, and the other way round: both have a bound of their own.
+    // The block stores the tile as BLOCK_X rows of BLOCK_Y, so that a warp writes adjacent elements. A thread
+    // stores a different element than it loaded, so loads and stores have separate bounds.
     const int idx = y * BLOCK_X + x;
     const int irow = idx / BLOCK_Y, icol = idx % BLOCK_Y;
     if (left + irow < cols && top + icol < rows) {

@@ -1,7 +1,7 @@
 // transposeSmemUnroll: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-// New against transposeSmem: a block takes UNROLL adjacent tiles, with one barrier for all of them, so more loads are
-// in flight. (The tutorial takes 2, and is wrong where transposeSmem is.)
+// New against transposeSmem: a block transposes UNROLL adjacent tiles with one barrier for all of them, so more loads
+// are in flight. (The tutorial's kernel takes 2 tiles and has the same error as its transposeSmem.)
 // Macros: BLOCK_X and BLOCK_Y threads per block, UNROLL tiles per block, SCALAR element type.
 // Constraints: UNROLL from 1 to 16; the tiles fit into 48 KiB.
 
@@ -15,7 +15,7 @@ extern "C" __global__ void transposeSmemUnroll(const SCALAR* in, SCALAR* out, lo
     const int x = threadIdx.x, y = threadIdx.y;
     const long long top = (long long)blockIdx.y * BLOCK_Y, left = (long long)blockIdx.x * BLOCK_X * UNROLL;
 
-    // All loads before the barrier: they do not depend on each other, and one wait is enough for them all.
+    // All loads come before the barrier: they do not depend on each other, and one barrier is enough for all.
 #pragma unroll
     for (int k = 0; k < UNROLL; ++k) {
         const int column = k * BLOCK_X + x;
@@ -25,8 +25,8 @@ extern "C" __global__ void transposeSmemUnroll(const SCALAR* in, SCALAR* out, lo
     }
     __syncthreads();
 
-    // Each tile leaves as BLOCK_X rows of BLOCK_Y, counted anew, so that a warp writes elements side by side.
-    // A thread may write where it did not read, and the other way round: both have a bound of their own.
+    // The block stores each tile as BLOCK_X rows of BLOCK_Y, so that a warp writes adjacent elements. A thread
+    // stores a different element than it loaded, so loads and stores have separate bounds.
     const int idx = y * BLOCK_X + x;
     const int irow = idx / BLOCK_Y, icol = idx % BLOCK_Y;
 #pragma unroll

@@ -1,9 +1,9 @@
 // transposeSwizzle: out[c * rows + r] = in[r * cols + c], the transpose of a matrix of rows by cols.
 //
-// New against transposeTile: no padding. Row y of the tile holds column x at x ^ (y % 32), an exclusive or: rows have
-//      their columns in 32 orders, and the words of a column lie in 32 banks. The tile is no larger than its elements,
-//      and its rows may be taken apart into vectors.
-// Macros: BLOCK threads per block, TILE_ROWS rows of a tile, TILE_COLS columns of a tile, SCALAR element type.
+// New against transposeTile: no padding. Row y of the tile stores column x at x ^ (y % 32). Each of 32 rows uses a
+//      different permutation, so the words of a column are in 32 banks. The tile needs no extra space, and its rows can
+//      be split into vectors.
+// Macros: BLOCK threads per block, TILE_ROWS rows per tile, TILE_COLS columns per tile, SCALAR element type.
 // Constraints: TILE_ROWS and TILE_COLS are multiples of 32 that divide BLOCK, which divides their product; the tile
 //      fits into 48 KiB.
 
@@ -11,14 +11,14 @@
 #error "this kernel needs the macros BLOCK, TILE_ROWS, TILE_COLS, SCALAR"
 #endif
 
-constexpr int EACH = TILE_ROWS * TILE_COLS / BLOCK;  // elements that a thread takes
+constexpr int EACH = TILE_ROWS * TILE_COLS / BLOCK;  // elements per thread
 
 extern "C" __global__ void transposeSwizzle(const SCALAR* in, SCALAR* out, long long rows, long long cols)
 {
     __shared__ SCALAR tile[TILE_ROWS][TILE_COLS];
     const int t = threadIdx.x;
     const long long top = (long long)blockIdx.x * TILE_ROWS, left = (long long)blockIdx.y * TILE_COLS;
-    const bool full = top + TILE_ROWS <= rows && left + TILE_COLS <= cols;  // then no element needs a bound
+    const bool full = top + TILE_ROWS <= rows && left + TILE_COLS <= cols;  // then no element needs a bounds check
 
     SCALAR held[EACH] = {};
 #pragma unroll
@@ -35,7 +35,7 @@ extern "C" __global__ void transposeSwizzle(const SCALAR* in, SCALAR* out, long 
     }
     __syncthreads();
 
-    // The tile leaves column by column, so that a warp writes elements side by side.
+    // The block stores the tile column by column, so that a warp writes adjacent elements.
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
         const int x = t / TILE_ROWS + k * (BLOCK / TILE_ROWS), y = t % TILE_ROWS;

@@ -1,4 +1,4 @@
-// What reductions by vector loads have in common: 16 bytes of elements, and the sum over a block.
+// Shared by the reductions with vector loads: 16-byte vectors, and the sum over a block.
 // They need the macros BLOCK and SCALAR.
 #pragma once
 
@@ -9,13 +9,13 @@ union Vector {
 };
 constexpr int PER_VECTOR = 16 / sizeof(SCALAR);
 
-// Whether vectors can be loaded from here: an array may begin anywhere.
+// Whether an address is aligned for vector loads; an array may begin anywhere.
 __device__ inline bool aligned(const SCALAR* address)
 {
     return (unsigned long long)address % sizeof(Vector) == 0;
 }
 
-// Element by element: the sums lie side by side, as each addition waits for the one before.
+// Adds element by element, which gives independent sums: a single sum would serialize the additions.
 __device__ inline void add(Vector& sum, const Vector& more)
 {
 #pragma unroll
@@ -36,7 +36,7 @@ __device__ inline SCALAR total(Vector sum)
     return sum.element[0];
 }
 
-// The sum over the first warp's lanes, or over each warp's, in all of them; by shuffles, as in reduceShfl.
+// The sum over the lanes of a warp, in all lanes; by shuffles, as in reduceShfl.
 __device__ inline SCALAR warp_sum(SCALAR sum)
 {
 #pragma unroll
@@ -46,7 +46,7 @@ __device__ inline SCALAR warp_sum(SCALAR sum)
     return sum;
 }
 
-// The sum over the block, in the first warp. Between two calls all threads must meet at a barrier.
+// The sum over the block, in the first warp. All threads must reach a barrier between two calls.
 template <SCALAR (*OVER_A_WARP)(SCALAR) = warp_sum>
 __device__ inline SCALAR block_sum(SCALAR sum)
 {

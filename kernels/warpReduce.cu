@@ -1,8 +1,8 @@
 // warpReduce: out[i] = sum of in[j] over the segment of WIDTH lanes that i belongs to.
 //
-// New against warpScan: the butterfly. Both lanes of a pair add the other's sum, so all lanes end with the total.
+// New against warpScan: the butterfly. Each lane of a pair adds the other's sum, so every lane ends with the total.
 // Macros: BLOCK threads per block, WIDTH lanes per segment, SCALAR element type.
-// Constraints: WIDTH 1, 2, 4, 8, 16 or 32; whole segments, as every lane of one is read.
+// Constraints: WIDTH 1, 2, 4, 8, 16 or 32; whole segments, because every lane of one is read.
 
 #if !defined(BLOCK) || !defined(WIDTH) || !defined(SCALAR)
 #error "this kernel needs the macros BLOCK, WIDTH, SCALAR"

@@ -20,7 +20,7 @@ class Shown(enum.Enum):
 
     NEVER = enum.auto()
     ALWAYS = enum.auto()
-    MEASURED = enum.auto()  # at once, but not of an emulated time, which says nothing about a GPU
+    MEASURED = enum.auto()  # always, except for emulated times, which say nothing about a GPU
     CALCULATED = enum.auto()  # on request beside measured times, at once where the device is emulated
     ON_REQUEST = enum.auto()
 
@@ -38,8 +38,8 @@ class Column:
 
 COLUMNS = (
     Column("case", "text", "",
-           "Hash of kernel, parameters and seed, 12 hexadecimal digits. Device and timing do not enter it, so runs on "
-           "different devices join on it."),
+           "Hash of kernel, parameters and seed, 12 hexadecimal digits. Device and timing do not affect it, so "
+           "it joins runs on different devices."),
     Column("kernel", "text", "", "Name of the kernel."),
     Column("block", "text", "", "Threads per block; `32x16` for two dimensions."),
     Column("block_x", "integer", "threads", "Block size in x."),
@@ -48,31 +48,31 @@ COLUMNS = (
     Column("rows", "integer", "", "Rows of a two-dimensional size."),
     Column("cols", "integer", "", "Columns of a two-dimensional size."),
     Column("width", "integer", "lanes",
-           "Shuffle width. Like all parameters, empty if the kernel does not read it. Further parameters that kernels "
-           "declare follow `dtype`."),
+           "Shuffle width. Like all parameters, empty if the kernel does not read it. Columns of the kernels' own "
+           "parameters follow `dtype`."),
     Column("mask", "text", "", "Member mask of the shuffles, in hexadecimal."),
     Column("unroll", "integer", "", "Unroll factor."),
     Column("dtype", "text", "", "Element type."),
     Column("seed", "integer", "", "Random seed of the inputs."),
     Column("device", "text", "",
-           "Kind of device: `cuda` or `cpu`. The latter is the CPU device of this project, whose times say nothing "
-           "about a GPU."),
+           "Kind of device: `cuda` or `cpu`. `cpu` is this project's CPU device, whose times say nothing about "
+           "a GPU."),
     Column("status", "text", "", "Outcome, see [Statuses](#statuses).", Shown.ALWAYS),
     Column("reason", "text", "", "Why the status is not `ok`.", Shown.ALWAYS),
     Column("note", "text", "", "A remark on a row that is `ok`, such as the first undefined read.", Shown.CALCULATED),
     Column("grid", "text", "blocks", "Blocks of the launch.", Shown.ON_REQUEST),
     Column("shared_dynamic", "integer", "bytes", "Dynamic shared memory per block.", Shown.ON_REQUEST),
-    Column("value", "text", "", "Sum of the outputs on the device, exact.", Shown.CALCULATED),
-    Column("reference", "text", "", "Sum of the CPU reference, exact."),
+    Column("value", "text", "", "Exact sum of the device's outputs.", Shown.CALCULATED),
+    Column("reference", "text", "", "Exact sum of the CPU reference."),
     Column("reference_us", "real", "us", "Time of the NumPy reference on the host."),
-    Column("mismatches", "integer", "elements", "Elements that differ from the reference.", Shown.CALCULATED),
+    Column("mismatches", "integer", "elements", "Number of elements that differ from the reference.", Shown.CALCULATED),
     Column("undefined_reads", "integer", "",
            "Shuffles that read a lane whose value CUDA leaves undefined. Only the CPU device counts "
            "them.", Shown.CALCULATED),
     Column("shuffle", "text", "", "For a kernel that is one shuffle: operation and argument, such as `down 2`."),
     Column("received", "text", "",
-           "For a kernel that is one shuffle: the index of the input element that each output element of the first "
-           "block holds, as observed, for at most 128 elements. `?` marks a value that no input element has. Empty if "
+           "For a kernel that is one shuffle: the observed index of the input element that each output element of "
+           "the first block holds, for at most 128 elements. `?` marks a value that no input element has. Empty if "
            "two input elements are equal, as with `fill=ones`."),
     Column("rounds", "integer", "",
            "Number of rounds that measured the case. A round measures every case of the sweep once.", Shown.ON_REQUEST),
@@ -95,8 +95,8 @@ COLUMNS = (
     Column("round_spread_percent", "real", "%",
            "Standard deviation of the rounds' medians, relative to their mean.", Shown.MEASURED),
     Column("stop_reason", "text", "",
-           "Why a round took no more samples: `precise` (the median is known well enough), `max_samples` or "
-           "`max_time`. With several rounds, the first that is not `precise`.", Shown.ON_REQUEST),
+           "Why a round took no more samples: `precise` (the median reached the requested precision), `max_samples` "
+           "or `max_time`. With several rounds, the first that is not `precise`.", Shown.ON_REQUEST),
     Column("hot_samples", "integer", "", "Timed batches of the hot mode."),
     Column("hot_median_us", "real", "us",
            "With `timing.hot=true`: median time of a launch in a batch of back-to-back launches with "
@@ -104,11 +104,11 @@ COLUMNS = (
     Column("hot_ci_low_us", "real", "us", "Lower end of the 95 % confidence interval of `hot_median_us`."),
     Column("hot_ci_high_us", "real", "us", "Upper end of that interval."),
     Column("bytes_read", "integer", "bytes",
-           "Bytes that the algorithm must at least read, as the kernel's YAML declares."),
+           "Minimum number of bytes read, as the kernel's YAML declares."),
     Column("bytes_written", "integer", "bytes",
-           "Bytes that the algorithm must at least write, as the kernel's YAML declares."),
+           "Minimum number of bytes written, as the kernel's YAML declares."),
     Column("operations", "integer", "",
-           "Operations that the algorithm must at least do, as the kernel's YAML declares."),
+           "Minimum number of arithmetic operations performed, as the kernel's YAML declares."),
     Column("gbps", "real", "GB/s",
            "Effective bandwidth: `bytes_read` plus `bytes_written`, divided by `median_us`. Empty on "
            "the CPU device.", Shown.MEASURED),
@@ -120,7 +120,7 @@ COLUMNS = (
            "In more than 5 % of the samples the host queued the launch too late for the flush to hide it."),
     Column("timer_limited", "flag", "",
            "The median is less than twice that of an empty kernel, so most of it is launch overhead."),
-    Column("throttled", "flag", "", "NVML reported throttling right after the samples that count."),
+    Column("throttled", "flag", "", "NVML reported throttling right after the samples used."),
     Column("remeasured", "integer", "", "How often a round was repeated because of throttling."),
     Column("clock_reasons", "text", "", "NVML's reasons for lower clocks."),
     Column("sm_mhz", "integer", "MHz", "SM clock after measuring, the lowest of all rounds."),
@@ -141,26 +141,26 @@ COLUMNS = (
            "Local memory per thread, from the driver: spills and indexed arrays.", Shown.ON_REQUEST),
     Column("blocks_per_sm", "integer", "", "Blocks that fit on an SM, from the driver."),
     Column("occupancy_percent", "real", "%",
-           "Warps of these blocks, relative to the warps that an SM can hold.", Shown.ON_REQUEST),
+           "Warps of the blocks that fit on an SM, relative to the warps that it can hold.", Shown.ON_REQUEST),
     Column("waves", "real", "",
            "Blocks of the grid divided by the blocks that fit on the whole GPU at once.", Shown.ON_REQUEST),
     Column("bytes_in_flight", "integer", "bytes",
            "Bytes that loads can have in flight on an SM: `in_flight` of the kernel's YAML times the threads of its "
            "resident blocks. Bandwidth is bytes in flight divided by memory latency. Empty if not declared, and on the "
            "CPU device.", Shown.ON_REQUEST),
-    Column("compile_s", "real", "s", "Time to compile the kernel or to find it in the cache."),
+    Column("compile_s", "real", "s", "Time to compile the kernel or to load it from the cache."),
     Column("compiler", "text", "", "Compiler of a GPU kernel: `nvcc` or `nvrtc`."),
     Column("finish", "text", "",
-           "Who completes the result, as the kernel's YAML declares: `device`, or `host` if the host adds partial "
-           "sums, which is not timed."),
+           "Where the result is completed, as the kernel's YAML declares: `device`, or `host` if the host adds "
+           "partial sums, which is not timed."),
     Column("family", "text", "",
            "Family of the kernel. Cases of different families are not ranked against each other."),
-    Column("baseline", "text", "", "The kernel that this one is measured against: the step before it."),
+    Column("baseline", "text", "", "The kernel that this one is compared with: the previous step."),
     Column("launcher", "text", "",
-           "`batch` if the case was measured together with the rest of the sweep, else the Hydra launcher that ran it "
-           "alone."),
+           "`batch` if the case was measured together with the rest of the sweep, otherwise the Hydra launcher that "
+           "ran it separately."),
     Column("binary", "text", "",
-           "First 12 digits of the SHA-256 of the compiled kernel. Equal values are the same machine code."),
+           "First 12 digits of the SHA-256 of the compiled kernel. Equal values mean the same machine code."),
     Column("job", "integer", "", "Number of the job and of its folder."),
 )  # fmt: skip
 

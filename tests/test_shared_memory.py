@@ -62,16 +62,16 @@ def test_what_is_read_as_it_was_written_is_in_order(name):
 @pytest.mark.parametrize(
     ("name", "changed", "reason"),
     [
-        ("setRowReadRow", {"blocks": 2**14 + 1}, "float32 holds every integer only up to there"),
+        ("setRowReadRow", {"blocks": 2**14 + 1}, "float32 represents every integer only up to"),
         ("setRowReadRow", {"blocks": 0}, "a grid of 0 blocks"),
-        ("setRowReadColPad", {"pad": -1}, "columns are added"),
-        ("setRowReadColDynPad", {"pad": 33}, "once around the banks"),
-        ("setRowReadColPad", {"block": "1x1024", "pad": 12}, "static shared memory of a block ends at 48 KiB"),
+        ("setRowReadColPad", {"pad": -1}, "0 to 32 columns"),
+        ("setRowReadColDynPad", {"pad": 33}, "the bank pattern repeats"),
+        ("setRowReadColPad", {"block": "1x1024", "pad": 12}, "static shared memory is limited to 48 KiB"),
         ("bankAccess", {"stride": 34}, "inside the chain"),
         ("bankAccess", {"stride": -1}, "inside the chain"),
         ("bankAccess", {"block": 48}, "whole warps"),
         ("bankAccess", {"block": "32x2"}, "in x alone"),
-        ("bankAccess", {"loads": 0}, "each is a load"),
+        ("bankAccess", {"loads": 0}, "each load depends on the one before"),
     ],
 )
 def test_what_cannot_be_is_skipped_with_a_reason(name, changed, reason):

@@ -37,22 +37,23 @@ COMMAND = "make kernels-page"
 
 # The families in the page's order, with their introductions. Other families come last.
 FAMILIES = {
-    "reduction": "The sum of an array. The first kernels fold a block's elements in memory, the next use shuffles, and "
-    "the last ones keep many vector loads in flight. "
+    "reduction": "The sum of an array. The first kernels reduce a block's elements in memory, the next use shuffles, "
+    "and the last ones keep many vector loads in flight. "
     "[What each step gained](optimizing.md#reductions).",
-    "shuffle": "One exchange of registers within a warp, and nothing else. These show what each of CUDA's shuffles "
-    "does with its argument, its `width` and its `mask`.",
+    "shuffle": "Each kernel exchanges registers within a warp once. Together they show how each of CUDA's shuffles "
+    "uses its argument, its `width` and its `mask`.",
     "broadcast": "The smallest use of a shuffle: all lanes read one lane's register.",
-    "warp": "Small programs of several shuffles within one warp: a scan and a sum.",
+    "warp": "Several shuffles within one warp: a scan and a sum.",
     "shared_memory": "A tile of shared memory, written and read by rows or by columns. The order of the accesses "
-    "decides how many lanes of a warp request different words of one bank.",
-    "bank_access": "A warp loads from shared memory with a stride.",
-    "transpose": "A matrix, transposed. Reading and writing are both fastest along rows. A tile of shared memory "
-    "makes that possible, but has bank conflicts of its own. [What each step gained](optimizing.md#transposes).",
-    "stencil": "A derivative from eight neighbours. The first three kernels differ in the memory of the coefficients, "
-    "the others in how a thread gets its neighbours' elements. [What each step gained](optimizing.md#stencils).",
+    "determines how many lanes of a warp request different words of one bank.",
+    "bank_access": "The stride of a warp's loads from shared memory determines their bank conflicts.",
+    "transpose": "Matrix transposes. Global loads and stores are both fastest along rows. A tile in shared memory "
+    "makes both possible, but its accesses can have bank conflicts. [What each step gained](optimizing.md#transposes).",
+    "stencil": "The derivative from eight neighbours. The first three kernels differ in where the coefficients are "
+    "stored, the others in how a thread gets its neighbours' elements. "
+    "[What each step gained](optimizing.md#stencils).",
     "counterexample": "Kernels that break a rule of CUDA on purpose, each with its repaired form in the same source. "
-    "The CPU device names the rule. On a GPU the broken form is undefined, so it is skipped.",
+    "The CPU device reports the violation. On a GPU the broken form has undefined behaviour, so it is skipped.",
 }
 
 
@@ -94,7 +95,7 @@ def made(conf: Path = ROOT / "conf", page: Path = PAGE) -> dict[Path, bytes]:
                 files[path] = picture.svg
                 owner = shown.setdefault(picture.stem, kernel.name)
                 image = f"![{picture.alt}]({_relative(path, page)})"
-                section["picture"] = image if owner == kernel.name else f"Its picture is that of {_link(owner)}."
+                section["picture"] = image if owner == kernel.name else f"See the picture of {_link(owner)}."
             if kernel.hazard:
                 section["refusal"] = _code(studio.refusal(kernel))
             section["experiments"] = ", ".join(f"`{name}`" for name, (_, swept) in used.items() if kernel.name in swept)
@@ -112,11 +113,13 @@ def made(conf: Path = ROOT / "conf", page: Path = PAGE) -> dict[Path, bytes]:
 
 
 def experiments(conf: Path) -> dict[str, tuple[str, list[str]]]:
-    """Each experiment's summary (the first paragraph of its YAML) and its kernels."""
+    """Each experiment's summary (the first paragraph of its YAML) and its kernels, except aliases."""
     found = {}
     for path in sorted((conf / "experiment").glob("*.yaml")):
         text = path.read_text(encoding="utf-8")
         content = yaml.safe_load(text)
+        if set(content) == {"defaults"}:  # another name of an experiment
+            continue
         swept = content.get("hydra", {}).get("sweeper", {}).get("params", {}).get("kernel", "")
         kernels = [name.strip() for name in str(swept).split(",") if name.strip()]
         kernels = kernels or [d["override /kernel"] for d in content.get("defaults", []) if "override /kernel" in d]
@@ -180,7 +183,10 @@ def _parameter(kernel: Kernel, meanings: Mapping[str, str]) -> list[str]:
         if p.name == "cache":
             continue
         others = [_code(written(p.kind, value)) for value in p.allowed if value != p.default]
-        notes = [macros.get(p.name, ""), f"or {', '.join(others)}" if others else ""]
+        meaning = macros.get(p.name, "")
+        if meaning == " or ".join(written(p.kind, value) for value in p.allowed):
+            meaning = ""  # it only lists the values
+        notes = [f"or {', '.join(others)}" if others else "", meaning]
         words = "; ".join(filter(None, notes))
         found.append(_code(f"{p.name}={written(p.kind, p.default)}") + (f" ({words})" if words else ""))
     return found

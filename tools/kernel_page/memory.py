@@ -43,7 +43,7 @@ def picture(kernel: Kernel) -> tuple[bytes, str]:
     requests = list(_of_shared(kernel) if shared else _of_global(kernel))
     notes = f"{_values(kernel, 'shared' if shared else 'global')}. "
     if shared:
-        title = "Shared memory: which lanes of the first warp each bank serves, and when"
+        title = "Shared memory: which lanes of the first warp each bank serves in each wavefront"
         notes += "A row is a wavefront: one pass over the 32 banks. The number is the lane that the bank serves."
     else:
         title = "Global memory: the sectors that the first warp's requests move"

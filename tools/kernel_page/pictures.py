@@ -38,17 +38,17 @@ EXAMPLES: dict[str, Sequence[Mapping[str, Any]]] = {
 # Launches of one shuffle that show, step by step, how another kernel works: the title, the shuffle, its cases.
 STEPS: dict[str, tuple[str, str, Sequence[Mapping[str, Any]]]] = {
     "butterfly": (
-        "The butterfly: after five exchanges each lane has the sum of all",
+        "The butterfly: after five exchanges each lane has the sum of all lanes",
         "shflXor",
         [{"lane_mask": 16 >> n} for n in range(5)],
     ),
     "tree": (
-        "The tree: after five steps lane 0 has the sum of all",
+        "The tree: after five steps lane 0 has the sum of all lanes",
         "shflDown",
         [{"delta": 16 >> n} for n in range(5)],
     ),
     "scan": (
-        "The scan: a lane adds what it receives, unless it kept its own",
+        "The scan: a lane adds the value it receives, unless it kept its own",
         "shflUp",
         [{"delta": 1 << n, "width": 8} for n in range(3)],
     ),
@@ -57,19 +57,19 @@ STEPS: dict[str, tuple[str, str, Sequence[Mapping[str, Any]]]] = {
 
 # Pictures that are drawn by hand: files of docs/pictures, and what they show in words.
 DRAWN = {
-    "folding": "Blocks of 16 and 11 threads fold. With 16, the upper 8 elements are added to the lower 8, then 4 to 4, "
-    "2 to 2 and 1 to 1. With 11, 5 are added and the middle one waits; 6, 3, 2 and 1 remain.",
+    "folding": "Blocks of 16 and 11 threads reduce their elements. With 16, the upper 8 elements are added to the "
+    "lower 8, then 4 to 4, 2 to 2 and 1 to 1. With 11, 5 are added and the middle one waits; 6, 3, 2 and 1 remain.",
     "halo": "A block of 8 threads loads 16 elements into shared memory: each thread its own, and threads 0 to 3 also "
     "one of the 4 elements before and one of the 4 elements after. Thread 3 reads 4 elements on each side of its own.",
     "vectors": "Five threads have a vector of 4 elements each. Thread 2 computes outputs 8 to 11. It needs inputs 4 to "
-    "15, which are the vectors of threads 1, 2 and 3.",
+    "15, the vectors of threads 1, 2 and 3.",
     "tiles": "Above, one tile of a block of 4 threads: thread 0 loads elements 0 to 3 as one vector, thread 1 the next "
     "four, and so on; a second round of vectors is requested before the first has arrived. Below, 8 tiles: with one "
     "tile per block, blocks 0 to 7 take one each; with 4 blocks and a stride, block 0 takes tiles 0 and 4.",
     "barrierDivergent": "A barrier in two branches. Broken: even lanes wait at one barrier and odd lanes at another. "
     "Repaired: all lanes wait at the same barrier.",
-    "maskWithoutCaller": "Callers that the mask does not name. Broken: the mask names lanes 0 to 15, but all 32 call "
-    "the shuffle. Repaired: only lanes 0 to 15 call it.",
+    "maskWithoutCaller": "Callers that the mask does not name. Broken: the mask names lanes 0 to 15, but all 32 lanes "
+    "call the shuffle. Repaired: only lanes 0 to 15 call it.",
     "maskNamesAbsent": "Lanes that the mask names but that do not call. Broken: the mask names all 32 lanes, but only "
     "lanes 0 to 15 call the shuffle; the others are at the barrier. Repaired: the mask names lanes 0 to 15.",
 }
