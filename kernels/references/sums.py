@@ -10,7 +10,8 @@ import numpy as np
 
 from runner.kernel.arrays import is_float
 from runner.kernel.lanes import WARP, taking_part
-from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, cached_per_array, wider
+from runner.kernel.precision import wider
+from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, cached_per_array
 
 Grid = tuple[int, int, int]
 

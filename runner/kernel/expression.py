@@ -20,6 +20,7 @@ import numpy as np
 from runner.errors import UsageError
 from runner.kernel import bounded
 from runner.kernel.arrays import DTYPES
+from runner.kernel.precision import Arithmetic
 
 Value = int | float | bool | str
 Table = Mapping[Any, Callable[..., Any]]
@@ -175,14 +176,21 @@ class ArrayExpression(Formula):
         called = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id in self.TABLE}
         return all(isinstance(n, plain) for n in ast.walk(self.tree)) and called <= bounded.PERMUTING
 
-    def __call__(self, names: Mapping[str, Any]) -> bounded.Bounded:
-        """Evaluate over arrays and numbers.
+    @property
+    def adds(self) -> bool:
+        """Whether it has sums."""
+        return any(isinstance(n, ast.Name) and n.id in bounded.SUMS for n in ast.walk(self.tree))
+
+    def __call__(self, names: Mapping[str, Any], arithmetic: Arithmetic | None = None) -> bounded.Bounded:
+        """Evaluate over arrays and numbers, with bounds for a kernel of that arithmetic.
 
         Raises:
             UsageError: if a name is unknown or the shapes do not fit.
         """
         with np.errstate(all="ignore"):
-            return self._evaluate(names, bounded.plain)  # type: ignore[no-any-return]
+            return self._evaluate(  # type: ignore[no-any-return]
+                names, functools.partial(bounded.plain, arithmetic=arithmetic)
+            )
 
 
 def integer(text: str) -> int:

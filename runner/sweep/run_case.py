@@ -86,7 +86,7 @@ def _run(
 ) -> Outcome:
     case, limit = task.case, task.time_limit_s
     heartbeat("reference")
-    expected = expect(case, inputs)
+    expected = expect(case, inputs, fast=task.fast_math)
     _require_outputs(case, expected)
     poison(case, arrays)
     heartbeat("checking")
@@ -105,7 +105,7 @@ def _run(
         mismatches=first.mismatches,
         undefined_reads=diagnostics.undefined_reads,
         received=observed,
-        note=diagnostics.first or _note_for(case, observed),
+        note=diagnostics.first or _note_for(case, observed) or first.note,
         printed=diagnostics.printed,
         resources=launch.program.resources,
     )
@@ -148,7 +148,7 @@ def _verify(case: Case, arrays: Mapping[str, Array], expected: Expected) -> tupl
     """The verdict on the outputs, and the one number that sums them up; `None` if the kernel declares none."""
     roles = {a.name: a.role for a in case.kernel.arrays}
     actual = {n: a.read() for n, a in arrays.items() if roles[n] in (Role.OUT, Role.INOUT)}
-    verdict = check(actual, expected.outputs, case.count("depth"))
+    verdict = check(actual, expected.outputs, case.count("depth"), case.kernel.tolerance)
     if overrun := next((f"the kernel wrote outside '{n}', {o}" for n, a in arrays.items() if (o := a.overrun())), ""):
         reason = f"{overrun}; {verdict.reason}" if verdict.reason else overrun
         verdict = CheckResult(max(verdict.mismatches, 1), verdict.compared, reason)
