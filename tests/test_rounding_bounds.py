@@ -75,6 +75,8 @@ class Kernel:
     def terms(self, node, sign):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
             other = sign if isinstance(node.op, ast.Add) else -sign
+            if not any(isinstance(n, ast.Name) for n in ast.walk(node)):  # constants make a constant
+                return [sign * (self.of(node.left) + other * sign * self.of(node.right))]
             return [*self.terms(node.left, sign), *self.terms(node.right, other)]
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and self.rng.random() < 0.5:
             a, b = self.of(node.left), self.of(node.right)

@@ -50,6 +50,7 @@ class Bounded:
     chain: Chain | None = None
     factors: int = 1  # of a product
     rounded: int = 0  # multiplications whose rounding the bounds have
+    growth: float = 1.0  # of a product: by how much its factors may magnify what is lost in an underflow
 
     def __getitem__(self, index: Any) -> Bounded:
         return _moved(self, lambda a: a[index])
@@ -66,6 +67,13 @@ class Bounded:
     def whole(self) -> bool:
         """Whether it holds integers or truth values, not floats."""
         return np.asarray(self.value).dtype.kind in "biuO"
+
+    def magnifies(self) -> float:
+        """By how much a product with this as a factor may magnify what another factor lost in an underflow."""
+        if self.factors > 1:
+            return self.growth
+        most = float(np.max(_magnitude(self), initial=1.0))
+        return most if most < math.inf else 1.0
 
     def terms(self) -> Chain:
         """Its terms; a value that is no chain of additions is one."""
@@ -118,12 +126,14 @@ def _made(value: Array, low: Array, high: Array, how: Arithmetic, **more: Any) -
     return Bounded(value, low, high, how, **more)
 
 
-def _widened(value: Array, low: Array, high: Array, how: Arithmetic, roundings: int, **more: Any) -> Bounded:
+def _widened(
+    value: Array, low: Array, high: Array, how: Arithmetic, roundings: int, growth: float = 1.0, **more: Any
+) -> Bounded:
     """A result after so many roundings."""
     unit = (1 + how.unit) ** roundings - 1
-    tiny = how.tiny / 2 * roundings if not how.flushed else how.tiny * roundings
+    tiny = growth * roundings * (how.tiny if how.flushed else how.tiny / 2)
     below, above = finite(np.abs(low) * unit + tiny), finite(np.abs(high) * unit + tiny)
-    return _made(value, low - below, high + above, how, **more)
+    return _made(value, low - below, high + above, how, growth=growth, **more)
 
 
 def _exact(value: Array, how: Arithmetic, found: tuple[float, float], **more: Any) -> Bounded:
@@ -181,11 +191,13 @@ def _ends(x: Bounded) -> tuple[Array, ...]:
     return (x.value,) if x.certain else (x.low, x.high)
 
 
-def _product(value: Array, low: Array, high: Array, a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
+def _product(
+    value: Array, low: Array, high: Array, a: Bounded, b: Bounded, how: Arithmetic, growth: float = 1.0
+) -> Bounded:
     """A product or quotient after the roundings of all its factors, in any order."""
     factors = a.factors + b.factors
     new = factors - 1 - a.rounded - b.rounded
-    return _widened(value, low, high, how, new, factors=factors, rounded=factors - 1)
+    return _widened(value, low, high, how, new, growth, factors=factors, rounded=factors - 1)
 
 
 def _multiply(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
@@ -193,9 +205,10 @@ def _multiply(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
     if a.grain and b.grain:
         found = (a.grain[0] * b.grain[0], a.grain[1] * b.grain[1])
         if _fits(found, how):
-            return _exact(value, how, found, factors=a.factors + b.factors)
+            return _exact(value, how, found, factors=a.factors + b.factors, growth=a.magnifies() * b.magnifies())
     low, high = _corners(np.multiply, a, b)
-    return _product(value, low, high, a, b, how)
+    growth = a.magnifies() * b.magnifies() if a.factors + b.factors > 2 else 1.0
+    return _product(value, low, high, a, b, how, growth)
 
 
 def _divide(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
