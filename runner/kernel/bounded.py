@@ -449,6 +449,7 @@ def _wandered(x: Bounded, value: Array, how: Arithmetic, add: Operation, axes: l
 
 
 SUMS = ("sum", "cumsum")
+SELECTING = ("where", "minimum", "maximum", "min", "max")
 PERMUTING = frozenset(("transpose", "reshape", "roll", "flip", "repeat"))  # these only move elements
 TABLE: Mapping[Any, Callable[..., Bounded]] = {
     ast.Add: _operation(np.add, _add(1)), ast.Sub: _operation(np.subtract, _add(-1)),

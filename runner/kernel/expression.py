@@ -11,7 +11,7 @@ import ast
 import functools
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -179,7 +179,15 @@ class ArrayExpression(Formula):
     @property
     def adds(self) -> bool:
         """Whether it has sums."""
-        return any(isinstance(n, ast.Name) and n.id in bounded.SUMS for n in ast.walk(self.tree))
+        return self._calls(bounded.SUMS)
+
+    @property
+    def selects(self) -> bool:
+        """Whether it chooses elements by their values, so that one input does not show every path."""
+        return self._calls(bounded.SELECTING)
+
+    def _calls(self, functions: Collection[str]) -> bool:
+        return any(isinstance(n, ast.Name) and n.id in functions for n in ast.walk(self.tree))
 
     def __call__(self, names: Mapping[str, Any], arithmetic: Arithmetic | None = None) -> bounded.Bounded:
         """Evaluate over arrays and numbers, with bounds for a kernel of that arithmetic.
