@@ -136,12 +136,12 @@ def main() -> None:
     device.close()
     defects = [t for t in planned if t.defect]
     missed = sum(bool(t.defect) and any(w.startswith(f"{t.label}:") for w in wrong) for t in planned)
+    planted, variants = sum(len(k.defects) for k in KERNELS), sum(k.variants for k in KERNELS)
+    found, refused = len(defects) - missed, len(wrong) - missed
     head = [
         f"python benchmarks/planted_defects.py --device {options.device}{' --large' if options.large else ''}",
-        f"{len(defects)} launches of {sum(len(k.defects) for k in KERNELS)} defects planted in {len(KERNELS)} kernels: "
-        + f"{len(defects) - missed} found, {missed} missed.",
-        f"{len(planned) - len(defects)} launches of {sum(k.variants for k in KERNELS)} correct variants: "
-        + f"{len(wrong) - missed} refused.",
+        f"{len(defects)} launches of {planted} defects in {len(KERNELS)} kernels: {found} found, {missed} missed.",
+        f"{len(planned) - len(defects)} launches of {variants} correct variants: {refused} refused.",
         "",
     ]
     text = "\n".join([*head, *lines, *(["", "Wrong verdicts:", *wrong] if wrong else [])]) + "\n"

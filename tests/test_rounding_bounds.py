@@ -31,13 +31,16 @@ class Kernel:
         self.names = {n: self.rounded(np.asarray(a)) for n, a in names.items()}
 
     def rounded(self, value):
+        """Round to the type."""
         return np.asarray(value, np.float64).astype(self.dtype).astype(np.float64)
 
     def run(self, text):
+        """The result of an expression."""
         with np.errstate(all="ignore"):
             return self.of(ast.parse(text, mode="eval").body).astype(self.dtype)
 
     def of(self, node):
+        """The value of a part."""
         match node:
             case ast.Constant(value=value):
                 return self.rounded(value)
@@ -53,13 +56,15 @@ class Kernel:
                 return self.rounded(BINARY[type(op)](self.of(left), self.of(right)))
             case ast.Compare(left=left, ops=[ast.Gt()], comparators=[right]):
                 return self.of(left) > self.of(right)
-            case ast.Call(func=ast.Name(id="where"), args=[condition, a, b]):
-                return np.where(self.of(condition), self.of(a), self.of(b))
-            case ast.Call(func=ast.Name(id="sum"), args=[x]):
-                return self.added(self.shuffled(list(self.of(x))))
             case ast.Call(func=ast.Name(id=name), args=args):
-                return self.off(name, self.rounded(FUNCTIONS[name](*map(self.of, args))))
+                return self.called(name, args)
         raise TypeError(ast.dump(node))
+
+    def called(self, name, args):
+        """The value of a function."""
+        if name == "where":
+            return np.where(*map(self.of, args))
+        return self.off(name, self.rounded(FUNCTIONS[name](*map(self.of, args))))
 
     def off(self, name, exact):
         """A result that is off by up to the published error."""
@@ -69,10 +74,12 @@ class Kernel:
         return np.where(np.isfinite(exact), np.clip(moved, low, high), exact)
 
     def shuffled(self, parts):
+        """In a random order."""
         self.rng.shuffle(parts)
         return parts
 
     def terms(self, node, sign):
+        """The terms of a chain of additions; a product may stay unrounded."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
             other = sign if isinstance(node.op, ast.Add) else -sign
             if not any(isinstance(n, ast.Name) for n in ast.walk(node)):  # constants make a constant
@@ -84,14 +91,17 @@ class Kernel:
         return [sign * self.of(node)]
 
     def factors(self, node):
+        """The factors of a product."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             return [*self.factors(node.left), *self.factors(node.right)]
         return [self.of(node)]
 
     def added(self, parts):
+        """Any order of additions."""
         return self.joined(parts, np.add)
 
     def multiplied(self, parts):
+        """Any order of multiplications."""
         return self.joined(parts, np.multiply)
 
     def joined(self, parts, operation):
@@ -116,6 +126,7 @@ def drawn(rng, depth):
 
 
 def inputs_of(dtype, seed):
+    """Random numbers of that type."""
     generator = np.random.default_rng(seed)
     return {n: generator.uniform(-2, 2, SIZE).astype(dtype) for n in "xyz"}
 

@@ -68,7 +68,7 @@ def _content(case: Case, a: ArraySpec, seed: int) -> NDArray[Any]:
 
 
 def _levels(count: int, digits: float) -> int:
-    """How many magnitudes the numbers have: 4 (quarters), 2 or 1; fewer in long arrays, so sums of squares are exact."""
+    """How many magnitudes the numbers have: 4 (quarters), 2 or 1. Few in long arrays: sums of squares stay exact."""
     return next((n for n in (4, 2) if count * 0.7 * n * n <= digits), 1)
 
 
