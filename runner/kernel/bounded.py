@@ -86,6 +86,8 @@ def plain(value: Any, arithmetic: Arithmetic | None = None) -> Bounded:
     if arithmetic is None or exact.whole:
         return exact
     wide = np.asarray(value).astype(arithmetic.wide, copy=False)
+    if np.asarray(value).dtype == arithmetic.dtype and not arithmetic.flushed:
+        return Bounded(wide, wide, wide, arithmetic, grain(wide, arithmetic.digits))
     held = wide.astype(arithmetic.dtype).astype(arithmetic.wide)
     if arithmetic.flushed:
         held = np.where(np.abs(held) < arithmetic.tiny, 0, held)
@@ -121,8 +123,9 @@ def _made(value: Array, low: Array, high: Array, how: Arithmetic, **more: Any) -
     if how.flushed:
         low = np.where((low > 0) & (low < how.tiny), 0, low)
         high = np.where((high < 0) & (high > -how.tiny), 0, high)
-    low = np.where(low < -how.largest, -np.inf, np.fmin(low, value))
-    high = np.where(high > how.largest, np.inf, np.fmax(high, value))
+    low, high = np.fmin(low, value), np.fmax(high, value)
+    if np.min(low, initial=0) < -how.largest or np.max(high, initial=0) > how.largest or lost.any():
+        low, high = np.where(low < -how.largest, -np.inf, low), np.where(high > how.largest, np.inf, high)
     return Bounded(value, low, high, how, **more)
 
 
@@ -448,6 +451,7 @@ def _wandered(x: Bounded, value: Array, how: Arithmetic, add: Operation, axes: l
     return float(np.max(away)) if (np.abs(value) <= away).all() and how.random_signs else math.inf
 
 
+ELEMENTWISE = frozenset("where abs sqrt exp log sin cos tanh minimum maximum".split())
 SUMS = ("sum", "cumsum")
 SELECTING = ("where", "minimum", "maximum", "min", "max")
 PERMUTING = frozenset(("transpose", "reshape", "roll", "flip", "repeat"))  # these only move elements

@@ -186,6 +186,12 @@ class ArrayExpression(Formula):
         """Whether it chooses elements by their values, so that one input does not show every path."""
         return self._calls(bounded.SELECTING)
 
+    @property
+    def elementwise(self) -> bool:
+        """Whether an element of the result depends on the elements of the same place only."""
+        moved = any(isinstance(n, ast.Subscript) for n in ast.walk(self.tree))
+        return not moved and not self._calls({k for k in self.TABLE if isinstance(k, str)} - bounded.ELEMENTWISE)
+
     def _calls(self, functions: Collection[str]) -> bool:
         return any(isinstance(n, ast.Name) and n.id in functions for n in ast.walk(self.tree))
 

@@ -148,19 +148,39 @@ def evaluate(
             f"{expression.text} {others}",
             lambda: ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), error=0.0),
         )
-    # Integers stay in their own type: they wrap as they do in the kernel.
-    widened = {n: a.astype(wider(a.dtype), copy=False) if is_float(a.dtype) else a for n, a in inputs.items()}
     found = coarsest(*(inputs[n].dtype for n in read))
     how = how or (Arithmetic(found) if found else None)
-    bounded = expression({**parameters, **widened}, how)
+    first = inputs[read[0]] if read else np.zeros(())
+    if expression.elementwise and first.size > _PIECE and all(inputs[n].shape == first.shape for n in read):
+        return _in_pieces(expression, {n: inputs[n].reshape(-1) for n in read}, parameters, how, first.shape)
+    bounded = expression({**parameters, **inputs}, how)
     values = np.asarray(bounded.value)
     if bounded.certain:
         return ExpectedArray(values, error=0.0)
     likely = None
     if how and expression.adds:
-        narrow = expression({**parameters, **widened}, dataclasses.replace(how, likely=True))
+        narrow = expression({**parameters, **inputs}, dataclasses.replace(how, likely=True))
         likely = (np.asarray(narrow.low), np.asarray(narrow.high))
     return ExpectedArray(values, bounds=(np.asarray(bounded.low), np.asarray(bounded.high)), likely=likely)
+
+
+_PIECE = 1 << 15  # elements at a time: their bounds stay in a cache
+
+
+def _in_pieces(
+    expression: ArrayExpression, flat: Inputs, parameters: Parameters, how: Arithmetic | None, shape: tuple[int, ...]
+) -> ExpectedArray:
+    """An output whose elements depend on those of the same place only."""
+    count = len(next(iter(flat.values())))
+    pieces = [
+        expression({**parameters, **{n: a[i : i + _PIECE] for n, a in flat.items()}}, how)
+        for i in range(0, count, _PIECE)
+    ]
+    values = np.concatenate([p.value for p in pieces]).reshape(shape)
+    if all(p.certain for p in pieces):
+        return ExpectedArray(values, error=0.0)
+    low, high = (np.concatenate([getattr(p, end) for p in pieces]).reshape(shape) for end in ("low", "high"))
+    return ExpectedArray(values, bounds=(low, high))
 
 
 @functools.lru_cache(maxsize=256)
