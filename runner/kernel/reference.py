@@ -96,6 +96,9 @@ def expect(case: Case, inputs: Inputs, *, fast: bool = False, random_signs: bool
             raise UsageError(f"reference {reference}: a dictionary of arrays is expected, not {type(given).__name__}")
         types = {a.name: a.dtype.numpy for a in case.arrays()}
         outputs = {str(n): _by_default(a, types.get(str(n))) for n, a in given.items()}
+        for n, a in outputs.items():
+            if a.values.dtype.kind in "USmM":
+                raise UsageError(f"reference {reference}: numbers are expected in '{n}', not {a.values.dtype}")
     else:
         outputs = {
             name: evaluate(expression, inputs, case.variables, _arithmetic(case, name, expression, fast, random_signs))
@@ -120,7 +123,7 @@ def _by_default(given: Any, dtype: np.dtype[Any] | None) -> ExpectedArray:
     if isinstance(given, ExpectedArray):
         return given
     values = np.asarray(given)
-    if dtype is None or not is_float(dtype):
+    if dtype is None or not is_float(dtype) or values.dtype.kind in "USmM":
         return ExpectedArray(values)
     allowed = DEFAULT_ULPS[dtype.itemsize] * Arithmetic(dtype).eps
     magnitude = np.abs(values.astype(wider(dtype)))
