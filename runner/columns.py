@@ -66,6 +66,9 @@ COLUMNS = (
     Column("reference", "text", "", "Exact sum of the CPU reference."),
     Column("reference_us", "real", "us", "Time of the NumPy reference on the host."),
     Column("mismatches", "integer", "elements", "Number of elements that differ from the reference.", Shown.CALCULATED),
+    Column("tolerance", "text", "",
+           "The `tolerance` of the kernel's YAML, which replaces the bound of the rounding error, such as "
+           "`rtol=1e-05 atol=0`. Empty if there is none.", Shown.CALCULATED),
     Column("undefined_reads", "integer", "",
            "Shuffles that read a lane whose value CUDA leaves undefined. Only the CPU device counts "
            "them.", Shown.CALCULATED),

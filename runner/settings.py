@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import re
 from dataclasses import dataclass, field
 
 from runner.device.kinds import CHOICES, is_emulated
 from runner.errors import UsageError
+
+NVCC_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables from which nvcc takes options
 
 
 @dataclass
@@ -23,6 +27,12 @@ class DeviceConfig:
     def key(self) -> tuple[str, ...]:
         """Identifies the device among those of a sweep."""
         return tuple(str(v) for v in dataclasses.asdict(self).values())
+
+    @property
+    def fast_math(self) -> bool:
+        """Whether nvcc is told to compute less exactly; single options count as `-use_fast_math`."""
+        options = " ".join([*self.nvcc_options, *(os.environ.get(name, "") for name in NVCC_FLAGS)])
+        return bool(re.search(r"-use_fast_math|-(ftz|-ftz)[= ]?true|-prec-(div|sqrt)[= ]?false", options))
 
     def __post_init__(self) -> None:
         if self.kind not in CHOICES:

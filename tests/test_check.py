@@ -120,11 +120,13 @@ def test_block_sums_are_those_of_a_plain_loop(dtype):
 
 
 def test_an_expression_is_a_reference():
-    """`a * x + y` gives values, and magnitudes that bound the rounding error."""
-    inputs = {"x": np.array([1.0, -2.0], np.float32), "y": np.array([-3.0, 6.0], np.float32)}
-    got = evaluate(ArrayExpression("3 * x + y", "here"), inputs, {})
-    assert got.values.tolist() == [0.0, 0.0]
-    assert got.magnitude.tolist() == [6.0, 12.0]
+    """`a * x + y` gives values, and bounds of the rounding error: none for small integers, half an ulp for others."""
+    small = {"x": np.array([1.0, -2.0], np.float32), "y": np.array([-3.0, 6.0], np.float32)}
+    got = evaluate(ArrayExpression("3 * x + y", "here"), small, {})
+    assert (got.values.tolist(), got.error) == ([0.0, 0.0], 0.0)
+    thirds = {"x": np.array([1 / 3], np.float32), "y": np.array([-0.9], np.float32)}
+    low, high = evaluate(ArrayExpression("3 * x + y", "here"), thirds, {}).bounds
+    assert (high - low)[0] == pytest.approx(2 * 2.0**-24 * (1 + 0.1), rel=0.01)
 
 
 @pytest.mark.parametrize(

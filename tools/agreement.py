@@ -149,7 +149,9 @@ def compared(case: Case, first: Outputs | str, other: Outputs | str) -> dict[str
         failed = ((CPU, first), (CUDA, other))
         return row | {"why": "; ".join(f"{kind}: {outcome}" for kind, outcome in failed if isinstance(outcome, str))}
     expected = expect(case, contents(case))
-    verdicts = [check(outputs, expected.outputs, case.count("depth")) for outputs in (first, other)]
+    verdicts = [
+        check(outputs, expected.outputs, case.count("depth"), case.kernel.tolerance) for outputs in (first, other)
+    ]
     identical = all(_identical(first[name], other[name], expected, name) for name in expected.outputs)
     floats = any(is_float(first[name].dtype) for name in expected.outputs)
     return row | {

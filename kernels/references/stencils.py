@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, wider
+from runner.kernel.precision import wider
+from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters
 
 _PIECE = 1 << 14  # elements at a time: 128 KiB
 _DEPTH = 2 + 4  # the first pair's subtraction and product, then four additions

@@ -10,7 +10,8 @@ import numpy as np
 
 from runner.kernel.arrays import is_float
 from runner.kernel.lanes import WARP, taking_part
-from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, cached_per_array, wider
+from runner.kernel.precision import Arithmetic, grain, wider
+from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters, cached_per_array
 
 Grid = tuple[int, int, int]
 
@@ -54,7 +55,8 @@ def strided_block_sums(inputs: Inputs, parameters: Parameters, grid: Grid) -> Ex
     tiles = _partial(x, tile, -(-len(x) // tile))
     out = tiles.outputs["out"]
     magnitude = None if out.magnitude is None else _strided(out.magnitude, blocks)
-    expected = ExpectedArray(_strided(out.values, blocks), magnitude, depth=-(-len(x) // blocks) + tile)
+    depth = -(-len(x) // blocks) + tile
+    expected = ExpectedArray(_strided(out.values, blocks), magnitude, depth=depth, granule=out.granule)
     return Expected({"out": expected}, tiles.value, tiles.seconds)
 
 
@@ -82,7 +84,13 @@ def _partial(x: Array, per_block: int, blocks: int) -> Expected:
     if not is_float(x.dtype):
         return Expected({"out": ExpectedArray(sums.astype(x.dtype))}, value, seconds)
     magnitude = _by_warps(x, "magnitudes", lambda: np.abs(x), per_block, blocks, np.dtype(np.float64))
-    return Expected({"out": ExpectedArray(sums, magnitude, depth=per_block)}, value, seconds)
+    return Expected({"out": ExpectedArray(sums, magnitude, depth=per_block, granule=_granule(x))}, value, seconds)
+
+
+def _granule(x: Array) -> float | None:
+    """The power of two of which all elements are multiples; sums that are not much larger are exact in any order."""
+    found = cached_per_array(x, "granule", lambda: grain(x, Arithmetic(x.dtype).digits))
+    return found[0] if found else None
 
 
 def _timed_sum(x: Array) -> tuple[int | float, float]:
@@ -139,7 +147,8 @@ def _by_segment(added: Callable[..., Array], inputs: Inputs, parameters: Paramet
     sums = back(added(segments, axis=1, dtype=wide))
     if not is_float(x.dtype):
         return Expected({"out": ExpectedArray(sums.astype(x.dtype))})
-    return Expected({"out": ExpectedArray(sums, back(added(np.abs(segments), axis=1, dtype=wide)))})
+    magnitude = back(added(np.abs(segments), axis=1, dtype=wide))
+    return Expected({"out": ExpectedArray(sums, magnitude, granule=_granule(x))})
 
 
 _CHUNK = 1 << 22  # elements widened at a time

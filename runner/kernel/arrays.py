@@ -79,7 +79,7 @@ def fill(
     """Make the content of one array.
 
     Args:
-        name: One of `FILLS`, or the numbers themselves.
+        name: One of `FILLS`, one of the check's own (`runner.kernel.further`), or the numbers themselves.
         shape: In elements; an element of two numbers takes two of the fill's values.
         dtype: The type of the elements.
         seed: The sweep's; only `random` depends on it.
@@ -88,7 +88,8 @@ def fill(
     whole = dtype.host_shape(shape)
     if not isinstance(name, str):
         return np.array([dtype.numpy.type(n) for n in name]).reshape(whole)
-    return FILLS[name](int(np.prod(whole)), dtype.numpy, seed, label).reshape(whole)
+    make = FILLS.get(name) or _EXACT_FILLS[name]
+    return make(int(np.prod(whole)), dtype.numpy, seed, label).reshape(whole)
 
 
 CACHED_BYTES = 4 << 30
@@ -190,6 +191,33 @@ FILLS: dict[str, Callable[[int, np.dtype[Any], int, str], NDArray[Any]]] = {
     "random_bytes": lambda count, dtype, seed, label: (
         np.random.default_rng([seed, zlib.crc32(label.encode())]).integers(0, 256, count).astype(dtype)
     ),
+}
+
+
+def _exact(levels: int, *, signed: bool) -> Callable[[int, np.dtype[Any], int, str], NDArray[Any]]:
+    """Multiples of 1 / levels up to 1 with random signs, or integers up to levels; never 0.
+
+    Kernels lose the ends. Of signed numbers, one end is the only largest or smallest: which one depends on the seed.
+    """
+
+    def make(count: int, dtype: np.dtype[Any], seed: int, label: str) -> NDArray[Any]:
+        generator = np.random.default_rng([seed, zlib.crc32(label.encode())])
+        numbers = generator.integers(1, max(levels - signed, 1), count, np.int8, endpoint=True)
+        if signed:
+            numbers *= 1 - 2 * generator.integers(0, 2, count, np.int8)
+        if count > 1:
+            turn = seed >> 32
+            sign = -1 if signed and turn % 4 > 2 else 1
+            ends = (sign * levels, sign * (1 - levels if signed and levels > 1 else levels))
+            numbers[0], numbers[-1] = ends if turn % 2 else ends[::-1]
+        return (numbers.astype(np.float32) / (levels if signed else 1)).astype(dtype)
+
+    return make
+
+
+_EXACT_FILLS = {
+    **{f"exact_signed_{n}": _exact(n, signed=True) for n in (1, 2, 4)},
+    **{f"exact_positive_{n}": _exact(n, signed=False) for n in (1, 2, 3)},
 }
 COUNTING = ("index", "count", "reverse")  # the largest number grows with the array
 FORMER_NAMES = {"seed_rand": "c_rand"}  # still understood

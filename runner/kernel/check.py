@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 
 from runner.errors import UsageError
 from runner.kernel.arrays import is_float
+from runner.kernel.declaration import Tolerance
+from runner.kernel.precision import Arithmetic, wider
 from runner.kernel.reference import ExpectedArray
 
 Array = NDArray[Any]
+Mask = NDArray[np.bool_]
 
 # The bytes of an output before a checked launch. In floats they are NaN, which differs from every expected value.
 POISON = 0xA5
@@ -30,6 +33,8 @@ class CheckResult:
     mismatches: int
     compared: int
     reason: str = ""
+    note: str = ""  # on a right answer
+    exact: bool = False  # whether every element had to be the expected value itself
 
     @property
     def ok(self) -> bool:
@@ -37,79 +42,220 @@ class CheckResult:
         return self.mismatches == 0
 
 
-def check(actual: Mapping[str, Array], expected: Mapping[str, ExpectedArray], depth: int | None) -> CheckResult:
+@dataclass(frozen=True)
+class _Judged:
+    """Elements of an output, judged one by one."""
+
+    wrong: Mask
+    unlikely: Mask | bool = False  # right, but hardly by rounding alone
+    open: Mask | bool = False  # right, as anything would be
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The same elements of all that is known of an output, each of shape (n,); `None` where it is not given."""
+
+    values: Array
+    magnitude: Array | None
+    error: Array | None
+    low: Array | None
+    high: Array | None
+    likely_low: Array | None
+    likely_high: Array | None
+
+    def __getitem__(self, at: Any) -> _Part:
+        return _Part(*(None if a is None else a[at] for a in vars(self).values()))  # type: ignore[arg-type]
+
+
+def check(
+    actual: Mapping[str, Array],
+    expected: Mapping[str, ExpectedArray],
+    depth: int | None = None,
+    tolerance: Tolerance | None = None,
+) -> CheckResult:
     """Compare all outputs, element by element.
 
     Args:
         actual: The outputs of the kernel, by name.
         expected: The expected outputs; others are not compared.
         depth: Longest chain of rounded operations in the kernel; `None` for the reference's own.
+        tolerance: What floats may differ by, in place of their bounds.
     """
-    mismatches, compared = 0, 0
+    mismatches = compared = unlikely = undecided = 0
     listed: list[str] = []
+    furthest: tuple[float, str] = (0.0, "")
     for name, right in expected.items():
-        shape, got = actual[name].shape, actual[name].ravel()
-        try:
-            values = np.broadcast_to(right.values, shape).ravel()
-            magnitude, defined = (
-                None if a is None else np.broadcast_to(a, shape).ravel() for a in (right.magnitude, right.defined)
-            )
-        except ValueError:
-            raise UsageError(
-                f"the reference gives '{name}' the shape {right.values.shape}, the kernel {shape}"
-            ) from None
-        wrong = np.empty(got.shape, np.bool_)
-        for first in range(0, len(got), PIECE):
-            at = slice(first, first + PIECE)
-            bound = None if magnitude is None else magnitude[at]
-            wrong[at] = _differs(got[at], values[at], bound, right.depth if depth is None else depth)
-        if defined is not None:
-            wrong &= defined
-        compared += got.size if defined is None else int(np.count_nonzero(defined))
-        mismatches += int(np.count_nonzero(wrong))
-        shown = np.flatnonzero(wrong)[: SHOWN - len(listed)]
-        listed += [f"{name}[{i}] is {_show(got[i])}, expected {_show(values[i])}" for i in shown]
+        got = actual[name].ravel()
+        part, defined = _flat(name, right, actual[name].shape)
+        judged = _compare(got, part, right, depth, tolerance)
+        wrong = judged.wrong & defined
+        compared += int(np.count_nonzero(defined))
+        unlikely += int(np.count_nonzero(judged.unlikely & defined))
+        undecided += int(np.count_nonzero(judged.open & defined & ~wrong))
+        where = np.flatnonzero(wrong)
+        mismatches += len(where)
+        for i in where[: SHOWN - len(listed)]:
+            allowed = "" if listed else _allowed(got[i : i + 1], part[i : i + 1], right, depth, tolerance)
+            listed.append(f"{name}[{i}] is {_show(got[i])}, expected {_show(part.values[i])}{allowed}")
+        if len(where) and is_float(got.dtype):
+            furthest = max(furthest, _furthest(name, got, part.values, where))
     if not mismatches:
-        return CheckResult(0, compared)
+        exact = tolerance is None and all(_is_exact(right, actual[name].dtype) for name, right in expected.items())
+        return CheckResult(0, compared, note=_note(unlikely, undecided), exact=exact)
     more = f", and {mismatches - len(listed)} more" if mismatches > len(listed) else ""
-    return CheckResult(mismatches, compared, f"{mismatches} of {compared} elements differ: {'; '.join(listed)}{more}")
+    reason = f"{mismatches} of {compared} elements differ: {'; '.join(listed)}{more}"
+    if furthest[1]:
+        reason += f"; the largest error is {furthest[0]:.3g} ulp, at {furthest[1]}"
+    if any(is_float(actual[name].dtype) for name in expected):
+        reason += "; set 'tolerance' in the YAML if the kernel is meant to be less exact"
+    return CheckResult(mismatches, compared, reason)
 
 
-def _differs(got: Array, values: Array, magnitude: Array | None, depth: int) -> NDArray[np.bool_]:
-    """Which elements are wrong."""
+def _compare(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tolerance: Tolerance | None) -> _Judged:
+    """Judge all elements of an output, in pieces."""
+    if is_float(got.dtype) and right.bounds is None and right.error is None and tolerance is None:
+        _error(Arithmetic(got.dtype), right.depth if depth is None else depth)  # says if nothing can be checked
+    wrong, unlikely, free = (np.zeros(got.shape, np.bool_) for _ in range(3))
+    for first in range(0, len(got), PIECE):
+        at = slice(first, first + PIECE)
+        judged = _judge(got[at], part[at], right, depth, tolerance)
+        wrong[at], unlikely[at], free[at] = judged.wrong, judged.unlikely, judged.open
+    return _Judged(wrong, unlikely, free)
+
+
+def _note(unlikely: int, undecided: int) -> str:
+    notes = []
+    if unlikely:
+        notes.append(
+            f"{unlikely} elements are further from the reference than rounding errors hardly ever take them, though "
+            "not further than they can"
+        )
+    if undecided:
+        notes.append(f"{undecided} elements could not be checked: rounding errors may change them by any amount")
+    return "; ".join(notes)
+
+
+def _flat(name: str, right: ExpectedArray, shape: tuple[int, ...]) -> tuple[_Part, Mask]:
+    """What is known of an output, in one dimension, and which of its elements are defined."""
+    low, high = right.bounds or (None, None)
+    likely_low, likely_high = right.likely or (None, None)
+    error = None if right.error is None else np.asarray(right.error)
+    known = (right.values, right.magnitude, error, low, high, likely_low, likely_high)
+    defined = np.True_ if right.defined is None else right.defined
+    try:
+        flat = (None if a is None else np.broadcast_to(a, shape).ravel() for a in known)
+        return _Part(*flat), np.broadcast_to(defined, shape).ravel()  # type: ignore[arg-type]
+    except ValueError:
+        raise UsageError(f"the reference gives '{name}' the shape {right.values.shape}, the kernel {shape}") from None
+
+
+def _is_exact(right: ExpectedArray, dtype: np.dtype[Any]) -> bool:
+    """Whether a kernel's elements must be the values themselves."""
+    if not is_float(dtype):
+        return True
+    if right.bounds is not None:
+        return False
+    if right.error is not None:
+        return not np.any(right.error)
+    if right.magnitude is None:
+        return False
+    summable = 0.0 if right.granule is None else right.granule * Arithmetic(dtype).digits
+    return bool(np.all(right.magnitude <= summable))
+
+
+def _judge(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tolerance: Tolerance | None) -> _Judged:
+    values = part.values
     if not is_float(got.dtype):
         # A wider integer result wraps to the array's own type, as it does on the GPU.
-        return np.asarray(got != values.astype(got.dtype))
-    wide = np.promote_types(values.dtype, np.float64) if values.dtype.kind == "f" else np.dtype(np.float64)
-    limits = ml_dtypes.finfo(got.dtype)  # type: ignore[no-untyped-call]  # NumPy's own does not know bfloat16
-    error = _error(got.dtype, float(limits.eps) / 2, depth)
-    with np.errstate(over="ignore"):
-        if np.array_equal(got, values.astype(got.dtype, copy=False)):
-            return np.zeros(got.shape, np.bool_)  # no bound is needed
-    exact, found = values.astype(wide), got.astype(wide)
-    magnitude = np.abs(exact) if magnitude is None else magnitude.astype(wide)
-    with np.errstate(invalid="ignore", over="ignore"):
-        bound = error * magnitude
-        bound += np.where(magnitude > 0, float(limits.smallest_subnormal), 0)
-        # Infinity is close to nothing but itself: no infinite value and no infinite bound lets a number pass.
-        close = (np.abs(found - exact) <= bound) & np.isfinite(exact) & np.isfinite(bound)
-        if close.all():
-            return np.zeros(got.shape, np.bool_)
-        same = (found == exact) | (got == values.astype(got.dtype)) | (np.isnan(found) & np.isnan(exact))
-        overflow = np.isinf(found) & (found * exact > 0) & (np.abs(exact) + bound > float(limits.max))
-    return np.asarray(~(close | same | overflow))
+        wrong = np.asarray(got != values.astype(got.dtype))
+        if part.low is None or part.high is None or not wrong.any():
+            return _Judged(wrong)
+        return _Judged(wrong & ~((np.trunc(part.low) <= got) & (got <= np.trunc(part.high))))
+    how = Arithmetic(got.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = values.astype(got.dtype, copy=False)
+        free = np.zeros(got.shape, np.bool_)
+        if part.low is not None and part.high is not None:
+            free = np.isneginf(part.low) & np.isposinf(part.high)
+        if np.array_equal(got, rounded):
+            return _Judged(np.zeros(got.shape, np.bool_), open=free)  # no bound is needed
+        wide = np.promote_types(values.dtype, how.wide) if values.dtype.kind == "f" else how.wide
+        exact, found = values.astype(wide), got.astype(wide)
+        same = (found == exact) | (got == rounded) | (np.isnan(found) & np.isnan(exact))
+        if tolerance is not None:
+            limit = np.maximum(tolerance.atol + tolerance.rtol * np.abs(exact), tolerance.ulp * ulp(exact, got.dtype))
+            return _Judged(~(same | ((np.abs(found - exact) <= limit) & np.isfinite(exact))))
+        low, high = _bounds(exact, part, right, depth, how)
+        wrong = ~(same | ((low <= found) & (found <= high)) | free)
+        if part.likely_low is None or part.likely_high is None:
+            return _Judged(wrong, open=free)
+        unlikely = ~(same | ((part.likely_low <= found) & (found <= part.likely_high)) | free | wrong)
+        return _Judged(wrong, unlikely, free)
 
 
-def _error(dtype: np.dtype[Any], unit: float, depth: int) -> float:
+def _bounds(exact: Array, part: _Part, right: ExpectedArray, depth: int | None, how: Arithmetic) -> tuple[Array, Array]:
+    """The lowest and highest right values."""
+    if part.low is not None and part.high is not None:
+        return part.low, part.high
+    if part.error is not None:
+        limit = np.where(part.error > 0, part.error + (how.eps / 2 * np.abs(exact) + how.tiny / 2), 0)
+    else:
+        magnitude = np.abs(exact) if part.magnitude is None else part.magnitude.astype(exact.dtype)
+        limit = _error(how, right.depth if depth is None else depth) * magnitude
+        limit += np.where(magnitude > 0, how.tiny, 0)
+        if right.granule is not None:
+            limit = np.where(magnitude <= right.granule * how.digits, 0, limit)
+    # Infinity is close to nothing but itself: no infinite value and no infinite bound lets a number pass.
+    usable = np.isfinite(exact) & np.isfinite(limit)
+    low, high = np.where(usable, exact - limit, np.nan), np.where(usable, exact + limit, np.nan)
+    return np.where(low < -how.largest, -np.inf, low), np.where(high > how.largest, np.inf, high)
+
+
+def _error(how: Arithmetic, depth: int) -> float:
     """The largest error of a result, relative to its magnitude.
 
     For a chain of n rounded operations it is n * u / (1 - n * u), where u is the unit roundoff, half of eps (Higham,
     Accuracy and Stability of Numerical Algorithms, lemma 3.1 and section 4.2).
     """
-    n = max(depth, 1)
+    n, unit = max(depth, 1), how.eps / 2
     if n * unit >= 1:
-        raise UsageError(f"after {n} rounded operations in a chain, no digit of {dtype} is left to check")
+        raise UsageError(f"after {n} rounded operations in a chain, no digit of {how.dtype} is left to check")
     return n * unit / (1 - n * unit)
+
+
+def ulp(values: Array, dtype: np.dtype[Any]) -> Array:
+    """The unit in the last place of each value, were it of the type `dtype`."""
+    limits = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]  # NumPy's own does not know bfloat16
+    finite = np.where(np.isfinite(values), values, 0)
+    least = int(limits.minexp)
+    exponent = np.maximum(np.where(finite == 0, least, np.frexp(finite)[1] - 1), least)
+    return np.asarray(np.ldexp(float(limits.eps), exponent))
+
+
+def _allowed(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tolerance: Tolerance | None) -> str:
+    """What the first wrong element may differ by; empty for integers."""
+    if not is_float(got.dtype):
+        return ""
+    if tolerance is not None:
+        return f" (allowed {tolerance})"
+    with np.errstate(over="ignore", invalid="ignore"):
+        exact = part.values.astype(wider(got.dtype))
+        low, high = _bounds(exact, part, right, depth, Arithmetic(got.dtype))
+        limit = float(np.fmax(high - exact, exact - low)[0])
+    if np.isnan(limit):
+        return ""
+    return f" (allowed {limit:.2g})" if limit else " (allowed 0: the result is exact)"
+
+
+def _furthest(name: str, got: Array, values: Array, where: NDArray[np.intp]) -> tuple[float, str]:
+    """The largest error among the wrong elements, in ulp, and the element that has it."""
+    wide = wider(got.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        exact = values[where].astype(wide)
+        errors = np.abs(got[where].astype(wide) - exact) / ulp(exact, got.dtype)
+    errors = np.where(np.isfinite(errors), errors, 0)
+    worst = int(np.argmax(errors))
+    return (float(errors[worst]), f"{name}[{where[worst]}]") if errors[worst] else (0.0, "")
 
 
 def _show(value: Any) -> str:

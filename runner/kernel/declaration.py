@@ -167,6 +167,7 @@ class ArrayArgument:
     fill: str | tuple[int | float, ...]  # a fill, the parameter that holds one, or the numbers themselves
     offset: Expression  # elements before the pointer that the kernel gets
     constant: bool = False  # a `__constant__` array of the module, not an argument
+    refill: bool = True  # whether the check may give it other contents of the same kind
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,20 @@ class Access:
 
 
 @dataclass(frozen=True)
+class Tolerance:
+    """How far an output may be from the expected value: by `atol + rtol * |expected|`, or by `ulp`."""
+
+    rtol: float = 0.0
+    atol: float = 0.0
+    ulp: float = 0.0  # units in the last place of the expected value, in the output's type
+
+    def __str__(self) -> str:
+        """As the column `tolerance` has it, such as `rtol=1e-05 atol=0`."""
+        relative = f"rtol={self.rtol:g} atol={self.atol:g}" if self.rtol or self.atol or not self.ulp else ""
+        return " ".join(filter(None, (relative, f"ulp={self.ulp:g}" if self.ulp else "")))
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A kernel, as declared. See docs/kernel-yaml.md for every key; `common` is its family's YAML, if there is one."""
 
@@ -241,6 +256,9 @@ class Kernel:
     reference: str | tuple[tuple[str, ArrayExpression], ...]
     value: ArrayExpression | None
     depth: Expression | None
+    compute: str  # the dtype that the kernel computes in, or the parameter that holds it; empty: the arrays' own
+    fast_math: bool  # whether the kernel uses the fast intrinsic functions
+    tolerance: Tolerance | None  # in place of the bound of the rounding error
     shuffle: Shuffle | None
     accesses: tuple[Access, ...]
     hazard: DeclaredHazard | None

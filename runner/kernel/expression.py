@@ -11,7 +11,7 @@ import ast
 import functools
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ import numpy as np
 from runner.errors import UsageError
 from runner.kernel import bounded
 from runner.kernel.arrays import DTYPES
+from runner.kernel.precision import Arithmetic
 
 Value = int | float | bool | str
 Table = Mapping[Any, Callable[..., Any]]
@@ -175,14 +176,35 @@ class ArrayExpression(Formula):
         called = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id in self.TABLE}
         return all(isinstance(n, plain) for n in ast.walk(self.tree)) and called <= bounded.PERMUTING
 
-    def __call__(self, names: Mapping[str, Any]) -> bounded.Bounded:
-        """Evaluate over arrays and numbers.
+    @property
+    def adds(self) -> bool:
+        """Whether it has sums."""
+        return self._calls(bounded.SUMS)
+
+    @property
+    def selects(self) -> bool:
+        """Whether it chooses elements by their values, so that one input does not show every path."""
+        return self._calls(bounded.SELECTING)
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether an element of the result depends on the elements of the same place only."""
+        moved = any(isinstance(n, ast.Subscript) for n in ast.walk(self.tree))
+        return not moved and not self._calls({k for k in self.TABLE if isinstance(k, str)} - bounded.ELEMENTWISE)
+
+    def _calls(self, functions: Collection[str]) -> bool:
+        return any(isinstance(n, ast.Name) and n.id in functions for n in ast.walk(self.tree))
+
+    def __call__(self, names: Mapping[str, Any], arithmetic: Arithmetic | None = None) -> bounded.Bounded:
+        """Evaluate over arrays and numbers, with bounds for a kernel of that arithmetic.
 
         Raises:
             UsageError: if a name is unknown or the shapes do not fit.
         """
         with np.errstate(all="ignore"):
-            return self._evaluate(names, bounded.plain)  # type: ignore[no-any-return]
+            return self._evaluate(  # type: ignore[no-any-return]
+                names, functools.partial(bounded.plain, arithmetic=arithmetic)
+            )
 
 
 def integer(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import keyword
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,17 @@ import yaml as pyyaml
 
 from runner.columns import RESERVED
 from runner.errors import UsageError
-from runner.kernel.declaration import VOCABULARY, DeclaredHazard, Kernel, Kind, Parameter, Shuffle, canonical
+from runner.kernel.arrays import DTYPES
+from runner.kernel.declaration import (
+    VOCABULARY,
+    DeclaredHazard,
+    Kernel,
+    Kind,
+    Parameter,
+    Shuffle,
+    Tolerance,
+    canonical,
+)
 from runner.kernel.expression import FUNCTIONS
 from runner.kernel.lanes import INTRINSICS
 from runner.kernel.yaml_reader import (
@@ -33,7 +44,7 @@ from runner.kernel.yaml_reader import (
 _OF_THE_KERNEL_ALONE = frozenset(("name", "source", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
     "summary origin baseline finish min_arch gpu_only parameters let macros arguments grid shared constraints bytes "
-    "operations in_flight reference value depth shuffle accesses hazard".split()
+    "operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard".split()
 )
 _THREADS = ("thread_x", "thread_y")
 
@@ -105,6 +116,9 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         reference=reference(d, arguments),
         value=array_expression(d, "value", d.text("value"), arguments) if d.raw.get("value") else None,
         depth=d.optional_expression("depth"),
+        compute=_compute(d, parameters),
+        fast_math=d.flag("fast_math", default=False),
+        tolerance=_tolerance(d),
         shuffle=_shuffle(d),
         accesses=tuple(access(a, _THREADS) for a in d.each("accesses")),
         hazard=_hazard(d),
@@ -222,6 +236,36 @@ def _source(yaml: Path, name: str, d: Reader) -> Path:
         except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with NUL
             raise UsageError(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
     raise UsageError(f"{where}: there is no file '{candidates[0]}' (looked for relative to the YAML's folder)")
+
+
+def _compute(d: Reader, parameters: Sequence[Parameter]) -> str:
+    word = d.text("compute", "")
+    floats = [name for name, dtype in DTYPES.items() if dtype.is_float and dtype.numbers == 1]
+    allowed = [*floats, *(p.name for p in parameters if p.kind is Kind.DTYPE)]
+    if word and word not in allowed:
+        raise UsageError(f"{d.where}: compute: '{word}' is none of {', '.join(allowed)}")
+    return word
+
+
+def _tolerance(d: Reader) -> Tolerance | None:
+    if "tolerance" not in d.raw:
+        return None
+    given = d.at("tolerance", d.raw["tolerance"])
+    given.only(("rtol", "atol", "ulp"))
+    if not given.raw:
+        raise UsageError(f"{given.where}: one or more of rtol, atol and ulp are expected")
+    return Tolerance(**{name: _distance(given, name, value) for name, value in given.raw.items()})
+
+
+def _distance(d: Reader, name: str, value: Any) -> float:
+    """A number of 0 or more; YAML takes 1e-5 for text."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise UsageError(f"{d.where}: {name}: a number of 0 or more, such as 1e-5, is expected, not {shown(value)}")
+    return number
 
 
 def _shuffle(d: Reader) -> Shuffle | None:

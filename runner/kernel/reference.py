@@ -2,11 +2,12 @@
 
 A reference is one array expression for each output, or the dotted path of a function `(inputs, parameters, grid)`. The
 function gets the arrays from before the launch (`in` and `inout`), the parameters by their names in expressions, and
-the grid. It returns `Expected`, or a plain `{output name: array}`.
+the grid. It returns `Expected`, or `{output name: array}`, whose entries may be `ExpectedArray`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import importlib.util
@@ -28,6 +29,7 @@ from runner.kernel.arrays import is_float
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.expression import ArrayExpression
+from runner.kernel.precision import Arithmetic, coarsest, wider
 
 Array = NDArray[Any]
 Inputs = Mapping[str, Array]
@@ -35,14 +37,25 @@ Parameters = Mapping[str, int | str]
 T = TypeVar("T")
 
 
+Bounds = tuple[Array, Array]  # the lowest and the highest values that are right
+
+
 @dataclass(frozen=True)
 class ExpectedArray:
-    """One output."""
+    """One output. What a kernel's float may differ by follows from `bounds`, else `error`, else `magnitude`."""
 
     values: Array  # the right values; floats in a wider type where there is one
     magnitude: Array | None = None  # of each element, the sum of the absolute values that it was made from
     defined: Array | None = None  # the elements that CUDA defines; only they are compared. `None`: all
     depth: int = 1  # rounded operations in a chain in each element
+    error: Array | float | None = None  # of each element, how far a right result may be from the value; 0: exact
+    granule: float | None = None  # each element is a sum of multiples of this, so it may be exact; see `grain`
+    bounds: Bounds | None = None
+    likely: Bounds | None = None  # narrower bounds, which a right result hardly ever leaves
+
+    def __post_init__(self) -> None:
+        if self.error is not None and not np.all(np.asarray(self.error) >= 0):
+            raise UsageError("the error of an ExpectedArray must be numbers of 0 or more")
 
 
 @dataclass(frozen=True)
@@ -54,15 +67,17 @@ class Expected:
     seconds: float | None = None  # the host's time for that number, or else for all outputs
 
 
-def wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """A type in which sums of `dtype` are exact (integers, modulo 2**64), or precise far beyond the bound."""
-    if is_float(dtype):
-        return np.dtype(np.longdouble if dtype == np.float64 else np.float64)
-    return np.dtype({"int32": "int64", "uint32": "uint64"}.get(dtype.name, dtype.name))
+DEFAULT_ULPS = {2: 4, 4: 16, 8: 16}  # by the type's bytes; for references that say nothing of their error
 
 
-def expect(case: Case, inputs: Inputs) -> Expected:
+def expect(case: Case, inputs: Inputs, *, fast: bool = False, random_signs: bool = False) -> Expected:
     """Compute the expected outputs of a launch from the arrays before it.
+
+    Args:
+        case: The case.
+        inputs: The arrays by name.
+        fast: Whether the kernel was compiled with `-use_fast_math`.
+        random_signs: Whether the signs of the inputs were drawn at random.
 
     Raises:
         UsageError: if the reference cannot be found or does not return what it should.
@@ -79,27 +94,96 @@ def expect(case: Case, inputs: Inputs) -> Expected:
             return given
         if not isinstance(given, Mapping):
             raise UsageError(f"reference {reference}: a dictionary of arrays is expected, not {type(given).__name__}")
-        outputs = {str(n): ExpectedArray(np.asarray(a), np.abs(np.asarray(a))) for n, a in given.items()}
+        types = {a.name: a.dtype.numpy for a in case.arrays()}
+        outputs = {str(n): _by_default(a, types.get(str(n))) for n, a in given.items()}
+        for n, a in outputs.items():
+            if a.values.dtype.kind in "USmM":
+                raise UsageError(f"reference {reference}: numbers are expected in '{n}', not {a.values.dtype}")
     else:
-        outputs = {name: evaluate(expression, inputs, case.variables) for name, expression in reference}
+        outputs = {
+            name: evaluate(expression, inputs, case.variables, _arithmetic(case, name, expression, fast, random_signs))
+            for name, expression in reference
+        }
     return Expected(outputs, None, time.perf_counter() - started)
 
 
-def evaluate(expression: ArrayExpression, inputs: Inputs, parameters: Parameters) -> ExpectedArray:
-    """An output by its expression. One that only moves elements is cached: the cases of a sweep share it."""
+def _arithmetic(case: Case, output: str, expression: ArrayExpression, fast: bool, random_signs: bool) -> Arithmetic:  # noqa: FBT001
+    """The arithmetic of the kernel: of `compute`, else of the coarsest type among the output and what it is made of."""
+    types = {a.name: a.dtype.numpy for a in case.arrays()}
+    own = [types[n] for n in (output, *expression.names) if n in types]
+    word = case.kernel.compute
+    dtype = coarsest(case.dtype(word).numpy if word else None, *([] if word else own))
+    return Arithmetic(
+        dtype or np.dtype(np.float64), fast or case.kernel.fast_math, case.count("depth"), random_signs=random_signs
+    )
+
+
+def _by_default(given: Any, dtype: np.dtype[Any] | None) -> ExpectedArray:
+    """What a plain array stands for: 16 ulp (4 in half types) of the value, or of the array's median magnitude."""
+    if isinstance(given, ExpectedArray):
+        return given
+    values = np.asarray(given)
+    if dtype is None or not is_float(dtype) or values.dtype.kind in "USmM":
+        return ExpectedArray(values)
+    allowed = DEFAULT_ULPS[dtype.itemsize] * Arithmetic(dtype).eps
+    magnitude = np.abs(values.astype(wider(dtype)))
+    counted = magnitude[np.isfinite(magnitude) & (magnitude > 0)]
+    typical = np.median(counted) if counted.size else 0.0
+    return ExpectedArray(values, error=allowed * np.where(np.isfinite(magnitude), np.maximum(magnitude, typical), 0))
+
+
+def evaluate(
+    expression: ArrayExpression, inputs: Inputs, parameters: Parameters, how: Arithmetic | None = None
+) -> ExpectedArray:
+    """An output by its expression. One that only moves elements is cached: the cases of a sweep share it.
+
+    Args:
+        expression: The reference.
+        inputs: The arrays by name.
+        parameters: The values by name.
+        how: What the kernel computes in; `None`: in the coarsest type of the arrays.
+    """
     read = [n for n in sorted(expression.names) if n in inputs]
     if len(read) == 1 and expression.only_moves:
-        values = [(n, parameters.get(n)) for n in sorted(expression.names - set(read))]
+        others = [(n, parameters.get(n)) for n in sorted(expression.names - set(read))]
         return cached_per_array(
             inputs[read[0]],
-            f"{expression.text} {values}",
-            lambda: ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), np.zeros(())),
+            f"{expression.text} {others}",
+            lambda: ExpectedArray(np.asarray(expression({**parameters, **inputs}).value), error=0.0),
         )
-    # Integers stay in their own type: they wrap as they do in the kernel.
-    widened = {n: a.astype(wider(a.dtype), copy=False) if is_float(a.dtype) else a for n, a in inputs.items()}
-    sized = expression({**parameters, **widened})
-    magnitude = np.asarray(sized.magnitude) if sized.depth else np.zeros(())  # nothing is rounded: no error is allowed
-    return ExpectedArray(np.asarray(sized.value), magnitude, depth=sized.depth + 1)
+    found = coarsest(*(inputs[n].dtype for n in read))
+    how = how or (Arithmetic(found) if found else None)
+    first = inputs[read[0]] if read else np.zeros(())
+    if expression.elementwise and first.size > _PIECE and all(inputs[n].shape == first.shape for n in read):
+        return _in_pieces(expression, {n: inputs[n].reshape(-1) for n in read}, parameters, how, first.shape)
+    bounded = expression({**parameters, **inputs}, how)
+    values = np.asarray(bounded.value)
+    if bounded.certain:
+        return ExpectedArray(values, error=0.0)
+    likely = None
+    if how and expression.adds:
+        narrow = expression({**parameters, **inputs}, dataclasses.replace(how, likely=True))
+        likely = (np.asarray(narrow.low), np.asarray(narrow.high))
+    return ExpectedArray(values, bounds=(np.asarray(bounded.low), np.asarray(bounded.high)), likely=likely)
+
+
+_PIECE = 1 << 15  # elements at a time: their bounds stay in a cache
+
+
+def _in_pieces(
+    expression: ArrayExpression, flat: Inputs, parameters: Parameters, how: Arithmetic | None, shape: tuple[int, ...]
+) -> ExpectedArray:
+    """An output whose elements depend on those of the same place only."""
+    count = len(next(iter(flat.values())))
+    pieces = [
+        expression({**parameters, **{n: a[i : i + _PIECE] for n, a in flat.items()}}, how)
+        for i in range(0, count, _PIECE)
+    ]
+    values = np.concatenate([p.value for p in pieces]).reshape(shape)
+    if all(p.certain for p in pieces):
+        return ExpectedArray(values, error=0.0)
+    low, high = (np.concatenate([getattr(p, end) for p in pieces]).reshape(shape) for end in ("low", "high"))
+    return ExpectedArray(values, bounds=(low, high))
 
 
 @functools.lru_cache(maxsize=256)

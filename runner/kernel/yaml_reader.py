@@ -82,6 +82,13 @@ class Reader:
             raise UsageError(f"{self.where}: {key}: text is expected, not {shown(value)}")
         return value
 
+    def flag(self, key: str, *, default: bool) -> bool:
+        """True or false."""
+        value = self.raw.get(key, default)
+        if not isinstance(value, bool):
+            raise UsageError(f"{self.where}: {key}: true or false is expected, not {shown(value)}")
+        return value
+
     def choice(self, key: str, allowed: Collection[str], default: str | None = None) -> str:
         """One of a few words."""
         value = self.text(key, default)
@@ -138,7 +145,7 @@ def argument(d: Reader) -> ArrayArgument | ScalarArgument:
         d.exactly("name", "scalar", "value")
         value = d.raw["value"] if isinstance(d.raw["value"], float) else d.expression("value")
         return ScalarArgument(d.text("name"), d.text("scalar"), value)
-    d.only(("name", "role", "dtype", "shape", "fill", "offset", "constant"))
+    d.only(("name", "role", "dtype", "shape", "fill", "offset", "constant", "refill"))
     d.need("role", "dtype", "shape")
     role = Role(d.choice("role", list(Role)))
     if role in (Role.IN, Role.INOUT) and "fill" not in d.raw:
@@ -146,11 +153,9 @@ def argument(d: Reader) -> ArrayArgument | ScalarArgument:
             f"{d.where}: the key 'fill' is missing; an array of role '{role}' needs one of {', '.join(FILLS)}, a "
             f"parameter that holds one, or a list of numbers"
         )
-    constant = d.raw.get("constant", False)
-    if not isinstance(constant, bool):
-        raise UsageError(f"{d.where}: constant: true or false is expected, not '{constant}'")
+    constant, refill = d.flag("constant", default=False), d.flag("refill", default=True)
     shape, offset = d.expressions("shape"), d.expression("offset", 0)
-    return ArrayArgument(d.text("name"), role, d.text("dtype"), shape, _fill(d), offset, constant)
+    return ArrayArgument(d.text("name"), role, d.text("dtype"), shape, _fill(d), offset, constant, refill)
 
 
 def _fill(d: Reader) -> str | tuple[int | float, ...]:

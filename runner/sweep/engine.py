@@ -149,7 +149,14 @@ class _Group:
             self._worker.kill()
             self._worker = Worker(self._worker.config)
         outcome = self._worker.run(
-            Task(job.case, job.case.source(), self._binaries[job.number], protocol, job.device.time_limit_s),
+            Task(
+                job.case,
+                job.case.source(),
+                self._binaries[job.number],
+                protocol,
+                job.device.time_limit_s,
+                job.device.fast_math and not self._worker.info.emulated,
+            ),
             lambda step: self._progress.now(f"{job.case.label}: {step}"),
             lambda: self._enter(number, which),
         )

@@ -10,14 +10,14 @@ import dataclasses
 import random
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.device import Array, Binary, Device, Launch, LaunchDiagnostics, Program, Role
-from runner.errors import CaseError, UsageError
+from runner.errors import CaseError, OutOfMemory, UsageError
 from runner.kernel.arrays import cached_fill, is_float
 from runner.kernel.case import ArraySpec, Case, ScalarSpec
 from runner.kernel.check import POISON, POISON_FLOAT, CheckResult, check
@@ -53,10 +53,11 @@ class Trial:
         checked: Launches that `accept` found right.
     """
 
-    def __init__(self, case: Case, launch: Launch, arrays: Mapping[str, Array], inputs: Contents) -> None:
-        self.case, self.launch, self.arrays, self.inputs = case, launch, arrays, inputs
-        self.expected: Expected = expect(case, inputs)
-        _require_outputs(case, self.expected)
+    def __init__(
+        self, case: Case, launch: Launch, arrays: Mapping[str, Array], inputs: Contents, expected: Expected
+    ) -> None:
+        _require_outputs(case, expected)
+        self.case, self.launch, self.arrays, self.inputs, self.expected = case, launch, arrays, inputs, expected
         self._given = self._digest(Role.IN)
         self._accepted: set[tuple[int, ...]] = set()
         self._verifying_s = 0.0
@@ -83,7 +84,7 @@ class Trial:
         """The verdict on the outputs, and the one number that sums them up; `None` if the kernel declares none."""
         case, roles = self.case, {a.name: a.role for a in self.case.kernel.arrays}
         actual = {n: a.read() for n, a in self.arrays.items() if roles[n] in WRITTEN}
-        verdict = check(actual, self.expected.outputs, case.count("depth"))
+        verdict = check(actual, self.expected.outputs, case.count("depth"), case.kernel.tolerance)
         if outside := next((f"outside '{n}', {o}" for n, a in self.arrays.items() if (o := a.overrun())), ""):
             verdict = _also_wrong(verdict, f"the kernel wrote {outside}")
         if verdict.ok:
@@ -128,24 +129,29 @@ class Trial:
         return tuple(a.digest() for a in self.launch.arrays(*roles))
 
 
-def trials(device: Device, program: Program, case: Case, stack: ExitStack) -> Iterator[Trial]:
-    """The trials of a case: one, or two if their inputs can differ and are not too large.
+def trials(device: Device, program: Program, case: Case, stack: ExitStack, *, fast: bool) -> Iterator[Trial]:
+    """The trials of a case: one, or two if their inputs can differ, are not too large, and fit into the memory.
 
     Both write to the same arrays, which are poisoned before each launch. Closing the stack gives their memory back.
+    `fast` says whether the kernel was compiled with `-use_fast_math`.
     """
     inputs = contents(case)
-    first = Trial(case, *upload(device, program, case, inputs, stack), inputs)
+    first = Trial(case, *upload(device, program, case, inputs, stack), inputs, expect(case, inputs, fast=fast))
     yield first
     others = {spec.name: other for spec in case.arrays() if (other := _other_inputs(spec, case.seed + 1)) is not None}
     if others:
         inputs = {**inputs, **others}
         shared = {n: a for n, a in first.arrays.items() if n not in others}
-        yield Trial(case, *upload(device, program, case, inputs, stack, shared), inputs)
+        with suppress(OutOfMemory):
+            launch, arrays = upload(device, program, case, inputs, stack, shared)
+            yield Trial(case, launch, arrays, inputs, expect(case, inputs, fast=fast))
 
 
 def _other_inputs(spec: ArraySpec, seed: int) -> NDArray[Any] | None:
     """Other contents of an input; `None` if it has none, as its fill is the same for every seed."""
-    if spec.role not in (Role.IN, Role.INOUT) or spec.constant or spec.fill not in SEEDED or spec.nbytes > MOST_INPUTS:
+    if spec.role not in (Role.IN, Role.INOUT) or spec.constant or not spec.refill:
+        return None
+    if spec.fill not in SEEDED or spec.nbytes > MOST_INPUTS:
         return None
     return cached_fill(SEEDED[str(spec.fill)], spec.shape, spec.dtype, seed, spec.name)
 
@@ -177,6 +183,13 @@ def contents(case: Case) -> dict[str, NDArray[Any]]:
     }
 
 
+def set_constants(device: Device, program: Program, case: Case, inputs: Contents) -> None:
+    """Write the kernel's `__constant__` arrays."""
+    for spec in case.arrays():
+        if spec.constant:
+            device.set_constant(program, spec.name, inputs[spec.name])
+
+
 def upload(
     device: Device,
     program: Program,
@@ -191,9 +204,7 @@ def upload(
     """
     arrays: dict[str, Array] = {}
     arguments: list[Array | np.generic] = []
-    for spec in case.arrays():
-        if spec.constant:
-            device.set_constant(program, spec.name, inputs[spec.name])
+    set_constants(device, program, case, inputs)
     for argument in case.arguments():
         if isinstance(argument, ScalarSpec):
             arguments.append(argument.dtype.numpy.type(argument.value))

@@ -45,6 +45,7 @@ class Task:
     binary: Binary  # the compiled source
     protocol: Protocol
     time_limit_s: float  # a launch that takes longer counts as endless
+    fast_math: bool = False  # whether the compiler was told to use fast functions
 
 
 @dataclass(frozen=True)

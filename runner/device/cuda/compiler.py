@@ -24,9 +24,9 @@ from runner import atomic
 from runner.device import Binary, Source, cache
 from runner.device.kinds import CUDA
 from runner.errors import CompileError, DeviceUnavailable
+from runner.settings import NVCC_FLAGS
 
 NVIDIA = ("cu13", "cuda_runtime")  # the headers' folders in the packages of CUDA 13 and 12
-HIDDEN_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables that nvcc reads
 
 
 class CudaCompiler:
@@ -68,7 +68,7 @@ class Nvcc:
     def identity(self) -> tuple[str, ...]:
         """Everything but the source and the architecture that decides on the cubin: options and nvcc's version."""
         _, version = self._found
-        return (*self._options, *(os.environ.get(name, "") for name in HIDDEN_FLAGS), version)
+        return (*self._options, *(os.environ.get(name, "") for name in NVCC_FLAGS), version)
 
     def cubin(self, name: str, text: str, folder: Path, arch: str) -> tuple[bytes, str]:
         """Compile the text of the file `name`, whose `#include "..."` looks in `folder`; the cubin and the warnings."""

@@ -1,0 +1,77 @@
+"""Further inputs for the check: small numbers whose sums and products are exact, so that a defect cannot hide.
+
+A sum of a million random floats may be off by more than one of them, in the worst order of additions. A sum of a
+million quarters has one value in every order. So a case whose floats were right within a bound is checked again with
+such numbers. They lie within the range of the fill that they replace, so any kernel that takes the one takes the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.device import Role
+from runner.kernel.arrays import cached_fill
+from runner.kernel.case import ArraySpec, Case
+from runner.kernel.check import CheckResult
+from runner.kernel.precision import Arithmetic
+from runner.kernel.reference import Expected
+
+SEEDS = 2
+SEEDS_OF_SMALL = 4  # a single wrong element shows with luck only, where it is multiplied by 0 or not chosen
+SMALL = 1 << 18  # elements
+EXACT = {"random": "exact_signed", "c_rand": "exact_positive"}  # the fill that replaces a float array's
+
+
+def contents(case: Case, inputs: Mapping[str, NDArray[Any]], seed: int) -> dict[str, NDArray[Any]]:
+    """The inputs with exact numbers in place of random floats; empty if there is nothing to replace.
+
+    Arrays of other fills, such as indices, and those with `refill: false` keep their contents.
+
+    Args:
+        case: The case.
+        inputs: Its own inputs, by name.
+        seed: Which of the further inputs.
+    """
+    replaced = {a.name: _content(case, a, seed) for a in case.arrays() if _replaceable(a)}
+    floats = any(a.dtype.is_float for a in case.arrays() if a.name in replaced)
+    return {**inputs, **replaced} if floats else {}
+
+
+def seeds(case: Case) -> range:
+    """The further inputs of a case: more of small ones."""
+    small = sum(math.prod(a.shape) for a in case.arrays()) <= SMALL
+    return range(1, 1 + (SEEDS_OF_SMALL if small else SEEDS))
+
+
+def wanted(case: Case, first: CheckResult) -> bool:
+    """Whether further inputs may show what the own ones did not: where floats had a bound, or elements are chosen."""
+    reference = case.kernel.reference
+    return not first.exact or (not isinstance(reference, str) and any(e.selects for _, e in reference))
+
+
+def _replaceable(a: ArraySpec) -> bool:
+    drawn = a.refill and a.role in (Role.IN, Role.INOUT) and isinstance(a.fill, str)
+    return drawn and (a.fill in EXACT if a.dtype.is_float else a.fill == "random")
+
+
+def _content(case: Case, a: ArraySpec, seed: int) -> NDArray[Any]:
+    fill = EXACT[str(a.fill)] if a.dtype.is_float else "random"
+    if a.dtype.is_float:
+        levels = _levels(math.prod(a.shape) * a.dtype.numbers, Arithmetic(a.dtype.numpy).digits)
+        fill = f"{fill}_{levels if fill == 'exact_signed' else min(levels, 3)}"
+    return cached_fill(fill, a.shape, a.dtype, case.seed + (seed << 32), a.name)
+
+
+def _levels(count: int, digits: float) -> int:
+    """How many magnitudes the numbers have: 4 (quarters), 2 or 1. Few in long arrays: sums of squares stay exact."""
+    return next((n for n in (4, 2) if count * 0.7 * n * n <= digits), 1)
+
+
+def usable(expected: Expected) -> bool:
+    """Whether the reference is defined for these inputs."""
+    return all(np.isfinite(np.asarray(e.values, np.float64)).all() for e in expected.outputs.values())

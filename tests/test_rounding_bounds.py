@@ -1,0 +1,239 @@
+"""The bounds of array expressions hold for every way in which a kernel may round, and are not much wider than that."""
+
+import ast
+import math
+import random
+import statistics
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from runner.kernel.check import check, ulp
+from runner.kernel.expression import ArrayExpression
+from runner.kernel.precision import Arithmetic
+from runner.kernel.reference import evaluate
+
+SIZE = 257
+ULPS = {"exp": 2, "log": 1, "sin": 2, "cos": 2, "tanh": 2}
+BINARY = {ast.Div: np.divide, ast.FloorDiv: np.floor_divide, ast.Mod: np.fmod}
+FUNCTIONS = {
+    "maximum": np.maximum, "minimum": np.minimum, "abs": np.abs, "sqrt": np.sqrt, "exp": np.exp, "log": np.log,
+    "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
+}  # fmt: skip
+
+
+class Kernel:
+    """Evaluates an expression as some correct kernel would: in its own order, with its own rounding and contraction."""
+
+    def __init__(self, dtype, names, rng):
+        self.dtype, self.rng = np.dtype(dtype), rng
+        self.names = {n: self.rounded(np.asarray(a)) for n, a in names.items()}
+
+    def rounded(self, value):
+        """Round to the type."""
+        return np.asarray(value, np.float64).astype(self.dtype).astype(np.float64)
+
+    def run(self, text):
+        """The result of an expression."""
+        with np.errstate(all="ignore"):
+            return self.of(ast.parse(text, mode="eval").body).astype(self.dtype)
+
+    def of(self, node):
+        """The value of a part."""
+        match node:
+            case ast.Constant(value=value):
+                return self.rounded(value)
+            case ast.Name(id=name):
+                return self.names[name]
+            case ast.UnaryOp(operand=operand):
+                return -self.of(operand)
+            case ast.BinOp(op=ast.Add() | ast.Sub()):
+                return self.added(self.shuffled(self.terms(node, 1)))
+            case ast.BinOp(op=ast.Mult()):
+                return self.multiplied(self.shuffled(self.factors(node)))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.rounded(BINARY[type(op)](self.of(left), self.of(right)))
+            case ast.Compare(left=left, ops=[ast.Gt()], comparators=[right]):
+                return self.of(left) > self.of(right)
+            case ast.Call(func=ast.Name(id=name), args=args):
+                return self.called(name, args)
+        raise TypeError(ast.dump(node))
+
+    def called(self, name, args):
+        """The value of a function."""
+        if name == "where":
+            return np.where(*map(self.of, args))
+        return self.off(name, self.rounded(FUNCTIONS[name](*map(self.of, args))))
+
+    def off(self, name, exact):
+        """A result that is off by up to the published error."""
+        steps = np.array([self.rng.randint(-ULPS.get(name, 0), ULPS.get(name, 0)) for _ in range(np.size(exact))])
+        low, high = {"exp": (0, np.inf), "sin": (-1, 1), "cos": (-1, 1), "tanh": (-1, 1)}.get(name, (-np.inf, np.inf))
+        moved = self.rounded(exact + steps.reshape(np.shape(exact)) * ulp(exact, self.dtype))
+        return np.where(np.isfinite(exact), np.clip(moved, low, high), exact)
+
+    def shuffled(self, parts):
+        """In a random order."""
+        self.rng.shuffle(parts)
+        return parts
+
+    def terms(self, node, sign):
+        """The terms of a chain of additions; a product may stay unrounded."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+            other = sign if isinstance(node.op, ast.Add) else -sign
+            if not any(isinstance(n, ast.Name) for n in ast.walk(node)):  # constants make a constant
+                return [sign * (self.of(node.left) + other * sign * self.of(node.right))]
+            return [*self.terms(node.left, sign), *self.terms(node.right, other)]
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and self.rng.random() < 0.5:
+            a, b = self.of(node.left), self.of(node.right)
+            return [sign * a * b]  # not rounded: contracted into the addition
+        return [sign * self.of(node)]
+
+    def factors(self, node):
+        """The factors of a product."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            return [*self.factors(node.left), *self.factors(node.right)]
+        return [self.of(node)]
+
+    def added(self, parts):
+        """Any order of additions."""
+        return self.joined(parts, np.add)
+
+    def multiplied(self, parts):
+        """Any order of multiplications."""
+        return self.joined(parts, np.multiply)
+
+    def joined(self, parts, operation):
+        """Any tree over the parts; a type twice as wide makes the reference of double products exact enough."""
+        while len(parts) > 1:
+            at = self.rng.randrange(len(parts) - 1)
+            parts[at : at + 2] = [self.rounded(operation(parts[at], parts[at + 1]))]
+        return self.rounded(parts[0])
+
+
+def drawn(rng, depth):
+    """A random expression over x, y and z."""
+    if depth == 0:
+        return rng.choice(["x", "y", "z", "x", "y", "z", "2", "0.1", "3", "0.5"])
+    inner = [drawn(rng, rng.randrange(depth)) for _ in range(4)]
+    shapes = [
+        "({0} + {1})", "({0} - {1})", "({0} + {1} - {2} + {3})", "{0} * {1}", "{0} * {1} * {2}", "({0} * {1} + {2})",
+        "{0} / (2 + {1})", "({0}) / ({1})", "maximum({0}, {1})", "minimum({0}, {1})", "abs({0})", "sqrt(abs({0}))",
+        "exp({0})", "log(abs({0}) + 0.1)", "sin({0})", "cos({0})", "tanh({0})", "where({0} > {1}, {2}, {3})", "-({0})",
+    ]  # fmt: skip
+    return rng.choice(shapes).format(*(f"({part})" for part in inner))
+
+
+def inputs_of(dtype, seed):
+    """Random numbers of that type."""
+    generator = np.random.default_rng(seed)
+    return {n: generator.uniform(-2, 2, SIZE).astype(dtype) for n in "xyz"}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_the_bound_holds_for_random_expressions_in_any_order_of_operations(dtype):
+    """300 expressions, each in four orders, contracted or not, with functions as inexact as CUDA's: none is refused."""
+    used = []
+    for seed in range(300):
+        rng = random.Random(seed)
+        text, names = drawn(rng, 4), inputs_of(dtype, seed)
+        expected = evaluate(ArrayExpression(text, "a test"), names, {}, Arithmetic(np.dtype(dtype)))
+        for _ in range(4):
+            got = Kernel(dtype, names, rng).run(text)
+            got = np.broadcast_to(got, np.shape(expected.values))
+            verdict = check({"out": np.array(got)}, {"out": expected})
+            assert verdict.ok, (seed, text, verdict.reason)
+            used.append(share_used(got, expected))
+    told = [u for u in used if u is not None]
+    assert statistics.median(told) > 0.2, "a right kernel comes within a factor of five of its bound"
+
+
+def share_used(got, expected):
+    """The largest error, as a share of what is allowed; `None` where nothing is rounded."""
+    if expected.bounds is None:
+        return None
+    low, high = expected.bounds
+    with np.errstate(all="ignore"):
+        error = np.abs(got.astype(np.float64) - expected.values)
+        share = error / np.maximum(high - expected.values, expected.values - low)
+    share = share[np.isfinite(share)]
+    return float(share.max()) if share.size else None
+
+
+@pytest.mark.parametrize("text", ["x * y * z + x - y * 0.1", "exp(x) * sin(30 * y)", "(x + y) / (abs(z) + 0.01)"])
+def test_a_kernel_that_computes_in_a_wider_type_is_right(text):
+    """Half arrays, and all operations in double precision: rounded once."""
+    for dtype in (np.float16, ml_dtypes.bfloat16, np.float32):
+        names = inputs_of(dtype, 7)
+        got = Kernel(np.float64, names, random.Random(1)).run(text).astype(dtype)
+        expected = evaluate(ArrayExpression(text, "a test"), names, {}, Arithmetic(np.dtype(dtype)))
+        assert check({"out": got}, {"out": expected}).ok
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_a_sum_may_be_added_up_in_any_order(dtype):
+    """Forwards, backwards, in pairs, by size."""
+    x = np.random.default_rng(3).uniform(-1, 1, 1000).astype(dtype)
+    expected = evaluate(ArrayExpression("sum(x)", "a test"), {"x": x}, {})
+    orders = [x, x[::-1], np.sort(x), x[np.argsort(-np.abs(x))]]
+    for ordered in (*orders, orders[0].reshape(10, 100).T.ravel()):
+        got = np.cumsum(ordered, dtype=dtype)[-1]
+        assert check({"out": np.array([got])}, {"out": expected}).ok
+    assert check({"out": np.array([np.sum(x, dtype=dtype)])}, {"out": expected}).ok
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "wrong"),
+    [
+        ("x // y", [3.0, 2.0], [1.0, 4.0]),  # 0.3 / 0.1 is just below 3, or 3 when rounded
+        ("where(x - 3 * y > 0, 1, 2)", [1.0, 2.0], [1.5 + 1, 0.0]),
+        ("x % y", [0.0, float(np.float32(0.1))], [0.2, -0.05]),
+    ],
+)
+def test_where_rounding_decides_either_side_is_right(text, right, wrong):
+    """A kernel rounds 0.3 - 3 * 0.1 to zero, above or below: both branches, and both neighbours, are right."""
+    names = {"x": np.array([0.3], np.float32), "y": np.array([0.1], np.float32)}
+    expected = evaluate(ArrayExpression(text, "a test"), names, {})
+    for value in right:
+        assert check({"out": np.array([value], np.float32)}, {"out": expected}).ok
+    for value in wrong:
+        assert not check({"out": np.array([value], np.float32)}, {"out": expected}).ok
+
+
+def test_what_rounding_may_change_by_any_amount_is_noted_and_not_refused():
+    """sqrt(1 - x * x) may be no number where x is almost 1; 1 / (x - y) may be anything where they are almost equal."""
+    x = np.array([np.nextafter(np.float32(1), 2), 0.5], np.float32)
+    expected = evaluate(ArrayExpression("sqrt(1 - x / x * 1)", "a test"), {"x": x}, {})
+    verdict = check({"out": np.array([np.nan, 0], np.float32)}, {"out": expected})
+    assert verdict.ok
+    assert "2 elements could not be checked" in verdict.note
+
+
+def test_an_intermediate_overflow_is_right_on_both_sides():
+    """1 / (1 + exp(100)): float32 gives 1 / infinity = 0; the rounded value is 3.8e-44. Half is neither."""
+    expected = evaluate(ArrayExpression("1 / (1 + exp(100 * x))", "a test"), {"x": np.ones(1, np.float32)}, {})
+    for value in (0.0, math.exp(-100)):
+        assert check({"out": np.array([value], np.float32)}, {"out": expected}).ok
+    assert not check({"out": np.array([0.5], np.float32)}, {"out": expected}).ok
+
+
+def test_fast_functions_have_their_own_errors():
+    """__expf(10) may be off by 13 ulp, which is wrong without -use_fast_math; a subnormal result may be flushed."""
+    x = np.array([10.0, -95.0], np.float32)
+    text = ArrayExpression("exp(x)", "a test")
+    got = np.exp(x.astype(np.float64)).astype(np.float32)
+    got[0] += 12 * np.spacing(got[0])
+    got[1] = 0
+    assert check({"out": got}, {"out": evaluate(text, {"x": x}, {}, Arithmetic(np.dtype(np.float32), fast=True))}).ok
+    assert check({"out": got}, {"out": evaluate(text, {"x": x}, {}, Arithmetic(np.dtype(np.float32)))}).mismatches == 2
+
+
+def test_small_integers_held_as_floats_are_exact_in_any_order():
+    """A sum of a million quarters, or of their products, has one right value; of a million random numbers it has many."""
+    generator = np.random.default_rng(1)
+    quarters = {n: (generator.integers(1, 5, 1 << 20) / 4).astype(np.float32) for n in "xy"}
+    for text in ("sum(x)", "cumsum(x)", "sum(x * y)", "3 * x + y - 2", "maximum(x, y) / 2", "sum(where(x > y, x, -y))"):
+        assert evaluate(ArrayExpression(text, "a test"), quarters, {}).bounds is None, text
+    for text in ("sum(x / 3)", "x * 0.1", "exp(x)", "sqrt(x)", "sum(x * y * x * y)"):
+        assert evaluate(ArrayExpression(text, "a test"), quarters, {}).bounds is not None, text

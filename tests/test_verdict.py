@@ -1,0 +1,151 @@
+"""What a kernel's YAML says about its verdict: `tolerance`, `compute`, `fast_math`, `refill`; and what is reported."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+import yaml
+from support import case_of
+
+from runner.errors import UsageError
+from runner.kernel import from_yaml, further
+from runner.kernel.arrays import fill
+from runner.kernel.check import check
+from runner.kernel.declaration import Tolerance
+from runner.kernel.precision import Arithmetic, grain
+from runner.kernel.reference import ExpectedArray, expect
+from runner.settings import DeviceConfig
+from runner.sweep.trial import contents
+
+YAML = """
+parameters: {block: 32, size: 64, dtype: {default: float32, allowed: [float32, float64, float16]}}
+arguments:
+  - {name: x, role: in, dtype: dtype, shape: size, fill: random}
+  - {name: at, role: in, dtype: int32, shape: size, fill: index}
+  - {name: w, role: in, dtype: float32, shape: size, fill: random, refill: false}
+  - {name: y, role: out, dtype: dtype, shape: size}
+grid: 1
+reference: {y: x * 0.1}
+"""
+CODE = 'extern "C" __global__ void scaled(const float* x, const int* at, const float* w, float* y) {}'
+
+
+@pytest.fixture
+def declared(tmp_path):
+    """A kernel of that YAML, with further keys."""
+
+    def declare(code=CODE, **keys):
+        (tmp_path / "scaled.cu").write_text(code)
+        return from_yaml.read("scaled", {**yaml.safe_load(YAML), **keys}, tmp_path / "scaled.yaml")
+
+    return declare
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("tolerance", {"rtol": -1}, "tolerance: rtol: a number of 0 or more, such as 1e-5, is expected, not '-1'"),
+        ("tolerance", {"atol": "inf"}, "atol: a number of 0 or more"), ("tolerance", {"ulp": True}, "not 'true'"),
+        ("tolerance", {"relative": 1}, "'relative' is no key here"), ("tolerance", {}, "one or more of rtol, atol and ulp"),
+        ("tolerance", 1e-5, "keys with values are expected"), ("compute", "int32", "'int32' is none of float32"),
+        ("fast_math", "yes", "fast_math: true or false is expected, not 'yes'"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_the_keys_are_one_sentence(declared, key, value, message):
+    """They name the file, the key and what is allowed."""
+    with pytest.raises(UsageError, match=r"scaled\.yaml: ") as mistake:
+        declared(**{key: value})
+    assert message in str(mistake.value)
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "right", "wrong"),
+    [
+        (Tolerance(rtol=1e-3), 1.0009, 1.002), (Tolerance(atol=0.5), 1.49, 1.51), (Tolerance(ulp=2), 1 + 2**-22, 1 + 2**-21),
+        (Tolerance(rtol=1e-3, ulp=2), 1.0009, 1.002), (Tolerance(), 1.0, 1 + 2**-23),
+    ],
+)  # fmt: skip
+def test_a_tolerance_replaces_the_bound(tolerance, right, wrong):
+    """Within atol + rtol * |expected|, or within so many ulp; wider or narrower than the bound."""
+    expected = {"y": ExpectedArray(np.ones(1), error=0.01)}
+    assert check({"y": np.array([right], np.float32)}, expected, tolerance=tolerance).ok
+    verdict = check({"y": np.array([wrong], np.float32)}, expected, tolerance=tolerance)
+    assert f"(allowed {tolerance})" in verdict.reason
+
+
+def test_a_tolerance_is_written_with_its_numbers(declared):
+    """As the column has it. YAML takes 1e-5 for text."""
+    assert str(declared(tolerance={"rtol": "1e-5"}).tolerance) == "rtol=1e-05 atol=0"
+    assert str(declared(tolerance={"ulp": 4}).tolerance) == "ulp=4"
+    assert declared().tolerance is None
+
+
+def test_a_mismatch_says_what_is_allowed_and_where_the_largest_error_is():
+    """And what to do if the kernel is meant to be less exact."""
+    expected = {"y": ExpectedArray(np.ones(4), error=1e-6)}
+    verdict = check({"y": np.array([1, 1.25, 2, 1], np.float32)}, expected)
+    assert verdict.reason == (
+        "2 of 4 elements differ: y[1] is 1.25, expected 1 (allowed 1.1e-06); y[2] is 2, expected 1; the largest error "
+        "is 8.39e+06 ulp, at y[2]; set 'tolerance' in the YAML if the kernel is meant to be less exact"
+    )
+
+
+def test_a_plain_dictionary_allows_16_ulp_and_an_expected_array_its_own_error(declared, tmp_path):
+    """So a reference in NumPy's float32 passes against fmaf."""
+    (tmp_path / "own.py").write_text(
+        "from runner.kernel.reference import ExpectedArray\n"
+        "def plain(inputs, p, grid): return {'y': 3 * inputs['x'] + inputs['w']}\n"
+        "def bounded(inputs, p, grid): return {'y': ExpectedArray(3 * inputs['x'], error=0.5)}\n"
+    )
+    case = case_of(declared(reference="own.plain"))
+    x, w = (contents(case)[n].astype(np.float64) for n in "xw")
+    assert check({"y": (3 * x + w).astype(np.float32)}, expect(case, contents(case)).outputs).ok
+    assert not check({"y": (3.0001 * x + w).astype(np.float32)}, expect(case, contents(case)).outputs).ok
+    case = case_of(declared(reference="own.bounded"))
+    assert check({"y": (3 * x + 0.49).astype(np.float32)}, expect(case, contents(case)).outputs).ok
+    assert not check({"y": (3 * x + 0.51).astype(np.float32)}, expect(case, contents(case)).outputs).ok
+
+
+def test_compute_says_in_which_type_the_kernel_computes(declared):
+    """Half arrays allow half's errors; `compute: float32` allows float's, and one rounding of the result."""
+    reference = {"y": "x * 0.1 * x * 0.1 * x"}
+    wide, narrow = (
+        expect(case_of(declared(reference=reference, **more), dtype="float16"), {"x": np.ones(64, np.float16)}).outputs[
+            "y"
+        ]
+        for more in ({}, {"compute": "float32"})
+    )
+    width = [float((high - low)[0]) for low, high in (wide.bounds, narrow.bounds)]
+    assert width[0] > 3 * width[1] > 0
+
+
+@pytest.mark.parametrize("option", ["-use_fast_math", "--use_fast_math", "-ftz=true", "--prec-div=false"])
+def test_options_of_nvcc_that_cost_digits_are_known(option, monkeypatch):
+    """Also from the environment variables that nvcc reads."""
+    assert DeviceConfig(nvcc_options=["-O3", option]).fast_math
+    assert not DeviceConfig(nvcc_options=["-O3"]).fast_math
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", option)
+    assert DeviceConfig().fast_math
+
+
+def test_only_random_floats_get_further_contents(declared):
+    """Indices, and arrays with `refill: false`, keep theirs; the new ones lie in the range of the old ones."""
+    case = case_of(declared())
+    own = contents(case)
+    other = further.contents(case, own, 1)
+    assert other["w"] is own["w"]
+    assert other["at"] is own["at"]
+    assert set(np.abs(other["x"])) <= {0.25, 0.5, 0.75, 1.0}
+    assert not np.array_equal(other["x"], further.contents(case, own, 2)["x"])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_the_further_contents_are_never_zero_and_multiples_of_a_quarter(dtype):
+    """Zero would hide that an element is skipped. The ends are the only largest or smallest."""
+    for turn in (1, 2, 3, 4):
+        kind = type("Kind", (), {"numpy": np.dtype(dtype), "host_shape": staticmethod(lambda shape: shape)})
+        x = fill("exact_signed_4", (1000,), kind, turn << 32, "x").astype(np.float64)
+        assert (x != 0).all()
+        assert grain(x, Arithmetic(np.dtype(dtype)).digits)[0] == 0.25
+        end = x[0] if turn % 2 else x[-1]
+        assert np.count_nonzero(np.abs(x) == 1) == 1
+        assert abs(end) == 1
