@@ -187,8 +187,9 @@ def _measured(device: Device, task: Task, turns: Sequence[Trial], spent_ms: floa
         cold_us = float(np.median(unthrottled(measured.samples)["us"]))
         measured = dataclasses.replace(measured, hot_us=measure.hot(batch, cold_us, heartbeat))
     # Whether launches leave their state ready for the next one, and do their work where an earlier answer stands.
-    turns[0].blank()
-    for trial in itertools.islice(itertools.cycle(turns), UNPREPARED if spent_ms < SLOW_MS else 2):
+    for number, trial in enumerate(itertools.islice(itertools.cycle(turns), UNPREPARED if spent_ms < SLOW_MS else 2)):
+        if number == 0 or len(turns) == 1:  # otherwise the answer of the other trial stands there
+            trial.blank()
         trial.restore()
         heartbeat("checking")
         device.launch(trial.launch, limit)
