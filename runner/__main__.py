@@ -14,6 +14,10 @@ def main() -> int:
     """Run the sweep that the command line asks for."""
     from runner.cli import run_command  # noqa: PLC0415
 
+    if sys.argv[1:2] == ["judge"]:
+        from runner.judge import main as judge  # noqa: PLC0415
+
+        return judge(sys.argv[2:])
     return run_command(_sweep)
 
 

@@ -66,6 +66,9 @@ COLUMNS = (
     Column("reference", "text", "", "Exact sum of the CPU reference."),
     Column("reference_us", "real", "us", "Time of the NumPy reference on the host."),
     Column("mismatches", "integer", "elements", "Number of elements that differ from the reference.", Shown.CALCULATED),
+    Column("max_error_ulp", "real", "",
+           "Largest error of a float at the first launch, in units in the last place of the expected value. Empty for "
+           "integers.", Shown.CALCULATED),
     Column("tolerance", "text", "",
            "The `tolerance` of the kernel's YAML, which replaces the bound of the rounding error, such as "
            "`rtol=1e-05 atol=0`. Empty if there is none.", Shown.CALCULATED),
@@ -81,7 +84,7 @@ COLUMNS = (
            "Number of rounds that measured the case. A round measures every case of the sweep once.", Shown.ON_REQUEST),
     Column("samples", "integer", "", "Timed launches of all rounds.", Shown.ON_REQUEST),
     Column("checked_launches", "integer", "",
-           "Launches after the first one whose outputs were compared, timed ones and one more for each input set.",
+           "Launches after the first one whose outputs were compared: warm-ups, timed ones, and four more a round.",
            Shown.ON_REQUEST),
     Column("input_sets", "integer", "",
            "Contents of the inputs between which timed launches alternate: 2, or 1 if the fill is always the same or "

@@ -35,6 +35,7 @@ class CheckResult:
     reason: str = ""
     note: str = ""  # on a right answer
     exact: bool = False  # whether every element had to be the expected value itself
+    error_ulp: float | None = None  # the largest error of a float, in units in the last place; `None` for integers
 
     @property
     def ok(self) -> bool:
@@ -49,6 +50,7 @@ class _Judged:
     wrong: Mask
     unlikely: Mask | bool = False  # right, but hardly by rounding alone
     open: Mask | bool = False  # right, as anything would be
+    error_ulp: float = 0.0  # the largest error
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ def check(
     mismatches = compared = unlikely = undecided = 0
     listed: list[str] = []
     furthest: tuple[float, str] = (0.0, "")
+    error: float | None = None
     for name, right in expected.items():
         got = actual[name].ravel()
         part, defined = _flat(name, right, actual[name].shape)
@@ -92,6 +95,8 @@ def check(
         compared += int(np.count_nonzero(defined))
         unlikely += int(np.count_nonzero(judged.unlikely & defined))
         undecided += int(np.count_nonzero(judged.open & defined & ~wrong))
+        if is_float(got.dtype):
+            error = max(error or 0.0, judged.error_ulp)
         where = np.flatnonzero(wrong)
         mismatches += len(where)
         for i in where[: SHOWN - len(listed)]:
@@ -101,14 +106,14 @@ def check(
             furthest = max(furthest, _furthest(name, got, part.values, where))
     if not mismatches:
         exact = tolerance is None and all(_is_exact(right, actual[name].dtype) for name, right in expected.items())
-        return CheckResult(0, compared, note=_note(unlikely, undecided), exact=exact)
+        return CheckResult(0, compared, note=_note(unlikely, undecided), exact=exact, error_ulp=error)
     more = f", and {mismatches - len(listed)} more" if mismatches > len(listed) else ""
     reason = f"{mismatches} of {compared} elements differ: {'; '.join(listed)}{more}"
     if furthest[1]:
         reason += f"; the largest error is {furthest[0]:.3g} ulp, at {furthest[1]}"
     if any(is_float(actual[name].dtype) for name in expected):
         reason += "; set 'tolerance' in the YAML if the kernel is meant to be less exact"
-    return CheckResult(mismatches, compared, reason)
+    return CheckResult(mismatches, compared, reason, error_ulp=error)
 
 
 def _compare(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tolerance: Tolerance | None) -> _Judged:
@@ -116,11 +121,13 @@ def _compare(got: Array, part: _Part, right: ExpectedArray, depth: int | None, t
     if is_float(got.dtype) and right.bounds is None and right.error is None and tolerance is None:
         _error(Arithmetic(got.dtype), right.depth if depth is None else depth)  # says if nothing can be checked
     wrong, unlikely, free = (np.zeros(got.shape, np.bool_) for _ in range(3))
+    error = 0.0
     for first in range(0, len(got), PIECE):
         at = slice(first, first + PIECE)
         judged = _judge(got[at], part[at], right, depth, tolerance)
         wrong[at], unlikely[at], free[at] = judged.wrong, judged.unlikely, judged.open
-    return _Judged(wrong, unlikely, free)
+        error = max(error, judged.error_ulp)
+    return _Judged(wrong, unlikely, free, error)
 
 
 def _note(unlikely: int, undecided: int) -> str:
@@ -182,15 +189,17 @@ def _judge(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tol
         wide = np.promote_types(values.dtype, how.wide) if values.dtype.kind == "f" else how.wide
         exact, found = values.astype(wide), got.astype(wide)
         same = (found == exact) | (got == rounded) | (np.isnan(found) & np.isnan(exact))
+        differs = np.isfinite(found) & np.isfinite(exact) & (found != exact)
+        error = float((np.abs(found - exact)[differs] / ulp(exact[differs], got.dtype)).max(initial=0.0))
         if tolerance is not None:
             limit = np.maximum(tolerance.atol + tolerance.rtol * np.abs(exact), tolerance.ulp * ulp(exact, got.dtype))
-            return _Judged(~(same | ((np.abs(found - exact) <= limit) & np.isfinite(exact))))
+            return _Judged(~(same | ((np.abs(found - exact) <= limit) & np.isfinite(exact))), error_ulp=error)
         low, high = _bounds(exact, part, right, depth, how)
         wrong = ~(same | ((low <= found) & (found <= high)) | free)
         if part.likely_low is None or part.likely_high is None:
-            return _Judged(wrong, open=free)
+            return _Judged(wrong, open=free, error_ulp=error)
         unlikely = ~(same | ((part.likely_low <= found) & (found <= part.likely_high)) | free | wrong)
-        return _Judged(wrong, unlikely, free)
+        return _Judged(wrong, unlikely, free, error)
 
 
 def _bounds(exact: Array, part: _Part, right: ExpectedArray, depth: int | None, how: Arithmetic) -> tuple[Array, Array]:

@@ -38,8 +38,11 @@ def print_summary(folder: Path, console: Console) -> None:
 
 
 def publish(folder: Path, console: Console) -> None:
-    """Print what a run found, then write its report: the verdict does not wait for the figures."""
+    """Print what a run found, then write verdict.json and the report: the verdict does not wait for the figures."""
     print_summary(folder, console)
+    from runner.report.verdict import write  # noqa: PLC0415
+
+    write(folder)
     page = build(folder)
     console.print(f"Report: {page}", markup=False, highlight=False, soft_wrap=True)
 

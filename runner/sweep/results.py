@@ -72,6 +72,7 @@ def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary
         "reference": None if outcome.reference is None else repr(outcome.reference),
         "reference_us": outcome.reference_us,
         "mismatches": outcome.mismatches,
+        "max_error_ulp": outcome.error_ulp,
         "tolerance": None if case.kernel.tolerance is None else str(case.kernel.tolerance),
         "undefined_reads": outcome.undefined_reads,
         "shuffle": f"{shuffle.operation} {shuffle.argument(case.variables)}" if shuffle else None,

@@ -141,6 +141,7 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
         reference=expected.value,
         reference_us=None if expected.seconds is None else expected.seconds * 1e6,
         mismatches=verdict.mismatches,
+        error_ulp=verdict.error_ulp,
         undefined_reads=diagnostics.undefined_reads,
         received=observed,
         note=diagnostics.first or _note_for(case, observed) or verdict.note,

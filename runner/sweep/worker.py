@@ -58,6 +58,7 @@ class Outcome:
     reference: int | float | None = None  # the same number, computed on the host
     reference_us: float | None = None  # how long the host took for it
     mismatches: int | None = None  # elements that differ
+    error_ulp: float | None = None  # the largest error of a float
     undefined_reads: int | None = None  # as the device counted them
     received: tuple[int | None, ...] = ()  # of a shuffle: the input element behind each output of the first block
     note: str = ""  # on a row that is ok

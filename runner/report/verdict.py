@@ -1,0 +1,87 @@
+"""verdict.json: what a run found, for programs. Its schema is in docs/trust.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from runner import atomic
+from runner.folder import read_json
+from runner.report.findings import judge, ranker, ratio, ratios
+from runner.report.table import load, parameters, records
+from runner.report.text import absent
+
+FILE = "verdict.json"
+SCHEMA = 1
+WORDS = {"good": "right", "partial": "incomplete", "bad": "wrong", "none": "nothing ran"}
+GUARDS = (
+    "outputs_poisoned", "every_launch_checked", "variables_reset", "inputs_unchanged", "writes_outside_arrays",
+    "launches_without_reset",
+)  # fmt: skip
+RESULTS = (
+    "mismatches", "max_error_ulp", "tolerance", "undefined_reads", "note", "checked_launches", "input_sets", "samples",
+    "median_us", "ci_low_us", "ci_high_us",
+)  # fmt: skip
+
+
+def write(folder: Path, baseline: str = "") -> dict[str, Any]:
+    """Write the verdict on a run, and give it.
+
+    `baseline` is the kernel with which the others are compared. Without one it is that of the verdict before, and
+    otherwise that of each kernel's YAML.
+    """
+    before = read_json(folder / FILE)
+    baseline = baseline or str((before if isinstance(before, dict) else {}).get("baseline") or "")
+    frame = load(folder)
+    if baseline:
+        frame["baseline"] = [None if kernel == baseline else baseline for kernel in frame["kernel"]]
+    content = verdict(frame) | ({"baseline": baseline} if baseline else {})
+    atomic.write_text(folder / FILE, json.dumps(content, indent=2, allow_nan=False) + "\n")
+    return content
+
+
+def verdict(frame: pd.DataFrame) -> dict[str, Any]:
+    """The verdict as plain values, ready for JSON."""
+    rows = {row["row"]: row for row in records(frame)}
+    found, ranked = ratios(frame), ranker(frame)
+    cases = []
+    for number, row in rows.items():
+        case = {
+            "case": row["case"],
+            "kernel": row["kernel"],
+            "device": row["device"],
+            "parameters": _given(row, [name for name in parameters(frame) if name not in ("kernel", "device")]),
+            "status": row["status"],
+            "reason": None if absent(row["reason"]) else str(row["reason"]),
+            "emulated": bool(row["emulated"]),
+            **_given(row, RESULTS),
+            "guards": _guards(row),
+        }
+        if number in found and not row["emulated"]:
+            base = rows[found[number].baseline_row]
+            times, pair = ratio(base, row), ranked([base, row])
+            faster = "faster" if times.times > 1 else "slower"
+            word = "tied" if pair.tied else "undecided" if pair.undecided else faster
+            numbers = {"speedup": times.times, "low": times.low, "high": times.high}
+            case["against"] = {"kernel": base["kernel"], "case": base["case"], "word": word, **numbers}
+        cases.append(case)
+    counts = {str(status): int(n) for status, n in frame["status"].value_counts().items()}
+    return {"schema": SCHEMA, "verdict": WORDS[judge(frame).level], "statuses": counts, "cases": cases}
+
+
+def _guards(row: Mapping[str, Any]) -> list[str]:
+    """What was done against wrong answers and untrue times; docs/trust.md explains each."""
+    if absent(row["checked_launches"]):
+        return []
+    own = ["other_orders"] if row["emulated"] else ["l2_flushed", "shared_memory_cleared", "plausible_time"]
+    return [*GUARDS, *(["alternating_inputs"] if row["input_sets"] > 1 else []), *own]
+
+
+def _given(row: Mapping[str, Any], names: Any) -> dict[str, Any]:
+    """The values that a row has, as JSON's own types."""
+    held = {name: row[name] for name in names if name in row and not absent(row[name])}
+    return {name: value.item() if hasattr(value, "item") else value for name, value in held.items()}

@@ -1,0 +1,84 @@
+"""verdict.json, and `python -m runner.judge`: right or not, faster or not, by an exit status."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+from runner.judge import judgement
+from runner.report.verdict import write
+
+OWN = Path(__file__).parent / "kernels"
+H200 = Path(__file__).parent / "h200_sweep"
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """A sweep that was measured on an H200."""
+    return Path(shutil.copytree(H200, tmp_path / "run"))
+
+
+def judge(folder, *arguments):
+    """`python -m runner judge ...` in a folder."""
+    command = [sys.executable, "-m", "runner", "judge", *arguments]
+    env = {**__import__("os").environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
+def test_a_run_leaves_its_verdict_for_programs(runner):
+    """Statuses, reasons, errors and guards stand in verdict.json, whether the cases are right or not."""
+    done = runner("--config-dir", str(OWN), "kernel=saxpy,writesPart", "device=cpu")
+    found = json.loads((done.folder / "verdict.json").read_text())
+    assert (found["schema"], found["verdict"], found["statuses"]) == (1, "wrong", {"ok": 1, "mismatch": 1})
+    right, wrong = sorted(found["cases"], key=lambda case: case["kernel"])
+    assert (right["status"], right["reason"], right["mismatches"], right["emulated"]) == ("ok", None, 0, True)
+    assert right["max_error_ulp"] < 1
+    assert {"outputs_poisoned", "every_launch_checked", "other_orders"} <= set(right["guards"])
+    assert wrong["status"] == "mismatch"
+    assert "elements differ" in wrong["reason"]
+    assert wrong["guards"] == []
+
+
+def test_a_baseline_may_be_named_afterwards(measured):
+    """Each case says how it stands against the baseline's, and the folder remembers which that is."""
+    content = write(measured, "reduceSmem")
+    against = {case["kernel"]: case["against"] for case in content["cases"] if "against" in case}
+    assert "reduceSmem" not in against
+    assert all(one["low"] <= one["speedup"] <= one["high"] for one in against.values())
+    assert write(measured) == content == json.loads((measured / "verdict.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "sentence"),
+    [
+        ("faster", 0, "Right and faster"), ("tied", 3, "Right, not faster"), ("slower", 3, "Right, not faster"),
+        ("undecided", 4, "Right, undecided"), (None, 4, "Right, speed unknown"),
+    ],
+)  # fmt: skip
+def test_the_exit_status_says_how_the_kernel_stands(word, status, sentence):
+    """Faster, not faster, and not known are three things."""
+    numbers = {"kernel": "b", "case": "1", "speedup": 1.2, "low": 1.1, "high": 1.3, "word": word}
+    against = {"against": numbers} if word else {}
+    case = {"kernel": "k", "status": "ok", "reason": None, "parameters": {"size": 1}, **against}
+    words, found = judgement("k", "b", [case, {**case, "kernel": "b", "against": None}])
+    assert found == status
+    assert words[-1].startswith(sentence)
+
+
+def test_a_wrong_kernel_is_wrong_however_fast(tmp_path):
+    """One command, from the shell, with an exit status of 1."""
+    done = judge(tmp_path, "--config-dir", str(OWN), "--kernel", "writesPart", "--baseline", "saxpy", "device=cpu",
+                 "timing=quick")  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "Wrong: writesPart" in done.stdout
+
+
+def test_a_kernel_is_not_judged_against_itself(tmp_path):
+    """It is one sentence, and nothing is run."""
+    done = judge(tmp_path, "--kernel", "saxpy", "--baseline", "saxpy")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "name another kernel" in done.stderr
