@@ -244,4 +244,4 @@ def test_a_taken_name_is_told(tmp_path):
     """A kernel of one's own cannot hide one of ours; Hydra would silently take ours."""
     lay(tmp_path, {"kernel/reduceShfl.yaml": "{}"})
     done = run(tmp_path, "--config-dir", ".", "kernel=reduceShfl")
-    is_a_told_mistake(done, "a kernel of ours is called reduceShfl")
+    is_a_told_mistake(done, "the runner already has a kernel reduceShfl, which Hydra would load instead")

@@ -66,7 +66,7 @@ class BatchLauncher(Launcher):
                 if len(plan) == 1:
                     session.open_device(plan[0].device)  # while the rest is read
             for name in _unread(job_overrides, plan):
-                progress.say(f"{name}: no kernel of the sweep reads it, so it changes nothing")
+                progress.say(f"{name}: no kernel in this sweep uses it, so it has no effect")
             engine.run(plan, folder, progress, "batch", session.take_worker())
         # Whatever becomes of a case is in its row, so the job itself always succeeds.
         return [JobReturn(overrides=overrides, status=JobStatus.COMPLETED) for overrides in job_overrides]

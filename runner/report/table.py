@@ -150,6 +150,8 @@ def _damage(rows: list[list[str]], *, whole: bool) -> str:
     if not rows:
         return ": cannot be read as a table (it is empty)"
     head, jobs = rows[0], set[str]()
+    if len(rows) == 1 and not whole:
+        return ", line 1: the row is cut off"
     if missing := [name for name in ("kernel", "status") if name not in head]:
         return f": the column {missing[0]} is missing, so this is not the table of a run"
     if len(set(head)) < len(head):
