@@ -65,7 +65,7 @@ DOCUMENTS = {
     "an anchor within itself": ("a: &a [*a]\n", "includes itself, or is nested too deeply"),
     "a list for a key": ("? [a]\n: 1\n", "kernel/mine.yaml, line 1, column 3: invalid YAML"),
     "no key": ("null: 1\n", "kernel/mine.yaml: null is not a key"),
-    "a number for a key": ("5: 1\n", "mine.yaml: '5' is no key here"),
+    "a number for a key": ("5: 1\n", "mine.yaml: '5' is not a valid key"),
     "a merge of nothing": ("<<: 5\n", "kernel/mine.yaml, line 1, column 5: invalid YAML"),
     "an object of Python's": (
         "!!python/object/apply:os.abort []\n",
@@ -102,7 +102,7 @@ FILES = {
     "a source that leads nowhere": ("mine.cu", lambda p: p.symlink_to("nowhere"), "there is no file 'mine.cu'"),
     "a source that leads to itself": ("mine.cu", lambda p: p.symlink_to(p.name), "mine.yaml: source: 'mine.cu' cannot be read"),
     "an empty source": ("mine.cu", lambda p: p.write_text(" \n"), "mine.yaml: source: 'mine.cu' is empty"),
-    "a source in no encoding": ("mine.cu", lambda p: p.write_bytes(b"\xff\xfe"), "'mine.cu' is no UTF-8 text"),
+    "a source in no encoding": ("mine.cu", lambda p: p.write_bytes(b"\xff\xfe"), "'mine.cu' is not UTF-8 text"),
 }  # fmt: skip
 
 
@@ -118,13 +118,13 @@ def test_what_is_no_file_is_told(what, tmp_path):
 
 # What is written for which key, and words of the sentence.
 KERNELS = {
-    "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is no key here; did you mean arguments?"),
+    "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is not a valid key; did you mean arguments?"),
     "an argument without fill": ({"arguments": "[{name: in, role: in, dtype: int32, shape: size}]"}, "mine.yaml: arguments[0]: the key 'fill' is missing"),
     "a file with an escape": ({"source": '"\\e[31m"'}, "mine.yaml: source: there is no file '\\x1b[31m'"),
-    "a macro of two lines": ({"macros": '{"BLOCK\\n#error": 1}'}, "mine.yaml: macros: 'BLOCK\\n#error': four or more"),
+    "a macro of two lines": ({"macros": '{"BLOCK\\n#error": 1}'}, "mine.yaml: macros: 'BLOCK\\n#error': expected four or more"),
     "a division by zero": ({"grid": "size // 0"}, "'size // 0' cannot be evaluated: integer division or modulo by zero"),
     "a reference that does not load": ({"reference": "spoilt.expected"}, "mine.yaml: reference spoilt.expected: SyntaxError"),
-    "a family that is no YAML": ({"family": "torn"}, "family/torn.yaml: this is no YAML"),
+    "a family that is no YAML": ({"family": "torn"}, "family/torn.yaml: invalid YAML"),
     "a family that is there twice": ({"family": "reduction"}, "family/reduction.yaml: there is a family reduction in"),
 }  # fmt: skip
 
@@ -207,7 +207,7 @@ def test_a_name_that_no_function_can_have_is_told(what, tmp_path):
     name = NAMES[what]
     lay(tmp_path, {f"kernel/{name}.cu": CU, f"kernel/{name}.yaml": yaml_of()})
     done = run(tmp_path, "--config-dir", ".", f"kernel='{name}'", "device=cpu")
-    is_a_told_mistake(done, f"'{name}' is no name of a CUDA function")
+    is_a_told_mistake(done, f"'{name}' is not a valid CUDA function name")
 
 
 GROUPS = {

@@ -9,6 +9,7 @@ import importlib.util
 import math
 import os
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +24,7 @@ from hydra.errors import OverrideParseException
 from runner import config
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.hydra import errors
+from runner.hydra import errors, schema
 from runner.kernel.yaml_reader import shown
 
 _WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")
@@ -34,6 +35,27 @@ _OURS = {
     "hydra.sweeper": "hydra/sweeper=NAME chooses one",
     "hydra": "set a key within it",
 }
+
+
+_HELP = """\
+A declarative experiment runner for CUDA kernels.
+
+  python -m runner kernel=reduceShfl block=128                    one case
+  python -m runner kernel=reduceShfl,reduceSmem block=64,128,256  all combinations
+  python -m runner experiment=shuffle_tour device=cpu             a predefined sweep
+"""
+
+
+def help_text(folders: Sequence[Path]) -> str:
+    """Examples first, then what can be chosen and set."""
+    lines = [_HELP]
+    for group in _FILES:
+        names = sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
+        lines.append(textwrap.fill(f"{group}: {', '.join(names)}", 100, subsequent_indent="  "))
+    for name, keys in (("parameters", schema.parameter_names()), ("further keys", schema.further_keys())):
+        lines.append(textwrap.fill(f"{name}: {', '.join(keys)}", 100, subsequent_indent="  "))
+    lines.append("\n--config-dir FOLDER adds your own kernels, --cfg job shows a configuration, --hydra-help the rest.")
+    return "\n".join(lines) + "\n"
 
 
 def ordered(arguments: Sequence[str]) -> list[str]:
@@ -194,7 +216,8 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
     """Refuse a chosen file that is unreadable or malformed: Hydra's errors often do not name the file."""
     path = next((p for f in folders if os.path.lexists(p := f / group / f"{name}.yaml")), None)
     if path is None:
-        return _look_beside(group, name, folders)
+        _look_beside(group, name, folders)
+        return
     content, where = _read_yaml(path), f"{group}/{path.name}"
     content = {} if content is None else content
     if not isinstance(content, dict):

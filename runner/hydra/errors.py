@@ -9,7 +9,9 @@ from collections.abc import Sequence
 
 import yaml
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
-from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
+
+from runner.settings import LIMITS
 
 THEIRS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
 
@@ -52,6 +54,8 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
     if isinstance(cause, OmegaConfBaseException):
         override = re.search(r"Error merging override (.*)", str(error))
         subject = override[1] if override else cause.full_key
+        if isinstance(cause, ValidationError) and subject and (wanted := _wanted(cause, subject)):
+            return f"{where}{subject}: expected {wanted}"
         return f"{where}{subject}: {_one_line(cause)}" if subject else f"{where}{_one_line(cause)}"
     return _one_line(error)
 
@@ -61,6 +65,15 @@ def _unknown_choice(group: str, given: str, options: Sequence[str]) -> str:
     if len(options) > MOST_OPTIONS:
         return f"{group}={given}: there is no such {group}{near} (--help lists all {len(options)})"
     return f"{group}={given}: expected one of {', '.join(options)}{near}"
+
+
+def _wanted(error: ValidationError, subject: str) -> str:
+    """What a key takes whose value could not be converted; empty if that is not the error."""
+    kinds = {"Integer": "an integer", "Float": "a number", "boolean": "true or false"}
+    found = re.search(r"could not be converted to (\w+)|is not a valid (bool)", str(error))
+    kind = kinds.get(found[1] or "boolean", "") if found else ""
+    least, most = LIMITS.get(subject.partition("=")[0].removeprefix("timing."), (None, None))
+    return f"{kind} from {least} to {most}" if kind and least is not None else kind
 
 
 def _unknown_key(key: str, known: Sequence[str]) -> str:

@@ -53,7 +53,8 @@ class BatchLauncher(Launcher):
         """Plan all jobs, then run them; if one of them cannot be understood, none is run."""
         setup_globals()
         if not job_overrides:
-            raise UsageError("there is nothing to run: a pattern such as kernel=glob(...) matches no name")
+            given = [str(override) for override in self._config.hydra.overrides.task if "glob(" in str(override)]
+            raise UsageError(f"{' '.join(given) or 'there is nothing to run: kernel=glob(...)'}: matches no name")
         folder = RunFolder(Path(str(self._config.hydra.sweep.dir)))
         session = current.get()
         with SweepProgress() as progress:

@@ -62,10 +62,14 @@ def parameter_names() -> list[str]:
 
 
 def known_keys() -> list[str]:
-    """The keys that a command line can set, those of the groups as `device.threads`."""
+    """The keys that a command line can set."""
+    return [*_GROUPS, *parameter_names(), *further_keys()]
+
+
+def further_keys() -> list[str]:
+    """The keys of the groups, as `device.threads`."""
     groups = {"device": DeviceConfig, "timing": TimingConfig}
-    within = [f"{group}.{f.name}" for group, node in groups.items() for f in dataclasses.fields(node)]
-    return [*_GROUPS, *parameter_names(), *within]
+    return [f"{group}.{f.name}" for group, node in groups.items() for f in dataclasses.fields(node)]
 
 
 def _declared(search_path: Sequence[Path]) -> Iterator[str]:

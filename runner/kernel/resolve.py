@@ -57,7 +57,7 @@ def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[st
     for p in kernel.parameters:
         if p.allowed and values[p.name] not in p.allowed:
             allowed = ", ".join(written(p.kind, a) for a in p.allowed)
-            return f"{p.name}={written(p.kind, values[p.name])} is not a value that {kernel.name} takes; allowed: {allowed}"
+            return f"{p.name}={written(p.kind, values[p.name])} is not a value of {kernel.name}; allowed: {allowed}"
         if p.kind is Kind.SIZE and known[p.name] == 0:
             return f"{p.name}=0: there is nothing to do"
     if not 1 <= threads <= MAX_THREADS:

@@ -181,7 +181,7 @@ class CpuProgram:
         address = getter(ctypes.byref(size))
         content = np.ascontiguousarray(value)
         if content.nbytes > size.value:
-            raise LaunchError(f"constant '{name}' has {size.value} bytes, the experiment sets {content.nbytes}")
+            raise LaunchError(f"constant '{name}' has {size.value} bytes, the YAML sets {content.nbytes}")
         ctypes.memmove(address, content.ctypes.data, content.nbytes)
 
 
