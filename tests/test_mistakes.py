@@ -321,6 +321,27 @@ def test_help_shows_the_kernels_and_runs_nothing(runner, tmp_path):
     assert not (tmp_path / "outputs").exists()
 
 
+def test_a_reader_that_left_is_no_mistake(tmp_path):
+    """`python -m runner --help | head -1` says nothing on stderr."""
+    command = [sys.executable, "-m", "runner", "--help"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+def test_a_folder_or_a_file_that_is_called_otherwise_is_named(tmp_path):
+    """Where a kernel is not found, the sentence says which folder or which ending is wrong."""
+    lay(tmp_path, {"own/kernel/saxpy.yml": "{}"})
+    is_a_told_mistake(
+        run(tmp_path, "--config-dir", "own", "kernel=saxpy"), "own/kernel/saxpy.yml: rename it to saxpy.yaml"
+    )
+    done = run(tmp_path, "--config-dir", "own/kernel", "kernel=saxpy")
+    is_a_told_mistake(done, "kernel=saxpy: not found, and own/kernel has no folder kernel/")
+
+
 def test_a_gpu_that_is_not_there_is_one_sentence(tmp_path):
     """device=cuda without a GPU says what is missing."""
     is_a_told_mistake(run(tmp_path, "device=cuda", CUDA_VISIBLE_DEVICES=""), "device=cuda: ")

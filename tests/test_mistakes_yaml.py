@@ -125,6 +125,7 @@ KERNELS = {
     "a division by zero": ({"grid": "size // 0"}, "'size // 0' cannot be evaluated: integer division or modulo by zero"),
     "a reference that does not load": ({"reference": "spoilt.expected"}, "mine.yaml: reference spoilt.expected: SyntaxError"),
     "a family that is no YAML": ({"family": "torn"}, "family/torn.yaml: invalid YAML"),
+    "a baseline that is not there": ({"baseline": "nokernel"}, "mine.yaml: baseline: there is no kernel 'nokernel'"),
     "a family that is there twice": ({"family": "reduction"}, "family/reduction.yaml: there is a family reduction in"),
 }  # fmt: skip
 

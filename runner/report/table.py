@@ -149,7 +149,7 @@ def _damage(rows: list[list[str]], *, whole: bool) -> str:
     """Where and how a table is damaged; empty if it is not. A table that is not `whole` lacks its last line's end."""
     if not rows:
         return ": cannot be read as a table (it is empty)"
-    head, jobs = rows[0], set[str]()
+    head, known = rows[0], set[tuple[str, ...]]()
     if len(rows) == 1 and not whole:
         return ", line 1: the row is cut off"
     if missing := [name for name in ("kernel", "status") if name not in head]:
@@ -165,10 +165,9 @@ def _damage(rows: list[list[str]], *, whole: bool) -> str:
             return f", line {line}: the row has {len(row)} fields, not {len(head)}"
         if empty := [head[at] for at in needed if not row[at]]:
             return f", line {line}: the {empty[0]} is empty"
-        job = row[head.index("job")] if "job" in head else ""
-        if job and job in jobs:
-            return f", line {line}: this is the second row of job {job}"
-        jobs.add(job)
+        if "job" in head and tuple(row) in known:
+            return f", line {line}: this row stands twice"
+        known.add(tuple(row))
         line += 1 + sum(cell.count("\n") for cell in row)
     return ""
 
