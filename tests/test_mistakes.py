@@ -191,7 +191,7 @@ OPTIONS = {
 HOSTILE = {
     "a command": (["block=$(reboot)"], ["block=$(reboot): cannot read this override"]),
     "a quoted command": (["kernel='$(rm -rf)'"], ["kernel=$(rm -rf): there is no such kernel"]),
-    "Python": (["block='__import__(\"os\")'"], ['block=__import__("os"): threads per block']),
+    "Python": (["block='__import__(\"os\")'"], ['block=__import__("os"): expected threads per block']),
     "an escape sequence": (["block='\x1b[2J'"], ["block=\\x1b[2J: expected threads per block"]),
     "two lines": (["block='a\nb'"], ["block=a\\nb: expected threads per block"]),
     "a kernel's name and a line's end": (
@@ -316,7 +316,7 @@ def test_help_shows_the_kernels_and_runs_nothing(runner, tmp_path):
     """--help lists what can be chosen."""
     done = runner("--help")
     assert done.code == 0
-    assert "python -m runner kernel=" in done.out.partition("kernels")[0]
+    assert "python -m runner kernel=" in done.out.partition("kernel: ")[0]
     assert "reduceShflUnroll" in done.out
     assert not (tmp_path / "outputs").exists()
 

@@ -72,8 +72,11 @@ def _wanted(error: ValidationError, subject: str) -> str:
     kinds = {"Integer": "an integer", "Float": "a number", "boolean": "true or false"}
     found = re.search(r"could not be converted to (\w+)|is not a valid (bool)", str(error))
     kind = kinds.get(found[1] or "boolean", "") if found else ""
-    least, most = LIMITS.get(subject.partition("=")[0].removeprefix("timing."), (None, None))
-    return f"{kind} from {least} to {most}" if kind and least is not None else kind
+    key, written, _ = subject.partition("=")
+    if kind and (limits := LIMITS.get(key.removeprefix("timing."))):
+        kind += f" from {limits[0]} to {limits[1]}"
+    value = re.match(r"Value ('.*?') ", str(error))
+    return f"{kind}, not {value[1]}" if kind and value and not written else kind
 
 
 def _unknown_key(key: str, known: Sequence[str]) -> str:
