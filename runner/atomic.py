@@ -10,7 +10,10 @@ from pathlib import Path
 def write(path: Path, content: bytes) -> None:
     """Replace a file by new content in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
+    except OSError as e:
+        raise OSError(e.errno, e.strerror, str(path.parent)) from None  # the user never heard of the file aside
     aside = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -7,7 +7,6 @@ cases are tied.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ import numpy as np
 from rich.table import Table
 
 from runner import noise
-from runner.cli import run_command, run_sweep
+from runner.cli import Parser, run_command, run_sweep
 from runner.device.kinds import AUTO, CHOICES, is_emulated, kind_of, label
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
@@ -36,9 +35,7 @@ KERNEL = ("kernel=reduceShflUnroll", "block=256", "unroll=8", "fill=index", "dty
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, store, and show the noise of a GPU."""
-    parser = argparse.ArgumentParser(
-        prog="python -m runner.calibrate", description=(__doc__ or "").partition("\n\n")[2]
-    )
+    parser = Parser("calibrate", (__doc__ or "").partition("\n\n")[2])
     parser.add_argument("--device", choices=CHOICES, default=AUTO, help=f"the device; default: {AUTO}")
     device = parser.parse_args(arguments).device
     return run_command(lambda: _calibrate(device))

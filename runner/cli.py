@@ -5,13 +5,14 @@ Nothing heavy is imported at the top, so that Ctrl-C is quiet from the start.
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from runner import interruption
 from runner.errors import DeviceUnavailable, UsageError
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
 
 FAILED, MISTAKE, INTERRUPTED = 1, 2, 130
 LONGEST_WORD, LONGEST_LINE = 160, 1000  # characters that are printed
+
+
+class Parser(argparse.ArgumentParser):
+    """Reads the arguments of `python -m runner.COMMAND`; a mistake in them is one sentence, too."""
+
+    def __init__(self, command: str, description: str) -> None:
+        super().__init__(prog=f"python -m runner.{command}", description=description)
+
+    def error(self, message: str) -> NoReturn:
+        """Called by argparse."""
+        sys.exit(say(f"{message}; {self.prog} --help shows how to write it", MISTAKE))
 
 
 def run_command(work: Callable[[], int]) -> int:
@@ -61,6 +73,8 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
     except (UsageError, DeviceUnavailable):
         session.discard_if_unused()
         raise
+    except BrokenPipeError:  # the reader of --help left
+        raise
     except OSError as e:
         return _stopped(e, session.folder)
     finally:
@@ -97,6 +111,8 @@ def finish(folder: RunFolder) -> int:
         ledger.gather(folder)
         results.write(folder, rows)
         report.publish(folder.path, Console())
+    except BrokenPipeError:
+        raise
     except OSError as e:
         return say(f"{folder.path}: {e.strerror or e}; python -m runner.report makes the report again", FAILED)
     return results.exit_status(rows)

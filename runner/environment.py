@@ -84,21 +84,21 @@ def note_device(folder: RunFolder, now: Entry) -> None:
     devices = known.setdefault("devices", {})
     name = _entry_name(devices, now)
     if known.get("resumed_utc") and name in devices:
-        require_same_device(folder, now)
+        require_same_device(folder.path, now)
         return
     devices[name] = now
     write_json(folder.environment, known)
 
 
-def require_same_device(folder: RunFolder, now: Entry) -> None:
+def require_same_device(path: Path, now: Entry) -> None:
     """Refuse a device or a toolchain other than the sweep's: its rows must not enter the same table."""
-    devices = (read_json(folder.environment) or {}).get("devices", {})
+    devices = (read_json(RunFolder(path).environment) or {}).get("devices", {})
     then = devices.get(_entry_name(devices, now))
     if not then:
         return
     if found := [change for key in IDENTITY for change in _changes(f"device.{key}", then.get(key), now[key])]:
         more = [f"{len(found) - MOST} more values"] if len(found) > MOST else []
-        raise UsageError(f"Cannot resume: {', '.join(found[:MOST] + more)}. Restore it or start a new sweep.")
+        raise UsageError(f"{path}: {', '.join(found[:MOST] + more)} since the run; start a new sweep")
 
 
 def _changes(name: str, then: Any, now: Any) -> Iterator[str]:

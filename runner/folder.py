@@ -20,6 +20,7 @@ from typing import Any
 from runner import atomic
 from runner.errors import UsageError
 
+_OF_A_RECORD = frozenset(("case", "run", "kernel", "parameters", "seed", "device", "asked", "row"))
 _ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # what `atomic` calls an incomplete file
 
 
@@ -57,6 +58,13 @@ class RunFolder:
     def compile_log(self, number: int) -> Path:
         """The compiler's messages."""
         return self.job(number) / "compile.log"
+
+    def record(self, number: int) -> dict[str, Any] | None:
+        """The job's case.json; `None` if it is missing or cut off, a `UsageError` if it records no case."""
+        content = read_json(self.case(number))
+        if content is None or (isinstance(content, dict) and content.keys() >= _OF_A_RECORD):
+            return content
+        raise UsageError(f"{self.path.name}/{number}/case.json: not a record of a case; start a new sweep")
 
     def jobs(self) -> list[int]:
         """The numbers of the jobs that have a folder."""

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner import runs
-from runner.cli import run_command
+from runner.cli import Parser, run_command
 
 MOST = 20  # runs that are shown unless more are asked for
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """List runs."""
-    parser = argparse.ArgumentParser(prog="python -m runner.list", description="List the run folders, newest first.")
+    parser = Parser("list", "List the run folders, newest first.")
     parser.add_argument("folder", nargs="?", type=Path, default=runs.OUTPUTS, help="where to look; default: outputs")
     parser.add_argument("-n", type=_number, default=MOST, metavar="N", help=f"how many to show; default: {MOST}")
     given = parser.parse_args(arguments)
@@ -31,7 +31,7 @@ def _list(folder: Path, most: int) -> int:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text}: how many runs to show is expected, 1 or more")
+        raise argparse.ArgumentTypeError(f"{text}: expected how many runs to show, 1 or more")
     return int(text)
 
 

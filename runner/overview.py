@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import runs
-from runner.device.kinds import is_emulated, label
+from runner.device.kinds import AUTO, is_emulated, label
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
 from runner.report.findings import IDLE, headline_groups
@@ -143,7 +143,7 @@ def _what(command: str, kernels: Sequence[str]) -> str:
 def _device(known: dict[str, Any], kinds: Sequence[str]) -> str:
     """The names of the GPUs, and the CPU device; for a run without a row, of what was opened."""
     devices = [device for device in section(known, "devices").values() if isinstance(device, dict)]
-    used = [kind for kind in kinds if kind] or [str(device.get("kind", "")) for device in devices]
+    used = [kind for kind in kinds if kind not in ("", AUTO)] or [str(device.get("kind", "")) for device in devices]
     found = [f"{label(kind)} (emulated)" for kind in used if is_emulated(kind)]
     for kind in (kind for kind in used if kind and not is_emulated(kind)):
         found += [str(d.get("name") or label(kind)) for d in devices if d.get("kind") == kind] or [label(kind)]

@@ -51,7 +51,7 @@ def read(path: Path) -> RecordedSweep:
     A `UsageError` if it does not hold a planned sweep, or lacks sources, or if a sweep is running in it.
     """
     if not path.is_dir():
-        raise UsageError(f"{path}: there is no such folder")
+        raise UsageError(f"{path} is a file, not a run folder" if path.exists() else f"{path}: there is no such folder")
     folder = RunFolder(path.absolute())
     if folder.locked:
         raise UsageError(f"{path}: a sweep is running in this folder right now; wait until it has ended")
@@ -79,7 +79,8 @@ def resume(path: Path, session: Session) -> None:
     found = read(path)
     session.resume(found.folder)
     _require_same_runner(path)
-    _require_same_sources(found)
+    if changed := next(_changed_sources(found), None):
+        raise UsageError(f"{path}: {changed} has changed since the run; restore it or start a new sweep")
     with runs.reading(path):
         known = ledger.previous_rows(found.jobs, found.folder)
         keys = {job.key for job in found.jobs if ledger.finished(job, known.get(job.number))}
@@ -90,7 +91,7 @@ def resume(path: Path, session: Session) -> None:
         announcement = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest"
         with SweepProgress() as progress:
             session.worker = Worker(missing[0].device)
-            _require_same_device(found.folder, missing[0], session.worker.info)
+            _require_same_device(path, found.folder, missing[0], session.worker.info)
             progress.say(announcement)
             engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker())
     else:
@@ -120,8 +121,10 @@ def repeat(path: Path, session: Session) -> None:
 
 
 def read_to_repeat(path: Path) -> RecordedSweep:
-    """Read a sweep's folder, and say if another version of the runner made it."""
+    """Read a sweep's folder, and say if the runner or the kept sources have changed since."""
     found = read(path)
+    for changed in _changed_sources(found):
+        sys.stderr.write(f"{path}: {changed} has changed since the run; the new run uses it as it is now\n")
     if (then := runs.environment(path).get("runner")) != __version__:
         sys.stderr.write(f"{path}: run by version {then or 'unknown'} of the runner; this is version {__version__}\n")
     return found
@@ -129,25 +132,27 @@ def read_to_repeat(path: Path) -> RecordedSweep:
 
 def _require_same_runner(path: Path) -> None:
     if not (known := runs.environment(path)):
-        raise UsageError(f"{path}: environment.json is missing or torn; start a new sweep")
+        raise UsageError(f"{path}: environment.json is missing or corrupt; start a new sweep")
     if (then := known.get("runner")) != __version__:
         raise UsageError(
-            f"Cannot resume: the runner changed from {then} to {__version__}. Restore it or start a new sweep."
+            f"{path}: the runner has changed from version {then} to {__version__} since the run; restore it or start a "
+            f"new sweep"
         )
 
 
-def _require_same_sources(found: RecordedSweep) -> None:
-    """Refuse kernels whose kept sources, or whose installed references, are not those of the sweep's rows."""
+def _changed_sources(found: RecordedSweep) -> Iterator[str]:
+    """The kept sources, or installed references, that are not those of the sweep's rows."""
     for name, job in {job.case.kernel.name: job for job in found.jobs}.items():
         then, now = found.fingerprints.get(name, {}), sources.fingerprint(job.case.kernel, job.origin.kernel)
-        if changed := [file for file in then if now.get(file) != then[file]]:
-            raise UsageError(f"Cannot resume: {changed[0]} changed. Restore it or start a new sweep.")
+        for file in (file for file in then if now.get(file) != then[file]):
+            kept = next(found.folder.sources.rglob(Path(file).name), None)
+            yield kept.relative_to(found.folder.path).as_posix() if kept else file
 
 
-def _require_same_device(folder: RunFolder, first: Job, info: DeviceInfo) -> None:
+def _require_same_device(path: Path, folder: RunFolder, first: Job, info: DeviceInfo) -> None:
     """Refuse another device or toolchain than the sweep's; then note that the sweep is resumed."""
     compiler = compiler_for(first.device, info, first.compiler)
-    environment.require_same_device(folder, environment.device(info, first, compiler))
+    environment.require_same_device(path, environment.device(info, first, compiler))
     known = read_json(folder.environment)
     known.setdefault("resumed_utc", []).append(datetime.now(UTC).isoformat(timespec="seconds"))
     write_json(folder.environment, known)
@@ -160,7 +165,7 @@ def _entries(folder: RunFolder) -> Iterator[tuple[int, Mapping[str, Any]]]:
         if "way" in case:
             yield case["job"], {**case, "asked": plan["ways"][case["way"]]}
     for number in folder.jobs():
-        if content := read_json(folder.case(number)):
+        if content := folder.record(number):
             yield number, content
 
 

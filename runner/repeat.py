@@ -10,7 +10,6 @@ no news. 1 also if a case fails that the old sweep did not have. Without a commo
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -20,14 +19,12 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Repeat a sweep, and compare both."""
-    parser = ArgumentParser(
-        prog="python -m runner.repeat", description="Run a sweep again from its folder alone, and compare the two."
-    )
-    parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
-    parser.add_argument("overrides", nargs="*", help="what is to be different, such as device=cpu timing=quick")
-    given = parser.parse_args(arguments)
-    from runner.cli import run_command  # noqa: PLC0415
+    from runner.cli import Parser, run_command  # noqa: PLC0415
 
+    parser = Parser("repeat", "Run a sweep again from its folder alone, and compare the two.")
+    parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
+    parser.add_argument("overrides", nargs="*", default=[], help="overrides to change, such as device=cpu timing=quick")
+    given = parser.parse_args(arguments)
     return run_command(lambda: _repeated(given.folder, given.overrides))
 
 
@@ -39,6 +36,11 @@ def _repeated(name: str, overrides: Sequence[str]) -> int:
 
     session = Session()
     original = runs.one(name)  # before `latest` names the new one
+    if RunFolder(original).results.exists():
+        from runner.report.table import load  # noqa: PLC0415
+
+        with runs.reading(name):
+            load(original)  # a damaged table is a mistake now, not after the sweep
 
     def work() -> None:
         if not overrides:
@@ -59,7 +61,11 @@ def _compared(old: RunFolder, new: RunFolder, status: int) -> int:
     from runner.compare.__main__ import main as compare  # noqa: PLC0415
     from runner.sweep import results  # noqa: PLC0415
 
-    before = {row["case"] for row in results.collect(old)}
+    rows = results.collect(old)
+    if rows and all(row["status"] == "not_run" for row in rows):
+        sys.stderr.write(f"runner: {old.path} has no finished case: nothing is compared\n")
+        return status
+    before = {row["case"] for row in rows}
     now = results.collect(new)
     if before.isdisjoint(row["case"] for row in now):
         sys.stderr.write(f"runner: {old.path} has none of these cases: there is nothing to compare\n")

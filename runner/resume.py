@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Resume a sweep; the exit status is that of its rows, or 2 if it cannot be resumed."""
-    parser = ArgumentParser(prog="python -m runner.resume", description="Run what an interrupted sweep lacks.")
-    parser.add_argument("folder", help="a sweep's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
-    given = parser.parse_args(arguments)
-    from runner.cli import run_command  # noqa: PLC0415
+    from runner.cli import Parser, run_command  # noqa: PLC0415
 
+    parser = Parser("resume", "Finish an interrupted sweep.")
+    parser.add_argument("folder", help="a sweep's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
+    given, rest = parser.parse_known_args(arguments)
+    if rest:
+        parser.error(f"{rest[0]}: resume takes no overrides; repeat does")
     return run_command(lambda: _resumed(given.folder))
 
 
@@ -24,7 +25,7 @@ def _resumed(name: str) -> int:
     from runner.session import Session  # noqa: PLC0415
 
     session = Session()
-    path = Path(name) if Path(name).is_dir() else runs.one(name)
+    path = Path(name) if Path(name).exists() else runs.one(name)
     return run_sweep(session, lambda: recorded.resume(path, session))
 
 

@@ -15,6 +15,7 @@ from runner.folder import RunFolder, read_json
 
 OUTPUTS = Path("outputs")
 LATEST = "latest"
+NO_TABLE = "{}: not a run folder: it has no results.csv"
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What reading a malformed run folder may raise."""
 
@@ -52,9 +53,11 @@ def named(text: str) -> list[Path]:
         return found
     path = Path(text)
     if not path.is_dir():
+        if path.exists():
+            raise UsageError(f"{text} is a file, not a run folder")
         raise UsageError(f"{text}: there is no such folder; `python -m runner.list` shows those below {OUTPUTS}")
     if not is_run(path):
-        raise UsageError(f"{text}: not a run folder: it has no results.csv")
+        raise UsageError(NO_TABLE.format(text))
     return [path]
 
 
@@ -100,7 +103,8 @@ def _latest(text: str) -> Path:
         raise UsageError(f"{text}: expected `latest`, or `latest~1` for the run before it")
     known = below(OUTPUTS)
     if int(back) >= len(known):
-        raise UsageError(f"{text}: there are {len(known)} runs below {OUTPUTS}")
+        count = {0: "no run", 1: "only 1 run"}.get(len(known), f"only {len(known)} runs")
+        raise UsageError(f"{text}: {count} below {OUTPUTS}")
     return known[int(back)]
 
 

@@ -54,7 +54,7 @@ class Session:
         """
         try:
             if exactly and wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
-                raise UsageError(f"hydra.sweep.dir={wanted}: this exists already; name a new folder")
+                raise UsageError(f"hydra.sweep.dir={wanted}: already exists; choose a new folder")
             parents = tuple(p for p in wanted.absolute().parents if not p.exists())
             path, made = _made(wanted, exactly=exactly)
         except OSError as e:

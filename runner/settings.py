@@ -71,7 +71,7 @@ class TimingConfig(Protocol):
     cpu_samples: int = 3  # of a round
 
     def __post_init__(self) -> None:
-        for name, (least, most) in _LIMITS.items():
+        for name, (least, most) in LIMITS.items():
             if not least <= getattr(self, name) <= most:  # also refuses NaN
                 raise UsageError(f"timing.{name}={getattr(self, name)}: expected {least} to {most}")
         if self.max_samples < self.min_samples:
@@ -86,7 +86,7 @@ class TimingConfig(Protocol):
         return Protocol(**values)
 
 
-_LIMITS: dict[str, tuple[float, float]] = {
+LIMITS: dict[str, tuple[float, float]] = {
     "rounds": (1, 100), "order_seed": (0, 2**63 - 1), "warmup_ms": (0, 100_000), "min_samples": (30, 100_000),
     "max_samples": (30, 100_000), "min_time_ms": (0, 100_000), "max_time_s": (0, 86_400),
     "precision_percent": (0, 100), "cpu_rounds": (1, 100), "cpu_samples": (3, 100_000),

@@ -71,7 +71,7 @@ class SweepProgress:
         if self.console.is_terminal and row["status"] in ("ok", "skipped"):
             return
         us = row.get("median_us")
-        taken = f"{us:,.1f} us" if us and us < 10_000 else f"{us / 1000:,.1f} ms" if us else ""
+        taken = f"{us:,.1f} µs" if us else ""
         what = f"{row['status']} {taken or row.get('reason') or ''}"
         self.say(f"{self._stage.completed:.0f}/{self._stage.total:.0f} {label}: {what}".rstrip())
 

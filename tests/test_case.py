@@ -52,7 +52,7 @@ def test_the_former_name_of_a_fill_is_understood():
         ({"block": 100}, "whole warps"), ({"block": 2048}, "1 to 1024"), ({"block": 0}, "1 to 1024"),
         ({"width": 12}, "1, 2, 4, 8, 16 or 32"), ({"width": 64}, "1, 2, 4, 8, 16 or 32"), ({"width": 0}, "1, 2, 4"),
         ({"width": -4}, "1, 2, 4"), ({"mask": 0}, "no lane"), ({"mask": 0x00FF00FF, "width": 16}, "whole segments"),
-        ({"mask": 1}, "whole segments"), ({"size": 0}, "nothing to do"), ({"dtype": "uint64"}, "none of the values"),
+        ({"mask": 1}, "whole segments"), ({"size": 0}, "nothing to do"), ({"dtype": "uint64"}, "is not a value of"),
         ({"size": "2**40", "block": 32}, "blocks in x"), ({"size": "2**62", "block": 1024}, "blocks in x"),
     ],
 )  # fmt: skip
@@ -100,8 +100,8 @@ def test_the_largest_grid_is_cudas():
     ("change", "reason"),
     [
         ("shape: size - 5000", "would have the shape (-4000,)"), ("offset: 0 - 4", "at offset -4"),
-        ("shape: size * 2**60", "would have the shape"), ("value: size * 2**40", "is no int32"),
-        ("value: 2.5", "is no int32"), ("shared: 0 - 1", "shared memory would be -1"), ("read: 0 - 8", "bytes_read"),
+        ("shape: size * 2**60", "would have the shape"), ("value: size * 2**40", "is not a valid int32"),
+        ("value: 2.5", "is not a valid int32"), ("shared: 0 - 1", "shared memory would be -1"), ("read: 0 - 8", "bytes_read"),
     ],
 )  # fmt: skip
 def test_what_no_machine_can_launch_is_excluded(change, reason, tmp_path):

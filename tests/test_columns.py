@@ -42,7 +42,8 @@ def test_no_parameter_is_called_like_a_result():
 
 def test_what_is_written_is_read(tmp_path):
     """Each type survives the CSV: large integers stay whole, masks keep their zeros, real numbers their digits."""
-    row = {"kernel": "k", "mask": "0x0000ffff", "size": 2**62, "gbps": 1 / 3, "job": 3, "pad": 7, "status": "ok"}
+    known = {"case": "c", "kernel": "k", "status": "ok", "device": "cuda"}
+    row = {**known, "mask": "0x0000ffff", "size": 2**62, "gbps": 1 / 3, "job": 3, "pad": 7}
     results.write(RunFolder(tmp_path), [row, {**row, "size": None, "job": 4}])
     with (tmp_path / "results.csv").open(encoding="utf-8") as stream:
         assert next(csv.DictReader(stream))["size"] == str(2**62)

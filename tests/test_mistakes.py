@@ -17,13 +17,20 @@ KEYS = {
     "an unknown key of a group": (["device.colour=red"], ["device.colour", "device.threads"]),
     "a key within a parameter": (["block.x=5"], ["block.x: unknown key"]),
     "a key within a number": (["seed.x=5"], ["seed.x=5: "]),
-    "an added key": (["+foo=1"], ["+foo"]),
+    "an added key": (["+foo=1"], ["+foo=1: no kernel"]),
+    "a forced key": (["++foo=3"], ["++foo=3: no kernel"]),
     "a key added twice": (["+seed=5"], ["already at 'seed'"]),
     "a key taken out": (["~block"], ["~block: ~ is not supported"]),
     "a group taken out": (["~kernel"], ["~kernel: ~ is not supported"]),
     "a group taken out by its value": (["~device=auto"], ["~device=auto: ~ is not supported"]),
     "no key": (["=5"], ["=5: the key before the = is missing"]),
-    "no value": (["reduceShfl"], ["reduceShfl: cannot read this override"]),
+    "no value": (["reduceShfl"], ["reduceShfl: expected KEY=VALUE", "did you mean kernel=reduceShfl?"]),
+    "a misspelt kernel without a key": (["reduceShlf"], ["did you mean kernel=reduceShfl?"]),
+    "a value without a key": (
+        ["block=128", "256"],
+        ["256: expected KEY=VALUE; write a list of values as block=128,256"],
+    ),
+    "a colon for the =": (["kernel:reduceShfl"], ["kernel:reduceShfl: expected KEY=VALUE; write kernel=reduceShfl"]),
     "a key of Hydra's that is none": (["hydra.sweep.dri=x"], ["hydra.sweep.dri: unknown key of Hydra"]),
     "a changed kernel": (["kernel.grid=1"], ["kernel.grid=1", "--config-dir"]),
     "a parameter for the CPU device alone": (["on_cpu={size: 3}"], ["on_cpu", "set the parameter itself"]),
@@ -45,8 +52,8 @@ CHOICES = {
     "a path for a kernel": (["kernel=../../etc/passwd"], ["kernel=../../etc/passwd: expected a name, not a path"]),
     "an absolute path": (["kernel=/etc/passwd"], ["kernel=/etc/passwd: expected a name, not a path"]),
     "a kernel in a folder": (["kernel=a/b"], ["kernel=a/b: there is no such kernel"]),
-    "a pattern that matches nothing": (["kernel=glob(nope*)"], ["matches no name"]),
-    "an unknown device": (["device=gpu"], ["device=gpu: expected one of auto, cpu, cuda"]),
+    "a pattern that matches nothing": (["kernel=glob(nope*)"], ["kernel=glob(nope*): matches no name"]),
+    "an unknown device": (["device=gpu"], ["device=gpu: expected one of auto, cpu, cuda; did you mean cuda?"]),
     "no device": (["device=null"], ["device=null: expected the name of a file in conf/device"]),
     "an unknown timing": (["timing=nope"], ["timing=nope: expected one of default"]),
     "no timing": (["timing=null"], ["timing=null: expected the name of a file in conf/timing"]),
@@ -56,34 +63,34 @@ CHOICES = {
 }
 
 VALUES = {
-    "text for a block": (["block=abc"], ["block=abc: threads per block"]),
+    "text for a block": (["block=abc"], ["block=abc: expected threads per block"]),
     "one of several values": (["block=128,abc"], ["block=abc"]),
-    "a list": (["block=[1,2]"], ["block=[1, 2]: threads per block"]),
-    "keys with values": (["block={a: 1}"], ["block={'a': 1}: threads per block"]),
-    "nothing for a block": (["block="], ["block=: threads per block"]),
-    "a negative block": (["block=-1"], ["block=-1: threads per block"]),
-    "half a thread": (["block=1.5"], ["block=1.5: threads per block"]),
-    "true for a block": (["block=true"], ["block=True: threads per block"]),
-    "infinitely many threads": (["block=inf"], ["block=inf: threads per block"]),
-    "half a block": (["block=32x"], ["block=32x: threads per block"]),
-    "a block of three dimensions": (["block=8x8x8"], ["block=8x8x8: threads per block"]),
-    "an ambiguous number": (["size=010"], ["size=010: a number of elements"]),
-    "a negative size": (["size=-5"], ["size=-5: a number of elements"]),
-    "an unknown unit": (["size=16Ti"], ["size=16Ti: a number of elements"]),
-    "a part of an element": (["size=0.3Ki"], ["size=0.3Ki: a number of elements"]),
-    "no columns": (["size=4096x0"], ["size=4096x0: a number of elements"]),
-    "a size beyond 64 bits": (["size=2**63"], ["size=2**63: a number of elements"]),
-    "a tower of powers": (["size='9**9**9'"], ["size=9**9**9: a number of elements"]),
-    "a division by zero": (["size='1//0'"], ["size=1//0: a number of elements"]),
-    "a missing value": (["size='???'"], ["size=???: a number of elements"]),
-    "text for a width": (["width=abc"], ["width=abc: an integer"]),
-    "a mask of 33 bits": (["mask=0x1ffffffff"], ["mask=0x1ffffffff: a mask of 32 lanes"]),
-    "a mask that is no number": (["mask=full"], ["mask=full: a mask of 32 lanes"]),
-    "an unknown dtype": (["dtype=float8"], ["dtype=float8: one of int32"]),
-    "a misspelt fill": (["fill=ones,randon"], ["fill=randon: one of"]),
-    "text that no kernel reads": (["unroll=fast"], ["unroll=fast: an integer"]),
-    "text for a kernel's own parameter": (["kernel=bankAccess", "stride=x"], ["stride=x: an integer"]),
-    "a seed of text": (["seed=abc"], ["seed=abc: "]),
+    "a list": (["block=[1,2]"], ["block=[1, 2]: expected threads per block"]),
+    "keys with values": (["block={a: 1}"], ["block={'a': 1}: expected threads per block"]),
+    "nothing for a block": (["block="], ["block=: expected threads per block"]),
+    "a negative block": (["block=-1"], ["block=-1: expected threads per block"]),
+    "half a thread": (["block=1.5"], ["block=1.5: expected threads per block"]),
+    "true for a block": (["block=true"], ["block=True: expected threads per block"]),
+    "infinitely many threads": (["block=inf"], ["block=inf: expected threads per block"]),
+    "half a block": (["block=32x"], ["block=32x: expected threads per block"]),
+    "a block of three dimensions": (["block=8x8x8"], ["block=8x8x8: expected threads per block"]),
+    "an ambiguous number": (["size=010"], ["size=010: expected a number of elements"]),
+    "a negative size": (["size=-5"], ["size=-5: expected a number of elements"]),
+    "an unknown unit": (["size=16Ti"], ["size=16Ti: expected a number of elements"]),
+    "a part of an element": (["size=0.3Ki"], ["size=0.3Ki: expected a number of elements"]),
+    "no columns": (["size=4096x0"], ["size=4096x0: expected a number of elements"]),
+    "a size beyond 64 bits": (["size=2**63"], ["size=2**63: expected a number of elements"]),
+    "a tower of powers": (["size='9**9**9'"], ["size=9**9**9: expected a number of elements"]),
+    "a division by zero": (["size='1//0'"], ["size=1//0: expected a number of elements"]),
+    "a missing value": (["size='???'"], ["size=???: expected a number of elements"]),
+    "text for a width": (["width=abc"], ["width=abc: expected an integer"]),
+    "a mask of 33 bits": (["mask=0x1ffffffff"], ["mask=0x1ffffffff: expected a mask of 32 lanes"]),
+    "a mask that is no number": (["mask=full"], ["mask=full: expected a mask of 32 lanes"]),
+    "an unknown dtype": (["dtype=float8"], ["dtype=float8: expected one of int32"]),
+    "a misspelt fill": (["fill=ones,randon"], ["fill=randon: expected one of"]),
+    "text that no kernel reads": (["unroll=fast"], ["unroll=fast: expected an integer"]),
+    "text for a kernel's own parameter": (["kernel=bankAccess", "stride=x"], ["stride=x: expected an integer"]),
+    "a seed of text": (["seed=abc"], ["seed=abc: expected an integer"]),
     "no seed": (["seed=null"], ["seed=null: "]),
     "half a seed": (["seed=1.5"], ["seed=1.5: "]),
     "a negative seed": (["seed=-1"], ["seed=-1: expected 0 to 2**63-1"]),
@@ -93,7 +100,7 @@ VALUES = {
     "an interpolation to nothing": (["size=${nope}"], ["size: "]),
     "an interpolation to itself": (["size=${size}"], ["size: Recursive"]),
     "a variable that is not set": (["size=${oc.env:NO_SUCH_VARIABLE}"], ["size: ", "NO_SUCH_VARIABLE"]),
-    "a variable with a path": (["size=${oc.env:PATH}"], ["size=/", "a number of elements"]),
+    "a variable with a path": (["size=${oc.env:PATH}"], ["size=/", "expected a number of elements"]),
 }
 
 DEVICE_AND_TIMING = {
@@ -106,12 +113,15 @@ DEVICE_AND_TIMING = {
     "no time": (["device.time_limit_s=0"], ["device.time_limit_s=0", "above 0, up to 86400"]),
     "no end of time": (["device.time_limit_s=inf"], ["device.time_limit_s=inf", "up to 86400"]),
     "no number of seconds": (["device.time_limit_s=nan"], ["device.time_limit_s=nan", "up to 86400"]),
-    "text for a time": (["device.time_limit_s=soon"], ["device.time_limit_s=soon: "]),
+    "text for a time": (["device.time_limit_s=soon"], ["device.time_limit_s=soon: expected a number"]),
     "one option for a list": (["device.nvcc_options=5"], ["device.nvcc_options=5: "]),
     "no text in a list": (["device.nvcc_options=[1,null]"], ["device.nvcc_options=[1,null]: "]),
     "too few samples": (["timing.cpu_samples=1"], ["timing.cpu_samples=1: expected 3 to 100000"]),
     "too many samples": (["timing.cpu_samples=1000000"], ["timing.cpu_samples=1000000: expected 3 to 100000"]),
-    "text for samples": (["timing.cpu_samples=many"], ["timing.cpu_samples=many: "]),
+    "text for samples": (
+        ["timing.cpu_samples=many"],
+        ["timing.cpu_samples=many: expected an integer from 3 to 100000"],
+    ),
     "no samples": (["timing.cpu_samples=null"], ["timing.cpu_samples=null: "]),
     "a warm-up of minus one": (["timing.warmup_ms=-1"], ["timing.warmup_ms=-1", "0 to 100000"]),
     "a warm-up that is no number": (["timing.warmup_ms=nan"], ["timing.warmup_ms=nan", "0 to 100000"]),
@@ -122,19 +132,24 @@ SWEEPS = {
     "an unfinished sweep": (["block=range(32,129,32"], ["block=range(32,129,32: cannot read this override"]),
     "an unfinished list": (["block=[1"], ["block=[1: cannot read this override"]),
     "an open quote": (["block='a"], ["block='a: cannot read this override"]),
-    "a value missing at the end": (["block=128,"], ["block=128,: cannot read this override"]),
+    "a value missing at the end": (["block=128,"], ["block=128,: an empty value in the list"]),
+    "a value missing in the middle": (["block=64,,128"], ["block=64,,128: an empty value in the list"]),
+    "a power with a caret": (["size=2^20"], ["size=2^20: write powers as 2**20"]),
     "a range of words": (["block=range(a,b)"], ["block=range(a,b): cannot read this override"]),
     "an unknown function": (["block=nope(1)"], ["block=nope(1): cannot read this override"]),
     "a range without steps": (["block=range(1,2,0)"], ["block=range(1,2,0): a range needs"]),
     "an interval": (["block=interval(1,2)"], ["block=interval(1,2): an interval has no steps"]),
     "values for a single run": (["hydra.mode=RUN", "block=1,2"], ["Ambiguous value for argument 'block=1,2'"]),
-    "a mistake in a single run": (["hydra.mode=RUN", "block=abc"], ["block=abc: threads per block"]),
-    "a mistake for a stock launcher": (["hydra/launcher=basic", "block=abc"], ["block=abc: threads per block"]),
+    "a mistake in a single run": (["hydra.mode=RUN", "block=abc"], ["block=abc: expected threads per block"]),
+    "a mistake for a stock launcher": (
+        ["hydra/launcher=basic", "block=abc"],
+        ["block=abc: expected threads per block"],
+    ),
 }
 
 HYDRA = {
-    "a folder in use": (["hydra.sweep.dir=."], ["hydra.sweep.dir=.: this exists already"]),
-    "a file in the way": (["hydra.sweep.dir=something.txt"], ["this exists already"]),
+    "a folder in use": (["hydra.sweep.dir=."], ["hydra.sweep.dir=.: already exists; choose a new folder"]),
+    "a file in the way": (["hydra.sweep.dir=something.txt"], ["something.txt: already exists"]),
     "a folder within a file": (["hydra.sweep.dir=something.txt/x"], ["cannot make the folder for the results"]),
     "a folder of the system": (["hydra.sweep.dir=/proc/x"], ["/proc/x: cannot make the folder for the results"]),
     "no folder": (["hydra.sweep.dir="], ["hydra.sweep.dir=: name a new folder"]),
@@ -176,24 +191,24 @@ OPTIONS = {
 HOSTILE = {
     "a command": (["block=$(reboot)"], ["block=$(reboot): cannot read this override"]),
     "a quoted command": (["kernel='$(rm -rf)'"], ["kernel=$(rm -rf): there is no such kernel"]),
-    "Python": (["block='__import__(\"os\")'"], ['block=__import__("os"): threads per block']),
-    "an escape sequence": (["block='\x1b[2J'"], ["block=\\x1b[2J: threads per block"]),
-    "two lines": (["block='a\nb'"], ["block=a\\nb: threads per block"]),
+    "Python": (["block='__import__(\"os\")'"], ['block=__import__("os"): expected threads per block']),
+    "an escape sequence": (["block='\x1b[2J'"], ["block=\\x1b[2J: expected threads per block"]),
+    "two lines": (["block='a\nb'"], ["block=a\\nb: expected threads per block"]),
     "a kernel's name and a line's end": (
         ["kernel='bcast\n'"],
         ["kernel=bcast\\n: there is no such kernel", "did you mean bcast?"],
     ),
     "a return to the line's beginning": (["block='a\rok'"], ["block=a\\rok"]),
-    "markup": (["block='[red]1[/red]'"], ["block=[red]1[/red]: threads per block"]),
+    "markup": (["block='[red]1[/red]'"], ["block=[red]1[/red]: expected threads per block"]),
     "no UTF-8": (["kernel=\udcff"], ["kernel=\\udcff: cannot read this override"]),
-    "other digits": (["size='\u0661\u0662'"], ["size=\u0661\u0662: a number of elements"]),
+    "other digits": (["size='\u0661\u0662'"], ["size=\u0661\u0662: expected a number of elements"]),
     "a very long number": (
         ["block=" + "1" * 5000],
         ["block=111", "111...111", "cannot read this override: Exceeds the limit"],
     ),
-    "a very long text": (["block='" + "x" * 5000 + "'"], ["block=xxx", "xxx...: threads per block"]),
-    "thousands of brackets": (["block='" + "(" * 3000 + "'"], ["block=(((", "...: threads per block"]),
-    "thousands of signs": (["block='" + "-" * 5000 + "1'"], ["block=---", "...: threads per block"]),
+    "a very long text": (["block='" + "x" * 5000 + "'"], ["block=xxx", "xxx...: expected threads per block"]),
+    "thousands of brackets": (["block='" + "(" * 3000 + "'"], ["block=(((", "...: expected threads per block"]),
+    "thousands of signs": (["block='" + "-" * 5000 + "1'"], ["block=---", "...: expected threads per block"]),
     "a folder with an escape sequence": (["--config-dir", "\x1b[31m"], ["\\x1b[31m: there is no such folder"]),
     "a folder of two lines": (["--config-dir", "a\nb"], ["a\\nb: there is no such folder"]),
     "a folder with a long name": (["--config-dir", "x" * 5000], ["xxx...xxx", "x: there is no such folder"]),
@@ -301,8 +316,30 @@ def test_help_shows_the_kernels_and_runs_nothing(runner, tmp_path):
     """--help lists what can be chosen."""
     done = runner("--help")
     assert done.code == 0
+    assert "python -m runner kernel=" in done.out.partition("kernel: ")[0]
     assert "reduceShflUnroll" in done.out
     assert not (tmp_path / "outputs").exists()
+
+
+def test_a_reader_that_left_is_no_mistake(tmp_path):
+    """`python -m runner --help | head -1` says nothing on stderr."""
+    command = [sys.executable, "-m", "runner", "--help"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+def test_a_folder_or_a_file_that_is_called_otherwise_is_named(tmp_path):
+    """Where a kernel is not found, the sentence says which folder or which ending is wrong."""
+    lay(tmp_path, {"own/kernel/saxpy.yml": "{}"})
+    is_a_told_mistake(
+        run(tmp_path, "--config-dir", "own", "kernel=saxpy"), "own/kernel/saxpy.yml: rename it to saxpy.yaml"
+    )
+    done = run(tmp_path, "--config-dir", "own/kernel", "kernel=saxpy")
+    is_a_told_mistake(done, "kernel=saxpy: not found, and own/kernel has no folder kernel/")
 
 
 def test_a_gpu_that_is_not_there_is_one_sentence(tmp_path):

@@ -33,7 +33,7 @@ def test_what_cannot_be_read_is_one_sentence(name, value):
         canonical(name, VOCABULARY[name], value)
     told = str(raised.value)
     assert told.startswith(f"{name}=")
-    assert "is expected" in told
+    assert ": expected " in told
     assert "\n" not in told
 
 

@@ -130,6 +130,29 @@ def test_an_interrupted_sweep_is_repeated_whole(original, tmp_path):
     assert rows(repeated(tmp_path, "first")) == expected
 
 
+@pytest.mark.parametrize("job", ["0", "none"])
+def test_a_killed_sweep_is_repeated_and_compared_as_far_as_it_got(job, original, tmp_path):
+    """A sweep that was killed before it wrote a table is compared by its rows; without a row, nothing is compared."""
+    (original / "results.csv").unlink()
+    for path in original.glob("*/result.json"):
+        if path.parent.name != job:
+            path.unlink()
+    done = repeat(tmp_path, "first")
+    assert done.code == 0, done.err
+    assert ("first has no finished case: nothing is compared" in done.err) == (job == "none")
+    assert len(table(done.folder)) == 4
+    assert not (original / "results.csv").exists()
+
+
+def test_a_damaged_table_is_refused_before_anything_runs(original, tmp_path):
+    """It cannot be compared with, so nothing is measured."""
+    text = (original / "results.csv").read_text()
+    (original / "results.csv").write_text(text[:-40])
+    refused(
+        repeat(tmp_path, "first"), "results.csv, line 5: the row is cut off; `python -m runner.report first` rebuilds"
+    )
+
+
 @pytest.mark.parametrize("environment", ["another", "absent", "torn"])
 def test_another_version_is_told_and_no_obstacle(environment, original, tmp_path):
     """A sweep of another version of the runner, or one that does not say, is repeated; the version is told."""
@@ -156,7 +179,9 @@ def test_a_failure_of_then_is_no_news(tmp_path):
     changed = swept(tmp_path, "--config-dir", OWN, "kernel=scaled", "device=cpu", to="second")
     header = changed / "sources/kernels/scaled.cuh"
     header.write_text(header.read_text().replace("2.0f", "3.0f"))
-    assert repeat(tmp_path, "second").code == 1
+    done = repeat(tmp_path, "second")
+    assert done.code == 1
+    assert "second: sources/kernels/scaled.cuh has changed since the run" in done.err
 
 
 def lacking(name):

@@ -1,7 +1,7 @@
 """`python -m runner.compare outputs/A outputs/B`: what became of A's cases in B, and what may be the cause.
 
 Exit status: 0 nothing is worse, 1 a case is slower or broken, 2 the input cannot be used, 3 with --strict where a case
-is undecided.
+is inconclusive, not compared or missing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner import atomic
-from runner.cli import run_command
+from runner.cli import Parser, run_command
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.runs import reading
@@ -21,13 +21,15 @@ from runner.runs import reading
 
 def main(arguments: list[str] | None = None) -> int:
     """Compare the runs that the arguments name."""
-    parser = argparse.ArgumentParser(prog="python -m runner.compare", description="Compare runs with a baseline.")
-    named = "a run's folder, a pattern, latest, latest~1, ...; A,B: one that was made twice; the first is the baseline"
+    parser = Parser("compare", "Compare runs with a baseline.")
+    named = "a run's folder, a pattern, latest, latest~1, ...; A,B: repeated runs, pooled; the first is the baseline"
     parser.add_argument("runs", nargs="+", metavar="RUN", help=named)
     parser.add_argument("--baseline", metavar="RUN", help="the run that the others are compared with")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write a table")
-    parser.add_argument("--strict", action="store_true", help="exit with 3 if a case is undecided")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 3 if a case is inconclusive, not compared or missing"
+    )
     given = parser.parse_args(arguments)
     return run_command(lambda: _compare(given))
 

@@ -72,7 +72,7 @@ def causes(base: Run, comparisons: Sequence[Comparison]) -> Causes:
         if _differ(kind, [found[n] for n in known])
     ]
     if len(known) < len(compared):
-        there = tuple("" if environment else "not in the folder" for environment in environments)
+        there = tuple("" if environment else "missing or corrupt" for environment in environments)
         differing.append(Cause("runner", "environment.json", there))
     differing += [*_of_sources(comparisons), *_of_parameters(compared), *_of_cases(comparisons)]
     differing.sort(key=lambda cause: KINDS.index(cause.kind))

@@ -120,7 +120,7 @@ def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
     """
     first = [] if baseline is None else _sides(baseline)
     if len(first) > 1:
-        raise UsageError(f"--baseline {baseline}: {len(first)} runs match, one is expected")
+        raise UsageError(f"--baseline {baseline}: {len(first)} runs match, expected one")
     found = {_resolved(side): side for side in first}
     named: dict[Path, str] = {}
     for text, sides in [(text, _sides(text)) for text in texts]:
@@ -132,7 +132,7 @@ def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
             found.setdefault(_resolved(side), side)
     words = " ".join([*texts, *([f"--baseline {baseline}"] if baseline is not None else [])])
     if len(found) < 2:
-        raise UsageError(f"{words}: this is one run, and at least two are compared")
+        raise UsageError(f"{words}: compare needs at least two runs")
     for path, times in Counter(path for side in found for path in side).items():
         if times > 1:
             raise UsageError(f"{words}: {path.name} is on two sides; a run is not compared with itself")

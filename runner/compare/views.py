@@ -36,7 +36,7 @@ WORSE, UNDECIDED = 1, 3  # exit statuses; 0: nothing is worse, 2: a usage error
 DECIDED = frozenset((Word.SLOWER, Word.FASTER, Word.SAME, Word.ONLY_OTHER))
 OF_TIMES = (Word.FASTER, Word.SLOWER)
 COUNTED_IF_ANY = (Word.INCONCLUSIVE, Word.FIXED, Word.FAILED, Word.NOT_COMPARED)
-ONLY_RESULTS = "Times of the CPU device are emulated and not compared. Its cases are the same if both are right."
+ONLY_RESULTS = "Times of the CPU device are emulated and not compared. Its cases count as the same if both pass."
 
 MOST_CASES, MOST_CAUSES, MOST_KERNELS = 20, 12, 8  # in the terminal
 MOST_LONE = 500  # in the page
@@ -198,7 +198,7 @@ def exit_status(comparisons: Iterable[Comparison], *, strict: bool) -> int:
 
 def _show_causes(causes: Causes, comparisons: Sequence[Comparison], console: Console) -> None:
     if not causes.differing:
-        say(console, "Nothing differs between the runs, as far as their folders tell.")
+        say(console, "The folders show no difference.")
         return
     names = [comparisons[0].base.short, *(comparison.other.short for comparison in comparisons)]
     say(console, "What differs, the likeliest cause first:", "bold")
@@ -339,7 +339,7 @@ def _cautions(comparison: Comparison) -> list[str]:
     if n := sum(change.row["status"] not in ("ok", *IDLE) for change in comparison.of(Word.ONLY_OTHER)):
         found.append(f"{count(n, 'case')} that only {other} has failed.")
     if n := sum(change.pair.base["status"] in IDLE or change.pair.other["status"] in IDLE for change in changes):
-        found.append(f"{count(n, 'common case')} did not run in at least one of them.")
+        found.append(f"{count(n, 'common case')} ran in only one of the runs, or in neither.")
     return found
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import platformdirs
 
 from runner import atomic
+from runner.errors import UsageError
 
 INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)"([^"\n]+)"', re.MULTILINE)
 _COMPUTED = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.MULTILINE)
@@ -19,6 +22,19 @@ _HEADERS = (".cuh", ".h", ".hpp", ".inc")
 def default_folder(kind: str) -> Path:
     """The user's cache folder for the binaries of one kind of device."""
     return platformdirs.user_cache_path("kernel-runner") / kind
+
+
+def require_writable() -> None:
+    """Refuse a cache in which no kernel can be kept: a `UsageError`."""
+    folder = platformdirs.user_cache_path("kernel-runner")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as e:
+        raise UsageError(
+            f"{folder}: cannot keep compiled kernels here: {e.strerror}; set XDG_CACHE_HOME to another folder"
+        ) from None
 
 
 def key(*parts: str) -> str:

@@ -40,6 +40,10 @@ def run(arguments: Sequence[str], session: Session) -> None:
     sys.argv[1:] = ordered
     folders = command_line.search_path(ordered)
     schema.register(folders)
+    if {"--help", "-h"} & set(ordered):
+        sys.stdout.write(command_line.help_text(folders))
+        sys.stdout.flush()  # now, not at exit: the reader may have left
+        return
     current.set(session)
     debugging = FULL_ERROR in os.environ
     main = hydra.main(version_base="1.3", config_path=str(config.CONF), config_name="config")(job)

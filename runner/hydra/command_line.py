@@ -9,6 +9,7 @@ import importlib.util
 import math
 import os
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,11 +19,12 @@ import yaml
 from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, Override, QuotedString, RangeSweep
+from hydra.errors import OverrideParseException
 
 from runner import config
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.hydra import errors
+from runner.hydra import errors, schema
 from runner.kernel.yaml_reader import shown
 
 _WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")
@@ -33,6 +35,27 @@ _OURS = {
     "hydra.sweeper": "hydra/sweeper=NAME chooses one",
     "hydra": "set a key within it",
 }
+
+
+_HELP = """\
+A declarative experiment runner for CUDA kernels.
+
+  python -m runner kernel=reduceShfl block=128                    one case
+  python -m runner kernel=reduceShfl,reduceSmem block=64,128,256  all combinations
+  python -m runner experiment=shuffle_tour device=cpu             a predefined sweep
+"""
+
+
+def help_text(folders: Sequence[Path]) -> str:
+    """Examples first, then what can be chosen and set."""
+    lines = [_HELP]
+    for group in _FILES:
+        names = sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
+        lines.append(textwrap.fill(f"{group}: {', '.join(names)}", 100, subsequent_indent="  "))
+    for name, keys in (("parameters", schema.parameter_names()), ("further keys", schema.further_keys())):
+        lines.append(textwrap.fill(f"{name}: {', '.join(keys)}", 100, subsequent_indent="  "))
+    lines.append("\n--config-dir FOLDER adds your own kernels, --cfg job shows a configuration, --hydra-help the rest.")
+    return "\n".join(lines) + "\n"
 
 
 def ordered(arguments: Sequence[str]) -> list[str]:
@@ -60,7 +83,7 @@ def search_path(arguments: Sequence[str]) -> list[Path]:
     for path in sorted(p for f in folders for p in (f / "kernel").glob("*.yaml")):
         if path.stem in taken:
             raise UsageError(
-                f"{path}: a kernel of ours is called {path.stem}, and Hydra would take that; rename this one"
+                f"{path}: the runner already has a kernel {path.stem}, which Hydra would load instead; rename yours"
             )
     return [*folders, primary]
 
@@ -106,18 +129,37 @@ def refuse(arguments: Sequence[str], folders: Sequence[Path]) -> None:
 
     Raises:
         UsageError: naming the override, or the file.
-        OverrideParseException: Hydra's, if it cannot read an override.
     """
     for text in _options(arguments).overrides:
         try:
             (override,) = OverridesParser.create().parse_overrides([text])
         except (ValueError, RecursionError) as e:  # a number of thousands of digits, thousands of brackets
             raise UsageError(f"{text}: cannot read this override: {e}") from None
+        except OverrideParseException:
+            raise UsageError(f"{text}: {_unreadable(text, folders)}") from None
         _refuse(override)
         if override.key_or_group in _FILES:
             for name in _values(override):
                 _refuse_choice(override, name)
                 _check_file(str(override.key_or_group), str(name), folders)
+
+
+def _unreadable(override: str, folders: Sequence[Path]) -> str:
+    """What is wrong with an override that Hydra's grammar does not take."""
+    key, equals, value = override.partition("=")
+    group, colon, name = key.partition(":")
+    if not equals and re.fullmatch(r"\d\w*", key):
+        return "expected KEY=VALUE; write a list of values as block=128,256"
+    if not equals and colon and group.isidentifier():
+        return f"expected KEY=VALUE; write {group}={name}"
+    if not equals:
+        kernels = [f"kernel={path.stem}" for folder in folders for path in sorted((folder / "kernel").glob("*.yaml"))]
+        return f"expected KEY=VALUE{errors.nearest(f'kernel={key}', kernels)}"
+    if powers := re.match(r"(\d+)\^(\d+)", value):
+        return f"write powers as {powers[1]}**{powers[2]}"
+    if re.search(r",\s*(,|$)", value):
+        return "an empty value in the list"
+    return f"cannot read this override; {errors.QUOTING}"
 
 
 def _options(arguments: Sequence[str]) -> Any:
@@ -173,7 +215,8 @@ def _refuse_choice(override: Override, name: Any) -> None:
 def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
     """Refuse a chosen file that is unreadable or malformed: Hydra's errors often do not name the file."""
     path = next((p for f in folders if os.path.lexists(p := f / group / f"{name}.yaml")), None)
-    if path is None:  # Hydra says so
+    if path is None:
+        _look_beside(group, name, folders)
         return
     content, where = _read_yaml(path), f"{group}/{path.name}"
     content = {} if content is None else content
@@ -199,6 +242,15 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
     header = next((line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()), "")
     if "@package" not in header or "_global_" not in header:
         raise UsageError(f"{where}: an experiment must begin with '# @package _global_', not {shown(header)}")
+
+
+def _look_beside(group: str, name: str, folders: Sequence[Path]) -> None:
+    """Say why a choice is not found, if the file or the folder is called otherwise. Hydra says the rest."""
+    for folder in folders:
+        if (misnamed := folder / group / f"{name}.yml").is_file():
+            raise UsageError(f"{misnamed}: rename it to {name}.yaml")
+        if not any((folder / each).is_dir() for each in (*_FILES, "hydra", "family")):
+            raise UsageError(f"{group}={name}: not found, and {folder} has no folder {group}/")
 
 
 def _read_yaml(path: Path) -> Any:
@@ -231,7 +283,7 @@ def recorded(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
         given = [*hydra["overrides"]["hydra"], *hydra["overrides"]["task"]]
         name, searchpath, mode = hydra["job"]["config_name"], hydra["searchpath"], hydra["mode"]
     except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
-        raise UsageError(f"{folder.path}: cannot compose the sweep again: no {record.name}, or a torn one") from None
+        raise UsageError(f"{folder.path}: cannot compose it again: {record.name} is missing or corrupt") from None
     if not (folder.sources / "conf" / f"{name.removesuffix('.yaml')}.yaml").is_file():
         raise UsageError(f"{folder.path}: cannot compose the sweep again: its sources/ lacks {name}.yaml")
     new = {_key(text) for text in overrides}

@@ -9,12 +9,15 @@ from collections.abc import Sequence
 
 import yaml
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
-from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
+
+from runner.settings import LIMITS
 
 THEIRS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
 
 _THEIR_PACKAGES = ("hydra", "omegaconf", "yaml", "antlr4")
-_QUOTING = "other characters than letters, digits and . _ - + * need quotes inside quotes, as in \"size='1<<24'\""
+_ALSO_KNOWN = {"gpu": "cuda", "nvidia": "cuda"}  # what people call a choice
+QUOTING = "other characters than letters, digits and . _ - + * need quotes inside quotes, as in \"size='1<<24'\""
 MOST_OPTIONS = 20  # that are listed
 
 
@@ -37,7 +40,7 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
     if isinstance(error, RecursionError):
         return "the configuration includes itself, or is nested too deeply"
     if isinstance(error, OverrideParseException):
-        return f"{error.override}: cannot read this override; {_QUOTING}"
+        return f"{error.override}: cannot read this override; {QUOTING}"
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
         file = error.missing_cfg_file
         group, _, given = file.rpartition("/") if file.startswith("hydra/") else file.partition("/")
@@ -51,15 +54,29 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
     if isinstance(cause, OmegaConfBaseException):
         override = re.search(r"Error merging override (.*)", str(error))
         subject = override[1] if override else cause.full_key
+        if isinstance(cause, ValidationError) and subject and (wanted := _wanted(cause, subject)):
+            return f"{where}{subject}: expected {wanted}"
         return f"{where}{subject}: {_one_line(cause)}" if subject else f"{where}{_one_line(cause)}"
     return _one_line(error)
 
 
 def _unknown_choice(group: str, given: str, options: Sequence[str]) -> str:
-    near = _nearest(given, options)
+    near = nearest(given, options)
     if len(options) > MOST_OPTIONS:
         return f"{group}={given}: there is no such {group}{near} (--help lists all {len(options)})"
     return f"{group}={given}: expected one of {', '.join(options)}{near}"
+
+
+def _wanted(error: ValidationError, subject: str) -> str:
+    """What a key takes whose value could not be converted; empty if that is not the error."""
+    kinds = {"Integer": "an integer", "Float": "a number", "boolean": "true or false"}
+    found = re.search(r"could not be converted to (\w+)|is not a valid (bool)", str(error))
+    kind = kinds.get(found[1] or "boolean", "") if found else ""
+    key, written, _ = subject.partition("=")
+    if kind and (limits := LIMITS.get(key.removeprefix("timing."))):
+        kind += f" from {limits[0]} to {limits[1]}"
+    value = re.match(r"Value ('.*?') ", str(error))
+    return f"{kind}, not {value[1]}" if kind and value and not written else kind
 
 
 def _unknown_key(key: str, known: Sequence[str]) -> str:
@@ -75,10 +92,13 @@ def _unknown_key(key: str, known: Sequence[str]) -> str:
     beside = [k for k in known if k.rpartition(".")[0] == group]
     if not beside:
         return f"{key}: unknown key; {group} holds no keys"
-    return f"{key}: unknown key{_nearest(key, beside) or ';'} the keys are {', '.join(beside)}"
+    return f"{key}: unknown key{nearest(key, beside) or ';'} the keys are {', '.join(beside)}"
 
 
-def _nearest(word: str, options: Sequence[str]) -> str:
+def nearest(word: str, options: Sequence[str]) -> str:
+    """A question that names the option which a misspelt word resembles; empty if none does."""
+    if _ALSO_KNOWN.get(word.lower()) in options:
+        return f"; did you mean {_ALSO_KNOWN[word.lower()]}?"
     near = difflib.get_close_matches(word, options, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 

@@ -53,7 +53,8 @@ class BatchLauncher(Launcher):
         """Plan all jobs, then run them; if one of them cannot be understood, none is run."""
         setup_globals()
         if not job_overrides:
-            raise UsageError("there is nothing to run: a pattern such as kernel=glob(...) matches no name")
+            given = [str(override) for override in self._config.hydra.overrides.task if "glob(" in str(override)]
+            raise UsageError(f"{' '.join(given) or 'there is nothing to run: kernel=glob(...)'}: matches no name")
         folder = RunFolder(Path(str(self._config.hydra.sweep.dir)))
         session = current.get()
         with SweepProgress() as progress:
@@ -66,7 +67,7 @@ class BatchLauncher(Launcher):
                 if len(plan) == 1:
                     session.open_device(plan[0].device)  # while the rest is read
             for name in _unread(job_overrides, plan):
-                progress.say(f"{name}: no kernel of the sweep reads it, so it changes nothing")
+                progress.say(f"{name}: no kernel in this sweep uses it, so it has no effect")
             engine.run(plan, folder, progress, "batch", session.take_worker())
         # Whatever becomes of a case is in its row, so the job itself always succeeds.
         return [JobReturn(overrides=overrides, status=JobStatus.COMPLETED) for overrides in job_overrides]

@@ -16,7 +16,7 @@ import yaml
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
-from runner.config import Job, Origin, read_kernel
+from runner.config import CONF, Job, Origin, read_kernel
 from runner.device.kinds import KINDS, is_emulated, kind_of
 from runner.errors import UsageError
 from runner.kernel import from_yaml
@@ -62,10 +62,14 @@ def parameter_names() -> list[str]:
 
 
 def known_keys() -> list[str]:
-    """The keys that a command line can set, those of the groups as `device.threads`."""
+    """The keys that a command line can set."""
+    return [*_GROUPS, *parameter_names(), *further_keys()]
+
+
+def further_keys() -> list[str]:
+    """The keys of the groups, as `device.threads`."""
     groups = {"device": DeviceConfig, "timing": TimingConfig}
-    within = [f"{group}.{f.name}" for group, node in groups.items() for f in dataclasses.fields(node)]
-    return [*_GROUPS, *parameter_names(), *within]
+    return [f"{group}.{f.name}" for group, node in groups.items() for f in dataclasses.fields(node)]
 
 
 def _declared(search_path: Sequence[Path]) -> Iterator[str]:
@@ -103,12 +107,18 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
     if path is None:
         raise UsageError(f"kernel={name}: there is no kernel/{name}.yaml in {', '.join(map(str, folders))}")
     if added := [k for k in values if k not in _GROUPS and k not in names]:
-        raise UsageError(f"+{added[0]}: no kernel on the search path declares a parameter of that name")
+        written = next((o for o in _task_overrides(hydra) if o.lstrip("+").startswith(f"{added[0]}=")), f"+{added[0]}")
+        raise UsageError(f"{written}: no kernel on the search path declares a parameter of that name")
     if unknown := [k for k in values["on_cpu"] if k not in names]:
         raise UsageError(f"on_cpu.{unknown[0]}: no kernel on the search path declares a parameter of that name")
     origin = Origin(folders, tuple(n for n in names if n not in VOCABULARY), values["kernel"])
     swept = frozenset(map(str, OmegaConf.select(hydra, "sweeper.params") or ()))
-    return Composed(values, read_kernel(name, values["kernel"], path, folders), device, timing, swept, origin)
+    kernel = read_kernel(name, values["kernel"], path, folders)
+    # The configuration that a sweep keeps has only the kernels that it ran.
+    known = CONF not in folders or any((f / "kernel" / f"{kernel.baseline}.yaml").is_file() for f in folders)
+    if kernel.baseline and not known:
+        raise UsageError(f"{path.name}: baseline: there is no kernel '{kernel.baseline}' on the search path")
+    return Composed(values, kernel, device, timing, swept, origin)
 
 
 def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str], number: int) -> Job:
@@ -144,6 +154,10 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
             canonical(name, kind, plain[name])
     case = make(composed.kernel, plain, plain["seed"])
     return Job(case, device, composed.timing, compiler, number, composed.origin)
+
+
+def _task_overrides(hydra: DictConfig) -> list[str]:
+    return [str(o) for o in OmegaConf.to_container(hydra.overrides.task, resolve=False)]  # type: ignore[union-attr]
 
 
 def _folders(hydra: DictConfig) -> tuple[Path, ...]:

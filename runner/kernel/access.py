@@ -148,7 +148,7 @@ def element(access: Access, known: Mapping[str, Value]) -> int | None:
     index, vector = access.index(known), int(access.vector(known))
     what = f"{access.index.where}: '{access.index.text}' is"
     if not isinstance(index, int):
-        raise UsageError(f"{what} {index!r}, which is no element's index")
+        raise UsageError(f"{what} {index!r}, which is not the index of an element")
     if index % vector:
         raise UsageError(f"{what} {index}; vectors begin at multiples of {vector}")
     return index // vector

@@ -132,7 +132,7 @@ class Case:
         elif len(fill) != math.prod(dtype.host_shape(shape)):
             raise UsageError(f"{where}: {len(fill)} numbers for {dtype.name} of the shape {shape}")
         elif wrong := [n for n in fill if not dtype.holds(n)]:
-            raise UsageError(f"{where}: {wrong[0]} is no {dtype.name}")
+            raise UsageError(f"{where}: {wrong[0]} is not a valid {dtype.name}")
         return ArraySpec(a.name, a.role, dtype, shape, fill, int(a.offset(self.variables)), a.constant, a.refill)
 
     def _scalar(self, a: ScalarArgument) -> ScalarSpec:

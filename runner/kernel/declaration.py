@@ -66,7 +66,7 @@ def canonical(name: str, kind: Kind, value: Any) -> Canonical:
         return _read(kind, "" if value is None or isinstance(value, bool | list | dict) else str(value).strip())
     except (ValueError, KeyError, OverflowError):
         text = shortened("null" if value is None else str(value), 60)
-        raise UsageError(f"{name}={text}: {_EXPECTED[kind]} is expected") from None
+        raise UsageError(f"{name}={text}: expected {_EXPECTED[kind]}") from None
 
 
 def variables(name: str, kind: Kind, value: Canonical) -> Mapping[str, int | str]:
@@ -106,8 +106,8 @@ _RANGES = {
 }
 _EXPECTED = {
     Kind.INTEGER: "an integer such as 8, -2 or 2**3",
-    Kind.SIZE: "a number of elements such as 16Mi, 2**24 or 16777216, or rows by columns such as 4096x8192,",
-    Kind.BLOCK: "threads per block such as 256, or x by y such as 32x16,",
+    Kind.SIZE: "a number of elements such as 16Mi, 2**24 or 16777216, or rows by columns such as 4096x8192",
+    Kind.BLOCK: "threads per block such as 256, or x by y such as 32x16",
     Kind.MASK: "a mask of 32 lanes such as 0xffffffff or 0b1010",
     Kind.DTYPE: f"one of {', '.join(DTYPES)}",
     Kind.CHOICE: "a word",

@@ -40,7 +40,7 @@ def ceil_div(a: int, b: int) -> int:
 
 def _itemsize(dtype: str) -> int:
     if dtype not in DTYPES:
-        raise ValueError(f"itemsize: '{dtype}' is none of the dtypes {', '.join(DTYPES)}")
+        raise ValueError(f"itemsize: '{dtype}' is not a dtype; allowed: {', '.join(DTYPES)}")
     return DTYPES[dtype].itemsize
 
 
@@ -49,7 +49,7 @@ def _checked(operation: Callable[[Any, Any], Any], *, grows: bool = False) -> Ca
 
     def checked(left: Any, right: Any) -> Any:
         if isinstance(left, str) or isinstance(right, str):
-            raise TypeError("text is no number")
+            raise TypeError("text is not a number")
         if grows and not 0 <= right <= LARGEST_BITS:
             raise ValueError(f"exponent {right} is not within 0 to {LARGEST_BITS}")
         result = operation(left, right)
@@ -97,13 +97,14 @@ class Formula:
         for node in ast.walk(self.tree):
             wrong = ""
             if not isinstance(node, allowed):
-                wrong = f"uses {type(node).__name__}; allowed are {self.OPERATORS}, and the functions {functions}"
+                used = "/; write // or ceil_div" if isinstance(node, ast.Div) else type(node).__name__
+                wrong = f"uses {used}; allowed: {self.OPERATORS}, and the functions {functions}"
             elif isinstance(node, ast.Constant) and not isinstance(node.value, self.CONSTANTS):
                 wrong = f"has the constant {node.value!r}; only numbers are allowed"
             elif isinstance(node, ast.Call) and (
                 not isinstance(node.func, ast.Name) or node.func.id not in self.TABLE or node.keywords
             ):
-                wrong = f"calls what is none of the functions {functions}"
+                wrong = f"calls an unknown function; allowed: {functions}"
             if wrong:
                 raise UsageError(f"{self.shown} {wrong}")
 
@@ -132,7 +133,7 @@ class Formula:
         try:
             return _walk(self.tree.body, names, self.TABLE, leaf)
         except KeyError as e:
-            raise UsageError(f"{self.shown} names {e}, which is none of {', '.join(sorted(names))}") from None
+            raise UsageError(f"{self.shown} names {e}, which is unknown; known: {', '.join(sorted(names))}") from None
         except (ArithmeticError, TypeError, ValueError, IndexError, RecursionError) as e:
             raise UsageError(f"{self.shown} cannot be evaluated: {e}") from None
 
@@ -156,7 +157,7 @@ class Expression(Formula):
         """
         value = self._evaluate(variables, lambda v: v)
         if self.number and isinstance(value, str):
-            raise UsageError(f"{self.shown} gives the text '{value}'; a number is expected")
+            raise UsageError(f"{self.shown} gives the text '{value}'; expected a number")
         return value
 
 
@@ -255,7 +256,7 @@ def _parse(text: str, where: str) -> ast.Expression:
     try:
         tree: ast.Expression = _Restored().visit(ast.parse(_IN.sub(_SAFE, text.strip()), mode="eval"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise UsageError(f"{where}: '{shortened(text)}' is no expression") from None
+        raise UsageError(f"{where}: '{shortened(text)}' is not a valid expression") from None
     return tree
 
 

@@ -64,6 +64,8 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
     Raises:
         UsageError: naming the file, the key, the offending value and what is allowed.
     """
+    if content is None or content == {}:
+        raise UsageError(f"{yaml.name} is empty")
     own = Reader(content, yaml.name)
     own.only(KEYS)
     common = _family(own, folders or [yaml.parent.parent])
@@ -80,7 +82,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     if d.text("name", name) != name:
         raise UsageError(f"{d.where}: name: '{d.text('name')}' must be the file's own name, '{name}'")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
-        raise UsageError(f"{d.where}: '{name}' is no name of a CUDA function")
+        raise UsageError(f"{d.where}: '{name}' is not a valid CUDA function name")
     parameters = tuple(parameter(f"{d.where}: parameters", n, v) for n, v in d.items("parameters"))
     if all(p.name != "cache" for p in parameters):
         parameters += (Parameter("cache", Kind.CHOICE, "none", CACHES),)
@@ -146,7 +148,7 @@ def _content(common: Path) -> dict[str, Any]:
         content = pyyaml.load(common.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506  (a safe one)
     except (OSError, ValueError, RecursionError, pyyaml.YAMLError) as e:
         reason = str(e).splitlines()[0]
-        raise UsageError(f"family/{common.name}: this is no YAML: {reason}") from None
+        raise UsageError(f"family/{common.name}: invalid YAML: {reason}") from None
     d = Reader(content, f"family/{common.name}")
     d.only(KEYS - _OF_THE_KERNEL_ALONE)
     return d.raw
@@ -192,7 +194,7 @@ def _definitions(d: Reader) -> dict[str, str]:
 
 def _require_name(where: str, name: Any) -> None:
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
-        raise UsageError(f"{where}: '{name}' is no name; allowed are a-z, 0-9 and _, a letter first")
+        raise UsageError(f"{where}: '{name}' is not a valid name; allowed: a-z, 0-9 and _, a letter first")
     if keyword.iskeyword(name) or name in FUNCTIONS:
         raise UsageError(f"{where}: '{name}' means something else in expressions; choose another name")
 
@@ -208,16 +210,17 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
         raise UsageError(f"{where}: '{name}' is reserved: a column of the table or a key of the configuration")
     d = Reader(content if isinstance(content, dict) else {"default": content}, f"{where}.{name}")
     d.only(("default", "allowed", "kind"))
-    d.need("default")
+    if d.raw.get("default") in (None, ""):
+        raise UsageError(f"{d.where}: a default value is missing")
     kind = VOCABULARY.get(name) or Kind(d.choice("kind", list(Kind), Kind.INTEGER))
     allowed = tuple(canonical(f"{d.where}.allowed", kind, v) for v in d.sequence("allowed"))
     default = canonical(f"{d.where}.default", kind, d.raw["default"])
     if name == "cache":
         if unknown := [c for c in (default, *allowed) if c not in CACHES]:
-            raise UsageError(f"{d.where}: '{unknown[0]}' is none of {', '.join(CACHES)}")
+            raise UsageError(f"{d.where}: '{unknown[0]}' is not a cache preference; allowed: {', '.join(CACHES)}")
         allowed = allowed or CACHES
     if allowed and default not in allowed:
-        raise UsageError(f"{d.where}: the default {default} is none of the allowed values")
+        raise UsageError(f"{d.where}: the default {default} is not one of the allowed values")
     return Parameter(name, kind, default, allowed)
 
 
@@ -232,7 +235,7 @@ def _source(yaml: Path, name: str, d: Reader) -> Path:
                 source.read_text(encoding="utf-8")
                 return source
         except UnicodeDecodeError as e:
-            raise UsageError(f"{where}: '{text}' is no UTF-8 text: {e.reason}") from None
+            raise UsageError(f"{where}: '{text}' is not UTF-8 text: {e.reason}") from None
         except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with NUL
             raise UsageError(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
     raise UsageError(f"{where}: there is no file '{candidates[0]}' (looked for relative to the YAML's folder)")
@@ -282,12 +285,12 @@ def _min_arch(d: Reader) -> int:
     value = d.raw.get("min_arch", 0)
     matched = re.fullmatch(r"(?:sm_)?(\d{2,3})", str(value)) if value else None
     if value and not matched:
-        raise UsageError(f"{d.where}: min_arch: an architecture such as sm_90 is expected, not '{value}'")
+        raise UsageError(f"{d.where}: min_arch: expected an architecture such as sm_90, not '{value}'")
     return int(matched[1]) if matched else 0
 
 
 def _gpu_only(d: Reader) -> str:
     value = d.raw.get("gpu_only", "")
     if "gpu_only" in d.raw and (value is None or not str(value).strip()):
-        raise UsageError(f"{d.where}: gpu_only: a reason is expected, not {shown(value)}")
+        raise UsageError(f"{d.where}: gpu_only: expected a reason, not {shown(value)}")
     return d.text("gpu_only", "")  # `true` is no reason

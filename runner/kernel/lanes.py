@@ -59,7 +59,7 @@ def source_lane(operation: str, lane: Any, argument: int, width: int) -> Lanes:
         case "xor" | "swap":
             source = np.where(lane ^ by <= last, lane ^ by, lane)
         case _:
-            raise ValueError(f"{operation} is none of {', '.join(INTRINSICS)}")
+            raise ValueError(f"{operation} is not a shuffle; allowed: {', '.join(INTRINSICS)}")
     return source
 
 

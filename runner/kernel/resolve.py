@@ -39,7 +39,7 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
         given = requested.get(p.name)
         values[p.name] = p.default if given is None else canonical(p.name, p.kind, given)
         if p.name == "fill" and values[p.name] not in FILLS:
-            raise UsageError(f"fill={values[p.name]}: one of {', '.join(FILLS)} is expected")
+            raise UsageError(f"fill={values[p.name]}: expected one of {', '.join(FILLS)}")
     known = known_values(kernel, values)
     block = next(((*pair(values[p.name]), 1) for p in kernel.parameters if p.kind is Kind.BLOCK), (1, 1, 1))
     excluded = _excluded(kernel, values, known, block[0] * block[1])
@@ -57,7 +57,7 @@ def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[st
     for p in kernel.parameters:
         if p.allowed and values[p.name] not in p.allowed:
             allowed = ", ".join(written(p.kind, a) for a in p.allowed)
-            return f"{p.name}={written(p.kind, values[p.name])} is none of the values {kernel.name} takes: {allowed}"
+            return f"{p.name}={written(p.kind, values[p.name])} is not a value of {kernel.name}; allowed: {allowed}"
         if p.kind is Kind.SIZE and known[p.name] == 0:
             return f"{p.name}=0: there is nothing to do"
     if not 1 <= threads <= MAX_THREADS:
@@ -84,7 +84,7 @@ def _impossible(case: Case) -> str:
     """
     for what in ("bytes_read", "bytes_written", "operations", "in_flight", "depth"):
         if (case.count(what) or 0) < 0:
-            return f"{what} would be {case.count(what)}; it is 0 or more"
+            return f"{what} would be {case.count(what)}; expected 0 or more"
     if case.shared < 0:
         return f"the dynamic shared memory would be {case.shared} bytes"
     for a in case.arrays():
@@ -94,7 +94,7 @@ def _impossible(case: Case) -> str:
             return reason
     for s in case.arguments():
         if isinstance(s, ScalarSpec) and (s.dtype.numbers > 1 or not s.dtype.holds(s.value)):
-            return f"{s.name} = {s.value} is no {s.dtype.name}"
+            return f"{s.name} = {s.value} is not a valid {s.dtype.name}"
     _evaluate_the_rest(case)
     return ""
 

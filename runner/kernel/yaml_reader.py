@@ -35,7 +35,7 @@ class Reader:
 
     def __init__(self, content: Any, where: str, above: Reader | None = None) -> None:
         if not isinstance(content, dict):
-            raise UsageError(f"{where}: keys with values are expected, not {shown(content)}")
+            raise UsageError(f"{where}: expected keys with values, not {shown(content)}")
         self.raw: dict[str, Any] = content
         self.where = where
         self.known: Collection[str] = above.known if above else ()  # the names that an expression may use
@@ -67,7 +67,7 @@ class Reader:
             if key not in allowed:
                 near = difflib.get_close_matches(str(key), allowed, n=1)
                 hint = f"; did you mean {near[0]}?" if near else ""
-                raise UsageError(f"{self.where}: {shown(key)} is no key here{hint}; allowed are {', '.join(allowed)}")
+                raise UsageError(f"{self.where}: {shown(key)} is not a valid key{hint}; allowed: {', '.join(allowed)}")
 
     def need(self, *keys: str) -> None:
         """Refuse a level without these keys."""
@@ -79,28 +79,28 @@ class Reader:
         """A piece of text."""
         value = self.raw.get(key, default)
         if not isinstance(value, str):
-            raise UsageError(f"{self.where}: {key}: text is expected, not {shown(value)}")
+            raise UsageError(f"{self.where}: {key}: expected text, not {shown(value)}")
         return value
 
     def flag(self, key: str, *, default: bool) -> bool:
         """True or false."""
         value = self.raw.get(key, default)
         if not isinstance(value, bool):
-            raise UsageError(f"{self.where}: {key}: true or false is expected, not {shown(value)}")
+            raise UsageError(f"{self.where}: {key}: expected true or false, not {shown(value)}")
         return value
 
     def choice(self, key: str, allowed: Collection[str], default: str | None = None) -> str:
         """One of a few words."""
         value = self.text(key, default)
         if value not in allowed:
-            raise UsageError(f"{self.where}: {key}: '{value}' is none of {', '.join(allowed)}")
+            raise UsageError(f"{self.where}: {key}: '{value}' is not a valid {key}; allowed: {', '.join(allowed)}")
         return value
 
     def sequence(self, key: str) -> list[Any]:
         """A list; empty where there is none."""
         value = self.raw.get(key) or []
         if not isinstance(value, list):
-            raise UsageError(f"{self.where}: {key}: a list is expected, not {shown(value)}")
+            raise UsageError(f"{self.where}: {key}: expected a list, not {shown(value)}")
         return value
 
     def items(self, key: str) -> list[tuple[Any, Any]]:
@@ -115,13 +115,13 @@ class Reader:
         """A value as an expression: of a number, unless text such as a dtype will do."""
         where = f"{self.where}: {key}"
         if isinstance(value, bool) or not isinstance(value, int | str):
-            raise UsageError(f"{where}: an expression is expected, not {shown(value)}")
+            raise UsageError(f"{where}: expected an expression, not {shown(value)}")
         code = expanded(str(value), self.let, where)
         e = Expression(str(value), where, "" if code == str(value) else code, number)
         known = {*self.known, *more}
         for name in sorted(e.names - known):
             names = ", ".join(sorted({*known, *self.let}))
-            raise UsageError(f"{e.shown} names '{name}', which is no parameter; known are {names}")
+            raise UsageError(f"{e.shown} names '{name}', which is not a parameter; known: {names}")
         self.used |= e.names
         return e
 
@@ -134,7 +134,7 @@ class Reader:
         value = self.raw.get(key)
         values = value if isinstance(value, list) else [value]
         if not 1 <= len(values) <= 3:
-            raise UsageError(f"{self.where}: {key}: 1 to 3 expressions are expected, not {len(values)}")
+            raise UsageError(f"{self.where}: {key}: expected 1 to 3 expressions, not {len(values)}")
         return tuple(self.as_expression(key, v) for v in values)
 
 
@@ -167,7 +167,7 @@ def _fill(d: Reader) -> str | tuple[int | float, ...]:
         numbers = [Fraction(str(n)) for n in given]
         return tuple(int(n) if n.denominator == 1 else float(n) for n in numbers)
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise UsageError(f"{d.where}: fill: numbers such as 0.5 or -1/280 are expected, not {given}") from None
+        raise UsageError(f"{d.where}: fill: expected numbers such as 0.5 or -1/280, not {given}") from None
 
 
 def macros(d: Reader) -> tuple[tuple[str, Expression], ...]:
@@ -183,7 +183,7 @@ def macros(d: Reader) -> tuple[tuple[str, Expression], ...]:
             # Shorter names collide with those of CUDA's headers and of the CPU device's own.
             if not isinstance(name, str) or not re.fullmatch(r"[A-Z][A-Z0-9_]{3,}", name):
                 raise UsageError(
-                    f"{d.where}: macros: '{name}': four or more of A-Z, 0-9 and _ are expected, a letter first"
+                    f"{d.where}: macros: '{name}': expected four or more of A-Z, 0-9 and _, a letter first"
                 )
             found.append((name, d.as_expression(f"macros.{name}", value, number=False)))
     return tuple(found)
@@ -191,11 +191,11 @@ def macros(d: Reader) -> tuple[tuple[str, Expression], ...]:
 
 def constraints(d: Reader) -> Iterator[Constraint]:
     """The key `constraints`: `condition: reason`, or a list of `{require, reason}`."""
-    if isinstance(d.raw.get("constraints"), dict):
-        entries = [d.at("constraints", {"require": c, "reason": reason}) for c, reason in d.items("constraints")]
-    else:
-        entries = list(d.each("constraints"))
-    for entry in entries:
+    if isinstance(given := d.raw.get("constraints"), dict):
+        level = d.at("constraints", given)
+        yield from (Constraint(d.as_expression("constraints", c), level.text(c)) for c in given)
+        return
+    for entry in d.each("constraints"):
         entry.exactly("require", "reason")
         yield Constraint(entry.expression("require"), entry.text("reason"))
 
@@ -227,7 +227,7 @@ def reference(d: Reader, arguments: Arguments) -> str | tuple[tuple[str, ArrayEx
     value = d.raw["reference"]
     if isinstance(value, str):
         if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", value):
-            raise UsageError(f"{d.where}: reference: '{value}' is no dotted path such as my_references.expected")
+            raise UsageError(f"{d.where}: reference: '{value}' is not a dotted path such as my_references.expected")
         return value
     arrays = [a for a in arguments if isinstance(a, ArrayArgument)]
     needed = [a.name for a in arrays if a.role is Role.OUT]
@@ -237,7 +237,7 @@ def reference(d: Reader, arguments: Arguments) -> str | tuple[tuple[str, ArrayEx
         raise UsageError(f"{d.where}: arguments: no array has the role out or inout: there is no result to compare")
     if not given.raw or not set(needed) <= set(given.raw) <= set(possible):
         raise UsageError(
-            f"{given.where}: an expression for each of {', '.join(needed or possible)} is expected, not for "
+            f"{given.where}: expected an expression for each of {', '.join(needed or possible)}, not for "
             f"{', '.join(map(str, given.raw)) or 'none'}"
         )
     return tuple((str(n), array_expression(d, f"reference.{n}", str(e), arguments)) for n, e in given.raw.items())
@@ -249,7 +249,7 @@ def array_expression(d: Reader, key: str, text: str, arguments: Arguments) -> Ar
     known = {*d.known, *(a.name for a in arguments if isinstance(a, ArrayArgument))}
     for name in sorted(found.names - known):
         names = ", ".join(sorted(known))
-        raise UsageError(f"{found.shown} names '{name}', which is neither an array nor a parameter; known are {names}")
+        raise UsageError(f"{found.shown} names '{name}', which is neither an array nor a parameter; known: {names}")
     d.used |= found.names
     return found
 
@@ -262,11 +262,13 @@ def require_sound(kernel: Kernel) -> None:
         if a.dtype not in DTYPES and a.dtype not in words:
             what = f"an access to {a.memory} memory" if isinstance(a, Access) else f"argument '{a.name}'"
             allowed = ", ".join((*DTYPES, *words))
-            raise UsageError(f"{file}: {what}: '{a.dtype}' is no dtype; allowed are {allowed}")
+            raise UsageError(f"{file}: {what}: '{a.dtype}' is not a dtype; allowed: {allowed}")
     fills = {*FILLS, *(p.name for p in kernel.parameters if p.kind is Kind.CHOICE)}
     for array in kernel.arrays:
         if isinstance(array.fill, str) and array.fill not in fills:
-            raise UsageError(f"{file}: argument '{array.name}': fill: '{array.fill}' is none of {', '.join(FILLS)}")
+            raise UsageError(
+                f"{file}: argument '{array.name}': fill: '{array.fill}' is not a fill; allowed: {', '.join(FILLS)}"
+            )
     if not kernel.shuffle:
         return
     # The arrays `in` and `out` show what was moved; these parameters say what should have been.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.cli import run_command
+from runner.cli import Parser, run_command
 
 if TYPE_CHECKING:
     from runner.folder import RunFolder
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     """Rebuild the report of a run folder; 2 if it is not one."""
-    parser = argparse.ArgumentParser(prog="python -m runner.report", description="Rebuild the report of a run folder.")
+    parser = Parser("report", "Rebuild the report of a run folder.")
     parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     given = parser.parse_args(arguments)
     return run_command(lambda: _report(given.folder))

@@ -177,7 +177,7 @@ def ladder_steps(frame: pd.DataFrame) -> Table:
         lines.append(Line(marks[last["row"]] if last else "", [kernel, Cell(step.before), *gains, *cells]))
     at = f" at {sizes[-1]}" if sizes[-1] else ""
     return Table(
-        ["kernel", "step before", *(size or "speedup" for size in sizes), *(name + at for name in numbers)], lines
+        ["kernel", "previous step", *(size or "speedup" for size in sizes), *(name + at for name in numbers)], lines
     )
 
 
@@ -224,7 +224,7 @@ def _cell(name: str, row: Row, ratios: dict[int, Ratio]) -> Cell:
 def _tied(one: Ranking) -> Cell:
     if one.among == 1:
         return Cell("the only one")
-    return Cell(f"{len(one.tied)}" + (f", {len(one.undecided)} undecided" if one.undecided else ""))
+    return Cell(f"{len(one.tied)}" + (f" tied, {len(one.undecided)} undecided" if one.undecided else ""))
 
 
 def _gain(row: Row | None, base: Row | None, ranked: Callable[[Sequence[Row]], Ranking]) -> Cell:

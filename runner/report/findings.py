@@ -37,8 +37,8 @@ IDLE = ("skipped", "not_run")
 """Statuses of cases that were never launched."""
 
 EMULATION = (
-    "Data races and speed are not checked on the CPU device. Its other results also hold on a GPU: values, undefined "
-    "reads, hazards, lanes, wavefronts and sectors."
+    "Data races and speed are not checked on the CPU device. The other checks (values, undefined reads, "
+    "hazards, lanes, wavefronts and sectors) also apply to a GPU."
 )
 """The caution of an emulated run."""
 
@@ -332,7 +332,7 @@ def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
     empty = [f": an empty kernel takes {rough(floor)} µs" for floor in floors if isinstance(floor, int | float)]
     flags = {
         "timer_limited": f"most of the time is launch overhead{''.join(empty[:1])}",
-        "host_bound": "the host queued launches too slowly, which disturbs the time",
+        "host_bound": "the host queued launches too slowly, so these times include host overhead",
         "throttled": "the GPU was throttled despite pauses; clock_reasons says why",
     }
     numbers = {name: int((right[name] == "True").sum()) for name in flags}

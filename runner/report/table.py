@@ -6,7 +6,10 @@ NaN where empty or not finite. One column is added: `emulated`, whether the row'
 
 from __future__ import annotations
 
+import csv
+import io
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,10 @@ import pandas as pd
 from runner import columns, runs
 from runner.device.kinds import is_emulated
 from runner.errors import UsageError
-from runner.folder import read_json
+from runner.folder import RunFolder, read_json
 from runner.report.text import absent
 from runner.runs import section
+from runner.sweep import results
 
 PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
 PEERS = ["device", "dtype", "family", "finish"]
@@ -41,7 +45,7 @@ class Shared(dict[str, Any]):
 
 def load(folder: Path) -> pd.DataFrame:
     """The results of a run folder, one row per case. Planned cases without a row are `not_run`."""
-    raw = _read(folder / "results.csv")
+    raw = _read(folder)
     own = _own_parameters(list(raw.columns))
     raw = _with_planned(raw, folder / "plan.json")
     for name in set(columns.NAMES).difference(raw.columns):
@@ -111,21 +115,61 @@ def _values(frame: pd.DataFrame, name: str) -> set[tuple[Any, ...]]:
     return {values for values in found if not absent(values[0])}
 
 
-def _read(path: Path) -> pd.DataFrame:
-    if not path.parent.is_dir():
-        raise UsageError(f"{path.parent}: there is no such folder; give a run folder, such as outputs/DATE/TIME-WHAT.")
-    if not path.is_file():
-        raise UsageError(f"{path.parent}: no results.csv in it, so it is not a run folder.")
-    try:
-        raw = pd.read_csv(path, dtype=object, keep_default_na=False, encoding="utf-8", index_col=False)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read as a table ({' '.join(str(error).split())}).") from error
-    missing = [name for name in ("kernel", "status") if name not in raw.columns]
-    if missing:
-        raise UsageError(f"{path}: the column {missing[0]} is missing, so it is not the table of a run.")
+def _read(folder: Path) -> pd.DataFrame:
+    """The table as text. If a killed sweep left none, it is made from the rows of its jobs."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: there is no such folder; give a run folder, such as outputs/DATE/TIME-WHAT")
+    path = folder / "results.csv"
+    if path.is_file():
+        raw = _parsed(path)
+    elif rows := results.collect(RunFolder(folder)):
+        raw = pd.read_csv(io.StringIO(results.as_csv(rows)), dtype=object, keep_default_na=False)
+    else:
+        raise UsageError(runs.NO_TABLE.format(folder))
     for name in OLD_VALUES.keys() & set(raw.columns):
         raw[name] = raw[name].replace(OLD_VALUES[name])
     return raw.fillna("")
+
+
+def _parsed(path: Path) -> pd.DataFrame:
+    """The cells of results.csv; a table that was cut off or edited by hand is a `UsageError`."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+        damage = _damage(rows, whole=text.endswith("\n"))
+    except (OSError, ValueError, csv.Error) as error:
+        damage = f": cannot be read as a table ({' '.join(str(error).split())})"
+    if not damage:
+        return pd.DataFrame(rows[1:], columns=rows[0], dtype=object)
+    rebuild = f"`python -m runner.report {shlex.quote(str(path.parent))}` rebuilds the table"
+    raise UsageError(f"{path}{damage}; {rebuild if RunFolder(path.parent).jobs() else 'copy the folder again'}")
+
+
+def _damage(rows: list[list[str]], *, whole: bool) -> str:
+    """Where and how a table is damaged; empty if it is not. A table that is not `whole` lacks its last line's end."""
+    if not rows:
+        return ": cannot be read as a table (it is empty)"
+    head, known = rows[0], set[tuple[str, ...]]()
+    if len(rows) == 1 and not whole:
+        return ", line 1: the row is cut off"
+    if missing := [name for name in ("kernel", "status") if name not in head]:
+        return f": the column {missing[0]} is missing, so this is not the table of a run"
+    if len(set(head)) < len(head):
+        return ", line 1: two columns have the same name"
+    needed = [at for at, name in enumerate(head) if name in ("case", "status", "device")]
+    line = 1
+    for number, row in enumerate(rows, 1):
+        if len(row) < len(head) or (number == len(rows) and not whole):
+            return f", line {line}: the row is cut off"
+        if len(row) > len(head):
+            return f", line {line}: the row has {len(row)} fields, not {len(head)}"
+        if empty := [head[at] for at in needed if not row[at]]:
+            return f", line {line}: the {empty[0]} is empty"
+        if "job" in head and tuple(row) in known:
+            return f", line {line}: this row stands twice"
+        known.add(tuple(row))
+        line += 1 + sum(cell.count("\n") for cell in row)
+    return ""
 
 
 def _own_parameters(names: list[str]) -> list[str]:

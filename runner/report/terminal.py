@@ -26,7 +26,7 @@ BROAD = 100_000
 """Columns: more than any line has."""
 
 GROUP = ["device", "dtype", "family", "finish", "size", "rows", "cols"]
-FINISH = {"host": "host adds partial sums", "device": "complete result on the device"}
+FINISH = {"host": "host sums the partial results", "device": "full result on the device"}
 STYLES = {"good": "bold green", "bad": "bold red", "partial": "bold yellow", "none": "bold yellow"}
 
 

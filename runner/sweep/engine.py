@@ -19,7 +19,7 @@ from typing import Any
 
 from runner import atomic, environment, interruption, sources
 from runner.config import Job
-from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source
+from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache
 from runner.device.kinds import backend, compiler_for
 from runner.errors import CompileError, DeviceUnavailable
 from runner.folder import RunFolder
@@ -45,9 +45,11 @@ def run(
     that was started while the plan was made.
 
     Raises:
+        UsageError: if no compiled kernel can be kept.
         DeviceUnavailable: if the only device that was asked for is not there.
         KeyboardInterrupt: passed on, after the cases that were not reached have `not_run` rows.
     """
+    cache.require_writable()
     ledger = Ledger(plan, folder, launcher)
     sources.keep(folder, ledger.jobs)
     groups: dict[tuple[Any, ...], list[Job]] = {}  # with device, compiler and timing in common

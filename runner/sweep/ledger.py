@@ -108,7 +108,7 @@ def gather(folder: RunFolder) -> None:
     ways: list[dict[str, Any]] = []  # most sweeps run all cases in one way
     cases = []
     for number in folder.jobs():
-        content = read_json(folder.case(number))
+        content = folder.record(number)
         if content and "same_as" not in content:
             if content["asked"] not in ways:
                 ways.append(content["asked"])
@@ -137,7 +137,7 @@ def described(job: Job, launcher: str) -> dict[str, Any]:
         "block": case.block,
         "shared_dynamic": case.shared,
         "macros": {} if case.excluded else dict(case.source().macros),
-        "row": results.unfinished(job, kind, launcher, "not_run", "the job left no result"),
+        "row": results.unfinished(job, kind, launcher, "not_run", "not finished yet"),
     }
 
 

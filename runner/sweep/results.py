@@ -219,21 +219,27 @@ def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def write(folder: RunFolder, rows: list[Row]) -> None:
     """Replace the table."""
+    atomic.write_text(folder.results, as_csv(rows))
+
+
+def as_csv(rows: list[Row]) -> str:
+    """The table as text."""
     import pandas as pd  # noqa: PLC0415  (imported while the device is opened)
 
     table = pd.DataFrame(rows, columns=names(rows), dtype=object)
     for name in columns.of_type("integer"):
         table[name] = table[name].astype("Int64")
-    atomic.write_text(folder.results, table.to_csv(index=False, lineterminator="\n"))
+    return str(table.to_csv(index=False, lineterminator="\n"))
 
 
 def collect(folder: RunFolder) -> list[Row]:
     """The rows of a folder, in the order of its jobs; a case that was planned but has no row is `not_run`."""
     rows: dict[tuple[str, ...], Row] = {}
     for number in folder.jobs():
-        case = read_json(folder.case(number))
+        case = folder.record(number)
         if case is not None and "same_as" not in case:
-            rows.setdefault(tuple(case["run"]), read_json(folder.result(number)) or case["row"])
+            row = read_json(folder.result(number))
+            rows.setdefault(tuple(case["run"]), row if isinstance(row, dict) else case["row"])
     return list(rows.values())
 
 

@@ -42,14 +42,14 @@ def test_causes_come_in_the_order_of_likelihood(compare):
 def test_entries_that_are_no_cause_are_left_out(compare, now):
     """Times of day, hosts, calibrations, and measured properties that hardly differ are no causes."""
     result = compare([timed(0, 100, binary="b")], [timed(0, 100, binary="b")], given={"B": now})
-    assert "Nothing differs between the runs, as far as their folders tell." in result.out
+    assert "The folders show no difference." in result.out
 
 
 def test_a_missing_environment_is_one_difference(compare, tmp_path):
     """It is not one difference for each entry."""
     compare([timed(0, 100, binary="b")], [timed(0, 100, binary="b")])
     (tmp_path / "B" / "environment.json").unlink()
-    assert "runner: environment.json: not in the folder in B" in compare.folders("A", "B").out
+    assert "runner: environment.json: missing or corrupt in B" in compare.folders("A", "B").out
     assert len(differing(compare.folders("A", "B"))) == 1
 
 

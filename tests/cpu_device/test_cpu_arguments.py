@@ -34,14 +34,14 @@ def refused(bench, program, *arguments, **shape):
 def test_wrong_number_of_arguments(bench, program, ints):
     """The message has the kernel's parameters."""
     assert refused(bench, program, ints, ints) == (
-        "reduceShfl takes 3 arguments (const int *, int *, long long), the experiment passes 2"
+        "the kernel takes 3 arguments (const int *, int *, long long), the YAML passes 2"
     )
 
 
 def test_wrong_scalar_type(bench, program, ints):
     """A 32-bit integer for a 64-bit one, or a float for an integer, would be read as garbage."""
     assert refused(bench, program, ints, ints, np.int32(1)) == (
-        "reduceShfl: argument 3 is 'long long', the experiment passes a scalar of type int"
+        "argument 3 is 'long long', the YAML passes a scalar of type int"
     )
     assert "a scalar of type double" in refused(bench, program, ints, ints, np.float64(1))
 
@@ -50,7 +50,7 @@ def test_wrong_element_type(bench, program, ints):
     """Arrays are compared by size and kind of their elements."""
     floats = bench.place(np.zeros(4, np.float32), name="floats")
     assert refused(bench, program, ints, floats, np.int64(1)) == (
-        "reduceShfl: argument 2 is 'int *', the experiment passes the array 'floats' of float"
+        "argument 2 is 'int *', the YAML passes the array 'floats' of float"
     )
 
 
@@ -88,7 +88,7 @@ def test_constants(bench, tmp_path):
     program = bench.load(bench.text(tmp_path, text, constants=("table",)))
     with pytest.raises(LaunchError, match="kernel: 'other' is not among the constants of its source"):
         bench.device.set_constant(program, "other", np.zeros(4, np.int32))
-    with pytest.raises(LaunchError, match="constant 'table' has 16 bytes, the experiment sets 20"):
+    with pytest.raises(LaunchError, match="constant 'table' has 16 bytes, the YAML sets 20"):
         bench.device.set_constant(program, "table", np.zeros(5, np.int32))
 
 

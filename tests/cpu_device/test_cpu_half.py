@@ -451,14 +451,14 @@ def test_arguments_of_a_wrong_type(bench, fmt, takes):
             passed = [*arguments[:number], value, *arguments[number + 1 :]]
             with pytest.raises(LaunchError) as caught:
                 bench.launch(program, *passed, block=1)
-            assert str(caught.value) == f"takes: argument {number + 1} is '{parameter}', the experiment passes {given}"
+            assert str(caught.value) == f"argument {number + 1} is '{parameter}', the YAML passes {given}"
 
 
 def test_a_pair_by_value_is_refused(bench, fmt, tmp_path):
     """NumPy has no scalar for it; a float of the same size is none."""
     text = f'#include <cuda_bf16.h>\nextern "C" __global__ void kernel({fmt.pair} pair) {{ (void)pair; }}\n'
     program = bench.load(bench.text(tmp_path, text))
-    with pytest.raises(LaunchError, match=f"is '{fmt.pair}', the experiment passes a scalar of type float"):
+    with pytest.raises(LaunchError, match=f"is '{fmt.pair}', the YAML passes a scalar of type float"):
         bench.launch(program, np.float32(1))
 
 
@@ -466,7 +466,7 @@ def test_half_arrays_for_other_parameters(bench, fmt, tmp_path):
     """A pointer to integers of two bytes takes no half-precision array."""
     text = 'extern "C" __global__ void kernel(const short *in) { (void)in; }\n'
     program = bench.load(bench.text(tmp_path, text))
-    with pytest.raises(LaunchError, match=rf"is 'const short \*', the experiment passes the array 'o' of {fmt.number}"):
+    with pytest.raises(LaunchError, match=rf"is 'const short \*', the YAML passes the array 'o' of {fmt.number}"):
         bench.launch(program, bench.place(np.zeros(2, fmt.dtype)))
 
 

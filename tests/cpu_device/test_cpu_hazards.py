@@ -215,7 +215,7 @@ def test_write_beyond_the_end(provoke, bench):
     out = bench.place(np.zeros(1000, np.int32), name="sums")
     provoke(
         "writesBeyond",
-        r"hazards\.cu:<writesBeyond>: out-of-bounds write of 'sums': element 1000 of 1000; "
+        r"hazards\.cu:<writesBeyond>: out-of-bounds write of 'sums': index 1000, but 'sums' has 1000 elements; "
         r"block \(31,0,0\), thread \(8,0,0\) \[warp 0, lane 8\]",
         out,
         np.int32(1000),
@@ -240,7 +240,7 @@ def test_write_before_the_beginning(provoke, out):
 def test_read_beyond_the_end(provoke, bench, out, beyond):
     """Reads are caught up to 256 MiB beyond the end."""
     given = bench.place(np.zeros(1000, np.int32), Role.IN, "given")
-    expected = rf"hazards\.cu:<readsBeyond>: out-of-bounds read of 'given': element {beyond} of 1000; {FIRST_THREAD}"
+    expected = rf"hazards\.cu:<readsBeyond>: out-of-bounds read of 'given': index {beyond}, but 'given' has 1000 elements; {FIRST_THREAD}"
     provoke("readsBeyond", expected, given, out, np.int32(beyond))
 
 

@@ -130,7 +130,7 @@ def test_failures_come_first_and_link_to_their_rows(run_folder):
 @pytest.mark.usefixtures("without_figures")
 def test_ids_are_unique_even_where_cases_are_not(run_folder):
     """Two rows of one case, or of ids that read alike in a link, keep their own anchors."""
-    rows = [runs.row(case=case) for case in ("a b", "a-b", "a-b", "", "")]
+    rows = [runs.row(case=case) for case in ("a b", "a-b", "a-b")]
     ids = Reader(page(run_folder(rows))).ids
     assert len(ids) == len(set(ids))
 

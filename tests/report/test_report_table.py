@@ -80,3 +80,27 @@ def test_a_path_that_is_no_run_is_a_mistake(tmp_path):
     (tmp_path / "results.csv").write_text("a,b\n1,2\n")
     with pytest.raises(UsageError, match="column kernel is missing"):
         load(tmp_path)
+
+
+DAMAGE = {
+    "cut in the header": (lambda text: text[:40], "line 1: the row is cut off"),
+    "cut in a row": (lambda text: text[: text.rindex(",ok,") + 4], "line 3: the row is cut off"),
+    "cut in a cell": (lambda text: text[: text.rindex(",") + 2], "line 3: the row is cut off"),
+    "a foreign line": (lambda text: text + "garbage,1,2\n", "line 4: the row is cut off"),
+    "a longer line": (lambda text: text.replace("\n", ",7\n").replace(",7", "", 1), "line 2: the row has"),
+    "a row twice": (lambda text: text + text.splitlines(keepends=True)[-1], "line 4: this row stands twice"),
+    "no status": (lambda text: text.replace(",ok,", ",,", 1), "line 2: the status is empty"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_table_is_refused(run_folder, damage):
+    """No case is made of what is left of a table: the sentence says which line is wrong, and what rebuilds it."""
+    change, words = DAMAGE[damage]
+    rows = [runs.row(n, job=n) for n in (1, 2)]
+    folder = run_folder(rows, columns=[*runs.COLUMNS, "job"])
+    (folder / "1").mkdir()
+    table = folder / "results.csv"
+    table.write_text(change(table.read_text().replace("\r\n", "\n")))
+    with pytest.raises(UsageError, match=rf"results\.csv, {words}.*`python -m runner\.report \S+` rebuilds the table"):
+        load(folder)

@@ -123,7 +123,7 @@ def test_a_chain_of_baselines_is_a_ladder(run_folder):
     frame = load(run_folder(rows))
     assert ladder(frame) == ["first", "second", "side", "third", "fourth"]
     table = ladder_steps(frame)
-    assert table.columns == ["kernel", "step before", "2^20", "2^24", "median_us at 2^24", "percent_copy at 2^24"]
+    assert table.columns == ["kernel", "previous step", "2^20", "2^24", "median_us at 2^24", "percent_copy at 2^24"]
     first, second, *_ = table.lines
     assert [cell.text for cell in first.cells][:4] == ["first", "", "", ""]
     assert [cell.text for cell in second.cells][:3] == ["second", "first", "0.82x"]

@@ -35,7 +35,7 @@ def refuses(info: DeviceInfo, wanted: Requirements) -> str:
     """The CPU device refuses kernels that need a GPU's hardware."""
     _ = info
     if wanted.gpu_only:
-        return f"it runs on a GPU only: {wanted.gpu_only}; device=cuda runs it"
+        return f"GPU only: {wanted.gpu_only}; use device=cuda"
     if wanted.cache != "none":
         return f"cache={wanted.cache}: the CPU device has no on-chip memory to divide up"
     return ""

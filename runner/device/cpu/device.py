@@ -210,7 +210,7 @@ def _what_faulted(at: Fault, arrays: Sequence[GuardedArray], shared: int) -> str
     if at.in_stack_guard:
         return f"local variables need more than {STACK_KIB} KiB of stack"
     if at.is_unaddressed:
-        return "misaligned access to a vector type, or a pointer that is no address"
+        return "misaligned access to a vector type, or an invalid pointer"
     verb = "write" if at.is_write else "read"
     if at.in_shared_guard:
         return f"out-of-bounds {verb} of dynamic shared memory: byte {at.shared_offset} of {shared}"
@@ -219,5 +219,7 @@ def _what_faulted(at: Fault, arrays: Sequence[GuardedArray], shared: int) -> str
             element = (at.data_address - array.pointer) // array.dtype.itemsize
             if 0 <= element < array.size:
                 return f"write to read-only input '{array.name}', element {element}"
-            return f"out-of-bounds {verb} of '{array.name}': element {element} of {array.size}"
+            return (
+                f"out-of-bounds {verb} of '{array.name}': index {element}, but '{array.name}' has {array.size} elements"
+            )
     return f"memory fault: {verb} at {at.data_address:#x}, in no array of the kernel"

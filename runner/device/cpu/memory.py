@@ -121,6 +121,6 @@ class GuardedArray:
                 element = (begin + int(changed[0]) - self.pointer) // self.dtype.itemsize
                 canary[:] = CANARY
                 raise Hazard(
-                    f"out-of-bounds write of '{self.name}': element {element} of {self.size} "
-                    "(found after the launch, so the line is not known)"
+                    f"out-of-bounds write of '{self.name}': index {element}, but '{self.name}' has {self.size} "
+                    "elements (found after the launch, so the line is not known)"
                 )

@@ -169,11 +169,11 @@ class CpuProgram:
         count = len(self.parameters)
         if count != len(arguments):
             raise LaunchError(
-                f"{self.function} takes {count} argument{'s' * (count != 1)} ({', '.join(map(str, self.parameters))}), "
-                f"the experiment passes {len(arguments)}"
+                f"the kernel takes {count} argument{'s' * (count != 1)} ({', '.join(map(str, self.parameters))}), "
+                f"the YAML passes {len(arguments)}"
             )
         return [
-            parameter.pack(f"{self.function}: argument {number}", argument)
+            parameter.pack(f"argument {number}", argument)
             for number, (parameter, argument) in enumerate(zip(self.parameters, arguments, strict=True), start=1)
         ]
 
@@ -188,7 +188,7 @@ class CpuProgram:
         address = getter(ctypes.byref(size))
         content = np.ascontiguousarray(value)
         if content.nbytes > size.value:
-            raise LaunchError(f"constant '{name}' has {size.value} bytes, the experiment sets {content.nbytes}")
+            raise LaunchError(f"constant '{name}' has {size.value} bytes, the YAML sets {content.nbytes}")
         ctypes.memmove(address, content.ctypes.data, content.nbytes)
 
 
@@ -221,9 +221,9 @@ class Parameter:
         elif isinstance(argument, np.generic):
             given, content = "a scalar of type", argument.tobytes()
         else:
-            raise LaunchError(f"{what} is '{self}', the experiment passes a {type(argument).__name__}")
+            raise LaunchError(f"{what} is '{self}', the YAML passes a {type(argument).__name__}")
         if self.is_pointer != isinstance(argument, GuardedArray) or not self.accepts(argument.dtype):
-            raise LaunchError(f"{what} is '{self}', the experiment passes {given} {_name_of(argument.dtype)}")
+            raise LaunchError(f"{what} is '{self}', the YAML passes {given} {_name_of(argument.dtype)}")
         return ctypes.create_string_buffer(content, len(content))
 
 

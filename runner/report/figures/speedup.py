@@ -115,9 +115,9 @@ def figures(run: Run) -> list[Speedups]:
     drawn, others = panels[:MOST_PANELS], [one_line(panel.title, 60) for panel in panels[MOST_PANELS:]]
     many = any(len(panel.cases) > len(panel.points) for panel in drawn)
     notes = [
-        "Time of the baseline over time of the kernel, all else being equal: above 1x the kernel is faster.",
+        "Baseline time divided by kernel time, at equal parameters: above 1x the kernel is faster.",
         "Marker: the geometric mean of the cases of a size; grey: each case." if many else "",
-        f"{'Grey' if many else 'Thin'} line: what the 95 % intervals of both times allow.",
+        f"{'Grey' if many else 'Thin'} line: range implied by both 95 % intervals.",
         f"{count(sum(len(panel.cases) for panel in drawn), 'case')}.",
         f"Not drawn: {listed(others)}; the table has them." if others else "",
     ]

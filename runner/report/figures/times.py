@@ -308,7 +308,7 @@ class Choice:
 
 
 def _caption(rows: list[Row], rest: list[str], notes: list[str]) -> str:
-    finishes = "In brackets, the finish. host: the host adds partial sums, which is not timed."
+    finishes = "In brackets, the finish. host: the host sums the partial results, which is not timed."
     words = [
         *notes,
         f"Each point: the fastest {listed(rest)}." if rest else "",
