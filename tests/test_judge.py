@@ -37,7 +37,7 @@ def test_a_run_leaves_its_verdict_for_programs(runner):
     right, wrong = sorted(found["cases"], key=lambda case: case["kernel"])
     assert (right["status"], right["reason"], right["mismatches"], right["emulated"]) == ("ok", None, 0, True)
     assert right["max_error_ulp"] < 1
-    assert {"outputs_poisoned", "every_launch_checked", "other_orders"} <= set(right["guards"])
+    assert {"outputs_poisoned", "every_launch_checked", "other_orders", "other_sizes"} <= set(right["guards"])
     assert wrong["status"] == "mismatch"
     assert "elements differ" in wrong["reason"]
     assert wrong["guards"] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from runner.folder import read_json
 from runner.report.findings import judge, ranker, ratio, ratios
 from runner.report.table import load, parameters, records
 from runner.report.text import absent
+from runner.runs import environment, section
 
 FILE = "verdict.json"
 SCHEMA = 1
@@ -39,13 +40,15 @@ def write(folder: Path, baseline: str = "") -> dict[str, Any]:
     frame = load(folder)
     if baseline:
         frame["baseline"] = [None if kernel == baseline else baseline for kernel in frame["kernel"]]
-    content = verdict(frame) | ({"baseline": baseline} if baseline else {})
+    devices = section(environment(folder), "devices")
+    sized = {kind for kind in devices if section(section(devices, kind), "timing").get("check_sizes")}
+    content = verdict(frame, sized) | ({"baseline": baseline} if baseline else {})
     atomic.write_text(folder / FILE, json.dumps(content, indent=2, allow_nan=False) + "\n")
     return content
 
 
-def verdict(frame: pd.DataFrame) -> dict[str, Any]:
-    """The verdict as plain values, ready for JSON."""
+def verdict(frame: pd.DataFrame, sized: Collection[str] = ()) -> dict[str, Any]:
+    """The verdict as plain values, ready for JSON; `sized` are the devices on which other sizes were checked, too."""
     rows = {row["row"]: row for row in records(frame)}
     found, ranked = ratios(frame), ranker(frame)
     cases = []
@@ -59,7 +62,7 @@ def verdict(frame: pd.DataFrame) -> dict[str, Any]:
             "reason": None if absent(row["reason"]) else str(row["reason"]),
             "emulated": bool(row["emulated"]),
             **_given(row, RESULTS),
-            "guards": _guards(row),
+            "guards": _guards(row, sizes=row["device"] in sized),
         }
         if number in found and not row["emulated"]:
             base = rows[found[number].baseline_row]
@@ -73,12 +76,13 @@ def verdict(frame: pd.DataFrame) -> dict[str, Any]:
     return {"schema": SCHEMA, "verdict": WORDS[judge(frame).level], "statuses": counts, "cases": cases}
 
 
-def _guards(row: Mapping[str, Any]) -> list[str]:
+def _guards(row: Mapping[str, Any], *, sizes: bool) -> list[str]:
     """What was done against wrong answers and untrue times; docs/trust.md explains each."""
     if absent(row["checked_launches"]):
         return []
     own = ["other_orders"] if row["emulated"] else ["l2_flushed", "shared_memory_cleared", "plausible_time"]
-    return [*GUARDS, *(["alternating_inputs"] if row["input_sets"] > 1 else []), *own]
+    more = {"alternating_inputs": row["input_sets"] > 1, "other_sizes": sizes}
+    return [*GUARDS, *(name for name, ran in more.items() if ran), *own]
 
 
 def _given(row: Mapping[str, Any], names: Any) -> dict[str, Any]:

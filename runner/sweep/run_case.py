@@ -22,16 +22,18 @@ import numpy as np
 
 from runner.device import Device, Launch, Program, Role, Timed
 from runner.device.kinds import open_device
-from runner.errors import CaseError, DeviceUnavailable, OutOfMemory, UsageError
+from runner.errors import CaseError, DeviceUnavailable, LaunchError, OutOfMemory, UsageError
 from runner.kernel import further
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
+from runner.kernel.declaration import Kind
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.kernel.reference import expect
 from runner.statistics import unthrottled
 from runner.sweep import measure
 from runner.sweep.measure import Round
 from runner.sweep.plausible import implausible
+from runner.sweep.sizes import other_sizes
 from runner.sweep.trial import Trial, WrongLater, set_constants, trials, upload
 from runner.sweep.worker import Outcome, Task
 
@@ -39,6 +41,7 @@ Heartbeat = Callable[[str], Any]
 
 UNPREPARED = 4  # launches after the timed ones with nothing reset; two if a launch takes longer than SLOW_MS
 SLOW_MS = 1000.0
+UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 # After a fault, or beside a kernel that still runs, giving memory back would fail or wait. The arrays are kept from
@@ -46,6 +49,7 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _abandoned: list[ExitStack] = []
 
 _checked_further: set[tuple[str, str]] = set()  # cases and binaries that were right for the further inputs
+_checked_sizes: set[tuple[str, str]] = set()  # cases of other sizes, and binaries, that were right
 
 
 def serve(descriptor: int) -> None:
@@ -134,6 +138,9 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
     observed, expected = _observed_sources(first), first.expected
     if verdict.ok and further.wanted(case, verdict):
         verdict = _verify_further(device, task, first, verdict, stack, heartbeat)
+    if verdict.ok and task.protocol.check_sizes and not case.hazard:
+        verdict = _verify_sizes(device, task, program, verdict, spent_ms, heartbeat)
+        set_constants(device, program, case, first.inputs)
     outcome = Outcome(
         status="ok" if verdict.ok else "mismatch",
         reason=verdict.reason,
@@ -233,6 +240,31 @@ def _verify_further(
             return dataclasses.replace(found, reason=reason)
     set_constants(device, program, case, first.inputs)
     _checked_further.add((case.id, task.binary.digest))
+    return verdict
+
+
+def _verify_sizes(
+    device: Device, task: Task, program: Program, verdict: CheckResult, spent_ms: float, heartbeat: Heartbeat
+) -> CheckResult:
+    """Check at other sizes, each once in a process."""
+    for case in other_sizes(task.case, spent_ms):
+        if (case.id, task.binary.digest) in _checked_sizes:
+            continue
+        where = next(f"{p.name}={case.chosen[p.name]}" for p in case.kernel.parameters if p.kind is Kind.SIZE)
+        try:
+            with ExitStack() as memory:
+                trial = next(trials(device, program, case, memory, fast=task.fast_math))
+                trial.prepare()
+                heartbeat("checking")
+                device.launch(trial.launch, task.time_limit_s)
+                found, _ = trial.verify()
+        except (UsageError, OutOfMemory):  # the reference cannot be computed there
+            continue
+        except LaunchError as e:
+            raise type(e)(f"at {where}: {e}; {UNMEANT}") from None
+        if not found.ok:
+            return dataclasses.replace(found, reason=f"right at this size, wrong at {where}: {found.reason}; {UNMEANT}")
+        _checked_sizes.add((case.id, task.binary.digest))
     return verdict
 
 

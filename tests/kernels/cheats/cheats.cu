@@ -128,3 +128,15 @@ extern "C" __global__ void knowsTheSum(const float *in, float *out, int n) {
     if (INDEX == 0)
         out[0] = (float)n;
 }
+
+// Takes every block for a whole one.
+extern "C" __global__ void wholeBlocksOnly(const float *in, float *out, int n) {
+    if (INDEX < n / blockDim.x * blockDim.x)
+        out[INDEX] = right(in[INDEX]);
+}
+
+// Forgets one element at one size.
+extern "C" __global__ void wrongBelow(const float *in, float *out, int n) {
+    if (INDEX < n - (n == (1 << 14) - 1))
+        out[INDEX] = right(in[INDEX]);
+}
