@@ -149,9 +149,9 @@ def test_a_missing_barrier_is_found(bench):
 @pytest.mark.parametrize(
     ("name", "element", "side"),
     [
-        ("writesBefore", "element -1 of 1001", "before its start"),
-        ("writesAfter", "has 1000 elements", "beyond its end"),
-        ("writesAfterLater", "element 60 of 60", "beyond its end"),
+        ("writesBefore", "index -1, but 'out' has 1001 elements", "before its start"),
+        ("writesAfter", "index 1000, but 'out' has 1000 elements", "beyond its end"),
+        ("writesAfterLater", "index 60, but 'out' has 60 elements", "beyond its end"),
     ],
 )
 def test_a_write_just_outside_an_array_is_found(name, element, side, bench):

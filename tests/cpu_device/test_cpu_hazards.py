@@ -94,7 +94,7 @@ BROKEN_RULES = {
     ),
     "an atomic beyond the end, at the kernel's line": (
         "addsBeyond",
-        r"hazards\.cu:<addsBeyond>: out-of-bounds \w+ of 'o': element 5000 of 64; .*",
+        r"hazards\.cu:<addsBeyond>: out-of-bounds \w+ of 'o': index 5000, but 'o' has 64 elements; .*",
         {},
     ),
     "an address in no array": (
@@ -226,14 +226,22 @@ def test_write_beyond_the_end(provoke, bench):
 def test_write_into_the_gap_behind_the_end(provoke, bench):
     """A write into the at most 15 bytes that alignment leaves is found after the launch, without a line."""
     out = bench.place(np.zeros(1001, np.int32), name="sums")
-    expected = r"out-of-bounds write of 'sums': element 1001 of 1001 \(found after the launch, .*\)"
+    expected = r"out-of-bounds write of 'sums': index 1001, but 'sums' has 1001 elements \(found after the launch, .*\)"
     provoke("writesBeyond", expected, out, np.int32(1001), grid=40)
 
 
 def test_write_before_the_beginning(provoke, out):
     """An index far below zero faults; one just below is found after the launch."""
-    provoke("writesBefore", r"hazards\.cu:<writesBefore>: out-of-bounds write of 'o': element -\d+ of 64; .*", out)
-    provoke("writesJustBefore", r"out-of-bounds write of 'o': element -1 of 64 \(found after the launch.*", out)
+    provoke(
+        "writesBefore",
+        r"hazards\.cu:<writesBefore>: out-of-bounds write of 'o': index -\d+, but 'o' has 64 elements; .*",
+        out,
+    )
+    provoke(
+        "writesJustBefore",
+        r"out-of-bounds write of 'o': index -1, but 'o' has 64 elements \(found after the launch.*",
+        out,
+    )
 
 
 @pytest.mark.parametrize("beyond", [1000, 50_000_000])
