@@ -2,7 +2,7 @@
 # Measures what docs/ cites, on a GPU. Each part writes its small tables (.txt) to docs/ and everything else to
 # outputs/evidence/, which is not tracked.
 #
-#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing example
+#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing trust example
 #   sh docs/evidence.sh all
 #
 # Beside what a sweep needs: nvcc; ncu for steps, agreement and measuring; torch and cupy for limits; cuda-core,
@@ -12,7 +12,7 @@ python=${PYTHON:-python3}
 tables=docs/h200
 work=outputs/evidence
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" # the checkout's own runner
-parts="tutorials sweep experiments steps agreement limits measuring comparing example"
+parts="tutorials sweep experiments steps agreement limits measuring comparing trust example"
 
 run() { # NAME ARGUMENT...: sweep into outputs/evidence/NAME, and keep what the terminal said
   name=$1
@@ -51,6 +51,11 @@ steps() { # what docs/optimizing.md tells, and the counters behind its reasons
     echo "> $name"
     "$python" tools/count_accesses.py "$work/counters-$name.csv" --run "$work/steps/$name"
   done >"$tables/steps/counters.txt"
+}
+
+trust() { # planted defects on a GPU, and what a cache hint still gains through the flush
+  "$python" benchmarks/planted_defects.py --device cuda --out "$tables/trust_defects.txt"
+  run cache_hints --config-dir benchmarks/cache_hints kernel=hintedLoads hint=0,1 size=256Ki,1Mi,4Mi,16Mi timing=thorough
 }
 
 agreement() { # the CPU device against the GPU; calculated accesses against counted ones
