@@ -18,6 +18,7 @@ from runner.device.cpu import toolchain
 from runner.device.cpu.explain import explain_failure
 from runner.device.cpu.toolchain import COMMON_FLAGS, KERNEL_FLAGS, NATIVE, Toolchain, machine_flags
 from runner.device.cpu.translate import Translation, translate
+from runner.device.cpu.zones import add_zones
 from runner.errors import CompileError
 
 # The headers that a kernel's text can reach.
@@ -93,9 +94,14 @@ class CpuCompiler:
         """
 
         def build(shim: Path, *libraries: str) -> str:
-            command = [*tools.command, *self._flags(tools), *own, f"-I{NATIVE / 'headers'}", "-include", str(shim)]
-            command += ["-x", "c++", "-", "-x", "none", "-Wl,--no-as-needed", str(runtime), "-Wl,-z,defs", "-lm"]
-            return self._run([*command, *libraries], unit.text, target)
+            compiling = [*tools.command, *self._flags(tools), *own, f"-I{NATIVE / 'headers'}", "-include", str(shim)]
+            compiling += ["-x", "c++", "-"]
+            linking = ["-x", "none", "-Wl,--no-as-needed", str(runtime), "-Wl,-z,defs", "-lm", *libraries]
+            if not unit.has_shared:
+                return self._run([*compiling, *linking], unit.text, target)
+            assembly, log = self._text([*compiling, "-S"], unit.text)
+            plain = [*tools.command, "-shared", "-fPIC", "-x", "assembler", "-"]
+            return log + self._run([*plain, *linking], add_zones(assembly), target)
 
         shim = self._shim(tools)
         try:
@@ -156,6 +162,24 @@ class CpuCompiler:
                     raise CompileError("the CPU device's own runtime library does not compile", failed.log) from None
         return target
 
+    def _text(self, command: list[str], text: str) -> tuple[str, str]:
+        """Run the compiler; give what it makes as text, and its warnings."""
+        made = self._called([*command, "-o", "-"], text)
+        return made.stdout.decode(errors="surrogateescape"), made.stderr.decode(errors="replace")
+
+    def _called(self, command: list[str], text: str) -> subprocess.CompletedProcess[bytes]:
+        done = subprocess.run(
+            command,
+            input=text.encode(errors="surrogateescape"),
+            capture_output=True,
+            check=False,
+            cwd=self._cache,  # which the debug information names
+            env={**os.environ, "LC_ALL": "C"},
+        )
+        if done.returncode:
+            raise _CompilerFailed(done.stderr.decode(errors="replace"))
+        return done
+
     def _run(self, command: list[str], text: str, target: Path) -> str:
         """Run the compiler, and put its result in place whole. Gives its warnings."""
         try:
@@ -168,17 +192,7 @@ class CpuCompiler:
         os.close(handle)
         new = Path(name)
         try:
-            done = subprocess.run(
-                [*command, "-o", name],
-                input=text.encode(errors="surrogateescape"),
-                capture_output=True,
-                check=False,
-                cwd=target.parent,  # which the debug information names
-                env={**os.environ, "LC_ALL": "C"},
-            )
-            log = done.stderr.decode(errors="replace")
-            if done.returncode:
-                raise _CompilerFailed(log)
+            log = self._called([*command, "-o", name], text).stderr.decode(errors="replace")
             new.chmod(0o700)
             new.replace(target)
             cache.seal(target)

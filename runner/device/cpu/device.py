@@ -143,6 +143,8 @@ class _Prepared:
             printed_capacity=PRINTED_BYTES,
             time_limit=time_limit,
             os_threads=threads,
+            zones=program.zones,
+            zone_count=len(program.zones),
         )
         self._report = LaunchReport()
 

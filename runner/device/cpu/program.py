@@ -8,9 +8,8 @@ import itertools
 import os
 import re
 import shutil
-import struct
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Binary, Resources, Source
+from runner.device import Binary, Resources, Source, elf
+from runner.device.cpu import zones
 from runner.device.cpu.memory import GuardedArray
-from runner.device.cpu.translate import blank
+from runner.device.cpu.translate import ANCHOR, DYNAMIC, blank
+from runner.device.cpu.zones import Variable, plain_name
 from runner.errors import LaunchError
-
-_SYMBOL_TABLE = 2  # SHT_SYMTAB in an ELF file
-_TLS = 6  # STT_TLS
-_ANCHOR = "simt_anchor"  # the launcher's own variable
 
 # C++ types by NumPy's kind and size.
 _NAMES = {
@@ -66,6 +63,25 @@ class Outcome(enum.IntEnum):
     TIMEOUT = 3
 
 
+class Zone(ctypes.Structure):
+    """Bytes between static shared variables, and the variables on both sides."""
+
+    _fields_ = (
+        ("begin", ctypes.c_uint64),
+        ("size", ctypes.c_uint64),
+        ("before", ctypes.c_char_p),
+        ("before_size", ctypes.c_uint64),
+        ("behind", ctypes.c_char_p),
+        ("behind_size", ctypes.c_uint64),
+    )
+
+    @classmethod
+    def of(cls, zone: zones.Zone) -> Zone:
+        """The zone as the runtime library takes it."""
+        sides = [(v.name.encode(), v.size) if v else (None, 0) for v in (zone.before, zone.behind)]
+        return cls(zone.begin, zone.size, *sides[0], *sides[1])
+
+
 class LaunchRequest(ctypes.Structure):
     """What to launch."""
 
@@ -82,6 +98,9 @@ class LaunchRequest(ctypes.Structure):
         ("printed_capacity", ctypes.c_uint64),
         ("time_limit", ctypes.c_double),
         ("os_threads", ctypes.c_int32),
+        ("order", ctypes.c_uint32),
+        ("zones", ctypes.POINTER(Zone)),
+        ("zone_count", ctypes.c_uint64),
     )
 
 
@@ -132,7 +151,10 @@ class CpuProgram:
         self._library = _load_copy(binary.path)
         weakref.finalize(self, _dlclose, self._library._handle)  # ctypes never closes  # noqa: SLF001
         # All kernels of the file together, not this one alone.
-        self.resources = Resources(registers=None, shared_bytes=_static_shared(binary.path), local_bytes=None)
+        variables, total = _shared_variables(binary.path)
+        self.resources = Resources(registers=None, shared_bytes=sum(v.size for v in variables), local_bytes=None)
+        gaps = [Zone.of(zone) for zone in zones.between(variables, total)]
+        self.zones = (Zone * len(gaps))(*gaps)
         self.parameters = self._signature()
         self.kernel, self.shared_anchor = (
             ctypes.cast(self._library[name], ctypes.c_void_p).value or 0
@@ -257,26 +279,14 @@ def _code_range(address: int) -> tuple[int, int]:
     return min(own, default=0), max(own, default=0)
 
 
-def _static_shared(path: Path) -> int | None:
-    """Bytes of `__shared__` variables of all kernels in the file; `None` if it is no 64-bit little-endian ELF file.
+def _shared_variables(path: Path) -> tuple[list[Variable], int]:
+    """The `__shared__` variables of all kernels in the file, and the size of the thread-local block that holds them.
 
-    The shim makes `__shared__` variables thread-local.
+    The shim makes `__shared__` variables thread-local. Other variables there are its own.
     """
     content = path.read_bytes()
-    if content[:6] != b"\x7fELF\x02\x01":
-        return None
-    spans = [(start, size) for name, start, size in _tls_symbols(content) if size and not name.endswith(_ANCHOR)]
-    return max((start + size for start, size in spans), default=0) - min((start for start, _ in spans), default=0)
-
-
-def _tls_symbols(content: bytes) -> Iterator[tuple[str, int, int]]:
-    """Name, offset and size of each thread-local symbol."""
-    (headers_at,) = struct.unpack_from("<Q", content, 0x28)
-    entry_bytes, count = struct.unpack_from("<HH", content, 0x3A)
-    sections = [struct.unpack_from("<IIQQQQIIQQ", content, headers_at + i * entry_bytes) for i in range(count)]
-    for _, kind, _, _, offset, size, names, _, _, step in sections:
-        for at in range(offset, offset + size, step) if kind == _SYMBOL_TABLE else ():
-            name, info, _, section, value, length = struct.unpack_from("<IBBHQQ", content, at)
-            if info & 0xF == _TLS and section != 0:
-                text_at = sections[names][4] + name
-                yield content[text_at : content.index(b"\0", text_at)].decode(errors="replace"), value, length
+    if not elf.is_elf(content):
+        return [], 0
+    symbols = [s for s in elf.symbols(content) if s.kind == elf.TLS and s.size]
+    own = [s for s in symbols if not s.name.endswith(ANCHOR) and DYNAMIC not in s.name]
+    return [Variable(plain_name(s.name), s.value, s.size) for s in own], elf.tls_bytes(content)

@@ -38,6 +38,12 @@ KERNEL_FLAGS = (
     "-Wno-unknown-pragmas",  # #pragma unroll
     "-Wno-attributes",
 )
+_GCC_FLAGS = (
+    "-fwhole-program",
+    "-fno-var-tracking",
+    "-fno-var-tracking-assignments",
+    "-fno-aggressive-loop-optimizations",  # a loop beyond an array's end is to be found, not to be ended early
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ class Toolchain:
         Of several kernels in a file, only the one that is launched is compiled. No instruction says where a variable
         is: lines do not need it, and it takes a third of the time.
         """
-        return () if self.is_clang else ("-fwhole-program", "-fno-var-tracking", "-fno-var-tracking-assignments")
+        return () if self.is_clang else _GCC_FLAGS
 
     @property
     def precompile_flags(self) -> tuple[str, ...]:

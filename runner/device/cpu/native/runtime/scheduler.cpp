@@ -12,10 +12,6 @@ __thread Lane* current_lane __attribute__((tls_model("initial-exec"))) = nullptr
 
 namespace {
 
-// Fresh shared memory is garbage on a GPU. Here it is this garbage, so that what an earlier block left there cannot
-// hide that a kernel forgot to initialise it.
-constexpr int garbage = 0xCB;
-
 uint32_t first_lanes(unsigned count) { return count >= lanes_per_warp ? all_lanes : bit(count) - 1; }
 
 uint3 block_index(uint64_t number, const dim3& grid) {
@@ -89,6 +85,7 @@ void run_block(Worker* worker, uint64_t number) {
     first->fiber = worker->fibers.take();
     current_lane = first;
     switch_stack(&worker->main_stack_pointer, first->fiber->stack_pointer);
+    if (worker->static_shared_bytes) check_zones(worker, nullptr, 0);
 }
 
 }  // namespace simt

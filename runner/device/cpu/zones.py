@@ -1,0 +1,83 @@
+"""Red zones between static shared arrays.
+
+The shim makes `__shared__` variables thread-local, and the compiler lays them out without gaps. So the kernel's
+assembly gets empty bytes before and behind each of them. `program.py` finds the gaps in the binary; the runtime checks them at
+each barrier and at the end of each block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+LEAST, MOST = 64, 1024  # bytes of a zone, which is as long as its array if that is in between
+
+_SECTION = re.compile(r"\s*\.(?:section\s+(?P<name>[^\s,]+)|text\b|data\b|bss\b|previous\b|popsection\b|pushsection\b)")
+_DATA = re.compile(
+    r"\s*\.(?:(?:zero|skip|space)\s+(?P<bytes>\d+)|(?:long|quad|byte|short|value|[248]byte|x?word|hword)\b)"
+)
+
+
+def add_zones(assembly: str) -> str:
+    """Put a zone at the beginning of each section of thread-local variables, and behind each variable."""
+    lines: list[str] = []
+    inside, pending = False, 0
+    for line in assembly.split("\n"):
+        data = _DATA.match(line) if inside else None
+        if data:
+            pending += int(data["bytes"] or 8)
+        elif pending:
+            lines.append(f"\t.zero\t{min(max(LEAST, -(-pending // 16) * 16), MOST)}")
+            pending = 0
+        lines.append(line)
+        if section := _SECTION.match(line):
+            inside = (section["name"] or "").startswith(".tbss")
+            if inside:
+                lines.append(f"\t.zero\t{LEAST}")
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A static shared variable: its place in the module's thread-local block, in bytes."""
+
+    name: str
+    begin: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The first byte behind it."""
+        return self.begin + self.size
+
+
+@dataclass(frozen=True)
+class Zone:
+    """Bytes that no variable has, and the variables on both sides; `None` at the ends of the block."""
+
+    begin: int
+    size: int
+    before: Variable | None
+    behind: Variable | None
+
+
+def between(variables: Iterable[Variable], total: int) -> Iterator[Zone]:
+    """The gaps of a thread-local block of `total` bytes."""
+    end, before = 0, None
+    for variable in sorted(variables, key=lambda v: v.begin):
+        if variable.begin > end:
+            yield Zone(end, variable.begin - end, before, variable)
+        if variable.end > end:
+            end, before = variable.end, variable
+    if before is not None and total > end:
+        yield Zone(end, total - end, before, None)
+
+
+def plain_name(symbol: str) -> str:
+    """The variable's name in the source, from the linker's: `a` of `_ZZ6kernelPfE1a` and of `_ZL1a`."""
+    for length in re.finditer(r"\d+", symbol):
+        end = length.end() + int(length.group())
+        if end <= len(symbol) and re.fullmatch(r"E?(?:_\d*_?|__\d+_)?", symbol[end:]):
+            return symbol[length.end() : end]
+    return symbol
