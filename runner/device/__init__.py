@@ -253,14 +253,15 @@ class Device(Protocol):
         """Write a `__constant__` or `__device__` array of the program (`Source.constants` names it)."""
         ...
 
-    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> Array:
+    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> Array:
         """Copy an array to the device.
 
         Args:
             name: The kernel's name for it; messages use it.
             value: The content, of any shape; C-contiguous.
             role: What the kernel may do with it.
-            offset: Elements to leave before the pointer that the kernel gets (halo, deliberate misalignment).
+            offset: Elements of nobody before the content, for a deliberate misalignment; guarded.
+            lead: Elements of the content before the pointer that the kernel gets, such as a halo.
 
         Raises:
             OutOfMemory: if it does not fit.

@@ -209,7 +209,9 @@ def upload(
         if isinstance(argument, ScalarSpec):
             arguments.append(argument.dtype.numpy.type(argument.value))
             continue
-        array = device.place(argument.name, inputs[argument.name], argument.role, argument.offset)
+        numbers = argument.dtype.numbers  # of an element
+        before = argument.offset * numbers, argument.lead * numbers
+        array = device.place(argument.name, inputs[argument.name], argument.role, *before)
         stack.callback(array.free)
         arrays[argument.name] = array
         arguments.append(array)

@@ -47,7 +47,7 @@ def test_at_file_scope_the_pointer_waits_for_a_block(around):
     """In no function there is no value yet; a macro is expanded in functions."""
     text = "extern __shared__ int s[];"
     assert "static thread_local int *s; " in rewrite_dynamic_shared(around + text)
-    assert "thread_local" not in rewrite_dynamic_shared(f"{around} #define X \\\n {text}")
+    assert "thread_local" not in rewrite_dynamic_shared(f"{around}\n#define X \\\n {text}")
 
 
 @pytest.mark.parametrize("text", LEFT_ALONE, ids=range(len(LEFT_ALONE)))

@@ -67,9 +67,9 @@ class CpuDevice:
         """Write a `__constant__` or `__device__` variable of the program."""
         program.set_constant(name, value)
 
-    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> GuardedArray:
+    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> GuardedArray:
         """Copy an array to memory between guard pages."""
-        return GuardedArray(name, value, role, offset)
+        return GuardedArray(name, value, role, offset, lead)
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once.

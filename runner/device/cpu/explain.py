@@ -125,7 +125,7 @@ def _what(at: Fault, arrays: Sequence[GuardedArray], shared: int) -> str:
         return f"out-of-bounds {verb} of dynamic shared memory: byte {at.shared_offset} of {shared}"
     for array in arrays:
         if array.covers(at.data_address):
-            element = (at.data_address - array.pointer) // array.dtype.itemsize
+            element = (at.data_address - array.begin) // array.dtype.itemsize
             if 0 <= element < array.size:
                 return f"write to read-only input '{array.name}', element {element}"
             return f"out-of-bounds {verb} of '{array.name}': element {element} of {array.size}"

@@ -48,14 +48,14 @@ def rewrite_dynamic_shared(text: str) -> str:
     visible = blank(text)
     for found in _DYNAMIC_SHARED.finditer(visible):
         outside = _is_file_scope(visible[: found.start()])
-        if pointers := _pointers(re.sub(_ATTRIBUTE, " ", found.group()[:-1]), outside):
+        if pointers := _pointers(re.sub(_ATTRIBUTE, " ", found.group()[:-1]), outside=outside):
             lines = "\n" * found.group().count("\n")
             pieces += [text[end : found.start()], pointers, lines]
             end = found.end()
     return "".join(pieces) + text[end:]
 
 
-def _pointers(declaration: str, outside: bool) -> str:
+def _pointers(declaration: str, *, outside: bool) -> str:
     """The declaration of the pointers that replace the arrays; empty if it declares anything else."""
     is_volatile = "volatile" in re.findall(r"\w+", declaration)
     first, *others = _split(re.sub(r"\b(?:extern|static|volatile|__shared__)\b", " ", declaration))

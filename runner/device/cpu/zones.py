@@ -1,8 +1,8 @@
 """Red zones between static shared arrays.
 
 The shim makes `__shared__` variables thread-local, and the compiler lays them out without gaps. So the kernel's
-assembly gets empty bytes before and behind each of them. `program.py` finds the gaps in the binary; the runtime checks them at
-each barrier and at the end of each block.
+assembly gets empty bytes before and behind each of them. `program.py` finds the gaps in the binary; the runtime checks
+them at each barrier and at the end of each block.
 """
 
 from __future__ import annotations

@@ -75,27 +75,27 @@ class CudaDevice:
             pointer, size = program.module.get_global(name)
         except driver.Error:
             raise LaunchError(f"the kernel has no __constant__ or __device__ variable '{name}'") from None
-        if size != value.nbytes:
-            raise LaunchError(f"'{name}' has {size} bytes in the kernel, {value.nbytes} in the experiment")
+        if size < value.nbytes:  # the rest keeps what the source gives it
+            raise LaunchError(f"constant '{name}' has {size} bytes, the experiment sets {value.nbytes}")
         driver.memcpy_htod(pointer, np.ascontiguousarray(value))
 
-    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> CudaArray:
+    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> CudaArray:
         """Copy an array to the GPU."""
         try:
-            return self._placed(value, role, offset)
+            return self._placed(value, role, offset, lead)
         except driver.MemoryError:
             raise OutOfMemory(f"'{name}' ({value.nbytes} bytes) does not fit into the GPU's memory") from None
         except driver.Error as e:
             self.usable = False
             raise LaunchError(f"'{name}' cannot be uploaded: {e}") from None
 
-    def _placed(self, value: NDArray[Any], role: Role, offset: int) -> CudaArray:
+    def _placed(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> CudaArray:
         try:
-            return CudaArray(value, role, offset, self.stream, self._inputs)
+            return CudaArray(value, role, offset, lead, self.stream, self._inputs)
         except driver.MemoryError:
             if not self._inputs.forget():
                 raise
-        return CudaArray(value, role, offset, self.stream, None)
+        return CudaArray(value, role, offset, lead, self.stream, None)
 
     def forget_spoilt_inputs(self) -> bool:
         """Drop the inputs kept for further cases if a kernel has written to them."""
