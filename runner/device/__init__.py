@@ -41,7 +41,7 @@ class Source:
 
     path: Path  # the kernel's `.cu`; messages name it
     text: str  # its content
-    function: str  # the `extern "C" __global__` function in it
+    function: str  # the `__global__` function in it, `extern "C"` or not
     macros: tuple[tuple[str, str], ...] = ()  # (name, replacement) in order: `#define` lines, never `-D` flags
     constants: tuple[str, ...] = ()  # `__constant__` or `__device__` arrays that are set before a launch
     headers: tuple[str, ...] = ()  # CUDA's headers that the macros need, such as `cuda_fp16.h`; included first

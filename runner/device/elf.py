@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,3 +51,14 @@ def tls_bytes(content: bytes) -> int:
         if kind == _TLS_SEGMENT:
             return int(size)
     return 0
+
+
+def linked_name(content: bytes, name: str) -> str:
+    """What the linker calls a function or variable outside of namespaces; `name` itself if there is none, or several.
+
+    Without `extern "C"`, C++ adds the parameters' types to a function's name.
+    """
+    names = {s.name for s in symbols(content)}
+    mangled = re.compile(rf"_ZL?{len(name)}{re.escape(name)}(?!I)")  # I begins a template's arguments
+    found = [n for n in names if mangled.match(n)]
+    return found[0] if name not in names and len(found) == 1 else name

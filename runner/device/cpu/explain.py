@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.device import Source
+from runner.device.cpu.host_only import MARK
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CpuProgram, Fault
 from runner.device.cpu.toolchain import NATIVE
@@ -22,6 +23,7 @@ _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?erro
 _UNRESOLVED = re.compile(r"undefined reference to [`'](?P<name>[^']+)'|undefined symbol: (?P<other>\S+)")
 _LOCATION = re.compile(r"^(?:In file included from|\s+from) |^(?P<file>[^\s:][^\n:]*):\d+")
 _POISONED = re.compile(r"poisoned \"?'?(?:asm|__asm__)|poisoned identifier")
+_HOST_ONLY = re.compile(rf"{MARK}(\w+)")
 _NO_PTX = "inline PTX cannot run on the CPU device"
 
 
@@ -31,6 +33,13 @@ def explain_failure(source: Source, log: str) -> CompileError:
     if _POISONED.search(log):
         log = f"{log.rstrip()}\n{_NO_PTX}\n"
     first = next((e for e in errors if e["file"] != WRAPPER and not _is_ours(e["file"])), None)
+    refused = next(((e, found) for e in errors if (found := _HOST_ONLY.search(e["text"]))), None)
+    if refused:
+        error, name = refused[0], refused[1][1]
+        text = (
+            f"{error['file']}:{error['line']}: a kernel cannot call '{name}', a function of the host (nvcc refuses it)"
+        )
+        return CompileError(f"{source.path} does not compile: {text}", log.replace(MARK, ""))
     if first:
         text = f"{first['file']}:{first['line']}: {first['text']}"
         if _POISONED.search(first["text"]):
@@ -53,8 +62,8 @@ def _about_wrapper(source: Source, log: str, text: str) -> str:
         if re.search(rf"'{word}' (?:was not|has not been) declared|undeclared identifier '{word}'", log):
             return f"has no __constant__ or __device__ variable '{name}'"
     if f"'{source.function}'" in text:
-        return f"has no function '{source.function}' (an extern \"C\" __global__ function of that name is needed)"
-    return f"'{source.function}' cannot be launched: {text} (an extern \"C\" __global__ void function is needed)"
+        return f"has no function '{source.function}' (a __global__ function of that name, in no namespace, is needed)"
+    return f"'{source.function}' cannot be launched: {text} (a __global__ void function, no template, is needed)"
 
 
 def _is_ours(file: str) -> bool:

@@ -1,7 +1,8 @@
 """Translate a kernel's text for the host compiler.
 
 The shim's macros turn CUDA's keywords into plain C++. One construct needs a rewrite: `extern __shared__ T name[];`
-becomes a pointer, because `extern` excludes the storage class that `__shared__` stands for. Lines keep their numbers.
+becomes a pointer, because `extern` excludes the storage class that `__shared__` stands for. What only the host has is
+marked (`host_only.py`). Lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.device import Source, cache
+from runner.device.cpu.host_only import mark_host_only
 
 # File names of the generated lines.
 WRAPPER = "<launcher>"
@@ -53,6 +55,11 @@ def rewrite_dynamic_shared(text: str) -> str:
             pieces += [text[end : found.start()], pointers, lines]
             end = found.end()
     return "".join(pieces) + text[end:]
+
+
+def rewrite(text: str) -> str:
+    """All that is rewritten in a text."""
+    return rewrite_dynamic_shared(mark_host_only(text, blank(text)))
 
 
 def _pointers(declaration: str, *, outside: bool) -> str:
@@ -142,7 +149,7 @@ class _Translator:
             path = cache.find(found[2], folder, self._folder)
             return f'{found[1]}"{self._include(path)}"' if path else found.group()
 
-        return rewrite_dynamic_shared(cache.INCLUDE.sub(include, text))
+        return rewrite(cache.INCLUDE.sub(include, text))
 
     def _include(self, path: Path) -> Path:
         """Translate an included file; return where the compiler finds it."""
@@ -152,7 +159,7 @@ class _Translator:
         original = path.read_text(encoding="utf-8", errors="surrogateescape")
         translated = self.translate(original, path.parent)
         nameable = '"' not in str(path)  # in an #include nothing can be escaped
-        if not nameable or rewrite_dynamic_shared(original) != original or str(self._stage) in translated:
+        if not nameable or rewrite(original) != original or str(self._stage) in translated:
             content = f'#line 1 "{_escape(str(path))}"\n{translated}'
             self._done[path] = self._stage / cache.key(content)[:16] / path.name
             self.staged[self._done[path]] = content

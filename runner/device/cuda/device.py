@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Binary, GpuState, Launch, LaunchDiagnostics, Role, Source, Timed
+from runner.device import Binary, GpuState, Launch, LaunchDiagnostics, Role, Source, Timed, elf
 from runner.device.cuda.describe import Nvml, describe, measure_overhead
 from runner.device.cuda.program import CudaArray, CudaProgram, Graph, Inputs, active_blocks, queued
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
@@ -66,13 +66,18 @@ class CudaDevice:
         """Make the kernel ready to launch."""
         try:
             return CudaProgram(binary.path.read_bytes(), source.function)
+        except driver.LogicError as e:
+            if "not found" not in str(e):
+                raise LaunchError(f"{source.path.name}: the kernel {source.function} cannot be loaded: {e}") from None
+            needed = "a __global__ function of that name, in no namespace, is needed"
+            raise LaunchError(f"{source.path}: has no function '{source.function}' ({needed})") from None
         except driver.Error as e:
             raise LaunchError(f"{source.path.name}: the kernel {source.function} cannot be loaded: {e}") from None
 
     def set_constant(self, program: CudaProgram, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` array."""
         try:
-            pointer, size = program.module.get_global(name)
+            pointer, size = program.module.get_global(elf.linked_name(program.cubin, name))
         except driver.Error:
             raise LaunchError(f"the kernel has no __constant__ or __device__ variable '{name}'") from None
         if size < value.nbytes:  # the rest keeps what the source gives it

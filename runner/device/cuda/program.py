@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Launch, Resources, Role
+from runner.device import Launch, Resources, Role, elf
 from runner.errors import LaunchError
 
 MAX_DYNAMIC_SHARED_SIZE_BYTES = 8  # of CUfunction_attribute
@@ -31,9 +31,9 @@ class CudaProgram:
     """A kernel's function, and the module it keeps alive."""
 
     def __init__(self, cubin: bytes, function: str) -> None:
-        self.cubin, self.name = cubin, function
+        self.cubin, self.name = cubin, elf.linked_name(cubin, function)
         self.module = driver.module_from_buffer(cubin)
-        self.function = self.module.get_function(function)
+        self.function = self.module.get_function(self.name)
         self.prepared: tuple[Any, ...] | None = None
 
     @property
