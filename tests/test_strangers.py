@@ -1,5 +1,7 @@
 """Kernels as strangers declare them: what is right passes, what is wrong is found, and the message says what to do."""
 
+import re
+
 import pytest
 from support import case_of, read_kernel
 
@@ -30,6 +32,63 @@ extern "C" __global__ void beforeItsArray(int* out, int n)
     if (i < n) out[i] = i;
     if (i == 0) out[-2] = 1;
 }
+
+// Right or wrong by the order in which lanes, warps and blocks happen to run.
+extern "C" __global__ void noBarrier(int* out, int n)
+{
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = threadIdx.x ? s[threadIdx.x - 1] + 1 : 0;  // the left neighbour has run, in the usual order
+}
+extern "C" __global__ void noSyncwarp(int* out, int n)
+{
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    const int right = threadIdx.x < 63 ? s[threadIdx.x + 1] : 64;
+    if (threadIdx.x < 63) s[threadIdx.x] = 0;  // in another order the left neighbour reads this
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = right - 1;
+}
+extern "C" __global__ void rightNeighbour(int* out, int n)
+{
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = threadIdx.x < 63 ? s[threadIdx.x + 1] - 1 : 63;
+}
+__device__ int turn = 0;
+extern "C" __global__ void blockByBlock(int* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0) atomicAdd(&turn, 1);
+    if (i < n) out[i] = threadIdx.x + (blockIdx.x == gridDim.x - 1 && atomicAdd(&turn, 0) % gridDim.x != 0);
+}
+extern "C" __global__ void waitsForTheBlockBefore(int* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = threadIdx.x;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        while (atomicAdd(&turn, 0) % gridDim.x != blockIdx.x) { }
+        atomicAdd(&turn, 1);
+    }
+}
+extern "C" __global__ void ticket(int* out, int n)
+{
+    __shared__ int block;
+    if (threadIdx.x == 0) block = atomicAdd(&turn, 1) % gridDim.x;
+    __syncthreads();
+    const int i = block * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = __shfl_sync(0xffffffff, threadIdx.x, threadIdx.x % 32);
+}
+extern "C" __global__ void floatAtomics(const float* in, float* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i == 0) atomicAdd(out, 0.0f);
+    if (i < n) atomicAdd(out, in[i]);
+}
 """
 HALO = """
 arguments:
@@ -52,6 +111,20 @@ arguments:
   - {name: out, role: out, dtype: int32, shape: size, offset: 5}
   - {name: n, scalar: int32, value: size}
 reference: {out: arange(size)}
+"""
+OF_THREADS = """
+arguments:
+  - {name: out, role: out, dtype: int32, shape: size}
+  - {name: n, scalar: int32, value: size}
+reference: {out: arange(size) % block}
+"""
+SUM = """
+arguments:
+  - {name: in, role: in, dtype: float32, shape: size, fill: random}
+  - {name: out, role: inout, dtype: float32, shape: 1, fill: zeros}
+  - {name: n, scalar: int32, value: size}
+reference: {out: sum(in)}
+depth: size
 """
 
 
@@ -106,3 +179,44 @@ def test_a_lead_beyond_the_array_is_excluded(kernel):
     """Before anything runs."""
     case = kernel("beforeItsArray", BEFORE.replace("offset: 5", "lead: size + 1"))
     assert case.excluded == "the array 'out' of 1000 elements cannot have 1001 before its pointer"
+
+
+@pytest.fixture
+def emulated(bench):
+    """The device that can run what CUDA leaves open in several orders."""
+    if not bench.device.info.emulated:
+        pytest.skip("undefined on a GPU")
+    return bench
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        (
+            "noBarrier",
+            r"right in order, wrong in reverse order: 9\d\d of 1000 elements differ: out\[1\] is -\d+, expec",
+        ),
+        ("noSyncwarp", r"right in order, wrong in (reverse|a random) order: \d+ of 1000 elements differ"),
+        (
+            "rightNeighbour",
+            r"wrong in order, right in reverse order: 9\d\d of 1000 elements differ: out\[0\] is -\d+, e",
+        ),
+        ("blockByBlock", r"right in order, wrong in reverse order: \d+ of 1000 elements differ"),
+        ("waitsForTheBlockBefore", r"right in order after .* s, but in reverse order strangers.cu:\d+: still running"),
+    ],
+)
+def test_a_result_that_depends_on_the_order_is_a_hazard(emulated, kernel, monkeypatch, name, found):
+    """A missing barrier or __syncwarp, and blocks that count on others: another order shows what the usual one hides."""
+    monkeypatch.setattr("runner.sweep.run_case.LEAST_LIMIT_S", 0.5)
+    monkeypatch.setattr(emulated.device, "_threads", 1)  # so that the usual order is that of the blocks' numbers
+    outcome = emulated.run(kernel(name, OF_THREADS), samples=1)
+    assert outcome.status == "hazard"
+    sentence = "^the result depends on the order in which lanes, warps and blocks run: "
+    assert re.search(sentence + found, outcome.reason), outcome.reason
+
+
+@pytest.mark.parametrize(("name", "rest"), [("ticket", OF_THREADS), ("floatAtomics", SUM)])
+def test_what_is_right_in_each_order_is_no_hazard(emulated, kernel, name, rest):
+    """Blocks that draw their turn, and floats that atomics add up in another order, with other roundings."""
+    outcome = emulated.run(kernel(name, rest), samples=1)
+    assert (outcome.status, outcome.reason) == ("ok", "")

@@ -35,6 +35,19 @@ class Role(enum.StrEnum):
     SCRATCH = "scratch"  # working memory of the kernel; only the kernel reads it
 
 
+class Order(enum.IntEnum):
+    """In which order an emulated device runs what CUDA leaves open: a right kernel gives the same result in each."""
+
+    USUAL = 0  # as lanes, warps and blocks are numbered
+    REVERSE = 1
+    RANDOM = 2  # and the seed of its choices
+
+    @property
+    def words(self) -> str:
+        """The order, for messages."""
+        return {Order.USUAL: "in order", Order.REVERSE: "in reverse order", Order.RANDOM: "in a random order"}[self]
+
+
 @dataclass(frozen=True)
 class Source:
     """One variant of a kernel, ready for a compiler."""
@@ -211,6 +224,7 @@ class Launch:
     Attributes:
         cache: The preferred split of on-chip memory: none (no preference), shared, l1 or equal (CUDA C++ Programming
             Guide, cudaFuncSetCacheConfig). Devices without such memory refuse a preference.
+        order: In which lanes, warps and blocks run, where the device can choose.
     """
 
     program: Program  # from `Device.load`
@@ -219,6 +233,7 @@ class Launch:
     shared: int  # dynamic shared memory per block, in bytes
     arguments: tuple[Array | np.generic, ...]  # arrays, and NumPy scalars of the kernel's own types, in order
     cache: str = "none"
+    order: Order = Order.USUAL
 
     def arrays(self, *roles: Role) -> list[Array]:
         """The arrays among the arguments that have one of `roles`."""

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Array, Binary, Device, Launch, LaunchDiagnostics, Program, Role
-from runner.errors import CaseError, UsageError
+from runner.device import Array, Binary, Device, Launch, LaunchDiagnostics, Order, Program, Role
+from runner.errors import CaseError, Hazard, LaunchTimeout, UsageError
 from runner.kernel.arrays import cached_fill, is_float
 from runner.kernel.case import Case, ScalarSpec
 from runner.kernel.check import POISON, POISON_FLOAT, CheckResult, check
@@ -24,6 +24,11 @@ from runner.sweep import measure
 from runner.sweep.task import Outcome, Task
 
 Heartbeat = Callable[[str], Any]
+
+# Launches in another order: a random one only if a launch takes less than this, and none much longer than the first.
+RANDOM_BELOW_S = 1.0
+LEAST_LIMIT_S = 5.0
+SLOWER = 20.0
 
 # After a fault, or beside a kernel that still runs, giving memory back would fail or wait. The arrays are kept from
 # the garbage collector until the process ends.
@@ -109,7 +114,9 @@ def _run(
         printed=diagnostics.printed,
         resources=launch.program.resources,
     )
-    if not first.ok:
+    if device.info.emulated:
+        outcome = _other_orders(device, task, launch, arrays, expected, outcome, spent_ms / 1000, heartbeat)
+    if outcome.status != "ok":
         return outcome
     measured = measure.measure(
         lambda count: device.sample(launch, count, limit), device.conditions, task.protocol, spent_ms, heartbeat
@@ -130,6 +137,46 @@ def _run(
         reason = f"right at the first launch, wrong later: {later.reason}"
         return dataclasses.replace(outcome, status="mismatch", reason=reason, value=value, mismatches=later.mismatches)
     return dataclasses.replace(outcome, value=value, active_blocks=device.active_blocks(launch), measured=measured)
+
+
+def _other_orders(
+    device: Device,
+    task: Task,
+    launch: Launch,
+    arrays: Mapping[str, Array],
+    expected: Expected,
+    outcome: Outcome,
+    spent_s: float,
+    heartbeat: Heartbeat,
+) -> Outcome:
+    """Whether the result depends on the order in which lanes, warps and blocks run, which CUDA leaves open.
+
+    A result that is right in each order is no hazard, even if its floats are rounded differently. A wrong one that
+    is right in reverse is.
+    """
+    right = outcome.status == "ok"
+    for order in (Order.REVERSE, Order.RANDOM) if right and spent_s < RANDOM_BELOW_S else (Order.REVERSE,):
+        heartbeat("checking")
+        poison(task.case, arrays)
+        limit = min(task.time_limit_s, max(LEAST_LIMIT_S, SLOWER * spent_s))
+        found = mismatches = None
+        try:
+            device.launch(dataclasses.replace(launch, order=order), limit)
+            later, _ = _verify(task.case, arrays, expected)
+            mismatches = later.mismatches
+            if right and not later.ok:
+                found = f"right in order, wrong {order.words}: {later.reason}"
+            elif not right and later.ok:
+                found, mismatches = f"wrong in order, right {order.words}: {outcome.reason}", outcome.mismatches
+        except LaunchTimeout as e:
+            if right and limit < task.time_limit_s:
+                found = f"right in order after {spent_s:.2g} s, but {order.words} {e}"
+        except Hazard as e:
+            found = f"right in order, but {order.words} {e}" if right else None
+        if found:
+            reason = f"the result depends on the order in which lanes, warps and blocks run: {found}"
+            return dataclasses.replace(outcome, status="hazard", reason=reason, mismatches=mismatches)
+    return outcome
 
 
 def _require_outputs(case: Case, expected: Expected) -> None:

@@ -143,6 +143,7 @@ class _Prepared:
             printed_capacity=PRINTED_BYTES,
             time_limit=time_limit,
             os_threads=threads,
+            order=launch.order,
             zones=program.zones,
             zone_count=len(program.zones),
         )

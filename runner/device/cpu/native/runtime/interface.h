@@ -36,10 +36,14 @@ struct LaunchRequest {
     uint64_t printed_capacity;
     double time_limit;
     int32_t os_threads;
-    uint32_t order;  // in which lanes, warps and blocks run: 0 as they are numbered, 1 in reverse, else a random seed
+    uint32_t order;  // in which lanes, warps and blocks run; see below
     const Zone* zones;
     uint64_t zone_count;
 };
+
+// Orders; any other number is the seed of random choices.
+constexpr uint32_t usual_order = 0;  // as they are numbered
+constexpr uint32_t reverse_order = 1;
 
 struct Fault {
     uint64_t code_address;  // in the kernel's module if it could be found, else 0
