@@ -46,8 +46,8 @@ extern "C" __global__ void noSyncwarp(int* out, int n)
     __shared__ int s[64];
     s[threadIdx.x] = threadIdx.x;
     __syncthreads();
-    const int right = threadIdx.x < 63 ? s[threadIdx.x + 1] : 64;
-    if (threadIdx.x < 63) s[threadIdx.x] = 0;  // in another order the left neighbour reads this
+    const int lane = threadIdx.x % 32, right = lane < 31 ? s[threadIdx.x + 1] : threadIdx.x + 1;
+    if (lane < 31) s[threadIdx.x] = 0;  // in another order the left neighbour reads this
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = right - 1;
 }
