@@ -63,11 +63,14 @@ def test_dynamic_shared_memory_in_rows_and_under_several_names(bench, out):
     ],
 )
 def test_a_write_beside_a_shared_array_is_a_hazard(bench, lines, out, kernel, shift, expected):
-    """The next barrier, or the end of the block, names the array and the byte. The right kernel passes."""
+    """The next barrier, or the end of the block, names the array and the byte. The right kernel passes.
+
+    A pointer to dynamic shared memory that is declared at file scope lies there, too.
+    """
     program = bench.load(bench.source(FILE, kernel))
-    bench.launch(program, out, np.int32(0), block=N)
+    bench.launch(program, out, np.int32(0), block=N, shared=4 * N)
     with pytest.raises(Hazard, match="^" + expected.replace("<line>", str(lines(FILE, "overrunsShared")))):
-        bench.launch(program, out, np.int32(shift), block=N)
+        bench.launch(program, out, np.int32(shift), block=N, shared=4 * N)
 
 
 HOST_ONLY = """

@@ -151,8 +151,10 @@ class CpuProgram:
         self._library = _load_copy(binary.path)
         weakref.finalize(self, _dlclose, self._library._handle)  # ctypes never closes  # noqa: SLF001
         # All kernels of the file together, not this one alone.
-        variables, total = _shared_variables(binary.path)
-        self.resources = Resources(registers=None, shared_bytes=sum(v.size for v in variables), local_bytes=None)
+        variables, total = _thread_locals(binary.path)
+        self.resources = Resources(
+            registers=None, shared_bytes=sum(v.size for v in variables if v.name), local_bytes=None
+        )
         gaps = [Zone.of(zone) for zone in zones.between(variables, total)]
         self.zones = (Zone * len(gaps))(*gaps)
         self.parameters = self._signature()
@@ -279,14 +281,15 @@ def _code_range(address: int) -> tuple[int, int]:
     return min(own, default=0), max(own, default=0)
 
 
-def _shared_variables(path: Path) -> tuple[list[Variable], int]:
-    """The `__shared__` variables of all kernels in the file, and the size of the thread-local block that holds them.
+def _thread_locals(path: Path) -> tuple[list[Variable], int]:
+    """The thread-local variables of all kernels in the file, and the size of their block.
 
-    The shim makes `__shared__` variables thread-local. Other variables there are its own.
+    The shim makes `__shared__` variables thread-local. Those without a name are its own.
     """
     content = path.read_bytes()
     if not elf.is_elf(content):
         return [], 0
     symbols = [s for s in elf.symbols(content) if s.kind == elf.TLS and s.size]
-    own = [s for s in symbols if not s.name.endswith(ANCHOR) and DYNAMIC not in s.name]
-    return [Variable(plain_name(s.name), s.value, s.size) for s in own], elf.tls_bytes(content)
+    ours = {s for s in symbols if s.name.endswith(ANCHOR) or DYNAMIC in s.name}
+    variables = [Variable("" if s in ours else plain_name(s.name), s.value, s.size) for s in symbols]
+    return variables, elf.tls_bytes(content)

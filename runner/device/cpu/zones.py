@@ -40,9 +40,9 @@ def add_zones(assembly: str) -> str:
 
 @dataclass(frozen=True)
 class Variable:
-    """A static shared variable: its place in the module's thread-local block, in bytes."""
+    """A thread-local variable: its place in the module's block, in bytes."""
 
-    name: str
+    name: str  # empty if it is no shared variable, but one that the shim needs
     begin: int
     size: int
 
@@ -63,15 +63,14 @@ class Zone:
 
 
 def between(variables: Iterable[Variable], total: int) -> Iterator[Zone]:
-    """The gaps of a thread-local block of `total` bytes."""
+    """The gaps of a thread-local block of `total` bytes beside at least one variable with a name."""
     end, before = 0, None
-    for variable in sorted(variables, key=lambda v: v.begin):
-        if variable.begin > end:
-            yield Zone(end, variable.begin - end, before, variable)
-        if variable.end > end:
+    for variable in (*sorted(variables, key=lambda v: v.begin), Variable("", total, 0)):
+        sides = [v if v and v.name else None for v in (before, variable)]
+        if variable.begin > end and any(sides):
+            yield Zone(end, variable.begin - end, *sides)
+        if variable.end >= end:
             end, before = variable.end, variable
-    if before is not None and total > end:
-        yield Zone(end, total - end, before, None)
 
 
 def plain_name(symbol: str) -> str:

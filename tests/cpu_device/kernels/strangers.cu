@@ -60,7 +60,8 @@ extern "C" __global__ void overrunsShared(int *o, int beyond) {
 extern "C" __global__ void overrunsAtTheEnd(int *o, int before) {
     __shared__ int only[N];
     only[threadIdx.x] = threadIdx.x;
+    atFileScope[threadIdx.x] = 0;
     __syncthreads();
-    o[threadIdx.x] = only[N - 1 - threadIdx.x];
+    o[threadIdx.x] = only[N - 1 - threadIdx.x] + atFileScope[threadIdx.x];
     only[int(threadIdx.x) - before] = 7;
 }
