@@ -13,7 +13,12 @@ from dataclasses import dataclass
 
 LEAST, MOST = 64, 1024  # bytes of a zone, which is as long as its array if that is in between
 
-_SECTION = re.compile(r"\s*\.(?:section\s+(?P<name>[^\s,]+)|text\b|data\b|bss\b|previous\b|popsection\b|pushsection\b)")
+# A section of thread-local variables: its first line, and the lines up to the next section.
+_SECTION = re.compile(
+    r"(^[ \t]*\.section[ \t]+\.tbss[^\n]*\n)(.*?)"
+    r"(?=^[ \t]*\.(?:section|text|data|bss|previous|popsection|pushsection)\b|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 _DATA = re.compile(
     r"\s*\.(?:(?:zero|skip|space)\s+(?P<bytes>\d+)|(?:long|quad|byte|short|value|[248]byte|x?word|hword)\b)"
 )
@@ -21,21 +26,24 @@ _DATA = re.compile(
 
 def add_zones(assembly: str) -> str:
     """Put a zone at the beginning of each section of thread-local variables, and behind each variable."""
+    return _SECTION.sub(lambda found: f"{found[1]}\t.zero\t{LEAST}\n{_apart(found[2])}", assembly)
+
+
+def _apart(section: str) -> str:
     lines: list[str] = []
-    inside, pending = False, 0
-    for line in assembly.split("\n"):
-        data = _DATA.match(line) if inside else None
-        if data:
+    pending = 0  # bytes of a variable whose zone has not been written
+    for line in section.splitlines():
+        if data := _DATA.match(line):
             pending += int(data["bytes"] or 8)
         elif pending:
-            lines.append(f"\t.zero\t{min(max(LEAST, -(-pending // 16) * 16), MOST)}")
+            lines.append(_zone(pending))
             pending = 0
         lines.append(line)
-        if section := _SECTION.match(line):
-            inside = (section["name"] or "").startswith(".tbss")
-            if inside:
-                lines.append(f"\t.zero\t{LEAST}")
-    return "\n".join(lines)
+    return "".join(f"{line}\n" for line in (*lines, *([_zone(pending)] if pending else ())))
+
+
+def _zone(size: int) -> str:
+    return f"\t.zero\t{min(max(LEAST, -(-size // 16) * 16), MOST)}"
 
 
 @dataclass(frozen=True)
