@@ -22,7 +22,7 @@ blocks = SIZE // BLOCK
 given_there = device.place("in", given, Role.IN)
 out_there = device.place("out", np.zeros(blocks, np.int32), Role.OUT)
 launch = Launch(program, (blocks, 1, 1), (BLOCK, 1, 1), 0, (given_there, out_there, np.int64(SIZE)))
-times = device.sample(launch, SAMPLES, 60.0).us
+times = device.sample([launch] * SAMPLES, 60.0, lambda _: None, lambda _: None).us
 if not np.array_equal(out_there.read(), given.reshape(blocks, BLOCK).sum(axis=1, dtype=np.int32)):
     sys.exit("the sums are wrong")
 pd.DataFrame({"us": times}).to_csv("bare.csv", index=False)

@@ -112,7 +112,7 @@ def of_checkout(checkout: Path, cache: Path) -> tuple[Measure, Callable[[], floa
     def measure(what: Measurement) -> float:
         arguments = tuple(placed[a] if isinstance(a, str) else np.int32(a) for a in what.arguments)
         launch = device_api.Launch(programs[what.kernel], (what.blocks, 1, 1), (BLOCK, 1, 1), what.shared, arguments)
-        return float(device.sample(launch, 1, 60.0)[0]) * 1e3 / what.per
+        return float(device.sample([launch], 60.0, lambda _: None, lambda _: None).us[0]) * 1e3 / what.per
 
     def compilation() -> float:
         return float(compile_as("manyShuffles", (("NONCE", str(time.time_ns())),))[1].seconds * 1e3)

@@ -268,10 +268,10 @@ class Spoilt:
     def __getattr__(self, name):
         return getattr(self._device, name)
 
-    def place(self, name, value, role, offset=0):
+    def place(self, name, value, role, offset=0, lead=0):
         """An input as it was kept."""
         wrong = value + 1 if role is Role.IN and self.spoilt else value
-        return self._device.place(name, wrong, role, offset)
+        return self._device.place(name, wrong, role, offset, lead)
 
     def forget_spoilt_inputs(self):
         """Give up what was kept, if it is spoilt."""

@@ -35,13 +35,26 @@ class Role(enum.StrEnum):
     SCRATCH = "scratch"  # working memory of the kernel; only the kernel reads it
 
 
+class Order(enum.IntEnum):
+    """In which order an emulated device runs what CUDA leaves open: a right kernel gives the same result in each."""
+
+    USUAL = 0  # as lanes, warps and blocks are numbered
+    REVERSE = 1
+    RANDOM = 2  # and the seed of its choices
+
+    @property
+    def words(self) -> str:
+        """The order, for messages."""
+        return {Order.USUAL: "in order", Order.REVERSE: "in reverse order", Order.RANDOM: "in a random order"}[self]
+
+
 @dataclass(frozen=True)
 class Source:
     """One variant of a kernel, ready for a compiler."""
 
     path: Path  # the kernel's `.cu`; messages name it
     text: str  # its content
-    function: str  # the `extern "C" __global__` function in it
+    function: str  # the `__global__` function in it, `extern "C"` or not
     macros: tuple[tuple[str, str], ...] = ()  # (name, replacement) in order: `#define` lines, never `-D` flags
     constants: tuple[str, ...] = ()  # `__constant__` or `__device__` arrays that are set before a launch
     headers: tuple[str, ...] = ()  # CUDA's headers that the macros need, such as `cuda_fp16.h`; included first
@@ -202,6 +215,7 @@ class Launch:
     shared: int  # dynamic shared memory per block, in bytes
     arguments: tuple[Array | np.generic, ...]  # arrays, and NumPy scalars of the kernel's own types, in order
     cache: str = "none"  # the preferred split of on-chip memory: shared, l1, equal (cudaFuncSetCacheConfig) or none
+    order: Order = Order.USUAL  # in which lanes, warps and blocks run, where the device can choose
 
     def arrays(self, *roles: Role) -> list[Array]:
         """The arrays among the arguments that have one of `roles`."""
@@ -235,14 +249,15 @@ class Device(Protocol):
     def set_constant(self, program: Any, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` array of the program (`Source.constants` names it)."""
 
-    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> Array:
+    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> Array:
         """Copy an array to the device; `OutOfMemory` if it does not fit.
 
         Args:
             name: The kernel's name for it; messages use it.
             value: The content, of any shape; C-contiguous.
             role: What the kernel may do with it.
-            offset: Elements to leave before the pointer that the kernel gets (halo, deliberate misalignment).
+            offset: Elements of nobody before the content, for a deliberate misalignment; guarded.
+            lead: Elements of the content before the pointer that the kernel gets, such as a halo.
         """
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:

@@ -31,6 +31,7 @@ class ArraySpec:
     shape: tuple[int, ...]
     fill: str | tuple[int | float, ...]
     offset: int
+    lead: int
     constant: bool
     refill: bool = True  # whether the check may give it other contents of the same kind
 
@@ -133,7 +134,8 @@ class Case:
             raise UsageError(f"{where}: {len(fill)} numbers for {dtype.name} of the shape {shape}")
         elif wrong := [n for n in fill if not dtype.holds(n)]:
             raise UsageError(f"{where}: {wrong[0]} is not a valid {dtype.name}")
-        return ArraySpec(a.name, a.role, dtype, shape, fill, int(a.offset(self.variables)), a.constant, a.refill)
+        offset, lead = int(a.offset(self.variables)), int(a.lead(self.variables))
+        return ArraySpec(a.name, a.role, dtype, shape, fill, offset, lead, a.constant, a.refill)
 
     def _scalar(self, a: ScalarArgument) -> ScalarSpec:
         value = a.value if isinstance(a.value, float) else a.value(self.variables)

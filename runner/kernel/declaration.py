@@ -165,7 +165,8 @@ class ArrayArgument:
     dtype: str  # or the name of the parameter that holds one
     shape: tuple[Expression, ...]  # one for each dimension, slowest first
     fill: str | tuple[int | float, ...]  # a fill, the parameter that holds one, or the numbers themselves
-    offset: Expression  # elements before the pointer that the kernel gets
+    offset: Expression  # elements of nobody before the array, so that its address is less aligned
+    lead: Expression  # elements of the array before the pointer that the kernel gets
     constant: bool = False  # a `__constant__` array of the module, not an argument
     refill: bool = True  # whether the check may give it other contents of the same kind
 

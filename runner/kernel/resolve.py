@@ -90,6 +90,8 @@ def _impossible(case: Case) -> str:
     for a in case.arrays():
         if min(a.shape) < 0 or a.offset < 0 or (math.prod(a.shape) + a.offset) * a.dtype.itemsize > LARGEST_ARRAY:
             return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"
+        if not 0 <= a.lead <= math.prod(a.shape):
+            return f"the array '{a.name}' of {math.prod(a.shape)} elements cannot have {a.lead} before its pointer"
         if reason := _overfull(a):
             return reason
     for s in case.arguments():

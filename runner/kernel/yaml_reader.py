@@ -145,7 +145,7 @@ def argument(d: Reader) -> ArrayArgument | ScalarArgument:
         d.exactly("name", "scalar", "value")
         value = d.raw["value"] if isinstance(d.raw["value"], float) else d.expression("value")
         return ScalarArgument(d.text("name"), d.text("scalar"), value)
-    d.only(("name", "role", "dtype", "shape", "fill", "offset", "constant", "refill"))
+    d.only(("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill"))
     d.need("role", "dtype", "shape")
     role = Role(d.choice("role", list(Role)))
     if role in (Role.IN, Role.INOUT) and "fill" not in d.raw:
@@ -154,8 +154,16 @@ def argument(d: Reader) -> ArrayArgument | ScalarArgument:
             f"parameter that holds one, or a list of numbers"
         )
     constant, refill = d.flag("constant", default=False), d.flag("refill", default=True)
-    shape, offset = d.expressions("shape"), d.expression("offset", 0)
-    return ArrayArgument(d.text("name"), role, d.text("dtype"), shape, _fill(d), offset, constant, refill)
+    if constant and role in (Role.OUT, Role.INOUT):
+        raise UsageError(
+            f"{d.where}: constant: a __constant__ or __device__ array is not compared, so it cannot have the role "
+            f"'{role}'; allowed are in, state and scratch"
+        )
+    for key in ("offset", "lead"):
+        if constant and key in d.raw:
+            raise UsageError(f"{d.where}: {key}: a __constant__ or __device__ array is no pointer that could be moved")
+    shape, offset, lead = d.expressions("shape"), d.expression("offset", 0), d.expression("lead", 0)
+    return ArrayArgument(d.text("name"), role, d.text("dtype"), shape, _fill(d), offset, lead, constant, refill)
 
 
 def _fill(d: Reader) -> str | tuple[int | float, ...]:

@@ -20,9 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from runner.device import Device, Launch, Program, Role, Timed
+from runner.device import Device, Launch, Order, Program, Role, Timed
 from runner.device.kinds import open_device
-from runner.errors import CaseError, DeviceUnavailable, LaunchError, OutOfMemory, UsageError
+from runner.errors import (
+    CaseError,
+    DeviceUnavailable,
+    Hazard,
+    LaunchError,
+    LaunchTimeout,
+    OutOfMemory,
+    UsageError,
+)  # fmt: skip
 from runner.kernel import further
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
@@ -43,6 +51,11 @@ UNPREPARED = 4  # launches after the timed ones with nothing reset; two if a lau
 SLOW_MS = 1000.0
 UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+# Launches in another order: a random one only if a launch takes less than this, and none much longer than the first.
+RANDOM_BELOW_S = 1.0
+LEAST_LIMIT_S = 5.0
+SLOWER = 20.0
 
 # After a fault, or beside a kernel that still runs, giving memory back would fail or wait. The arrays are kept from
 # the garbage collector until the process ends.
@@ -155,17 +168,61 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
         printed=diagnostics.printed,
         resources=program.resources,
     )
-    if not verdict.ok:
-        return outcome
-    heartbeat("inputs and reference")
-    turns = [first, *found]
     try:
+        if device.info.emulated:
+            outcome = _other_orders(device, task, first, outcome, spent_ms / 1000, heartbeat)
+        if outcome.status != "ok":
+            return outcome
+        heartbeat("inputs and reference")
+        turns = [first, *found]
         measured = _measured(device, task, turns, spent_ms, heartbeat)
     except WrongLater as e:
         return dataclasses.replace(outcome, status=e.status, reason=str(e), mismatches=e.mismatches)
     if reason := implausible(case, device.info, float(np.median(unthrottled(measured.samples)["us"]))):
         return dataclasses.replace(outcome, status="implausible", reason=reason)
     return dataclasses.replace(outcome, active_blocks=device.active_blocks(first.launch), measured=measured)
+
+
+def _other_orders(
+    device: Device, task: Task, trial: Trial, outcome: Outcome, spent_s: float, heartbeat: Heartbeat
+) -> Outcome:
+    """Whether the result depends on the order in which lanes, warps and blocks run, which CUDA leaves open.
+
+    A result that is right in each order is no hazard, even if its floats are rounded differently. A wrong one that
+    is right in reverse is. A `WrongLater` if it is wrong now and then in any order.
+    """
+    right = outcome.status == "ok"
+    limit = min(task.time_limit_s, max(LEAST_LIMIT_S, SLOWER * spent_s))
+
+    def result_in(order: Order) -> CheckResult:
+        heartbeat("checking")
+        trial.prepare()
+        device.launch(dataclasses.replace(trial.launch, order=order), limit)
+        return trial.verify()[0]
+
+    for order in (Order.REVERSE, Order.RANDOM) if right and spent_s < RANDOM_BELOW_S else (Order.REVERSE,):
+        reason, mismatches = "", outcome.mismatches
+        try:
+            other = result_in(order)
+            if other.ok == right:
+                continue
+            # A kernel may also count its launches, or be wrong once in a while: that is no matter of the order.
+            again = [result_in(o) for o in (Order.USUAL, Order.USUAL, order)]
+            if [r.ok for r in again] == [right, right, not right]:
+                wrong = again[2] if right else again[0]
+                one, another = ("right", "wrong") if right else ("wrong", "right")
+                reason, mismatches = f"{one} in order, {another} {order.words}: {wrong.reason}", wrong.mismatches
+            elif right:
+                raise WrongLater(next((r for r in (other, *again) if not r.ok), other))
+        except LaunchTimeout as e:
+            if right and limit < task.time_limit_s:
+                reason = f"right in order after {spent_s:.2g} s, but {order.words} {e}"
+        except Hazard as e:
+            reason = f"right in order, but {order.words} {e}" if right else ""
+        if reason:
+            reason = f"the result depends on the order in which lanes, warps and blocks run: {reason}"
+            return dataclasses.replace(outcome, status="hazard", reason=reason, mismatches=mismatches)
+    return outcome
 
 
 def _measured(device: Device, task: Task, turns: Sequence[Trial], spent_ms: float, heartbeat: Heartbeat) -> Round:

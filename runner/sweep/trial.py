@@ -211,7 +211,9 @@ def upload(
             continue
         array = (shared or {}).get(argument.name)
         if array is None:
-            array = device.place(argument.name, inputs[argument.name], argument.role, argument.offset)
+            numbers = argument.dtype.numbers  # of an element
+            before = argument.offset * numbers, argument.lead * numbers
+            array = device.place(argument.name, inputs[argument.name], argument.role, *before)
             stack.callback(array.free)
         arrays[argument.name] = array
         arguments.append(array)

@@ -36,9 +36,9 @@ class Bench:
         """Compile and load."""
         return self.device.load(source, self.compiler.compile(source))
 
-    def place(self, value, role=Role.OUT, name="o", offset=0):
+    def place(self, value, role=Role.OUT, name="o", offset=0, lead=0):
         """Place an array."""
-        return self.device.place(name, np.asarray(value), role, offset)
+        return self.device.place(name, np.asarray(value), role, offset, lead)
 
     def launch(self, program, *arguments, grid=1, block=32, shared=0, time_limit=None) -> LaunchDiagnostics:
         """Launch once."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from runner.device import Role
+from runner.device.cpu.memory import CANARY
 from runner.errors import LaunchError, OutOfMemory
 
 TEXT = 'extern "C" __global__ void reduceShfl(const int *in, int *out, long long size) { if (size) out[0] = in[0]; }\n'
@@ -116,13 +117,14 @@ def test_arrays_come_back_as_placed(bench, role):
 
 @pytest.mark.parametrize("offset", [0, 1, 3, 4, 1000])
 def test_offset_leaves_elements_before_the_pointer(bench, tmp_path, offset):
-    """The allocation begins aligned, the pointer that many elements later; a kernel may read there."""
+    """The allocation begins aligned, the pointer that many elements later; what lies between is garbage."""
     text = 'extern "C" __global__ void kernel(const float *in, long long *o, int lead) {\n'
     text += "  o[0] = (long long)in % 16; o[1] = lead ? (long long)in[-lead] : 0; o[2] = (long long)in[0]; }\n"
     out = bench.place(np.zeros(3, np.int64))
     given = bench.place(np.full(7, 5, np.float32), Role.IN, "given", offset)
     bench.launch(bench.load(bench.text(tmp_path, text)), given, out, np.int32(offset), block=1)
-    assert list(out.read()) == [offset * 4 % 16, 0, 5]
+    garbage = int(np.full(4, CANARY, np.uint8).view(np.float32)[0])
+    assert list(out.read()) == [offset * 4 % 16, garbage if offset else 0, 5]
 
 
 def test_placing_many_arrays_leaks_nothing(bench):

@@ -83,7 +83,7 @@ def test_missing_function_and_constant(bench, tmp_path):
     """A kernel that lacks what the experiment names."""
     error = error_of(bench, bench.text(tmp_path, GOOD, "nonesuch"))
     assert str(error) == (
-        f"{tmp_path}/own.cu: has no function 'nonesuch' (an extern \"C\" __global__ function of that name is needed)"
+        f"{tmp_path}/own.cu: has no function 'nonesuch' (a __global__ function of that name, in no namespace, is needed)"
     )
     error = error_of(bench, bench.text(tmp_path, GOOD, constants=("table",)))
     assert str(error) == f"{tmp_path}/own.cu: has no __constant__ or __device__ variable 'table'"

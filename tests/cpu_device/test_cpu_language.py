@@ -148,14 +148,17 @@ def test_short_macros_do_not_break_the_device(bench, tmp_path):
 
 
 def test_samples_restore_what_is_changed_in_place(bench, tmp_path):
-    """Each timed launch finds the initial content of inout arrays, and the state that the last launch left."""
+    """Each timed launch finds what was prepared for it, and the state that the last launch left."""
     text = 'extern "C" __global__ void kernel(int *changed, int *state) { *changed += 1; *state += 1; }\n'
     program = bench.load(bench.text(tmp_path, text))
     changed, state = bench.place(np.array([5], np.int32), Role.INOUT), bench.place(np.zeros(1, np.int32), Role.STATE)
-    times = bench.device.sample(Launch(program, (1, 1, 1), (1, 1, 1), 0, (changed, state)), 6, 5.0).us
+    launch, left = Launch(program, (1, 1, 1), (1, 1, 1), 0, (changed, state)), []
+    times = bench.device.sample(
+        [launch] * 6, 5.0, lambda _: changed.restore(), lambda _: left.append(int(changed.read()[0]))
+    ).us
     assert times.shape == (6,)
     assert (times > 0).all()
-    assert (changed.read()[0], state.read()[0]) == (6, 6)
+    assert (left, state.read()[0]) == ([6] * 6, 6)
 
 
 @pytest.mark.parametrize("block", [1, 31, 32, 33, 97, 1024])

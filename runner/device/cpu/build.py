@@ -18,7 +18,9 @@ from pathlib import Path
 
 from runner import atomic
 from runner.device import Binary, Source, cache
+from runner.device.cpu.host_only import MARK
 from runner.device.cpu.translate import NATIVE, WRAPPER, Translation, is_ours, translate
+from runner.device.cpu.zones import add_zones
 from runner.device.kinds import CPU
 from runner.errors import CompileError
 
@@ -47,7 +49,12 @@ KERNEL_FLAGS = (
 )
 # For g++. Of several kernels in a file, only the one that is launched is compiled. No instruction says where a variable
 # is: lines do not need it, and it takes a third of the time.
-GCC_FLAGS = ("-fwhole-program", "-fno-var-tracking", "-fno-var-tracking-assignments")
+GCC_FLAGS = (
+    "-fwhole-program",
+    "-fno-var-tracking",
+    "-fno-var-tracking-assignments",
+    "-fno-aggressive-loop-optimizations",  # a loop beyond an array's end is to be found, not to be ended early
+)
 
 # The headers that a kernel's text can reach.
 _SHIM = ("shim.h", "simt/*.h", "cuda/*.h", "half/*.h", "headers/*.h")
@@ -56,6 +63,7 @@ _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?erro
 _UNRESOLVED = re.compile(r"undefined reference to [`'](?P<name>[^']+)'|undefined symbol: (?P<other>\S+)")
 _LOCATION = re.compile(r"^(?:In file included from|\s+from) |^(?P<file>[^\s:][^\n:]*):\d+")
 _POISONED = re.compile(r"poisoned \"?'?(?:asm|__asm__)|poisoned identifier")
+_HOST_ONLY = re.compile(rf"{MARK}(\w+)")
 _NO_PTX = "inline PTX cannot run on the CPU device"
 
 _building = threading.Lock()  # several threads compile at once; one of them builds what all need
@@ -163,9 +171,14 @@ class CpuCompiler:
         """
 
         def build(shim: Path, *libraries: str) -> str:
-            command = [*self._tools.command, *self._flags, *own, f"-I{NATIVE / 'headers'}", "-include", str(shim)]
-            command += ["-x", "c++", "-", "-x", "none", "-Wl,--no-as-needed", str(runtime), "-Wl,-z,defs", "-lm"]
-            return self._run([*command, *libraries], unit.text, target)
+            compiling = [*self._tools.command, *self._flags, *own, f"-I{NATIVE / 'headers'}", "-include", str(shim)]
+            compiling += ["-x", "c++", "-"]
+            linking = ["-x", "none", "-Wl,--no-as-needed", str(runtime), "-Wl,-z,defs", "-lm", *libraries]
+            if not unit.has_shared:
+                return self._run([*compiling, *linking], unit.text, target)
+            assembly, log = self._text([*compiling, "-S"], unit.text)
+            plain = [*self._tools.command, "-shared", "-fPIC", "-x", "assembler", "-"]
+            return log + self._run([*plain, *linking], add_zones(assembly), target)
 
         shim = self._shim()
         try:
@@ -221,6 +234,24 @@ class CpuCompiler:
                     raise CompileError("the CPU device's own runtime library does not compile", failed.log) from None
         return target
 
+    def _text(self, command: list[str], text: str) -> tuple[str, str]:
+        """Run the compiler; give what it makes as text, and its warnings."""
+        made = self._called([*command, "-o", "-"], text)
+        return made.stdout.decode(errors="surrogateescape"), made.stderr.decode(errors="replace")
+
+    def _called(self, command: list[str], text: str) -> subprocess.CompletedProcess[bytes]:
+        done = subprocess.run(
+            command,
+            input=text.encode(errors="surrogateescape"),
+            capture_output=True,
+            check=False,
+            cwd=self._cache,  # which the debug information names
+            env={**os.environ, "LC_ALL": "C"},
+        )
+        if done.returncode:
+            raise _CompilerFailed(done.stderr.decode(errors="replace"))
+        return done
+
     def _run(self, command: list[str], text: str, target: Path) -> str:
         """Run the compiler, and put its result in place whole. Gives its warnings."""
         try:
@@ -233,17 +264,7 @@ class CpuCompiler:
         os.close(handle)
         new = Path(name)
         try:
-            done = subprocess.run(
-                [*command, "-o", name],
-                input=text.encode(errors="surrogateescape"),
-                capture_output=True,
-                check=False,
-                cwd=target.parent,  # which the debug information names
-                env={**os.environ, "LC_ALL": "C"},
-            )
-            log = done.stderr.decode(errors="replace")
-            if done.returncode:
-                raise _CompilerFailed(log)
+            log = self._called([*command, "-o", name], text).stderr.decode(errors="replace")
             new.chmod(0o700)
             new.replace(target)
             cache.seal(target)
@@ -271,6 +292,13 @@ def _explained(source: Source, log: str) -> CompileError:
     if _POISONED.search(log):
         log = f"{log.rstrip()}\n{_NO_PTX}\n"
     first = next((e for e in errors if e["file"] != WRAPPER and not is_ours(e["file"])), None)
+    refused = next(((e, found) for e in errors if (found := _HOST_ONLY.search(e["text"]))), None)
+    if refused:
+        error, name = refused[0], refused[1][1]
+        text = (
+            f"{error['file']}:{error['line']}: a kernel cannot call '{name}', a function of the host (nvcc refuses it)"
+        )
+        return CompileError(f"{source.path} does not compile: {text}", log.replace(MARK, ""))
     if first:
         text = f"{first['file']}:{first['line']}: {first['text']}"
         if _POISONED.search(first["text"]):
@@ -293,8 +321,8 @@ def _about_wrapper(source: Source, log: str, text: str) -> str:
         if re.search(rf"'{word}' (?:was not|has not been) declared|undeclared identifier '{word}'", log):
             return f"has no __constant__ or __device__ variable '{name}'"
     if f"'{source.function}'" in text:
-        return f"has no function '{source.function}' (an extern \"C\" __global__ function of that name is needed)"
-    return f"'{source.function}' cannot be launched: {text} (an extern \"C\" __global__ void function is needed)"
+        return f"has no function '{source.function}' (a __global__ function of that name, in no namespace, is needed)"
+    return f"'{source.function}' cannot be launched: {text} (a __global__ void function, no template, is needed)"
 
 
 def _without_noise(log: str, first_error: str) -> str:

@@ -70,9 +70,9 @@ class CpuDevice:
         """Write a `__constant__` or `__device__` variable of the program."""
         program.set_constant(name, value)
 
-    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> GuardedArray:
+    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> GuardedArray:
         """Copy an array to memory between guard pages."""
-        return GuardedArray(name, value, role, offset)
+        return GuardedArray(name, value, role, offset, lead)
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once; a `Hazard` if the kernel breaks one of CUDA's rules."""
@@ -139,6 +139,9 @@ class _Prepared:
             printed_capacity=PRINTED_BYTES,
             time_limit=time_limit,
             os_threads=threads,
+            order=launch.order,
+            zones=program.zones,
+            zone_count=len(program.zones),
         )
         self._report = LaunchReport()
 
@@ -216,7 +219,7 @@ def _what_faulted(at: Fault, arrays: Sequence[GuardedArray], shared: int) -> str
         return f"out-of-bounds {verb} of dynamic shared memory: byte {at.shared_offset} of {shared}"
     for array in arrays:
         if array.covers(at.data_address):
-            element = (at.data_address - array.pointer) // array.dtype.itemsize
+            element = (at.data_address - array.begin) // array.dtype.itemsize
             if 0 <= element < array.size:
                 return f"write to read-only input '{array.name}', element {element}"
             return (

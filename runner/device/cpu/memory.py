@@ -36,25 +36,30 @@ _MAP_FAILED = ctypes.c_void_p(-1).value
 
 
 class GuardedArray:
-    """An array of the CPU device; `pointer` is the address passed to the kernel."""
+    """An array of the CPU device; `begin` is the address of its first element.
+
+    `pointer`, the address passed to the kernel, is `lead` elements later.
+    """
 
     _mapped = 0
 
-    def __init__(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> None:
+    def __init__(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> None:
+        if offset < 0 or lead < 0:
+            raise ValueError(f"array '{name}': offset {offset} or lead {lead} is negative")
         value = np.asarray(value, order="C")
         self.name, self.role = name, role
         self.dtype, self.size, self._shape = value.dtype, value.size, value.shape
         content = value.reshape(-1).view(np.uint8)
         self._initial = content.copy() if role is not Role.IN and value.any() else 0
-        lead = offset * value.itemsize
-        self._body_bytes = max(1, -(-(lead + value.nbytes) // mmap.PAGESIZE)) * mmap.PAGESIZE  # whole pages
+        before = offset * value.itemsize
+        self._body_bytes = max(1, -(-(before + value.nbytes) // mmap.PAGESIZE)) * mmap.PAGESIZE  # whole pages
         self._reserve()
         end = self._body + self._body_bytes
-        base = (end - lead - value.nbytes) // ALIGNMENT * ALIGNMENT
-        self.pointer = base + lead
-        self._tail = self._view(self.pointer + value.nbytes, end - self.pointer - value.nbytes)
-        self._front = self._view(self._body, base - self._body)
-        self._content = self._view(self.pointer, value.nbytes)
+        self.begin = (end - before - value.nbytes) // ALIGNMENT * ALIGNMENT + before
+        self.pointer = self.begin + lead * value.itemsize
+        self._tail = self._view(self.begin + value.nbytes, end - self.begin - value.nbytes)
+        self._front = self._view(self._body, self.begin - self._body)
+        self._content = self._view(self.begin, value.nbytes)
         self._tail[:] = self._front[:] = CANARY
         self._content[:] = content
         if role is Role.IN:
@@ -115,10 +120,10 @@ class GuardedArray:
 
     def check_canaries(self) -> None:
         """Raise a `Hazard` if the kernel has written to the bytes around the content."""
-        for canary, begin in ((self._front, self._body), (self._tail, self.pointer + self._content.size)):
+        for canary, begin in ((self._front, self._body), (self._tail, self.begin + self._content.size)):
             changed = np.flatnonzero(canary != CANARY)
             if changed.size:
-                element = (begin + int(changed[0]) - self.pointer) // self.dtype.itemsize
+                element = (begin + int(changed[0]) - self.begin) // self.dtype.itemsize
                 canary[:] = CANARY
                 raise Hazard(
                     f"out-of-bounds write of '{self.name}': index {element}, but '{self.name}' has {self.size} "

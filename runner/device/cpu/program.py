@@ -18,11 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.device import Binary, Resources, Source, elf
+from runner.device.cpu import zones
 from runner.device.cpu.memory import GuardedArray
-from runner.device.cpu.translate import blank
+from runner.device.cpu.translate import ANCHOR, DYNAMIC, blank
+from runner.device.cpu.zones import Variable, plain_name
 from runner.errors import LaunchError
 
-_ANCHOR = "simt_anchor"  # the launcher's own variable
+# The names of the shim's own variables: in its namespace, or in that of pointers to dynamic shared memory.
+_SHIM = re.compile(rf"_ZN(?:4simt|\w*{len(DYNAMIC)}{DYNAMIC})")
 
 # C++ types by NumPy's kind and size.
 _NAMES = {
@@ -63,6 +66,25 @@ class Outcome(enum.IntEnum):
     TIMEOUT = 3
 
 
+class Zone(ctypes.Structure):
+    """Bytes between static shared variables, and the variables on both sides."""
+
+    _fields_ = (
+        ("begin", ctypes.c_uint64),
+        ("size", ctypes.c_uint64),
+        ("before", ctypes.c_char_p),
+        ("before_size", ctypes.c_uint64),
+        ("behind", ctypes.c_char_p),
+        ("behind_size", ctypes.c_uint64),
+    )
+
+    @classmethod
+    def of(cls, zone: zones.Zone) -> Zone:
+        """The zone as the runtime library takes it."""
+        sides = [(v.name.encode(), v.size) if v else (None, 0) for v in (zone.before, zone.behind)]
+        return cls(zone.begin, zone.size, *sides[0], *sides[1])
+
+
 class LaunchRequest(ctypes.Structure):
     """What to launch."""
 
@@ -79,6 +101,9 @@ class LaunchRequest(ctypes.Structure):
         ("printed_capacity", ctypes.c_uint64),
         ("time_limit", ctypes.c_double),
         ("os_threads", ctypes.c_int32),
+        ("order", ctypes.c_uint32),
+        ("zones", ctypes.POINTER(Zone)),
+        ("zone_count", ctypes.c_uint64),
     )
 
 
@@ -128,7 +153,12 @@ class CpuProgram:
         self._library = _load_copy(binary.path)
         weakref.finalize(self, _dlclose, self._library._handle)  # ctypes never closes  # noqa: SLF001
         # All kernels of the file together, not this one alone.
-        self.resources = Resources(registers=None, shared_bytes=_static_shared(binary.path), local_bytes=None)
+        variables, total = _thread_locals(binary.path)
+        self.resources = Resources(
+            registers=None, shared_bytes=sum(v.size for v in variables if v.name), local_bytes=None
+        )
+        gaps = [Zone.of(zone) for zone in zones.between(variables, total)]
+        self.zones = (Zone * len(gaps))(*gaps)
         self.parameters = self._signature()
         self.kernel, self.shared_anchor = (
             ctypes.cast(self._library[name], ctypes.c_void_p).value or 0
@@ -143,8 +173,8 @@ class CpuProgram:
     def reset(self) -> None:
         """Bring `__device__` and `__constant__` variables back to their content at the first call."""
         if self._variables is None:
-            own = [v for v in elf.variables(self.binary.read_bytes()) if v.section in (".data", ".bss")]
-            places = [(self.code_begin + v.offset, v.size) for v in own]
+            found = (v for v in elf.variables(self.binary.read_bytes()) if v.section in (".data", ".bss"))
+            places = [(self.code_begin + v.value, v.size) for v in found if not _SHIM.match(v.name)]
             self._variables = [(address, ctypes.string_at(address, size)) for address, size in places]
         for address, content in self._variables:
             ctypes.memmove(address, content, len(content))
@@ -257,13 +287,13 @@ def _code_range(address: int) -> tuple[int, int]:
     return min(own, default=0), max(own, default=0)
 
 
-def _static_shared(path: Path) -> int | None:
-    """Bytes of `__shared__` variables of all kernels in the file; `None` if it is no 64-bit little-endian ELF file.
+def _thread_locals(path: Path) -> tuple[list[Variable], int]:
+    """The thread-local variables of all kernels in the file, and the size of their block.
 
-    The shim makes `__shared__` variables thread-local.
+    The shim makes `__shared__` variables thread-local. Those without a name are its own.
     """
     content = path.read_bytes()
-    if content[:6] != b"\x7fELF\x02\x01":
-        return None
-    own = [v for v in elf.variables(content) if v.thread_local and not v.name.endswith(_ANCHOR)]
-    return max((v.offset + v.size for v in own), default=0) - min((v.offset for v in own), default=0)
+    own = [v for v in elf.variables(content) if v.kind == elf.TLS]
+    ours = {v for v in own if v.name.endswith(ANCHOR) or DYNAMIC in v.name}
+    variables = [Variable("" if v in ours else plain_name(v.name), v.value, v.size) for v in own]
+    return variables, elf.tls_bytes(content)

@@ -1,7 +1,8 @@
 """Translate a kernel's text for the host compiler.
 
 The shim's macros turn CUDA's keywords into plain C++. One construct needs a rewrite: `extern __shared__ T name[];`
-becomes a pointer, because `extern` excludes the storage class that `__shared__` stands for. Lines keep their numbers.
+becomes a pointer, because `extern` excludes the storage class that `__shared__` stands for. What only the host has is
+marked (`host_only.py`). Lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.device import Source, cache
+from runner.device.cpu.host_only import mark_host_only
 
 NATIVE = Path(__file__).parent / "native"  # the device's own C++
 
@@ -18,14 +20,21 @@ NATIVE = Path(__file__).parent / "native"  # the device's own C++
 WRAPPER = "<launcher>"
 PARAMETERS = "<parameters>"
 
+ANCHOR = "simt_anchor"  # the launcher's own thread-local variable
+DYNAMIC = "simt_dynamic"  # the namespace of file-scope pointers to dynamic shared memory, which are thread-local too
+
 _COMMENT_OR_LITERAL = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
-_ALIGNMENT = r"(?:__align__|alignas)\s*\([^)]*\)"
+_GROUP = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"  # parentheses, with two levels of others in them
+_ATTRIBUTE = rf"(?:__align__|alignas|__attribute__)\s*{_GROUP}"
+_BETWEEN = rf"(?:{_ATTRIBUTE}|[\w:<>,*\s])*?"
 _DYNAMIC_SHARED = re.compile(
-    rf"\b(?:(?:extern|volatile|{_ALIGNMENT})\s*)*\b__shared__\s*(?:(?:extern|volatile|{_ALIGNMENT})\s*)*"
-    r"\b(?P<element>[A-Za-z_][\w:<>, ]*?)\s*"
-    rf"(?:{_ALIGNMENT}\s*)?"
-    r"\b(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*;"
+    rf"(?:\b(?:volatile|static)\s+|{_ATTRIBUTE}\s*)*"
+    rf"\b(?:extern\b{_BETWEEN}\b__shared__|__shared__\b{_BETWEEN}\bextern)\b"
+    rf"(?P<rest>(?:{_ATTRIBUTE}|[^;{{}}()])*\[\s*\](?:{_ATTRIBUTE}|[^;{{}}()])*);"
 )
+_DECLARATOR = re.compile(r"(?P<element>.*?)(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*(?P<rows>(?:\[[^][]*\]\s*)*)", re.DOTALL)
+# What a brace opens without beginning a function or a class; the literal of `extern "C"` is blank.
+_TRANSPARENT = re.compile(r"(?:\bnamespace(?:\s+[\w:]+)?|\bextern)\s*$")
 
 
 def blank(text: str) -> str:
@@ -34,17 +43,76 @@ def blank(text: str) -> str:
 
 
 def rewrite_dynamic_shared(text: str) -> str:
-    """Turn each `extern __shared__` array into a pointer, except in comments and literals."""
+    """Turn each `extern __shared__` array into a pointer, except in comments and literals.
+
+    In a function the pointer gets its value where it is declared. At file scope there is no block yet: each OS thread
+    has a pointer of its own, which is set before a block runs.
+    """
     pieces, end = [], 0
-    for found in _DYNAMIC_SHARED.finditer(blank(text)):
-        words = set(re.findall(r"\w+", found.group()))
-        if "extern" in words:
-            element = re.sub(r"\bvolatile\b", "", found["element"]).strip()
-            pointer = f"{'volatile ' * ('volatile' in words)}{element} *{found['name']}"
+    visible = blank(text)
+    for found in _DYNAMIC_SHARED.finditer(visible):
+        outside = _is_file_scope(visible[: found.start()])
+        if pointers := _pointers(re.sub(_ATTRIBUTE, " ", found.group()[:-1]), outside=outside):
             lines = "\n" * found.group().count("\n")
-            pieces += [text[end : found.start()], f"{pointer} = ::simt::dynamic_shared<{element}>();{lines}"]
+            pieces += [text[end : found.start()], pointers, lines]
             end = found.end()
     return "".join(pieces) + text[end:]
+
+
+def rewrite(text: str) -> str:
+    """All that is rewritten in a text."""
+    return rewrite_dynamic_shared(mark_host_only(text, blank(text)))
+
+
+def _pointers(declaration: str, *, outside: bool) -> str:
+    """The declaration of the pointers that replace the arrays; empty if it declares anything else."""
+    is_volatile = "volatile" in re.findall(r"\w+", declaration)
+    first, *others = _split(re.sub(r"\b(?:extern|static|volatile|__shared__)\b", " ", declaration))
+    head = _DECLARATOR.fullmatch(first.strip())
+    if head is None or not head["element"].strip(" *"):
+        return ""
+    base = " ".join(head["element"].rstrip("* \n").split())
+    made = []
+    for declarator in (first.strip()[len(head["element"].rstrip("* \n")) :], *others):
+        one = _DECLARATOR.fullmatch(declarator.strip())
+        if one is None or one["element"].strip("* \n"):
+            return ""
+        stars, rows = one["element"].count("*") * "*", "".join(one["rows"].split())
+        element, name = f"{base}{stars}", one["name"]
+        kind = f"{'volatile ' * is_volatile}{element} "
+        target = f"{kind}(*{name}){rows}" if rows else f"{kind}*{name}"
+        value = f"::simt::dynamic_shared<{element}{rows}>()"
+        if outside:
+            setter = f"static const ::simt::BlockSetter set_{name}{{[] {{ {name} = {value}; }}}};"
+            made.append(f"namespace {DYNAMIC} {{ static thread_local {target}; {setter} }} using {DYNAMIC}::{name};")
+        else:
+            made.append(f"{target} = {value};")
+    return " ".join(made)
+
+
+def _split(text: str) -> list[str]:
+    """The text between commas that are in no brackets."""
+    pieces, depth = [""], 0
+    for character in text:
+        depth += (character in "([<") - (character in ")]>")
+        if character == "," and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += character
+    return pieces
+
+
+def _is_file_scope(before: str) -> bool:
+    """Whether what follows this text is in no function, no class and no macro."""
+    if re.search(r"^[ \t]*#(?:[^\n]|\\\n)*\Z", before, re.MULTILINE):
+        return False
+    opened: list[bool] = []
+    for brace in re.finditer(r"[{}]", before):
+        if brace.group() == "{":
+            opened.append(bool(_TRANSPARENT.search(before, max(0, brace.start() - 200), brace.start())))
+        elif opened:
+            opened.pop()
+    return all(opened)
 
 
 @dataclass
@@ -53,6 +121,7 @@ class Translation:
 
     text: str  # the whole translation unit
     staged: dict[Path, str]  # rewritten copies of included files, by the path at which the text expects them
+    has_shared: bool  # whether the text or an included file may have shared variables
 
 
 class _Translator:
@@ -63,10 +132,12 @@ class _Translator:
         self._stage = stage
         self._done: dict[Path, Path] = {}
         self.staged: dict[Path, str] = {}
+        self.has_shared = False
 
     def translate(self, text: str, folder: Path) -> str:
         """Rewrite a text and, where an included file had to be rewritten, its #include."""
         visible = blank(text)
+        self.has_shared |= "__shared__" in visible
 
         def include(found: re.Match[str]) -> str:
             if not visible[found.start() : found.end()].lstrip().startswith("#"):
@@ -74,7 +145,7 @@ class _Translator:
             path = cache.find(found[2], folder, self._folder)
             return f'{found[1]}"{self._include(path)}"' if path else found.group()
 
-        return rewrite_dynamic_shared(cache.INCLUDE.sub(include, text))
+        return rewrite(cache.INCLUDE.sub(include, text))
 
     def _include(self, path: Path) -> Path:
         """Translate an included file; return where the compiler finds it."""
@@ -84,7 +155,7 @@ class _Translator:
         original = path.read_text(encoding="utf-8", errors="surrogateescape")
         translated = self.translate(original, path.parent)
         nameable = '"' not in str(path)  # in an #include nothing can be escaped
-        if not nameable or rewrite_dynamic_shared(original) != original or str(self._stage) in translated:
+        if not nameable or rewrite(original) != original or str(self._stage) in translated:
             content = f'#line 1 "{_escape(str(path))}"\n{translated}'
             self._done[path] = self._stage / cache.key(content)[:16] / path.name
             self.staged[self._done[path]] = content
@@ -97,7 +168,9 @@ def translate(source: Source, stage: Path) -> Translation:
     translator = _Translator(folder, stage)
     body = translator.translate(source.text, folder)
     parts = [(PARAMETERS, source.defines()), (_escape(str(source.path)), body), (WRAPPER, _launcher(source))]
-    return Translation("".join(f'#line 1 "{file}"\n{text}\n' for file, text in parts), translator.staged)
+    text = "".join(f'#line 1 "{file}"\n{text}\n' for file, text in parts)
+    shared = translator.has_shared or "__shared__" in source.defines()
+    return Translation(text, translator.staged, shared)
 
 
 def _escape(path: str) -> str:
@@ -108,8 +181,8 @@ def _launcher(source: Source) -> str:
     """The functions that `program.py` looks for in the binary."""
     exported = 'extern "C" __attribute__((visibility("default"), externally_visible))'
     lines = [
-        "static thread_local char simt_anchor;",
-        f"{exported} void *simt_shared_anchor() {{ return &simt_anchor; }}",
+        f"static thread_local char {ANCHOR};",
+        f"{exported} void *simt_shared_anchor() {{ return &{ANCHOR}; }}",
         f"{exported} void simt_kernel(void **arguments) {{ simt::Kernel<&{source.function}>::run(arguments); }}",
         f"{exported} size_t simt_signature(char *out, size_t room) {{",
         f"    return simt::Kernel<&{source.function}>::signature(out, room);",

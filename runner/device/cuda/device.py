@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Around, Binary, GpuState, Launch, LaunchDiagnostics, Role, Source, Timed
+from runner.device import Around, Binary, GpuState, Launch, LaunchDiagnostics, Role, Source, Timed, elf
 from runner.device.cuda.describe import Nvml, describe, measure_overhead
 from runner.device.cuda.guard import Guard
 from runner.device.cuda.program import CudaArray, CudaProgram, Graph, Inputs, active_blocks, queued
@@ -63,36 +63,41 @@ class CudaDevice:
         """Make the kernel ready to launch."""
         try:
             return CudaProgram(binary.path.read_bytes(), source.function)
+        except driver.LogicError as e:
+            if "not found" not in str(e):
+                raise LaunchError(f"{source.path.name}: the kernel {source.function} cannot be loaded: {e}") from None
+            needed = "a __global__ function of that name, in no namespace, is needed"
+            raise LaunchError(f"{source.path}: has no function '{source.function}' ({needed})") from None
         except driver.Error as e:
             raise LaunchError(f"{source.path.name}: the kernel {source.function} cannot be loaded: {e}") from None
 
     def set_constant(self, program: CudaProgram, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` array."""
         try:
-            pointer, size = program.module.get_global(name)
+            pointer, size = program.module.get_global(elf.linked_name(program.cubin, name))
         except driver.Error:
             raise LaunchError(f"the kernel has no __constant__ or __device__ variable '{name}'") from None
-        if size != value.nbytes:
-            raise LaunchError(f"'{name}' has {size} bytes in the kernel, {value.nbytes} in the experiment")
+        if size < value.nbytes:  # the rest keeps what the source gives it
+            raise LaunchError(f"constant '{name}' has {size} bytes, the experiment sets {value.nbytes}")
         driver.memcpy_htod(pointer, np.ascontiguousarray(value))
 
-    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0) -> CudaArray:
+    def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> CudaArray:
         """Copy an array to the GPU."""
         try:
-            return self._placed(value, role, offset)
+            return self._placed(value, role, offset, lead)
         except driver.MemoryError:
             raise OutOfMemory(f"'{name}' ({value.nbytes} bytes) does not fit into the GPU's memory") from None
         except driver.Error as e:
             self.usable = False
             raise LaunchError(f"'{name}' cannot be uploaded: {e}") from None
 
-    def _placed(self, value: NDArray[Any], role: Role, offset: int) -> CudaArray:
+    def _placed(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> CudaArray:
         try:
-            return CudaArray(value, role, offset, self.stream, self._guard, self._inputs)
+            return CudaArray(value, role, offset, lead, self.stream, self._guard, self._inputs)
         except driver.MemoryError:
             if not self._inputs.forget():
                 raise
-        return CudaArray(value, role, offset, self.stream, self._guard, None)
+        return CudaArray(value, role, offset, lead, self.stream, self._guard, None)
 
     def forget_spoilt_inputs(self) -> bool:
         """Drop the inputs kept for further cases if a kernel has written to them."""

@@ -34,9 +34,9 @@ class CudaProgram:
     """A kernel's function, and the module it keeps alive."""
 
     def __init__(self, cubin: bytes, function: str) -> None:
-        self.cubin, self.name = cubin, function
+        self.cubin, self.name = cubin, elf.linked_name(cubin, function)
         self.module = driver.module_from_buffer(cubin)
-        self.function = self.module.get_function(function)
+        self.function = self.module.get_function(self.name)
         self.prepared: tuple[Any, ...] | None = None
         self._variables: list[tuple[int, driver.DeviceAllocation, int]] | None = None  # address, first content, bytes
 
@@ -112,6 +112,7 @@ class CudaArray:
         value: NDArray[Any],
         role: Role,
         offset: int,
+        lead: int,
         stream: driver.Stream,
         guard: Guard,
         inputs: Inputs | None,
@@ -119,49 +120,48 @@ class CudaArray:
         self.role, self._guard = role, guard
         self._host = np.ascontiguousarray(value)
         self._stream = stream
-        lead = offset * value.itemsize
-        self._end = GUARD + lead + value.nbytes
+        self._start = GUARD + offset * value.itemsize  # of the content
+        self._end = self._start + value.nbytes
         first = inputs.find(value) if inputs and role in (Role.IN, Role.INOUT) else None
         self._memory = driver.mem_alloc(self._end + GUARD)
-        self.pointer = int(self._memory) + GUARD + lead
-        driver.memset_d8(int(self._memory), GUARDED, GUARD)
+        self._content = int(self._memory) + self._start
+        self.pointer = self._content + lead * value.itemsize  # what the kernel gets
+        driver.memset_d8(int(self._memory), GUARDED, self._start)
         driver.memset_d8(int(self._memory) + self._end, GUARDED, GUARD)
-        if lead:
-            driver.memset_d8(int(self._memory) + GUARD, 0, lead)
         if first is None and value.nbytes:
-            driver.memcpy_htod(self.pointer, self._host)
+            driver.memcpy_htod(self._content, self._host)
             if role is Role.INOUT:
                 first = driver.mem_alloc(value.nbytes)
-                driver.memcpy_dtod(first, self.pointer, value.nbytes)
+                driver.memcpy_dtod(first, self._content, value.nbytes)
         elif first is not None:
-            driver.memcpy_dtod(self.pointer, first, value.nbytes)
+            driver.memcpy_dtod(self._content, first, value.nbytes)
         self._first = first if role is Role.INOUT else None
 
     def read(self) -> NDArray[Any]:
         """Copy the content back."""
         result = np.empty_like(self._host)
         if result.nbytes:
-            driver.memcpy_dtoh(result, self.pointer)
+            driver.memcpy_dtoh(result, self._content)
         return result
 
     def fill_bytes(self, value: int) -> None:
         """Queue the setting of every byte on the stream."""
         if self._host.nbytes:
-            driver.memset_d8_async(self.pointer, value, self._host.nbytes, self._stream)
+            driver.memset_d8_async(self._content, value, self._host.nbytes, self._stream)
 
     def restore(self) -> None:
         """Queue a copy of the initial content on the stream."""
         if self._first is not None:
-            driver.memcpy_dtod_async(self.pointer, self._first, self._host.nbytes, self._stream)
+            driver.memcpy_dtod_async(self._content, self._first, self._host.nbytes, self._stream)
 
     def digest(self) -> int:
-        """A hash of the content and the guard bytes."""
+        """A hash of the content, wherever the kernel's pointer is in it, and of the guard bytes."""
         return self._guard.digest(int(self._memory), self._end + GUARD)
 
     def overrun(self) -> str:
         """Where the kernel wrote outside the array: the guard bytes show writes up to 512 bytes away."""
-        guard = np.empty(GUARD, np.uint8)
-        for where, start in (("before its start", 0), ("beyond its end", self._end)):
+        for where, start, size in (("before its start", 0, self._start), ("beyond its end", self._end, GUARD)):
+            guard = np.empty(size, np.uint8)
             driver.memcpy_dtoh(guard, int(self._memory) + start)
             if (guard != GUARDED).any():
                 return where

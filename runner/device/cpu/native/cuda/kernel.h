@@ -54,7 +54,10 @@ struct Kernel<function> {
         } while (next_lane());
     }
 
-    static void run(void** arguments) { run_lanes(arguments, std::index_sequence_for<Parameters...>()); }
+    static void run(void** arguments) {
+        for (const BlockSetter* setter = first_setter; setter; setter = setter->next) setter->set();
+        run_lanes(arguments, std::index_sequence_for<Parameters...>());
+    }
 
     static size_t signature(char* out, size_t room) {
         size_t used = 0;

@@ -16,8 +16,9 @@
 #define __grid_constant__
 #define __constant__
 
-// At block scope `thread_local` implies `static`: one copy an OS thread, which is one copy a running block.
-#define __shared__ thread_local
+// At block scope `thread_local` implies `static`: one copy an OS thread, which is one copy a running block. Aligned as on
+// a GPU, where a `float` array can be read by `float4`.
+#define __shared__ thread_local __attribute__((aligned(16)))
 
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
@@ -38,6 +39,17 @@ template <class T>
 inline T* dynamic_shared() {
     return reinterpret_cast<T*>(current_lane->block->dynamic_shared);
 }
+
+// Outside of functions it is rewritten to a thread-local pointer. One of these objects sets it before a block runs.
+struct BlockSetter;
+static const BlockSetter* first_setter = nullptr;
+
+struct BlockSetter {
+    void (*set)();
+    const BlockSetter* next;
+
+    explicit BlockSetter(void (*set_)()) : set(set_), next(first_setter) { first_setter = this; }
+};
 
 }  // namespace simt
 

@@ -31,6 +31,7 @@ void refuse_divergence(Worker* worker) {
 void release_barrier(Worker* worker) {
     BarrierState& barrier = worker->gathering;
     if (__builtin_expect(barrier.differs, 0)) refuse_divergence(worker);
+    if (worker->static_shared_bytes) check_zones(worker, barrier.file, barrier.line);
     barrier.true_at_release = barrier.true_so_far;
     barrier.live_at_release = worker->live;
     for (unsigned w = 0; w < worker->warp_count; ++w) {

@@ -64,7 +64,7 @@ void run_blocks(Worker* worker) {
     while (!launch.stopped.load(std::memory_order_relaxed)) {
         const uint64_t number = launch.next_block.fetch_add(1, std::memory_order_relaxed);
         if (number >= launch.block_count) return;
-        run_block(worker, number);
+        run_block(worker, launch.block_number(number));
     }
 }
 
@@ -97,6 +97,7 @@ void take_part(Worker* worker, Launch& launch) {
     worker->launch = &launch;
     worker->grid_size = launch.grid_size;
     worker->block_size = launch.block_size;
+    worker->order = launch.request.order;
     worker->dynamic_shared = worker->dynamic_shared_memory.provide(launch.request.dynamic_shared);
     lay_out_block(worker, launch.block_size);
     worker->static_shared_bytes = 0;

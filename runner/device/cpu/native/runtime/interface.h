@@ -13,6 +13,16 @@ enum class Outcome : int32_t {
     timeout,    // `fault` says where the kernel stood
 };
 
+// Bytes between static shared variables, which no kernel may write.
+struct Zone {
+    uint64_t begin;  // in the module's thread-local block
+    uint64_t size;
+    const char* before;  // the variable that ends here, or null
+    uint64_t before_size;
+    const char* behind;  // the variable that begins here, or null
+    uint64_t behind_size;
+};
+
 struct LaunchRequest {
     void (*kernel)(void** arguments);
     void* (*shared_anchor)();  // gives the address of some thread-local variable of the kernel's module
@@ -26,7 +36,14 @@ struct LaunchRequest {
     uint64_t printed_capacity;
     double time_limit;
     int32_t os_threads;
+    uint32_t order;  // in which lanes, warps and blocks run; see below
+    const Zone* zones;
+    uint64_t zone_count;
 };
+
+// Orders; any other number is the seed of random choices.
+constexpr uint32_t usual_order = 0;  // as they are numbered
+constexpr uint32_t reverse_order = 1;
 
 struct Fault {
     uint64_t code_address;  // in the kernel's module if it could be found, else 0

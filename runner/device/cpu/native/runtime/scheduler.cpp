@@ -12,17 +12,31 @@ __thread Lane* current_lane __attribute__((tls_model("initial-exec"))) = nullptr
 
 namespace {
 
-// Fresh shared memory is garbage on a GPU. Here it is this garbage, so that what an earlier block left there cannot
-// hide that a kernel forgot to initialise it.
-constexpr int garbage = 0xCB;
-
 uint32_t first_lanes(unsigned count) { return count >= lanes_per_warp ? all_lanes : bit(count) - 1; }
 
 uint3 block_index(uint64_t number, const dim3& grid) {
     return uint3{unsigned(number % grid.x), unsigned(number / grid.x % grid.y), unsigned(number / grid.x / grid.y)};
 }
 
+// Marsaglia's xorshift.
+uint64_t next_random(uint64_t& state) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state >> 16;
+}
+
+// One of a set that is not empty: the last, or the next one behind a random place.
+unsigned choose(Worker* worker, uint32_t set) {
+    if (worker->order == reverse_order) return unsigned(31 - __builtin_clz(set));
+    const unsigned place = unsigned(next_random(worker->random)) % lanes_per_warp;
+    const uint32_t behind = set & (all_lanes << place);
+    return unsigned(__builtin_ctz(behind ? behind : set));
+}
+
 void start_block(Worker* worker, uint64_t number) {
+    worker->random = (number + 1) * 0x9E3779B97F4A7C15ull ^ worker->order;  // the same on any OS thread
+    if (!worker->random) worker->random = 1;
     worker->index = block_index(number, worker->grid_size);
     worker->live = worker->thread_count;
     worker->at_barrier = 0;
@@ -50,6 +64,21 @@ void leave(Worker* worker, Lane* lane) {
 }
 
 }  // namespace
+
+// In a random order any warp may be next. In reverse the same warp goes on, as usual.
+Lane* pick_otherwise(Worker* worker, Warp* warp) {
+    bool another = worker->order != reverse_order;
+    while (another || !(warp->unstarted | warp->ready)) {
+        if (!another) worker->runnable_warps &= ~bit(warp->number);
+        if (!worker->runnable_warps) return nullptr;
+        warp = &worker->warps[choose(worker, worker->runnable_warps)];
+        another = false;
+    }
+    const unsigned lane = choose(worker, warp->unstarted | warp->ready);
+    warp->unstarted &= ~bit(lane);
+    warp->ready &= ~bit(lane);
+    return warp->lanes + lane;
+}
 
 bool next_lane_slowly() {
     Lane* const done = current_lane;
@@ -85,10 +114,12 @@ void fiber_body() {
 
 void run_block(Worker* worker, uint64_t number) {
     start_block(worker, number);
-    Lane* const first = pick(worker, &worker->warps[0]);
+    const bool in_reverse = worker->order == reverse_order;
+    Lane* const first = pick(worker, &worker->warps[in_reverse ? worker->warp_count - 1 : 0]);
     first->fiber = worker->fibers.take();
     current_lane = first;
     switch_stack(&worker->main_stack_pointer, first->fiber->stack_pointer);
+    if (worker->static_shared_bytes) check_zones(worker, nullptr, 0);
 }
 
 }  // namespace simt

@@ -16,9 +16,13 @@ void run_block(Worker* worker, uint64_t number);
 // What a fiber does all its life.
 void fiber_body();
 
+// As `pick`, in reverse or in a random order.
+Lane* pick_otherwise(Worker* worker, Warp* warp);
+
 // A lane that can run, taken out of the sets; null if there is none. Lanes of the same warp come first, so that the
 // stacks in use are few and warm.
 inline Lane* pick(Worker* worker, Warp* warp) {
+    if (__builtin_expect(worker->order != usual_order, 0)) return pick_otherwise(worker, warp);
     while (__builtin_expect(!(warp->unstarted | warp->ready), 0)) {
         worker->runnable_warps &= ~bit(warp->number);
         if (!worker->runnable_warps) return nullptr;

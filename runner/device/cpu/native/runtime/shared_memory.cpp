@@ -2,9 +2,47 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
+#include "diagnostics.h"
+
 namespace simt {
+
+namespace {
+
+// The first byte of a zone that is no longer garbage; `size` if there is none.
+size_t first_changed(const unsigned char* begin, size_t size) {
+    // Each byte is compared with its left neighbour, at the speed of memcmp.
+    if (size == 0 || (begin[0] == garbage && memcmp(begin, begin + 1, size - 1) == 0)) return size;
+    size_t at = 0;
+    while (begin[at] == garbage) ++at;
+    return at;
+}
+
+[[noreturn]] void report_overrun(Worker* worker, const Zone& zone, size_t at, const char* file, int line) {
+    const bool beyond = zone.before && (!zone.behind || at < zone.size - at);
+    const long long byte = beyond ? (long long)(zone.before_size + at) : (long long)at - (long long)zone.size;
+    char message[512];
+    Text text(message, sizeof message);
+    text.add_position(file, line).add("out-of-bounds write of the shared variable '%s': byte %lld of %llu",
+                                      beyond ? zone.before : zone.behind, byte,
+                                      (unsigned long long)(beyond ? zone.before_size : zone.behind_size));
+    text.add(file ? " (found at this barrier)" : " (found at the end of the block, so the line is not known)");
+    text.add_block(*worker);
+    stop(worker, message);
+}
+
+}  // namespace
+
+void check_zones(Worker* worker, const char* file, int line) {
+    const LaunchRequest& request = worker->launch->request;
+    for (uint64_t i = 0; i < request.zone_count; ++i) {
+        const Zone& zone = request.zones[i];
+        const size_t at = first_changed(worker->static_shared + zone.begin, zone.size);
+        if (__builtin_expect(at < zone.size, 0)) report_overrun(worker, zone, at, file, line);
+    }
+}
 
 DynamicSharedMemory::~DynamicSharedMemory() {
     if (memory_) munmap(memory_, guard + capacity + guard);

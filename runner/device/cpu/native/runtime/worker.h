@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <numeric>
 
 #include "../simt/state.h"
 #include "fiber.h"
@@ -37,6 +38,21 @@ struct Launch {
           grid_size(request_.grid[0], request_.grid[1], request_.grid[2]),
           block_size(request_.block[0], request_.block[1], request_.block[2]),
           block_count(grid_size.volume()) {}
+
+    // The `n`th block to run, in the order that the launch asks for.
+    uint64_t block_number(uint64_t n) const {
+        if (request.order == usual_order) return n;
+        if (request.order == reverse_order) return block_count - 1 - n;
+        return uint64_t(((unsigned __int128)n * block_step() + request.order) % block_count);
+    }
+
+private:
+    // Without a common divisor with the number of blocks, so that its multiples reach all of them.
+    uint64_t block_step() const {
+        uint64_t step = block_count / 8 * 5 | 1;
+        while (std::gcd(step, block_count) != 1) ++step;
+        return step;
+    }
 };
 
 // The barrier that the block's threads gather at, or have left last.
@@ -55,6 +71,7 @@ struct Worker : Block {
     Lane lanes[max_threads];
     unsigned thread_count = 0;
     unsigned warp_count = 0;
+    uint64_t random = 0;          // state of the generator of random choices
     uint32_t runnable_warps = 0;  // a bit for each warp that has unstarted or ready lanes, perhaps stale
     BarrierState gathering;
     FiberPool fibers;

@@ -61,6 +61,7 @@ struct Block {
     unsigned char* dynamic_shared;
     uint32_t live;        // threads that have not returned
     uint32_t at_barrier;  // of these, how many wait at a barrier
+    uint32_t order;       // in which lanes run: 0 as they are numbered, 1 in reverse, else a seed of random choices
 };
 
 #pragma GCC visibility push(default)

@@ -27,14 +27,14 @@ SIMT_ALWAYS_INLINE void barrier(Operation operation, bool predicate, int line, c
 
 // The current lane has returned: can a fresh lane of its warp run on the same stack, without any switch? That is what
 // makes a kernel without barriers a plain loop. Lanes that wait or are ready go first: the fewer stacks are in use,
-// the warmer they stay.
+// the warmer they stay. In another order than the usual the scheduler decides.
 SIMT_ALWAYS_INLINE bool next_lane() {
     Lane* done = current_lane;
     Warp* warp = done->warp;
     Block* block = done->block;
     const uint32_t unstarted = warp->unstarted;
     const bool nobody_waits = !(warp->ready | warp->waiting | block->at_barrier);
-    if (__builtin_expect(unstarted && nobody_waits, 1)) {
+    if (__builtin_expect(unstarted && nobody_waits && !block->order, 1)) {
         warp->live &= ~bit(done->number);
         block->live--;
         Lane* next = warp->lanes + __builtin_ctz(unstarted);

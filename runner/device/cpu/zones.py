@@ -1,0 +1,90 @@
+"""Red zones between static shared arrays.
+
+The shim makes `__shared__` variables thread-local, and the compiler lays them out without gaps. So the kernel's
+assembly gets empty bytes before and behind each of them. `program.py` finds the gaps in the binary; the runtime checks
+them at each barrier and at the end of each block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+LEAST, MOST = 64, 1024  # bytes of a zone, which is as long as its array if that is in between
+
+# A section of thread-local variables: its first line, and the lines up to the next section.
+_SECTION = re.compile(
+    r"(^[ \t]*\.section[ \t]+\.tbss[^\n]*\n)(.*?)"
+    r"(?=^[ \t]*\.(?:section|text|data|bss|previous|popsection|pushsection)\b|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_DATA = re.compile(
+    r"\s*\.(?:(?:zero|skip|space)\s+(?P<bytes>\d+)|(?:long|quad|byte|short|value|[248]byte|x?word|hword)\b)"
+)
+
+
+def add_zones(assembly: str) -> str:
+    """Put a zone at the beginning of each section of thread-local variables, and behind each variable."""
+    return _SECTION.sub(lambda found: f"{found[1]}\t.zero\t{LEAST}\n{_apart(found[2])}", assembly)
+
+
+def _apart(section: str) -> str:
+    lines: list[str] = []
+    pending = 0  # bytes of a variable whose zone has not been written
+    for line in section.splitlines():
+        if data := _DATA.match(line):
+            pending += int(data["bytes"] or 8)
+        elif pending:
+            lines.append(_zone(pending))
+            pending = 0
+        lines.append(line)
+    return "".join(f"{line}\n" for line in (*lines, *([_zone(pending)] if pending else ())))
+
+
+def _zone(size: int) -> str:
+    return f"\t.zero\t{min(max(LEAST, -(-size // 16) * 16), MOST)}"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A thread-local variable: its place in the module's block, in bytes."""
+
+    name: str  # empty if it is no shared variable, but one that the shim needs
+    begin: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The first byte behind it."""
+        return self.begin + self.size
+
+
+@dataclass(frozen=True)
+class Zone:
+    """Bytes that no variable has, and the variables on both sides; `None` at the ends of the block."""
+
+    begin: int
+    size: int
+    before: Variable | None
+    behind: Variable | None
+
+
+def between(variables: Iterable[Variable], total: int) -> Iterator[Zone]:
+    """The gaps of a thread-local block of `total` bytes beside at least one variable with a name."""
+    end, before = 0, None
+    for variable in (*sorted(variables, key=lambda v: v.begin), Variable("", total, 0)):
+        sides = [v if v and v.name else None for v in (before, variable)]
+        if variable.begin > end and any(sides):
+            yield Zone(end, variable.begin - end, *sides)
+        if variable.end >= end:
+            end, before = variable.end, variable
+
+
+def plain_name(symbol: str) -> str:
+    """The variable's name in the source, from the linker's: `a` of `_ZZ6kernelPfE1a` and of `_ZL1a`."""
+    for length in re.finditer(r"\d+", symbol):
+        end = length.end() + int(length.group())
+        if end <= len(symbol) and re.fullmatch(r"E?(?:_\d*_?|__\d+_)?", symbol[end:]):
+            return symbol[length.end() : end]
+    return symbol

@@ -1,0 +1,67 @@
+// Kernels as strangers write them: right on a GPU, and each once refused by this device or crashed on it; and wrong ones,
+// which once passed.
+#include "strangers.cuh"
+
+#define N 64
+
+// Vectors of a static shared array of floats: right on a GPU, which aligns it to 16 bytes.
+extern "C" __global__ void floatsAsVectors(float *o) {
+    __shared__ char flag;
+    __shared__ float a[N];
+    __shared__ char other;
+    __shared__ float b[N];
+    const int t = threadIdx.x;
+    if (t == 0) flag = other = 1;
+    a[t] = t;
+    __syncthreads();
+    if (t < N / 4) ((float4 *)b)[t] = ((float4 *)a)[t];
+    __syncthreads();
+    o[t] = b[t] * flag * other;
+}
+
+// Dynamic shared memory, declared at file scope and in every other form that CUDA takes.
+extern __shared__ int atFileScope[];
+namespace inside {
+extern "C" {
+extern float __shared__ qualifierBehindType[];
+}
+}  // namespace inside
+extern "C" __global__ void dynamicAtFileScope(int *o) {
+    atFileScope[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    o[blockIdx.x * N + threadIdx.x] = atFileScope[N - 1 - threadIdx.x] + (int)inFunction<float>(threadIdx.x);
+    __syncthreads();
+    inside::qualifierBehindType[threadIdx.x] = 1;
+}
+extern "C" __global__ void dynamicWithRows(int *o) {
+    extern __shared__ int rows[][8];
+    rows[threadIdx.x / 8][threadIdx.x % 8] = threadIdx.x;
+    __syncthreads();
+    o[threadIdx.x] = rows[threadIdx.x % 8][threadIdx.x / 8];
+}
+extern "C" __global__ void dynamicTwice(int *o) {
+    extern __shared__ int first[], second[];
+    extern __shared__ __attribute__((aligned(16))) int third[];
+    first[threadIdx.x] = 1;
+    __syncthreads();
+    o[threadIdx.x] = second[N - 1 - threadIdx.x] + third[threadIdx.x];
+}
+
+// Beyond one shared array lies the next: found at the barrier, or at the end of the block.
+extern "C" __global__ void overrunsShared(int *o, int beyond) {
+    __shared__ int first[N];
+    __shared__ int second[N];
+    first[threadIdx.x] = second[threadIdx.x] = 0;
+    __syncthreads();
+    first[threadIdx.x + beyond] = 7;
+    __syncthreads();  // overrunsShared
+    o[threadIdx.x] = first[threadIdx.x] + second[threadIdx.x];
+}
+extern "C" __global__ void overrunsAtTheEnd(int *o, int before) {
+    __shared__ int only[N];
+    only[threadIdx.x] = threadIdx.x;
+    atFileScope[threadIdx.x] = 0;
+    __syncthreads();
+    o[threadIdx.x] = only[N - 1 - threadIdx.x] + atFileScope[threadIdx.x];
+    only[int(threadIdx.x) - before] = 7;
+}

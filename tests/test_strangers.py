@@ -1,0 +1,222 @@
+"""Kernels as strangers declare them: what is right passes, what is wrong is found, and the message says what to do."""
+
+import re
+
+import pytest
+from support import case_of, read_kernel
+
+from runner.errors import UsageError
+
+COMMON = "parameters: {size: 1000, radius: 3, block: 64}\ngrid: ceil_div(size, block)\nsource: strangers.cu\n"
+KERNELS = """
+#define RADIUS 3
+__constant__ float weights[16];  // more than the YAML fills in
+
+// The host adds the radius to the pointer, so that the first thread reads before it. C++ mangles the kernel's name.
+__global__ void halo(const float* in, float* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float sum = 0;
+    for (int k = -RADIUS; k <= RADIUS; ++k) sum += weights[k + RADIUS] * in[i + k];
+    out[i] = sum;
+}
+extern "C" __global__ void haloOfOutput(int* out, int n, int first)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = i; k < n + 2 * RADIUS; k += blockDim.x * gridDim.x) out[k - RADIUS + first] = k;
+}
+extern "C" __global__ void beforeItsArray(int* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = i;
+    if (i == 0) out[-2] = 1;
+}
+
+// Right or wrong by the order in which lanes, warps and blocks happen to run.
+extern "C" __global__ void noBarrier(int* out, int n)
+{
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = threadIdx.x ? s[threadIdx.x - 1] + 1 : 0;  // the left neighbour has run, in the usual order
+}
+extern "C" __global__ void noSyncwarp(int* out, int n)
+{
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    const int lane = threadIdx.x % 32, right = lane < 31 ? s[threadIdx.x + 1] : threadIdx.x + 1;
+    if (lane < 31) s[threadIdx.x] = 0;  // in another order the left neighbour reads this
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = right - 1;
+}
+extern "C" __global__ void rightNeighbour(int* out, int n)
+{
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = threadIdx.x < 63 ? s[threadIdx.x + 1] - 1 : 63;
+}
+__device__ int turn = 0;
+extern "C" __global__ void blockByBlock(int* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0) atomicAdd(&turn, 1);
+    if (i < n) out[i] = threadIdx.x + (blockIdx.x == gridDim.x - 1 && atomicAdd(&turn, 0) % gridDim.x != 0);
+}
+extern "C" __global__ void waitsForTheBlockBefore(int* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = threadIdx.x;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        while (atomicAdd(&turn, 0) % gridDim.x != blockIdx.x) { }
+        atomicAdd(&turn, 1);
+    }
+}
+extern "C" __global__ void ticket(int* out, int n)
+{
+    __shared__ int block;
+    if (threadIdx.x == 0) block = atomicAdd(&turn, 1) % gridDim.x;
+    __syncthreads();
+    const int i = block * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = __shfl_sync(0xffffffff, threadIdx.x, threadIdx.x % 32);
+}
+extern "C" __global__ void floatAtomics(const float* in, float* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i == 0) atomicAdd(out, 0.0f);
+    if (i < n) atomicAdd(out, in[i]);
+}
+"""
+HALO = """
+arguments:
+  - {name: in, role: in, dtype: float32, shape: size + 2 * radius, lead: radius, fill: random}
+  - {name: out, role: out, dtype: float32, shape: size}
+  - {name: n, scalar: int32, value: size}
+  - {name: weights, role: in, dtype: float32, shape: 2 * radius + 1, fill: ones, constant: true}
+reference: {out: "in[0:size] + in[1:size+1] + in[2:size+2] + in[3:size+3] + in[4:size+4] + in[5:size+5] + in[6:size+6]"}
+depth: 8
+"""
+HALO_OF_OUTPUT = """
+arguments:
+  - {name: out, role: out, dtype: int32, shape: size + 2 * radius, lead: radius}
+  - {name: n, scalar: int32, value: size}
+  - {name: first, scalar: int32, value: FIRST}
+reference: {out: arange(size + 2 * radius)}
+"""
+BEFORE = """
+arguments:
+  - {name: out, role: out, dtype: int32, shape: size, offset: 5}
+  - {name: n, scalar: int32, value: size}
+reference: {out: arange(size)}
+"""
+OF_THREADS = """
+arguments:
+  - {name: out, role: out, dtype: int32, shape: size}
+  - {name: n, scalar: int32, value: size}
+reference: {out: arange(size) % block}
+"""
+SUM = """
+arguments:
+  - {name: in, role: in, dtype: float32, shape: size, fill: random}
+  - {name: out, role: inout, dtype: float32, shape: 1, fill: zeros}
+  - {name: n, scalar: int32, value: size}
+reference: {out: sum(in)}
+depth: size
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    """A kernel of the text above, by its name and the rest of its YAML."""
+    (tmp_path / "strangers.cu").write_text(KERNELS)
+
+    def make(name, rest):
+        (tmp_path / f"{name}.yaml").write_text(COMMON + rest)
+        return case_of(read_kernel(tmp_path / f"{name}.yaml"))
+
+    return make
+
+
+def test_a_pointer_may_point_behind_the_halo(bench, kernel):
+    """`lead` elements of the array lie before it. The kernel need not be `extern "C"`, nor the constant array full."""
+    outcome = bench.run(kernel("halo", HALO), samples=1)
+    assert (outcome.status, outcome.reason) == ("ok", "")
+
+
+def test_a_halo_is_compared_and_ends_where_the_array_ends(bench, kernel):
+    """The halo of an output is written, too; an element before it is outside."""
+    right, wrong = (kernel("haloOfOutput", HALO_OF_OUTPUT.replace("FIRST", first)) for first in ("0", "0 - 1"))
+    assert bench.run(right, samples=1).status == "ok"
+    outcome = bench.run(wrong, samples=1)
+    assert outcome.status in ("hazard", "mismatch")
+    assert "outside 'out', before its start" in outcome.reason or "write of 'out': element -1 of 1006" in outcome.reason
+
+
+def test_the_elements_before_an_offset_are_guarded(bench, kernel):
+    """They belong to nobody: a kernel that writes there is wrong on every device."""
+    outcome = bench.run(kernel("beforeItsArray", BEFORE), samples=1)
+    assert outcome.status in ("hazard", "mismatch")
+    assert "outside 'out', before its start" in outcome.reason or "write of 'out': element -2 of 1000" in outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("offset: 5", "constant: true", r"constant: .* is not compared, so it cannot have the role 'out'"),
+        ("role: out", "role: in, fill: ones, constant: true", "offset: a __constant__ .* no pointer"),
+    ],
+)
+def test_a_declaration_that_cannot_be_meant_is_one_sentence(kernel, old, new, message):
+    """When the YAML is read."""
+    with pytest.raises(UsageError, match=message):
+        kernel("beforeItsArray", BEFORE.replace(old, new))
+
+
+def test_a_lead_beyond_the_array_is_excluded(kernel):
+    """Before anything runs."""
+    case = kernel("beforeItsArray", BEFORE.replace("offset: 5", "lead: size + 1"))
+    assert case.excluded == "the array 'out' of 1000 elements cannot have 1001 before its pointer"
+
+
+@pytest.fixture
+def emulated(bench):
+    """The device that can run what CUDA leaves open in several orders."""
+    if not bench.device.info.emulated:
+        pytest.skip("undefined on a GPU")
+    return bench
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        (
+            "noBarrier",
+            r"right in order, wrong in reverse order: 9\d\d of 1000 elements differ: out\[1\] is -\d+, expec",
+        ),
+        ("noSyncwarp", r"right in order, wrong in (reverse|a random) order: \d+ of 1000 elements differ"),
+        (
+            "rightNeighbour",
+            r"wrong in order, right in reverse order: 9\d\d of 1000 elements differ: out\[0\] is -\d+, e",
+        ),
+        ("blockByBlock", r"right in order, wrong in reverse order: \d+ of 1000 elements differ"),
+        ("waitsForTheBlockBefore", r"right in order after .* s, but in reverse order strangers.cu:\d+: still running"),
+    ],
+)
+def test_a_result_that_depends_on_the_order_is_a_hazard(emulated, kernel, monkeypatch, name, found):
+    """A missing barrier or __syncwarp, and blocks that count on others: another order shows what the usual one hides."""
+    monkeypatch.setattr("runner.sweep.run_case.LEAST_LIMIT_S", 0.5)
+    monkeypatch.setattr(emulated.device, "_threads", 1)  # so that the usual order is that of the blocks' numbers
+    outcome = emulated.run(kernel(name, OF_THREADS), samples=1)
+    assert outcome.status == "hazard"
+    sentence = "^the result depends on the order in which lanes, warps and blocks run: "
+    assert re.search(sentence + found, outcome.reason), outcome.reason
+
+
+@pytest.mark.parametrize(("name", "rest"), [("ticket", OF_THREADS), ("floatAtomics", SUM)])
+def test_what_is_right_in_each_order_is_no_hazard(emulated, kernel, name, rest):
+    """Blocks that draw their turn, and floats that atomics add up in another order, with other roundings."""
+    outcome = emulated.run(kernel(name, rest), samples=1)
+    assert (outcome.status, outcome.reason) == ("ok", "")
