@@ -96,6 +96,10 @@ class Case:
 
     def arrays(self) -> tuple[ArraySpec, ...]:
         """All arrays, `__constant__` ones included, in the kernel's order."""
+        return self._arrays
+
+    @functools.cached_property
+    def _arrays(self) -> tuple[ArraySpec, ...]:
         return tuple(self._array(a) for a in self.kernel.arrays)
 
     def arguments(self) -> tuple[ArraySpec | ScalarSpec, ...]:

@@ -280,6 +280,7 @@ class _CompilerFailed(CompileError):
         super().__init__("the compiler failed", log)
 
 
+@functools.lru_cache(maxsize=8)
 def _text_of_sources(*patterns: str) -> str:
     """The names and contents of native sources, for keys of the cache."""
     paths = [path for pattern in patterns for path in sorted(NATIVE.glob(pattern))]

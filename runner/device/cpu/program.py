@@ -164,7 +164,7 @@ class CpuProgram:
             ctypes.cast(self._library[name], ctypes.c_void_p).value or 0
             for name in ("simt_kernel", "simt_shared_anchor")
         )
-        self.code_begin, self.code_end = _code_range(self.kernel)
+        self.code_begin, self.code_end = _code_range(Path(self._library._name).name)  # noqa: SLF001
         self._variables: list[tuple[int, bytes]] | None = None  # address and first content
         self.run = self._library.simt_launch  # of the runtime library, to which the binary is linked
         self.run.argtypes = [ctypes.POINTER(LaunchRequest), ctypes.POINTER(LaunchReport)]
@@ -275,16 +275,11 @@ def _load_copy(path: Path) -> ctypes.CDLL:
         copy.unlink(missing_ok=True)
 
 
-def _code_range(address: int) -> tuple[int, int]:
-    """Begin and end of the mapped file that contains `address`."""
-    mappings = []
-    for line in Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines():
-        span, _, _, _, inode, *_ = line.split(maxsplit=5)
-        begin, end = (int(part, 16) for part in span.split("-"))
-        mappings.append((begin, end, inode))
-    mapped_file = next((inode for begin, end, inode in mappings if begin <= address < end), "")
-    own = [bound for begin, end, inode in mappings if inode == mapped_file for bound in (begin, end)]
-    return min(own, default=0), max(own, default=0)
+def _code_range(file: str) -> tuple[int, int]:
+    """Begin and end of where a file is mapped, whose name no other one has."""
+    lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    bounds = [int(part, 16) for line in lines if file in line for part in line.split(maxsplit=1)[0].split("-")]
+    return min(bounds, default=0), max(bounds, default=0)
 
 
 def _thread_locals(path: Path) -> tuple[list[Variable], int]:
