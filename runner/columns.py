@@ -84,7 +84,7 @@ COLUMNS = (
            "Number of rounds that measured the case. A round measures every case of the sweep once.", Shown.ON_REQUEST),
     Column("samples", "integer", "", "Timed launches of all rounds.", Shown.ON_REQUEST),
     Column("checked_launches", "integer", "",
-           "Launches after the first one whose outputs were compared: warm-ups, timed ones, and four more a round.",
+           "Timed launches, and four more a round, whose outputs were compared.",
            Shown.ON_REQUEST),
     Column("input_sets", "integer", "",
            "Contents of the inputs between which timed launches alternate: 2, or 1 if the fill is always the same or "

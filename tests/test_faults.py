@@ -229,12 +229,12 @@ def reference(folder, body):
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ("return {}", "the reference gives nothing; out is expected"),
-        ("return {'other': np.ones(4)}", "the reference gives other; out is expected"),
-        ("return None", "a dictionary of arrays is expected"),
+        ("return {}", "the reference gives nothing; expected out"),
+        ("return {'other': np.ones(4)}", "the reference gives other; expected out"),
+        ("return None", "expected a dictionary of arrays"),
         ("return {'out': np.ones(5)}", "shape"),
         ("raise RuntimeError('no idea')", "RuntimeError: no idea"),
-        ("return {'out': np.array(['a'] * 4)}", "numbers are expected in 'out'"),
+        ("return {'out': np.array(['a'] * 4)}", "expected numbers in 'out'"),
     ],
 )
 def test_a_reference_that_does_not_work_is_told(body, told, bench, tmp_path):

@@ -43,11 +43,11 @@ def declared(tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("tolerance", {"rtol": -1}, "tolerance: rtol: a number of 0 or more, such as 1e-5, is expected, not '-1'"),
-        ("tolerance", {"atol": "inf"}, "atol: a number of 0 or more"), ("tolerance", {"ulp": True}, "not 'true'"),
-        ("tolerance", {"relative": 1}, "'relative' is no key here"), ("tolerance", {}, "one or more of rtol, atol and ulp"),
-        ("tolerance", 1e-5, "keys with values are expected"), ("compute", "int32", "'int32' is none of float32"),
-        ("fast_math", "yes", "fast_math: true or false is expected, not 'yes'"),
+        ("tolerance", {"rtol": -1}, "tolerance: rtol: expected a number of 0 or more, such as 1e-5, not '-1'"),
+        ("tolerance", {"atol": "inf"}, "atol: expected a number of 0 or more"), ("tolerance", {"ulp": True}, "not 'true'"),
+        ("tolerance", {"relative": 1}, "'relative' is not a valid key"), ("tolerance", {}, "one or more of rtol, atol and ulp"),
+        ("tolerance", 1e-5, "expected keys with values"), ("compute", "int32", "'int32' is not a float dtype; allowed: float32"),
+        ("fast_math", "yes", "fast_math: expected true or false, not 'yes'"),
     ],
 )  # fmt: skip
 def test_mistakes_in_the_keys_are_one_sentence(declared, key, value, message):

@@ -246,7 +246,7 @@ def _compute(d: Reader, parameters: Sequence[Parameter]) -> str:
     floats = [name for name, dtype in DTYPES.items() if dtype.is_float and dtype.numbers == 1]
     allowed = [*floats, *(p.name for p in parameters if p.kind is Kind.DTYPE)]
     if word and word not in allowed:
-        raise UsageError(f"{d.where}: compute: '{word}' is none of {', '.join(allowed)}")
+        raise UsageError(f"{d.where}: compute: '{word}' is not a float dtype; allowed: {', '.join(allowed)}")
     return word
 
 
@@ -256,7 +256,7 @@ def _tolerance(d: Reader) -> Tolerance | None:
     given = d.at("tolerance", d.raw["tolerance"])
     given.only(("rtol", "atol", "ulp"))
     if not given.raw:
-        raise UsageError(f"{given.where}: one or more of rtol, atol and ulp are expected")
+        raise UsageError(f"{given.where}: expected one or more of rtol, atol and ulp")
     return Tolerance(**{name: _distance(given, name, value) for name, value in given.raw.items()})
 
 
@@ -267,7 +267,7 @@ def _distance(d: Reader, name: str, value: Any) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not 0 <= number < math.inf:
-        raise UsageError(f"{d.where}: {name}: a number of 0 or more, such as 1e-5, is expected, not {shown(value)}")
+        raise UsageError(f"{d.where}: {name}: expected a number of 0 or more, such as 1e-5, not {shown(value)}")
     return number
 
 

@@ -15,6 +15,7 @@ import sys
 import time
 import weakref
 import zlib
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.arrays import is_float
 from runner.kernel.case import Case
@@ -82,6 +84,42 @@ def expect(case: Case, inputs: Inputs, *, fast: bool = False, random_signs: bool
     Raises:
         UsageError: if the reference cannot be found or does not return what it should.
     """
+    fixed = {a.name: inputs[a.name] for a in case.arrays() if a.role in READ and a.name in inputs}
+    if any(array.flags.writeable for array in fixed.values()):
+        return _calculated(case, inputs, fast, random_signs)
+    what = (case.kernel, *case.variables.items(), case.grid, fast, random_signs)
+    return _recent.get((*what, *map(id, fixed.values())), fixed, lambda: _calculated(case, inputs, fast, random_signs))
+
+
+class _Recent:
+    """The latest results, as the rounds of a sweep need them again; at most a gibibyte of them."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[Any, ...], tuple[Inputs, Expected]] = OrderedDict()
+
+    def get(self, key: tuple[Any, ...], inputs: Inputs, make: Callable[[], Expected]) -> Expected:
+        """The result for some inputs, which are kept with it so that no other arrays have their ids."""
+        if key not in self._kept:
+            self._kept[key] = (inputs, make())
+        self._kept.move_to_end(key)
+        while len(self._kept) > 1 and sum(_nbytes(e) for _, e in self._kept.values()) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        return self._kept[key][1]
+
+
+MOST_KEPT = 1 << 30
+READ = (Role.IN, Role.INOUT)
+_recent = _Recent()
+
+
+def _nbytes(expected: Expected) -> int:
+    """The memory of a result."""
+    parts = [part for one in expected.outputs.values() for part in vars(one).values()]
+    arrays = [a for part in parts for a in (part if isinstance(part, tuple) else (part,)) if isinstance(a, np.ndarray)]
+    return sum(a.nbytes for a in arrays)
+
+
+def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool) -> Expected:  # noqa: FBT001
     started = time.perf_counter()
     reference = case.kernel.reference
     if isinstance(reference, str):
@@ -93,12 +131,12 @@ def expect(case: Case, inputs: Inputs, *, fast: bool = False, random_signs: bool
         if isinstance(given, Expected):
             return given
         if not isinstance(given, Mapping):
-            raise UsageError(f"reference {reference}: a dictionary of arrays is expected, not {type(given).__name__}")
+            raise UsageError(f"reference {reference}: expected a dictionary of arrays, not {type(given).__name__}")
         types = {a.name: a.dtype.numpy for a in case.arrays()}
         outputs = {str(n): _by_default(a, types.get(str(n))) for n, a in given.items()}
         for n, a in outputs.items():
             if a.values.dtype.kind in "USmM":
-                raise UsageError(f"reference {reference}: numbers are expected in '{n}', not {a.values.dtype}")
+                raise UsageError(f"reference {reference}: expected numbers in '{n}', not {a.values.dtype}")
     else:
         outputs = {
             name: evaluate(expression, inputs, case.variables, _arithmetic(case, name, expression, fast, random_signs))

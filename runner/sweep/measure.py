@@ -42,7 +42,7 @@ class Round:
     conditions: GpuState | None  # right after the last try; `None` if unknown
     tries: int  # more than one if the GPU was throttled
     hot_us: Times  # per launch, in each batch of back-to-back launches; empty if not asked for
-    checked: int = 0  # timed launches whose outputs were found right
+    checked: int = 0  # timed launches, and those after them, whose outputs were compared
     input_sets: int = 1  # contents of the inputs between which the launches took turns
 
 

@@ -252,7 +252,8 @@ def _measured(device: Device, task: Task, turns: Sequence[Trial], spent_ms: floa
         cold_us = float(np.median(unthrottled(measured.samples)["us"]))
         measured = dataclasses.replace(measured, hot_us=measure.hot(batch, cold_us, heartbeat))
     # Whether launches leave their state ready for the next one, and do their work where an earlier answer stands.
-    for number, trial in enumerate(itertools.islice(itertools.cycle(turns), UNPREPARED if spent_ms < SLOW_MS else 2)):
+    launches = UNPREPARED if spent_ms < SLOW_MS else 2
+    for number, trial in enumerate(itertools.islice(itertools.cycle(turns), launches)):
         if number == 0 or len(turns) == 1:  # otherwise the answer of the other trial stands there
             trial.blank()
         trial.restore()
@@ -262,7 +263,8 @@ def _measured(device: Device, task: Task, turns: Sequence[Trial], spent_ms: floa
         trial.accept()
     for trial in turns:
         trial.require_inputs_unchanged()
-    return dataclasses.replace(measured, checked=sum(t.checked for t in turns), input_sets=len(turns))
+    checked = len(measured.samples) + launches - sum(trial.unchecked for trial in turns)
+    return dataclasses.replace(measured, checked=max(0, checked), input_sets=len(turns))
 
 
 def _verify_further(

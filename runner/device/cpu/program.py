@@ -220,6 +220,8 @@ class CpuProgram:
         if content.nbytes > size.value:
             raise LaunchError(f"constant '{name}' has {size.value} bytes, the YAML sets {content.nbytes}")
         ctypes.memmove(address, content.ctypes.data, content.nbytes)
+        if self._variables is not None:  # `reset` brings this content back
+            self._variables = [(a, ctypes.string_at(a, len(c)) if a == address else c) for a, c in self._variables]
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,7 @@ class CudaDevice:
         if size < value.nbytes:  # the rest keeps what the source gives it
             raise LaunchError(f"constant '{name}' has {size} bytes, the experiment sets {value.nbytes}")
         driver.memcpy_htod(pointer, np.ascontiguousarray(value))
+        program.keep(pointer)
 
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> CudaArray:
         """Copy an array to the GPU."""

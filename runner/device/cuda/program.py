@@ -56,6 +56,12 @@ class CudaProgram:
         for address, first, size in self._variables:
             driver.memcpy_dtod(address, first, size)
 
+    def keep(self, pointer: int) -> None:
+        """Keep the content of the variable at `pointer` as the one that `reset` brings back."""
+        for address, first, size in self._variables or ():
+            if address == int(pointer):
+                driver.memcpy_dtod(first, address, size)
+
     def _globals(self) -> Iterator[tuple[int, int]]:
         """Address and size of each variable; a managed one cannot be found, and is left out."""
         for variable in elf.variables(self.cubin):

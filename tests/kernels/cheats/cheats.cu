@@ -140,3 +140,10 @@ extern "C" __global__ void wrongBelow(const float *in, float *out, int n) {
     if (INDEX < n - (n == (1 << 14) - 1))
         out[INDEX] = right(in[INDEX]);
 }
+
+// Right: the numbers in constant memory belong to the inputs.
+__constant__ float weights[4];
+extern "C" __global__ void weighs(const float *in, float *out, int n) {
+    if (INDEX < n)
+        out[INDEX] = weights[0] * in[INDEX] + weights[1];
+}
