@@ -53,8 +53,7 @@ steps() { # what docs/optimizing.md tells, and the counters behind its reasons
   done >"$tables/steps/counters.txt"
 }
 
-trust() { # planted defects on a GPU, and what a cache hint still gains through the flush
-  "$python" benchmarks/planted_defects.py --device cuda --out "$tables/trust_defects.txt"
+trust() { # what a cache hint still gains through the flush
   run cache_hints --config-dir benchmarks/cache_hints kernel=hintedLoads hint=0,1 size=256Ki,1Mi,4Mi,16Mi timing=thorough
 }
 
