@@ -9,7 +9,6 @@ on the CPU device, whose times say nothing. 130 interrupted.
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,16 +17,14 @@ NOT_FASTER, UNDECIDED = 3, 4
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Judge a kernel against a baseline."""
-    parser = ArgumentParser(
-        prog="python -m runner.judge", description="Say whether a kernel is right, and faster than a baseline."
-    )
+    from runner.cli import Parser, run_command  # noqa: PLC0415
+
+    parser = Parser("judge", "Say whether a kernel is right, and faster than a baseline.")
     parser.add_argument("--kernel", required=True, help="the kernel to judge")
     parser.add_argument("--baseline", required=True, help="the kernel that it should beat")
     parser.add_argument("--config-dir", help="the folder with your own kernel/NAME.yaml")
     parser.add_argument("overrides", nargs="*", default=[], help="such as size=2**20,2**24 block=256")
     given = parser.parse_args(arguments)
-    from runner.cli import run_command  # noqa: PLC0415
-
     return run_command(lambda: _judged(given.kernel, given.baseline, given.config_dir, given.overrides))
 
 

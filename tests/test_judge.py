@@ -1,6 +1,7 @@
 """verdict.json, and `python -m runner.judge`: right or not, faster or not, by an exit status."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,7 @@ def measured(tmp_path):
 def judge(folder, *arguments):
     """`python -m runner judge ...` in a folder."""
     command = [sys.executable, "-m", "runner", "judge", *arguments]
-    env = {**__import__("os").environ, "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
@@ -75,6 +76,13 @@ def test_a_wrong_kernel_is_wrong_however_fast(tmp_path):
                  "timing=quick")  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert "Wrong: writesPart" in done.stdout
+
+
+def test_a_missing_argument_is_one_sentence(tmp_path):
+    """It names what is missing."""
+    done = judge(tmp_path, "--kernel", "saxpy")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--baseline" in done.stderr
 
 
 def test_a_kernel_is_not_judged_against_itself(tmp_path):
