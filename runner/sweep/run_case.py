@@ -48,12 +48,12 @@ from runner.sweep.worker import Outcome, Task
 Heartbeat = Callable[[str], Any]
 
 UNPREPARED = 4  # launches after the timed ones with nothing reset; two if a launch takes longer than SLOW_MS
-SLOW_MS = 1000.0
+SLOW_MS = 200.0
 UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 # Launches in another order: a random one only if a launch takes less than this, and none much longer than the first.
-RANDOM_BELOW_S = 1.0
+RANDOM_BELOW_S = 0.1
 LEAST_LIMIT_S = 5.0
 SLOWER = 20.0
 
