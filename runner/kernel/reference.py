@@ -97,14 +97,16 @@ class _Recent:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Any, ...], tuple[Inputs, Expected]] = OrderedDict()
+        self._bytes = 0
 
     def get(self, key: tuple[Any, ...], inputs: Inputs, make: Callable[[], Expected]) -> Expected:
         """The result for some inputs, which are kept with it so that no other arrays have their ids."""
         if key not in self._kept:
             self._kept[key] = (inputs, make())
+            self._bytes += _nbytes(*self._kept[key])
         self._kept.move_to_end(key)
-        while len(self._kept) > 1 and sum(_nbytes(e) for _, e in self._kept.values()) > MOST_KEPT:
-            self._kept.popitem(last=False)
+        while len(self._kept) > 1 and self._bytes > MOST_KEPT:
+            self._bytes -= _nbytes(*self._kept.popitem(last=False)[1])
         return self._kept[key][1]
 
 
@@ -113,11 +115,11 @@ READ = (Role.IN, Role.INOUT)
 _recent = _Recent()
 
 
-def _nbytes(expected: Expected) -> int:
-    """The memory of a result."""
+def _nbytes(inputs: Inputs, expected: Expected) -> int:
+    """The memory of a result and of what it was made from."""
     parts = [part for one in expected.outputs.values() for part in vars(one).values()]
     arrays = [a for part in parts for a in (part if isinstance(part, tuple) else (part,)) if isinstance(a, np.ndarray)]
-    return sum(a.nbytes for a in arrays)
+    return sum(a.nbytes for a in (*arrays, *inputs.values()))
 
 
 def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool) -> Expected:  # noqa: FBT001
