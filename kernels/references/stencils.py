@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from runner.kernel.pieces import in_pieces
 from runner.kernel.precision import wider
 from runner.kernel.reference import Array, Expected, ExpectedArray, Inputs, Parameters
 
-_PIECE = 1 << 14  # elements at a time: 128 KiB
 _DEPTH = 2 + 4  # the first pair's subtraction and product, then four additions
 
 
@@ -37,10 +37,12 @@ def _weighed(x: Array, coefficient: Array, join: Callable[[Array, Array], Array]
     radius = len(coefficient) - 1
     around = np.pad(x, radius)
     total = np.zeros_like(x)
-    for first in range(0, len(x), _PIECE):
-        piece = total[first : first + _PIECE]
-        middle = first + radius
+
+    def add(at: slice) -> None:
+        piece, middle = total[at], at.start + radius
         for k in range(1, radius + 1):
             before, behind = around[middle - k :], around[middle + k :]
             piece += coefficient[k] * join(behind[: len(piece)], before[: len(piece)])
+
+    in_pieces(add, len(x))
     return total

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from runner.errors import UsageError
 from runner.kernel.arrays import is_float
 from runner.kernel.declaration import Tolerance
+from runner.kernel.pieces import in_pieces
 from runner.kernel.precision import Arithmetic, wider
 from runner.kernel.reference import ExpectedArray
 
@@ -23,7 +24,6 @@ Mask = NDArray[np.bool_]
 POISON = 0xA5
 POISON_FLOAT = 0xFF
 SHOWN = 5  # mismatches listed one by one
-PIECE = 1 << 14  # elements compared at a time: 128 KiB in double precision fit into a cache
 
 
 @dataclass(frozen=True)
@@ -121,12 +121,13 @@ def _compare(got: Array, part: _Part, right: ExpectedArray, depth: int | None, t
     if is_float(got.dtype) and right.bounds is None and right.error is None and tolerance is None:
         _error(Arithmetic(got.dtype), right.depth if depth is None else depth)  # says if nothing can be checked
     wrong, unlikely, free = (np.zeros(got.shape, np.bool_) for _ in range(3))
-    error = 0.0
-    for first in range(0, len(got), PIECE):
-        at = slice(first, first + PIECE)
+
+    def judge(at: slice) -> float:
         judged = _judge(got[at], part[at], right, depth, tolerance)
         wrong[at], unlikely[at], free[at] = judged.wrong, judged.unlikely, judged.open
-        error = max(error, judged.error_ulp)
+        return judged.error_ulp
+
+    error = max(in_pieces(judge, len(got)), default=0.0)
     return _Judged(wrong, unlikely, free, error)
 
 

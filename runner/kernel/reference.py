@@ -32,6 +32,7 @@ from runner.kernel.arrays import is_float
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.expression import ArrayExpression
+from runner.kernel.pieces import PIECE, in_pieces
 from runner.kernel.precision import Arithmetic, coarsest, wider
 
 Array = NDArray[Any]
@@ -195,8 +196,8 @@ def evaluate(
     found = coarsest(*(inputs[n].dtype for n in read))
     how = how or (Arithmetic(found) if found else None)
     first = inputs[read[0]] if read else np.zeros(())
-    if expression.elementwise and first.size > _PIECE and all(inputs[n].shape == first.shape for n in read):
-        return _in_pieces(expression, {n: inputs[n].reshape(-1) for n in read}, parameters, how, first.shape)
+    if expression.elementwise and first.size > PIECE and all(inputs[n].shape == first.shape for n in read):
+        return _elementwise(expression, {n: inputs[n].reshape(-1) for n in read}, parameters, how, first.shape)
     bounded = expression({**parameters, **inputs}, how)
     values = np.asarray(bounded.value)
     if bounded.certain:
@@ -208,18 +209,14 @@ def evaluate(
     return ExpectedArray(values, bounds=(np.asarray(bounded.low), np.asarray(bounded.high)), likely=likely)
 
 
-_PIECE = 1 << 15  # elements at a time: their bounds stay in a cache
-
-
-def _in_pieces(
+def _elementwise(
     expression: ArrayExpression, flat: Inputs, parameters: Parameters, how: Arithmetic | None, shape: tuple[int, ...]
 ) -> ExpectedArray:
     """An output whose elements depend on those of the same place only."""
-    count = len(next(iter(flat.values())))
-    pieces = [
-        expression({**parameters, **{n: a[i : i + _PIECE] for n, a in flat.items()}}, how)
-        for i in range(0, count, _PIECE)
-    ]
+    pieces = in_pieces(
+        lambda at: expression({**parameters, **{n: a[at] for n, a in flat.items()}}, how),
+        len(next(iter(flat.values()))),
+    )
     values = np.concatenate([p.value for p in pieces]).reshape(shape)
     if all(p.certain for p in pieces):
         return ExpectedArray(values, error=0.0)

@@ -20,49 +20,27 @@ from typing import Any
 
 import numpy as np
 
-from runner.device import Device, Launch, Order, Program, Role, Timed
+from runner.device import Device, Launch, Program, Role, Timed
 from runner.device.kinds import open_device
-from runner.errors import (
-    CaseError,
-    DeviceUnavailable,
-    Hazard,
-    LaunchError,
-    LaunchTimeout,
-    OutOfMemory,
-    UsageError,
-)  # fmt: skip
+from runner.errors import CaseError, DeviceUnavailable, UsageError
 from runner.kernel import further
 from runner.kernel.case import Case
-from runner.kernel.check import CheckResult
-from runner.kernel.declaration import Kind
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
-from runner.kernel.reference import expect
 from runner.statistics import unthrottled
 from runner.sweep import measure
+from runner.sweep.further_checks import Heartbeat, at_other_sizes, in_other_orders, with_exact_inputs
 from runner.sweep.measure import Round
 from runner.sweep.plausible import implausible
-from runner.sweep.sizes import other_sizes
-from runner.sweep.trial import Trial, WrongLater, set_constants, trials, upload
+from runner.sweep.trial import Trial, WrongLater, set_constants, trials
 from runner.sweep.worker import Outcome, Task
-
-Heartbeat = Callable[[str], Any]
 
 UNPREPARED = 4  # launches after the timed ones with nothing reset; two if a launch takes longer than SLOW_MS
 SLOW_MS = 200.0
-UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
-# Launches in another order: a random one only if a launch takes less than this, and none much longer than the first.
-RANDOM_BELOW_S = 0.1
-LEAST_LIMIT_S = 5.0
-SLOWER = 20.0
 
 # After a fault, or beside a kernel that still runs, giving memory back would fail or wait. The arrays are kept from
 # the garbage collector until the process ends.
 _abandoned: list[ExitStack] = []
-
-_checked_further: set[tuple[str, str]] = set()  # cases and binaries that were right for the further inputs
-_checked_sizes: set[tuple[str, str]] = set()  # cases of other sizes, and binaries, that were right
 
 
 def serve(descriptor: int) -> None:
@@ -150,9 +128,9 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
     verdict, value = first.verify()
     observed, expected = _observed_sources(first), first.expected
     if verdict.ok and further.wanted(case, verdict):
-        verdict = _verify_further(device, task, first, verdict, stack, heartbeat)
+        verdict = with_exact_inputs(device, task, first, verdict, stack, heartbeat)
     if verdict.ok and task.protocol.check_sizes and not case.hazard:
-        verdict = _verify_sizes(device, task, program, verdict, spent_ms, heartbeat)
+        verdict = at_other_sizes(device, task, program, verdict, spent_ms, stack, heartbeat)
     set_constants(device, program, case, first.inputs)  # those checks have constants of their own
     outcome = Outcome(
         status="ok" if verdict.ok else "mismatch",
@@ -170,7 +148,7 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
     )
     try:
         if device.info.emulated:
-            outcome = _other_orders(device, task, first, outcome, spent_ms / 1000, heartbeat)
+            outcome = in_other_orders(device, task, first, outcome, spent_ms / 1000, heartbeat)
         if outcome.status != "ok":
             return outcome
         heartbeat("inputs and reference")
@@ -181,48 +159,6 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
     if reason := implausible(case, device.info, float(np.median(unthrottled(measured.samples)["us"]))):
         return dataclasses.replace(outcome, status="implausible", reason=reason)
     return dataclasses.replace(outcome, active_blocks=device.active_blocks(first.launch), measured=measured)
-
-
-def _other_orders(
-    device: Device, task: Task, trial: Trial, outcome: Outcome, spent_s: float, heartbeat: Heartbeat
-) -> Outcome:
-    """Whether the result depends on the order in which lanes, warps and blocks run, which CUDA leaves open.
-
-    A result that is right in each order is no hazard, even if its floats are rounded differently. A wrong one that
-    is right in reverse is. A `WrongLater` if it is wrong now and then in any order.
-    """
-    right = outcome.status == "ok"
-    limit = min(task.time_limit_s, max(LEAST_LIMIT_S, SLOWER * spent_s))
-
-    def result_in(order: Order) -> CheckResult:
-        heartbeat("checking")
-        trial.prepare()
-        device.launch(dataclasses.replace(trial.launch, order=order), limit)
-        return trial.verify()[0]
-
-    for order in (Order.REVERSE, Order.RANDOM) if right and spent_s < RANDOM_BELOW_S else (Order.REVERSE,):
-        reason, mismatches = "", outcome.mismatches
-        try:
-            other = result_in(order)
-            if other.ok == right:
-                continue
-            # A kernel may also count its launches, or be wrong once in a while: that is no matter of the order.
-            again = [result_in(o) for o in (Order.USUAL, Order.USUAL, order)]
-            if [r.ok for r in again] == [right, right, not right]:
-                wrong = again[2] if right else again[0]
-                one, another = ("right", "wrong") if right else ("wrong", "right")
-                reason, mismatches = f"{one} in order, {another} {order.words}: {wrong.reason}", wrong.mismatches
-            elif right:
-                raise WrongLater(next((r for r in (other, *again) if not r.ok), other))
-        except LaunchTimeout as e:
-            if right and limit < task.time_limit_s:
-                reason = f"right in order after {spent_s:.2g} s, but {order.words} {e}"
-        except Hazard as e:
-            reason = f"right in order, but {order.words} {e}" if right else ""
-        if reason:
-            reason = f"the result depends on the order in which lanes, warps and blocks run: {reason}"
-            return dataclasses.replace(outcome, status="hazard", reason=reason, mismatches=mismatches)
-    return outcome
 
 
 def _measured(device: Device, task: Task, turns: Sequence[Trial], spent_ms: float, heartbeat: Heartbeat) -> Round:
@@ -265,65 +201,6 @@ def _measured(device: Device, task: Task, turns: Sequence[Trial], spent_ms: floa
         trial.require_inputs_unchanged()
     checked = len(measured.samples) + launches - sum(trial.unchecked for trial in turns)
     return dataclasses.replace(measured, checked=max(0, checked), input_sets=len(turns))
-
-
-def _verify_further(
-    device: Device, task: Task, first: Trial, verdict: CheckResult, stack: ExitStack, heartbeat: Heartbeat
-) -> CheckResult:
-    """Check again with inputs for which sums are exact, once in a process."""
-    case, program = task.case, first.launch.program
-    if (case.id, task.binary.digest) in _checked_further:
-        return verdict
-    for seed in further.seeds(case):
-        other = further.contents(case, first.inputs, seed)
-        if not other:
-            return verdict
-        try:
-            heartbeat("inputs and reference")
-            expected = expect(case, other, fast=task.fast_math, random_signs=True)
-            if not further.usable(expected):
-                continue
-            memory = stack.enter_context(ExitStack())
-            trial = Trial(case, *upload(device, program, case, other, memory), other, expected)
-        except (UsageError, OutOfMemory) as e:
-            note = "; ".join(filter(None, (verdict.note, f"checked for one input: {e}")))
-            return dataclasses.replace(verdict, note=note)
-        trial.prepare()
-        heartbeat("checking")
-        device.launch(trial.launch, task.time_limit_s)
-        heartbeat("comparing")
-        found, _ = trial.verify()
-        memory.close()
-        if not found.ok:
-            reason = f"right for the measured inputs, wrong for exact ones (seed {seed}): {found.reason}"
-            return dataclasses.replace(found, reason=reason)
-    _checked_further.add((case.id, task.binary.digest))
-    return verdict
-
-
-def _verify_sizes(
-    device: Device, task: Task, program: Program, verdict: CheckResult, spent_ms: float, heartbeat: Heartbeat
-) -> CheckResult:
-    """Check at other sizes, each once in a process."""
-    for case in other_sizes(task.case, spent_ms):
-        if (case.id, task.binary.digest) in _checked_sizes:
-            continue
-        where = next(f"{p.name}={case.chosen[p.name]}" for p in case.kernel.parameters if p.kind is Kind.SIZE)
-        try:
-            with ExitStack() as memory:
-                trial = next(trials(device, program, case, memory, fast=task.fast_math))
-                trial.prepare()
-                heartbeat("checking")
-                device.launch(trial.launch, task.time_limit_s)
-                found, _ = trial.verify()
-        except (UsageError, OutOfMemory):  # the reference cannot be computed there
-            continue
-        except LaunchError as e:
-            raise type(e)(f"at {where}: {e}; {UNMEANT}") from None
-        if not found.ok:
-            return dataclasses.replace(found, reason=f"right at this size, wrong at {where}: {found.reason}; {UNMEANT}")
-        _checked_sizes.add((case.id, task.binary.digest))
-    return verdict
 
 
 def _observed_sources(trial: Trial) -> tuple[int | None, ...]:
