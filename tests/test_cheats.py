@@ -1,6 +1,7 @@
 """Kernels that cheat, as evaluators of kernels have been cheated: none is ok. The GPU with `-m gpu`."""
 
 import dataclasses
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from support import case_of
 from runner.device import Role
 from runner.kernel import from_yaml
 from runner.sweep.plausible import implausible
-from runner.sweep.trial import contents
+from runner.sweep.trial import contents, trials
 
 SOURCE = Path(__file__).parent / "kernels" / "cheats" / "cheats.cu"
 CHEATS = [
@@ -99,6 +100,32 @@ def test_each_timed_launch_is_checked(wrong, bench):
     outcome = dataclasses.replace(bench, device=OnceWrong(bench.device, wrong)).run(case_of(kernel("honest")))
     assert outcome.status == "mismatch"
     assert "right at the first launch, wrong later" in outcome.reason
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("bench", ["cuda"], indirect=True)
+def test_a_timed_launch_finds_nothing_that_an_earlier_one_left(bench):
+    """Local, shared and managed memory are cleared or reset before it, and variables that only their file sees."""
+    # As many blocks as fit on the GPU at once: a later block would find what an earlier one of the same launch left.
+    size = 256 * bench.device.info.details["multiprocessors"]
+    case = case_of(
+        kernel("leftovers", source=str(SOURCE.with_name("leftovers.cu")), reference={"out": "in * 0"}), size=size
+    )
+    source = case.source()
+    program = bench.device.load(source, bench.compiler.compile(source))
+    left = []
+    with ExitStack() as stack:
+        trial = next(trials(bench.device, program, case, stack, fast=False))
+
+        def look(_):
+            left.append(set(trial.arrays["out"].read()))
+
+        bench.device.sample([trial.launch] * 3, 20.0, lambda _: trial.prepare(), look)
+        trial.launch.program.reset()
+        bench.device.launch(trial.launch, 20.0)
+        unprepared = set(trial.arrays["out"].read())
+    assert left == [{0.0}] * 3
+    assert max(unprepared) > 0, "the kernel finds nothing at all"
 
 
 @pytest.mark.gpu

@@ -13,10 +13,9 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
-from typing import Any
 
 import numpy as np
 

@@ -138,7 +138,7 @@ class CudaDevice:
             for i, launch in enumerate(launches):
                 queue = queues[id(launch)]
                 prepare(launch)
-                self._guard.clear_shared()
+                self._guard.clear(launch.program.resources.local_bytes or 0)
                 self._flush()
                 started = time.perf_counter_ns()
                 before.record(stream)

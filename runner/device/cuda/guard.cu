@@ -1,4 +1,5 @@
-// Kernels that the runner launches between the launches that it times. `nvcc -ptx -arch=compute_75` makes guard.ptx.
+// Kernels that the runner launches between the launches that it times. `nvcc -ptx -arch=compute_75` makes guard.ptx,
+// whose `.version` is then set to 6.4, the first for sm_75, so that older drivers take it.
 
 // Adds a keyed hash of `count` words to *result: the sum over all words of (word + k1) * k2, where k1 and k2 are
 // pseudo-random in the word's index and the key (the family NH: Black et al., UMAC, 1999). A kernel that does not know
@@ -46,4 +47,35 @@ extern "C" __global__ void clear_shared(unsigned bytes) {
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < bytes / 4; i += blockDim.x)
         ((volatile unsigned *)content)[i] = 0;
+}
+
+// Clears BYTES of the local memory of each thread that fits on the GPU, which a kernel could otherwise read as the last
+// launch left it. Each block waits for all others, as a thread that starts later may get the memory of one that ended.
+template <int BYTES>
+__device__ void clear_frame(unsigned *arrived) {
+    const long long most_clocks = 1 << 20; // if another process holds a part of the GPU, not all blocks fit
+    volatile unsigned frame[BYTES / 4];
+#pragma unroll 1
+    for (int i = 0; i < BYTES / 4; i++)
+        frame[i] = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        atomicAdd(arrived, 1);
+        for (const long long start = clock64(); clock64() - start < most_clocks;)
+            if (*(volatile unsigned *)arrived >= gridDim.x)
+                break;
+    }
+    __syncthreads();
+}
+
+extern "C" __global__ void clear_local_64(unsigned *arrived) {
+    clear_frame<64>(arrived);
+}
+
+extern "C" __global__ void clear_local_512(unsigned *arrived) {
+    clear_frame<512>(arrived);
+}
+
+extern "C" __global__ void clear_local_4096(unsigned *arrived) {
+    clear_frame<4096>(arrived);
 }

@@ -1,10 +1,11 @@
-"""What the GPU does between two timed launches: it hashes what a launch left, and clears shared memory.
+"""What the GPU does between two timed launches: it hashes what a launch left, and clears what it could remember in.
 
 The kernels are in guard.cu. They are kept as PTX, which the driver compiles, so that no nvcc is needed.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import secrets
 from pathlib import Path
@@ -15,6 +16,7 @@ from pycuda import driver
 
 THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
+FRAMES = (64, 512, 4096)  # bytes of a thread's local memory that guard.cu clears; of more, the first 4096
 
 
 class Guard:
@@ -25,13 +27,17 @@ class Guard:
         self._stream, self._key = stream, np.uint64(secrets.randbits(64))
         self._blocks = get(names.MULTIPROCESSOR_COUNT)  # one for each
         self._shared = get(names.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+        self._full = self._blocks * (get(names.MAX_THREADS_PER_MULTIPROCESSOR) // THREADS)  # blocks that fill the GPU
+        self._driver = ctypes.CDLL("libcuda.so.1")
 
     @functools.cached_property
     def _kernels(self) -> dict[str, Any]:
         module = driver.module_from_buffer(Path(__file__).with_name("guard.ptx").read_bytes() + b"\0")
-        kernels = {name: module.get_function(name) for name in ("hash_words", "hash_bytes", "clear_shared")}
+        arguments = {"hash_words": "PQQP", "hash_bytes": "PQQP", "clear_shared": "I"}
+        arguments |= {f"clear_local_{size}": "P" for size in FRAMES}
+        kernels = {name: module.get_function(name) for name in arguments}
         for name, kernel in kernels.items():
-            kernel.prepare("I" if name == "clear_shared" else "PQQP")
+            kernel.prepare(arguments[name])
         limit = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
         kernels["clear_shared"].set_attribute(limit, self._shared)
         return kernels
@@ -54,8 +60,21 @@ class Guard:
         driver.memcpy_dtoh(found, self._result)
         return int(found[0])
 
-    def clear_shared(self) -> None:
-        """Queue the clearing of shared memory, in which a kernel could find what its last launch left there."""
+    def clear(self, local_bytes: int) -> None:
+        """Queue the clearing of what the next launch could find: shared memory, local memory, and what L2 keeps.
+
+        L2 keeps what a launch read with the hint `evict_last`, whatever is written to it afterwards.
+
+        Args:
+            local_bytes: Local memory that a thread of the kernel has; 0 takes no time.
+        """
+        self._driver.cuCtxResetPersistingL2Cache()  # fails where there is no such L2 cache
         self._kernels["clear_shared"].prepared_async_call(
             (self._blocks, 1), (1024, 1, 1), self._stream, self._shared, shared_size=self._shared
         )
+        if local_bytes:
+            frame = next((size for size in FRAMES if size >= local_bytes), FRAMES[-1])
+            driver.memset_d32_async(self._result, 0, 1, self._stream)
+            self._kernels[f"clear_local_{frame}"].prepared_async_call(
+                (self._full, 1), (THREADS, 1, 1), self._stream, int(self._result)
+            )
