@@ -1,11 +1,11 @@
 """Plants defects in ten float kernels and counts those that the check finds; correct variants must all pass.
 
-    python benchmarks/planted_defects.py [--device cpu] [--large] [--out docs/trust_defects.txt]
+    python benchmarks/planted_defects.py [--device cpu] [--sizes 2**24] [--jobs 8] [--out docs/trust_defects.txt]
 
-The kernels are in benchmarks/planted. Each defect is launched with 2^10, 2^16 and 2^20 elements (`--large`: 2^24 as
-well), in float32 and float64. Each correct variant computes in another order, contracts or not, corrects its sums
-(Kahan), adds in double precision, or is as inexact as CUDA's functions may be. Exit status 1 if a defect is missed or
-a correct variant refused.
+The kernels are in benchmarks/planted. Each defect is launched with 2^10, 2^16 and 2^20 elements (or `--sizes`), in
+float32 and float64. Each correct variant computes in another order, contracts or not, corrects its sums (Kahan), adds
+in double precision, or is as inexact as CUDA's functions may be. Exit status 1 if a defect is missed or a correct
+variant refused. `--jobs` processes take a kernel each.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 
 import yaml
@@ -32,7 +34,6 @@ from runner.sweep.worker import Outcome, Task
 
 FOLDER = Path(__file__).resolve().parent / "planted" / "kernel"
 SIZES = (2**10, 2**16, 2**20)
-LARGE = 2**24
 DTYPES = ("float32", "float64")
 SUMS = {1: "skips the first", 2: "skips the last", 3: "skips every 1000th", 4: "takes one twice", 5: "loses a lane"}
 FAST = 5  # the variant of softmax that needs `fast_math: true`
@@ -48,16 +49,16 @@ class Planted:
 
 
 KERNELS = (
-    Planted("plantedSum", SUMS, 6),
-    Planted("plantedDot", SUMS, 6),
-    Planted("plantedNorm", {k: SUMS[k] for k in (2, 3, 5)}, 6),
-    Planted("plantedSaxpy", {2: SUMS[2], 3: SUMS[3], 6: "takes the neighbour's x"}, 4),
-    Planted("plantedRelu", {6: "leaks below zero", 7: "one wrong lane", 8: "off by one in the tail"}, 4),
-    Planted("plantedStencil", {6: "wrong halo", 7: "no halo between blocks", 8: "a constant off by 1e-5"}, 4),
-    Planted("plantedTranspose", {6: "rounds towards zero", 7: "exchanges two lanes", 8: "a row as it was"}, 3),
-    Planted("plantedPrefix", {2: SUMS[2], 6: "loses a carry", 7: "exclusive sums"}, 4),
-    Planted("plantedSoftmax", {6: "skips a column", 7: "a coarse exp", 8: "one wrong sum"}, 6),
-    Planted("plantedMax", {1: SUMS[1], 2: SUMS[2], 6: "no ring"}, 3),
+    Planted("plantedSum", SUMS, 13),
+    Planted("plantedDot", SUMS, 15),
+    Planted("plantedNorm", {k: SUMS[k] for k in (2, 3, 5)}, 14),
+    Planted("plantedSaxpy", {2: SUMS[2], 3: SUMS[3], 6: "takes the neighbour's x"}, 8),
+    Planted("plantedRelu", {6: "leaks below zero", 7: "one wrong lane", 8: "off by one in the tail"}, 8),
+    Planted("plantedStencil", {6: "wrong halo", 7: "no halo between blocks", 8: "a constant off by 1e-5"}, 10),
+    Planted("plantedTranspose", {6: "rounds towards zero", 7: "exchanges two lanes", 8: "a row as it was"}, 6),
+    Planted("plantedPrefix", {2: SUMS[2], 6: "loses a carry", 7: "exclusive sums"}, 8),
+    Planted("plantedSoftmax", {6: "skips a column", 7: "a coarse exp", 8: "one wrong sum"}, 10),
+    Planted("plantedMax", {1: SUMS[1], 2: SUMS[2], 6: "no ring"}, 8),
 )
 
 
@@ -111,43 +112,64 @@ def failed(trial: Trial, outcome: Outcome) -> bool:
     return outcome.status != ("mismatch" if trial.defect else "ok")
 
 
+def size(text: str) -> int:
+    """A number of elements, such as 2**24."""
+    base, _, exponent = text.partition("**")
+    return int(base) ** int(exponent or 1)
+
+
+def verdicts(kind: str, planted: Planted, sizes: Sequence[int]) -> list[tuple[Trial, Outcome]]:
+    """What came of all trials of a kernel."""
+    config = DeviceConfig(kind=kind)
+    device = open_device(config)
+    compiler = compiler_for(config, device.info)
+    planned = list(trials([planted], sizes))
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(compiler.compile, {t.case.source(): None for t in planned}))
+    done = [(trial, run(trial, device, compiler)) for trial in planned]
+    device.close()
+    return done
+
+
+def told(trial: Trial, outcome: Outcome) -> str:
+    """A line of the table."""
+    further = "further inputs" if "wrong for exact ones" in outcome.reason else "own inputs"
+    verdict = f"found by its {further}" if outcome.status == "mismatch" else outcome.status
+    return f"{trial.label:60} {verdict}"
+
+
 def main() -> None:
     """Run all trials and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--large", action="store_true", help="2^24 elements as well")
+    parser.add_argument("--sizes", type=size, nargs="+", default=SIZES)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    config = DeviceConfig(kind=options.device)
-    device = open_device(config)
-    compiler = compiler_for(config, device.info)
-    planned = list(trials(KERNELS, (*SIZES, LARGE) if options.large else SIZES))
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(compiler.compile, {t.case.source(): None for t in planned}))
-    lines, wrong = [], []
-    for trial in planned:
-        outcome = run(trial, device, compiler)
-        further = "further inputs" if "wrong for exact ones" in outcome.reason else "own inputs"
-        verdict = f"found by its {further}" if outcome.status == "mismatch" else outcome.status
-        lines.append(f"{trial.label:60} {verdict}")
-        wrong += [f"{trial.label}: {outcome.status} {outcome.reason}"] if failed(trial, outcome) else []
-        if sys.stderr.isatty():
-            print(f"\r{len(lines)} of {len(planned)}", end="", file=sys.stderr)
-    device.close()
-    defects = [t for t in planned if t.defect]
-    missed = sum(bool(t.defect) and any(w.startswith(f"{t.label}:") for w in wrong) for t in planned)
-    planted, variants = sum(len(k.defects) for k in KERNELS), sum(k.variants for k in KERNELS)
-    found, refused = len(defects) - missed, len(wrong) - missed
+    done: list[tuple[Trial, Outcome]] = []
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+        for planted, part in zip(
+            KERNELS, pool.map(verdicts, repeat(options.device), KERNELS, repeat(options.sizes)), strict=True
+        ):
+            done += part
+            print(f"{planted.name}: {len(part)} launches", file=sys.stderr, flush=True)
+    wrong = [(t, o) for t, o in done if failed(t, o)]
+    missed, defects = sum(bool(t.defect) for t, _ in wrong), sum(bool(t.defect) for t, _ in done)
+    different, variants = sum(len(k.defects) for k in KERNELS), sum(k.variants for k in KERNELS)
+    found = f"{defects - missed} found, {missed} missed"
     head = [
-        f"python benchmarks/planted_defects.py --device {options.device}{' --large' if options.large else ''}",
-        f"{len(defects)} launches of {planted} defects in {len(KERNELS)} kernels: {found} found, {missed} missed.",
-        f"{len(planned) - len(defects)} launches of {variants} correct variants: {refused} refused.",
+        f"python {' '.join(sys.argv)}",
+        f"{defects} launches of {different} defects in {len(KERNELS)} kernels: {found}.",
+        f"{len(done) - defects} launches of {variants} correct variants: {len(wrong) - missed} refused.",
         "",
     ]
-    text = "\n".join([*head, *lines, *(["", "Wrong verdicts:", *wrong] if wrong else [])]) + "\n"
+    errors = [f"{t.label}: {o.status} {o.reason}" for t, o in wrong]
+    text = (
+        "\n".join([*head, *(told(t, o) for t, o in done), *(["", "Wrong verdicts:", *errors] if errors else [])]) + "\n"
+    )
     if options.out:
         options.out.write_text(text, encoding="utf-8")
-    print("\n".join([*head, *wrong]))
+    print("\n".join([*head, *errors]))
     sys.exit(bool(wrong))
 
 

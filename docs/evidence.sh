@@ -53,7 +53,7 @@ steps() { # what docs/optimizing.md tells, and the counters behind its reasons
   done >"$tables/steps/counters.txt"
 }
 
-trust() { # what a cache hint still gains through the flush
+trust() { # whether a cache hint gains anything through the flush
   run cache_hints --config-dir benchmarks/cache_hints kernel=hintedLoads hint=0,1 size=256Ki,1Mi,4Mi,16Mi timing=thorough
 }
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PIECE = 1 << 14  # elements: 128 KiB in double precision
-THREADS = min(8, len(os.sched_getaffinity(0)))  # more wait for the interpreter
+PIECE = 1 << 16  # elements: half a MiB in double precision; threads with smaller ones wait for the interpreter
+THREADS = min(4, len(os.sched_getaffinity(0)))  # more wait for it, too
 
 
 def in_pieces(function: Callable[[slice], T], count: int) -> list[T]:

@@ -87,28 +87,44 @@ def expect(case: Case, inputs: Inputs, *, fast: bool = False, random_signs: bool
         UsageError: if the reference cannot be found or does not return what it should.
     """
     fixed = {a.name: inputs[a.name] for a in case.arrays() if a.role in READ and a.name in inputs}
-    if random_signs or any(array.flags.writeable for array in fixed.values()):  # needed once, or may be changed
+    if any(array.flags.writeable for array in fixed.values()):  # may be changed
         return _calculated(case, inputs, fast, random_signs)
-    what = (case.kernel, *case.variables.items(), case.grid, fast)
-    return _recent.get((*what, *map(id, fixed.values())), fixed, lambda: _calculated(case, inputs, fast, random_signs))
+    what = (*_depends_on(case), fast, random_signs, *map(id, fixed.values()))
+    return _recent.get(what, fixed, lambda: _calculated(case, inputs, fast, random_signs), once=random_signs)
+
+
+def _depends_on(case: Case) -> tuple[Any, ...]:
+    """What the reference depends on besides the arrays: cases that differ in the block only may share a result."""
+    kernel, values = case.kernel, case.variables
+    if isinstance(kernel.reference, str):
+        return (kernel, *values.items(), case.grid)
+    read = sorted({name for _, e in kernel.reference for name in e.names if name in values})
+    types = [(a.name, a.dtype.name) for a in case.arrays()]
+    compute = case.dtype(kernel.compute).name if kernel.compute else None
+    expressions = [(name, e.full) for name, e in kernel.reference]
+    return (*expressions, *((n, values[n]) for n in read), *types, compute, kernel.fast_math, case.count("depth"))
 
 
 class _Recent:
-    """The latest results, as the rounds of a sweep need them again; at most a sixteenth of the memory."""
+    """The latest results, as rounds and further cases need them again; at most a sixteenth of the memory."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Any, ...], tuple[Inputs, Expected]] = OrderedDict()
         self._bytes = 0
 
-    def get(self, key: tuple[Any, ...], inputs: Inputs, make: Callable[[], Expected]) -> Expected:
-        """The result for some inputs, which are kept with it so that no other arrays have their ids."""
+    def get(self, key: tuple[Any, ...], inputs: Inputs, make: Callable[[], Expected], *, once: bool) -> Expected:
+        """The result for some inputs, which are kept with it so that no other arrays have their ids.
+
+        One that a case needs only `once` is the first to go.
+        """
         if key not in self._kept:
             self._kept[key] = (inputs, make())
             self._bytes += _nbytes(*self._kept[key])
-        self._kept.move_to_end(key)
+        self._kept.move_to_end(key, last=not once)
+        result = self._kept[key][1]
         while len(self._kept) > 1 and self._bytes > MOST_KEPT:
             self._bytes -= _nbytes(*self._kept.popitem(last=False)[1])
-        return self._kept[key][1]
+        return result
 
 
 MOST_KEPT = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 16

@@ -80,7 +80,8 @@ def _guards(row: Mapping[str, Any], *, sizes: bool) -> list[str]:
     """What was done against wrong answers and untrue times; docs/trust.md explains each."""
     if absent(row["checked_launches"]):
         return []
-    own = ["other_orders"] if row["emulated"] else ["l2_flushed", "shared_memory_cleared", "plausible_time"]
+    on_gpu = ["l2_flushed", "shared_memory_cleared", "local_memory_cleared", "plausible_time"]
+    own = ["other_orders"] if row["emulated"] else on_gpu
     more = {"alternating_inputs": row["input_sets"] > 1, "other_sizes": sizes}
     return [*GUARDS, *(name for name, ran in more.items() if ran), *own]
 

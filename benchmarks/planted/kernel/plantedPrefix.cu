@@ -1,6 +1,7 @@
 #include "planted.cuh"
 
-// Running sums by one block. Variants: 1 scanned in pairs, 2 in double precision, 3 Kahan. Defects: those of
+// Running sums by one block. Variants: 1 the blocks before from the last on, 2 in double precision, 3 Kahan,
+// 4 Hillis and Steele's scan of the chunks, 5 Neumaier, 6 the chunks' sums in double precision, 7 from a chunk's own sums. Defects: those of
 // `left_out`; 6 a chunk does not get the sum of those before it, 7 exclusive sums.
 extern "C" __global__ void plantedPrefix(const SCALAR* x, SCALAR* out, int n, int variant, int defect)
 {
@@ -23,15 +24,33 @@ extern "C" __global__ void plantedPrefix(const SCALAR* x, SCALAR* out, int n, in
         before += partial[variant == 1 ? t - 1 - k : k];
         before_wide += wide[k];
     }
+    if (variant == 4) {
+        for (int step = 1; step < BLOCK; step *= 2) {
+            const SCALAR below = t >= step ? partial[t - step] : SCALAR(0);
+            __syncthreads();
+            partial[t] += below;
+            __syncthreads();
+        }
+        before = t > 0 ? partial[t - 1] : SCALAR(0);
+    }
+    if (variant == 6) before = SCALAR(before_wide);
+    const SCALAR start = before;
+    SCALAR own = 0;
+    Corrected corrected;
+    corrected.sum = before;
     if (defect == 6 && t == 200) before = 0;
-    SCALAR lost = 0;
     for (int i = first; i < end; ++i) {
         const SCALAR value = left_out(i, n, defect) ? SCALAR(0) : x[i];
         if (defect == 7) out[i] = before;
         if (variant == 3) {
-            const SCALAR y = value - lost, s = before + y;
-            lost = (s - before) - y;
-            before = s;
+            corrected.kahan(value);
+            before = corrected.sum;
+        } else if (variant == 5) {
+            corrected.neumaier(value);
+            before = corrected.sum + corrected.lost;
+        } else if (variant == 7) {
+            own += value;
+            before = start + own;
         } else {
             before += value;
         }

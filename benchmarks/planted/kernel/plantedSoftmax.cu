@@ -1,7 +1,8 @@
 #include "planted.cuh"
 
 // exp(x) / sum(exp(x)) of rows of BLOCK elements. Variants: 1 the maximum taken off, 2 in double precision, 3 a product
-// with the reciprocal, 4 exp as inexact as expf may be, 5 as inexact as __expf.
+// with the reciprocal, 4 exp as inexact as expf may be, 5 as inexact as __expf, 6 added from the last
+// column on, 7 Kahan, 8 added in pairs, 9 half the terms at a time.
 // Defects: 6 the sum without the last column, 7 a coarse exp, 8 one lane takes another row's sum.
 extern "C" __global__ void plantedSoftmax(const SCALAR* x, SCALAR* out, int n, int variant, int defect)
 {
@@ -24,11 +25,33 @@ extern "C" __global__ void plantedSoftmax(const SCALAR* x, SCALAR* out, int n, i
     }
     term[t] = e;
     __syncthreads();
-    SCALAR sum = 0;
+    SCALAR sum = 0, other = 0;
+    Corrected corrected;
     double wide = 0;
-    for (int k = 0; k < (defect == 6 ? BLOCK - 1 : BLOCK); ++k) {
-        sum += term[k];
-        wide += term[k];
+    const int columns = defect == 6 ? BLOCK - 1 : BLOCK;
+    if (variant == 2) {
+        for (int k = 0; k < columns; ++k) wide += term[k];
+    } else if (variant == 7) {
+        for (int k = 0; k < columns; ++k) corrected.kahan(term[k]);
+        sum = corrected.sum;
+    } else if (variant == 6) {
+        for (int k = columns - 1; k >= 0; --k) sum += term[k];
+    } else if (variant == 9) {
+        for (int k = 0; k < columns; k += 2) {
+            sum += term[k];
+            other += term[k + 1];
+        }
+        sum += other;
+    } else {
+        for (int k = 0; k < columns; ++k) sum += term[k];
+    }
+    if (variant == 8) {
+        __syncthreads();
+        for (int half = BLOCK / 2; half > 0; half /= 2) {
+            if (t < half) term[t] += term[t + half];
+            __syncthreads();
+        }
+        sum = term[0];
     }
     if (defect == 8 && i == n - 5) sum = sum * SCALAR(1.01);
     if (variant == 2) out[i] = SCALAR(double(e) / wide);

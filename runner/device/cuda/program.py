@@ -63,7 +63,7 @@ class CudaProgram:
                 driver.memcpy_dtod(first, address, size)
 
     def _globals(self) -> Iterator[tuple[int, int]]:
-        """Address and size of each variable; a managed one cannot be found, and is left out."""
+        """Address and size of each variable."""
         for variable in elf.variables(self.cubin):
             if variable.section.startswith(VARIABLES):
                 with contextlib.suppress(driver.Error):
