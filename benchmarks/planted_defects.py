@@ -1,11 +1,12 @@
 """Plants defects in ten float kernels and counts those that the check finds; correct variants must all pass.
 
-    python benchmarks/planted_defects.py [--device cpu] [--sizes 2**24] [--jobs 8] [--out docs/trust_defects.txt]
+    python benchmarks/planted_defects.py [--device cpu] [--sizes 2**24] [--jobs 8]
+        [--out docs/trust_defects.txt]
 
 The kernels are in benchmarks/planted. Each defect is launched with 2^10, 2^16 and 2^20 elements (or `--sizes`), in
-float32 and float64. Each correct variant computes in another order, contracts or not, corrects its sums (Kahan), adds
-in double precision, or is as inexact as CUDA's functions may be. Exit status 1 if a defect is missed or a correct
-variant refused. `--jobs` processes take a kernel each.
+float32 and float64 (or `--dtypes`). Each correct variant computes in another order, contracts or not, corrects its
+sums (Kahan), adds in double precision, or is as inexact as CUDA's functions may be. Exit status 1 if a defect is missed
+or a correct variant refused. `--jobs` processes take a kernel each.
 """
 
 from __future__ import annotations
@@ -118,12 +119,12 @@ def size(text: str) -> int:
     return int(base) ** int(exponent or 1)
 
 
-def verdicts(kind: str, planted: Planted, sizes: Sequence[int]) -> list[tuple[Trial, Outcome]]:
+def verdicts(kind: str, planted: Planted, sizes: Sequence[int], dtypes: Sequence[str]) -> list[tuple[Trial, Outcome]]:
     """What came of all trials of a kernel."""
     config = DeviceConfig(kind=kind)
     device = open_device(config)
     compiler = compiler_for(config, device.info)
-    planned = list(trials([planted], sizes))
+    planned = list(trials([planted], sizes, dtypes))
     with ThreadPoolExecutor() as pool:
         list(pool.map(compiler.compile, {t.case.source(): None for t in planned}))
     done = [(trial, run(trial, device, compiler)) for trial in planned]
@@ -143,22 +144,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--sizes", type=size, nargs="+", default=SIZES)
+    parser.add_argument("--dtypes", choices=DTYPES, nargs="+", default=DTYPES)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     done: list[tuple[Trial, Outcome]] = []
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        for planted, part in zip(
-            KERNELS, pool.map(verdicts, repeat(options.device), KERNELS, repeat(options.sizes)), strict=True
-        ):
+        common = (repeat(options.sizes), repeat(options.dtypes))
+        for planted, part in zip(KERNELS, pool.map(verdicts, repeat(options.device), KERNELS, *common), strict=True):
             done += part
-            print(f"{planted.name}: {len(part)} launches", file=sys.stderr, flush=True)
+            print(f"{planted.name}: {len(part)} launches, {sum(failed(*p) for p in part)} wrong", file=sys.stderr)
     wrong = [(t, o) for t, o in done if failed(t, o)]
     missed, defects = sum(bool(t.defect) for t, _ in wrong), sum(bool(t.defect) for t, _ in done)
     different, variants = sum(len(k.defects) for k in KERNELS), sum(k.variants for k in KERNELS)
     found = f"{defects - missed} found, {missed} missed"
     head = [
-        f"python {' '.join(sys.argv)}",
+        f"python {' '.join(sys.argv).partition(' --out')[0]}",
         f"{defects} launches of {different} defects in {len(KERNELS)} kernels: {found}.",
         f"{len(done) - defects} launches of {variants} correct variants: {len(wrong) - missed} refused.",
         "",

@@ -105,6 +105,21 @@ def test_a_plain_dictionary_allows_16_ulp_and_an_expected_array_its_own_error(de
     assert not check({"y": (3 * x + 0.51).astype(np.float32)}, expect(case, contents(case)).outputs).ok
 
 
+def test_cases_share_a_reference_unless_it_differs(declared):
+    """The block's size changes no expression; a parameter that it reads does, and so do the types and `depth`."""
+
+    def reference(**keys):
+        case = case_of(declared(**keys))
+        return expect(case, contents(case))
+
+    parameters = yaml.safe_load(YAML)["parameters"]
+    first = reference(parameters=parameters)
+    assert reference(parameters={**parameters, "block": 64}) is first
+    assert reference(parameters=parameters, depth=3) is not first
+    assert reference(parameters=parameters, compute="float64") is not first
+    assert reference(parameters=parameters, reference={"y": "x * 0.1 + block"}) is not first
+
+
 def test_compute_says_in_which_type_the_kernel_computes(declared):
     """Half arrays allow half's errors; `compute: float32` allows float's, and one rounding of the result."""
     reference = {"y": "x * 0.1 * x * 0.1 * x"}
