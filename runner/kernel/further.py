@@ -21,9 +21,9 @@ from runner.kernel.check import CheckResult
 from runner.kernel.precision import Arithmetic
 from runner.kernel.reference import Expected
 
-SEEDS = 2
-SEEDS_OF_SMALL = 4  # a single wrong element shows with luck only, where it is multiplied by 0 or not chosen
-SMALL = 1 << 18  # elements
+# How many further inputs arrays of up to so many elements get. One wrong element shows with luck only, where it is
+# multiplied by 0 or not chosen. Larger arrays get one: each takes the host as long as the whole check of the own inputs.
+SEEDS = ((1 << 18, 4), (1 << 23, 2))
 EXACT = {"random": "exact_signed", "c_rand": "exact_positive"}  # the fill that replaces a float array's
 
 
@@ -44,8 +44,8 @@ def contents(case: Case, inputs: Mapping[str, NDArray[Any]], seed: int) -> dict[
 
 def seeds(case: Case) -> range:
     """The further inputs of a case: more of small ones."""
-    small = sum(math.prod(a.shape) for a in case.arrays()) <= SMALL
-    return range(1, 1 + (SEEDS_OF_SMALL if small else SEEDS))
+    elements = sum(math.prod(a.shape) for a in case.arrays())
+    return range(1, 1 + next((seeds for most, seeds in SEEDS if elements <= most), 1))
 
 
 def wanted(case: Case, first: CheckResult) -> bool:
