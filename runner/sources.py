@@ -22,6 +22,7 @@ from runner.config import Job, Origin
 from runner.device import cache
 from runner.folder import RunFolder, copy_file
 from runner.kernel.declaration import Kernel
+from runner.kernel.recipes import files
 from runner.kernel.reference import module_file
 
 EXTRA_PARAMETERS = "further_parameters.yaml"  # of kernels on the search path that the sweep did not use
@@ -84,6 +85,8 @@ def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
         copy_file(path, kernels / path.relative_to(root))
     for path in with_yaml:
         copy_file(path, target / "conf" / "kernel" / path.relative_to(beside))
+    for path in _data(kernel):
+        copy_file(path, target / "conf" / "kernel" / path.relative_to(beside.resolve()))
     source = os.path.relpath(kernels / kernel.source.relative_to(root), target / "conf" / "kernel")
     declared = _with_source(kernel.yaml.read_text(encoding="utf-8"), source, origin)
     atomic.write_text(target / "conf" / "kernel" / kernel.yaml.name, declared)
@@ -105,7 +108,7 @@ def fingerprint(kernel: Kernel, declared: Mapping[str, Any]) -> Mapping[str, str
     `declared` is the content of its YAML, in which the path of its source does not count.
     """
     content = json.dumps({key: value for key, value in declared.items() if key != "source"}, default=str)
-    modules = _reference_modules(kernel) or _installed(kernel.reference)
+    modules = [*(_reference_modules(kernel) or _installed(kernel.reference)), *_data(kernel)]
     return _fingerprint(kernel.source, kernel.yaml.name, content, kernel.common, tuple(modules))
 
 
@@ -120,6 +123,11 @@ def _fingerprint(
     for name, path in [(source.name, source), *included, *common, *((p.name, p) for p in modules)]:
         found[name] = cache.key(found.get(name, ""), cache.digest(path))[:12]
     return found
+
+
+def _data(kernel: Kernel) -> list[Path]:
+    """The files with which arrays are filled; they lie in the YAML's folder."""
+    return list(dict.fromkeys(path for a in kernel.arrays for path in files(a.fill)))
 
 
 def _included(source: Path) -> list[Path]:

@@ -206,6 +206,26 @@ class Array(Protocol):
 
 
 @dataclass(frozen=True)
+class Value:
+    """A vector or a structure that is passed by value, or a null pointer."""
+
+    content: bytes
+    alignment: int  # of the parameter
+    name: str  # its type, for messages; empty for a null pointer
+
+
+NULL = Value(bytes(8), 8, "")
+
+
+@dataclass(frozen=True)
+class Inside:
+    """A pointer into an array that is an argument of its own, too."""
+
+    array: Array
+    offset: int  # bytes from the array's first element
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch, with everything that a device needs for it."""
 
@@ -213,15 +233,17 @@ class Launch:
     grid: Dim3  # blocks in x, y, z
     block: Dim3  # threads of a block in x, y, z
     shared: int  # dynamic shared memory per block, in bytes
-    arguments: tuple[Array | np.generic, ...]  # arrays, and NumPy scalars of the kernel's own types, in order
+    arguments: tuple[Array | np.generic | Value | Inside, ...]  # NumPy scalars have the kernel's own types
     cache: str = "none"  # the preferred split of on-chip memory: shared, l1, equal (cudaFuncSetCacheConfig) or none
     order: Order = Order.USUAL  # in which lanes, warps and blocks run, where the device can choose
+    variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
 
     def arrays(self, *roles: Role) -> list[Array]:
-        """The arrays among the arguments that have one of `roles`."""
+        """The arrays among the arguments and variables that have one of `roles`."""
         import numpy as np  # noqa: PLC0415  (see the top)
 
-        return [a for a in self.arguments if not isinstance(a, np.generic) and a.role in roles]
+        given = [a for a in self.arguments if not isinstance(a, np.generic | Value | Inside)]
+        return [a for a in (*given, *self.variables) if a.role in roles]
 
 
 Around = Callable[[Launch], None]
@@ -259,6 +281,9 @@ class Device(Protocol):
             offset: Elements of nobody before the content, for a deliberate misalignment; guarded.
             lead: Elements of the content before the pointer that the kernel gets, such as a halo.
         """
+
+    def variable(self, program: Any, name: str, value: NDArray[Any], role: Role) -> Array:
+        """A `__device__` array of the program as an array that the kernel writes; `value` is its first content."""
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once and wait for the end, at most `time_limit` seconds; a `LaunchError` says why not."""

@@ -23,6 +23,7 @@ import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from runner.device import Dim3
 from runner.errors import UsageError
 from runner.kernel.case import Case
 from runner.kernel.declaration import Access
@@ -73,7 +74,7 @@ def touched(lanes: Lanes, itemsize: int) -> dict[int, tuple[tuple[int, ...], ...
 
 def first_request(access: Access, case: Case) -> Lanes:
     """The lanes of the first warp that makes the access; empty if no warp does."""
-    warps = _warps(access, case.block[:2], case.variables)
+    warps = _warps(access, case.block, case.variables)
     return next((lanes for lanes in warps if any(element is not None for element in lanes)), ())
 
 
@@ -101,7 +102,7 @@ def costs(case: Case) -> dict[str, float | None]:
             if (a.memory, a.kind) == (memory, kind):
                 names = a.index.names | a.where.names | a.vector.names
                 values = tuple((n, v) for n, v in case.variables.items() if n in names)
-                units, made = _counted(a, bytes_of(a, case), case.block[:2], values)
+                units, made = _counted(a, bytes_of(a, case), case.block, values)
                 total, requests = total + units, requests + made
         row[column(memory, kind)] = total / requests if requests else None
     return row
@@ -109,9 +110,7 @@ def costs(case: Case) -> dict[str, float | None]:
 
 # Cached by the values that the expressions use: many cases of a sweep have the same ones.
 @functools.lru_cache(maxsize=4096)
-def _counted(
-    access: Access, itemsize: int, block: tuple[int, int], values: tuple[tuple[str, Value], ...]
-) -> tuple[int, int]:
+def _counted(access: Access, itemsize: int, block: Dim3, values: tuple[tuple[str, Value], ...]) -> tuple[int, int]:
     """Wavefronts or sectors of one access, and its requests: the warps of the block that make it."""
     made = [COUNTERS[access.memory](lanes, itemsize) for lanes in _warps(access, block, dict(values))]
     return sum(made), sum(n > 0 for n in made)
@@ -138,7 +137,7 @@ def element(access: Access, known: Mapping[str, Value]) -> int | None:
 
     Args:
         access: The declared access.
-        known: The case's variables, with `thread_x` and `thread_y`.
+        known: The case's variables, with `thread_x`, `thread_y` and `thread_z`.
 
     Raises:
         UsageError: if an expression cannot be evaluated, the index is no integer, or a vector would not be aligned.
@@ -154,12 +153,13 @@ def element(access: Access, known: Mapping[str, Value]) -> int | None:
     return index // vector
 
 
-def _warps(access: Access, block: tuple[int, int], values: Mapping[str, Value]) -> Iterator[Lanes]:
+def _warps(access: Access, block: Dim3, values: Mapping[str, Value]) -> Iterator[Lanes]:
     """The lanes of each warp: 32 successive threads, x fastest."""
-    columns, rows = block
-    for first in range(0, columns * rows, WARP):
-        warp = range(first, min(first + WARP, columns * rows))
-        yield [element(access, {**values, "thread_x": t % columns, "thread_y": t // columns}) for t in warp]
+    x, y, z = block
+    for first in range(0, x * y * z, WARP):
+        warp = range(first, min(first + WARP, x * y * z))
+        places = ({"thread_x": t % x, "thread_y": t // x % y, "thread_z": t // x // y} for t in warp)
+        yield [element(access, {**values, **place}) for place in places]
 
 
 def _banks(lanes: Lanes, itemsize: int) -> Iterator[list[dict[int, list[int]]]]:

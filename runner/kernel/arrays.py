@@ -1,13 +1,16 @@
 """The host's arrays: their element types, and the contents of the inputs.
 
-bfloat16 is the NumPy type of ml_dtypes. An element of two numbers (`__half2`) is a last axis of length 2. A content
-follows from the fill's name, the shape, the dtype, the seed and the array's name.
+bfloat16 and float8 are NumPy types of ml_dtypes. A vector (`float4`, `__half2`) is a last axis of its length, and so is
+a complex number. A structure is a structured type of NumPy. A content follows from the fill's name, the shape, the
+dtype, the seed and the array's name.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,30 +21,61 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class DType:
-    """An element type."""
+    """An element type: a number, a vector of numbers such as `float4`, or a structure."""
 
     name: str  # in YAML, on the command line and in the table
     c_name: str
     itemsize: int  # bytes
-    number: str  # NumPy's name for the type of its numbers
-    numbers: int = 1  # of an element: 1 or 2
+    number: str = ""  # NumPy's name for the type of its numbers; empty for a structure
+    numbers: int = 1  # of an element
     header: str = ""  # the CUDA header that declares it; empty for a built-in type
+    alignment: int = 0  # bytes; 0: its size
+    letters: str = ""  # names of a vector's numbers, one letter each
+    fields: tuple[Field, ...] = ()  # of a structure
+
+    @functools.cached_property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy type of its numbers, or of the whole structure."""
+        if not self.fields:
+            return np.dtype(getattr(ml_dtypes, self.number, self.number))
+        formats = [(f.dtype.numpy, f.dtype.host_shape(f.shape)) for f in self.fields]
+        names, offsets = [f.name for f in self.fields], [f.offset for f in self.fields]
+        return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": self.itemsize})
 
     @property
-    def numpy(self) -> np.dtype[Any]:
-        """The NumPy type of its numbers."""
-        return np.dtype(getattr(ml_dtypes, self.number)) if self.number == "bfloat16" else np.dtype(self.number)
+    def aligned(self) -> int:
+        """Its alignment in C++."""
+        return self.alignment or self.itemsize
 
     @property
     def is_float(self) -> bool:
-        """Whether it holds fractions."""
-        return is_float(self.numpy)
+        """Whether its numbers are fractions; a structure has numbers of its own."""
+        return not self.fields and is_float(self.numpy)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What an expression may ask for by `array.part`."""
+        if self.fields:
+            return tuple(f.name for f in self.fields)
+        return COMPLEX_PARTS if self.is_complex else tuple(self.letters)
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether an element is a complex number, on which arithmetic is not elementwise."""
+        return self.name.startswith("complex")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether expressions may use an array of it without naming a part."""
+        return not self.fields and not self.is_complex
 
     def holds(self, value: int | float) -> bool:
         """Whether the type can hold a number. A float may be rounded, but must not become infinite."""
         if self.is_float:
             with np.errstate(over="ignore"):
                 return bool(np.isfinite(np.float64(self.numpy.type(value))))
+        if self.numpy == np.bool_:
+            return value in (0, 1)
         limits = np.iinfo(self.numpy)
         return value == int(value) and int(limits.min) <= value <= int(limits.max)
 
@@ -49,10 +83,108 @@ class DType:
         """The shape of the NumPy array that holds elements of this type in `shape`."""
         return shape if self.numbers == 1 else (*shape, self.numbers)
 
+    def leaves(self) -> Iterator[tuple[str, DType]]:
+        """The numbers of one element in order, each with its place in it and its type."""
+        if not self.fields:
+            number = dataclasses.replace(self, numbers=1, itemsize=self.numpy.itemsize, name=self.number)
+            yield from ((f".{part}", number) for part in self.parts) if self.numbers > 1 else [("", self)]
+        for f in self.fields:
+            places = [f"[{i}]" for i in range(f.count)] if f.count else [""]
+            yield from ((f".{f.name}{at}{place}", number) for at in places for place, number in f.dtype.leaves())
+
+    def packed(self, values: Sequence[int | float]) -> bytes:
+        """One element from its numbers in order, as C++ lays it out."""
+        if not self.fields:
+            return np.array(values).astype(self.numpy).tobytes()
+        element, at = bytearray(self.itemsize), 0
+        for f in self.fields:
+            each = sum(1 for _ in f.dtype.leaves())
+            for i in range(f.count or 1):
+                begin = f.offset + i * f.dtype.itemsize
+                element[begin : begin + f.dtype.itemsize] = f.dtype.packed(values[at : at + each])
+                at += each
+        return bytes(element)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A member of a structure: one element, or a C array of `count` elements."""
+
+    name: str
+    dtype: DType
+    count: int  # 0: no array
+    offset: int  # bytes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the C array."""
+        return (self.count,) if self.count else ()
+
+
+def structure(name: str, members: Sequence[tuple[str, DType, int]], alignment: int = 1) -> DType:
+    """A structure with the layout of C++: each member at a multiple of its alignment, the whole padded to its own.
+
+    `members` are name, type, and the length of a C array or 0; `alignment` is that of `__align__`.
+    """
+    fields: list[Field] = []
+    end = 0
+    for member, dtype, count in members:
+        offset = -(-end // dtype.aligned) * dtype.aligned
+        fields.append(Field(member, dtype, count, offset))
+        end = offset + dtype.itemsize * max(count, 1)
+        alignment = max(alignment, dtype.aligned)
+    return DType(name, name, -(-end // alignment) * alignment, alignment=alignment, fields=tuple(fields))
+
+
+def with_parts(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, DType]) -> dict[str, NDArray[Any]]:
+    """The arrays, and views of their parts by names such as `in.x`."""
+    found = dict(arrays)
+    for name, dtype in types.items():
+        if name in arrays:
+            found.update(_parts(name, arrays[name], dtype))
+    return found
+
+
+def _parts(name: str, array: NDArray[Any], dtype: DType) -> Iterator[tuple[str, NDArray[Any]]]:
+    for i, part in enumerate(dtype.parts):
+        if not dtype.fields:
+            yield f"{name}.{part}", array[..., i]
+            continue
+        yield f"{name}.{part}", array[part]
+        yield from _parts(f"{name}.{part}", array[part], dtype.fields[i].dtype)
+
+
+def part_types(name: str, dtype: DType) -> dict[str, DType]:
+    """The type of an array and those of its parts, by name."""
+    found = {name: dtype}
+    for field in dtype.fields:
+        found.update(part_types(f"{name}.{field.name}", field.dtype))
+    if not dtype.fields:
+        number = dataclasses.replace(dtype, numbers=1, letters="", name=dtype.number) if dtype.parts else dtype
+        found.update({f"{name}.{part}": number for part in dtype.parts})
+    return found
+
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether a NumPy type holds fractions. NumPy itself does not know this of bfloat16."""
-    return dtype.kind == "f" or dtype == ml_dtypes.bfloat16
+    """Whether a NumPy type holds fractions. NumPy itself does not know this of the types of ml_dtypes."""
+    return dtype.kind == "f" or dtype in _OTHER_FLOATS
+
+
+_OTHER_FLOATS = tuple(np.dtype(getattr(ml_dtypes, n)) for n in ("bfloat16", "float8_e4m3fn", "float8_e5m2"))
+COMPLEX_PARTS = ("real", "imag")
+_MOST_ALIGNED = 16  # bytes: of the built-in vectors
+
+
+def _vectors() -> Iterator[DType]:
+    """CUDA's vectors: their names, sizes and alignments (CUDA C++ Programming Guide, "Built-in Vector Types")."""
+    for c_name, number in (
+        ("char", "int8"), ("uchar", "uint8"), ("short", "int16"), ("ushort", "uint16"), ("int", "int32"),
+        ("uint", "uint32"), ("longlong", "int64"), ("ulonglong", "uint64"), ("float", "float32"), ("double", "float64"),
+    ):  # fmt: skip
+        size = np.dtype(number).itemsize
+        for n in (2, 3, 4):
+            aligned = size if n == 3 else min(n * size, _MOST_ALIGNED)
+            yield DType(f"{c_name}{n}", f"{c_name}{n}", n * size, number, n, "", aligned, "xyzw"[:n])
 
 
 DTYPES = {d.name: d for d in (
@@ -64,9 +196,20 @@ DTYPES = {d.name: d for d in (
     DType("float64", "double", 8, "float64"),
     DType("float16", "__half", 2, "float16", 1, "cuda_fp16.h"),
     DType("bfloat16", "__nv_bfloat16", 2, "bfloat16", 1, "cuda_bf16.h"),
-    DType("float16x2", "__half2", 4, "float16", 2, "cuda_fp16.h"),
-    DType("bfloat16x2", "__nv_bfloat162", 4, "bfloat16", 2, "cuda_bf16.h"),
+    DType("float16x2", "__half2", 4, "float16", 2, "cuda_fp16.h", 4, "xy"),
+    DType("bfloat16x2", "__nv_bfloat162", 4, "bfloat16", 2, "cuda_bf16.h", 4, "xy"),
+    DType("int8", "signed char", 1, "int8"),
+    DType("uint8", "unsigned char", 1, "uint8"),
+    DType("int16", "short", 2, "int16"),
+    DType("uint16", "unsigned short", 2, "uint16"),
+    DType("bool", "bool", 1, "bool"),
+    DType("float8_e4m3", "__nv_fp8_e4m3", 1, "float8_e4m3fn", 1, "cuda_fp8.h"),
+    DType("float8_e5m2", "__nv_fp8_e5m2", 1, "float8_e5m2", 1, "cuda_fp8.h"),
+    DType("complex64", "float2", 8, "float32", 2),
+    DType("complex128", "double2", 16, "float64", 2),
+    *_vectors(),
 )}  # fmt: skip
+NUMBERS = tuple(d.name for d in DTYPES.values() if d.numbers == 1)
 DTYPE_ALIASES = {
     "int": "int32", "uint": "uint32", "unsigned": "uint32", "float": "float32", "double": "float64", "half": "float16",
     "half2": "float16x2",
@@ -100,10 +243,14 @@ def cached_fill(
     name: str | tuple[int | float, ...], shape: tuple[int, ...], dtype: DType, seed: int, label: str
 ) -> NDArray[Any]:
     """`fill`, cached and read-only: the cases of a sweep share their inputs, which take long to make."""
-    key = (name, shape, dtype, seed, label)
+    return cached((name, shape, dtype, seed, label), lambda: fill(name, shape, dtype, seed, label))
+
+
+def cached(key: tuple[Any, ...], make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    """The content that `make` makes, cached by what it follows from, and read-only."""
     content = _cache.pop(key, None)
     if content is None:
-        content = fill(name, shape, dtype, seed, label)
+        content = make()
         content.setflags(write=False)
     while _cache and sum(a.nbytes for a in _cache.values()) + content.nbytes > CACHED_BYTES:
         del _cache[next(iter(_cache))]
@@ -176,6 +323,8 @@ def _random(count: int, dtype: np.dtype[Any], seed: int, label: str) -> NDArray[
     generator = np.random.default_rng([seed, zlib.crc32(label.encode())])
     if is_float(dtype):
         return generator.uniform(-1.0, 1.0, count).astype(dtype)
+    if dtype == np.bool_:
+        return generator.integers(0, 2, count).astype(dtype)
     limits = np.iinfo(dtype)
     return generator.integers(limits.min, limits.max, count, dtype, endpoint=True)
 

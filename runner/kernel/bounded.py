@@ -26,6 +26,7 @@ from runner.kernel.precision import DIVIDES_TO_ZERO, Arithmetic, finite, grain
 
 Array = NDArray[Any]
 Operation = Callable[..., Any]
+INT_BYTES = 4  # of C++'s int
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Bounded:
     growth: float = 1.0  # of a product: by how much its factors may magnify what is lost in an underflow
 
     def __getitem__(self, index: Any) -> Bounded:
-        return _moved(self, lambda a: a[index])
+        return moved(self, lambda a: a[index])
 
     def __bool__(self) -> bool:
         raise TypeError("an array is neither true nor false; compare two at a time")
@@ -72,18 +73,29 @@ class Bounded:
         """By how much a product with this as a factor may magnify what another factor lost in an underflow."""
         if self.factors > 1:
             return self.growth
-        most = float(np.max(_magnitude(self), initial=1.0))
+        most = float(np.max(magnitude_of(self), initial=1.0))
         return most if most < math.inf else 1.0
 
     def terms(self) -> Chain:
         """Its terms; a value that is no chain of additions is one."""
-        return self.chain or Chain(self.low, self.high, _magnitude(self), 1)
+        return self.chain or Chain(self.low, self.high, magnitude_of(self), 1)
 
 
 def plain(value: Any, arithmetic: Arithmetic | None = None) -> Bounded:
-    """An input, a parameter or a constant. Python's integers stay: NumPy keeps the type of the array they meet."""
+    """An input, a parameter or a constant. Python's integers stay: NumPy keeps the type of the array they meet.
+
+    Integers that are shorter than C++'s int become one, as they do there in any arithmetic.
+    """
+    if isinstance(value, Bounded):
+        return value
+    if (
+        isinstance(value, np.ndarray)
+        and value.dtype.kind in "iu"
+        and value.dtype.itemsize < np.dtype(np.int32).itemsize
+    ):
+        value = value.astype(np.int32)
     exact = Bounded(value, value, value, arithmetic)
-    if arithmetic is None or exact.whole:
+    if arithmetic is None or exact.whole or isinstance(value, str):
         return exact
     wide = np.asarray(value).astype(arithmetic.wide, copy=False)
     if np.asarray(value).dtype == arithmetic.dtype and not arithmetic.flushed:
@@ -96,7 +108,7 @@ def plain(value: Any, arithmetic: Arithmetic | None = None) -> Bounded:
     return Bounded(wide, np.minimum(wide, held), np.maximum(wide, held), arithmetic)
 
 
-def _number(x: Bounded, how: Arithmetic) -> Bounded:
+def numeric(x: Bounded, how: Arithmetic) -> Bounded:
     """Integers and truth values as floats of the kernel's type."""
     if not x.whole:
         return x
@@ -109,11 +121,12 @@ def _number(x: Bounded, how: Arithmetic) -> Bounded:
     return _widened(value, value, value, how, 1)
 
 
-def _magnitude(x: Bounded) -> Array:
+def magnitude_of(x: Bounded) -> Array:
+    """The largest magnitude that each value may have."""
     return np.abs(x.low) if x.certain else np.maximum(np.abs(x.low), np.abs(x.high))
 
 
-def _made(value: Array, low: Array, high: Array, how: Arithmetic, **more: Any) -> Bounded:
+def made(value: Array, low: Array, high: Array, how: Arithmetic, **more: Any) -> Bounded:
     """A result between bounds: what may overflow may be infinite, and where nothing is known, anything may be right."""
     lost = np.isnan(low) | np.isnan(high)
     if lost.any():
@@ -136,14 +149,15 @@ def _widened(
     unit = (1 + how.unit) ** roundings - 1
     tiny = growth * roundings * (how.tiny if how.flushed else how.tiny / 2)
     below, above = finite(np.abs(low) * unit + tiny), finite(np.abs(high) * unit + tiny)
-    return _made(value, low - below, high + above, how, growth=growth, **more)
+    return made(value, low - below, high + above, how, growth=growth, **more)
 
 
-def _exact(value: Array, how: Arithmetic, found: tuple[float, float], **more: Any) -> Bounded:
+def exactly(value: Array, how: Arithmetic, found: tuple[float, float], **more: Any) -> Bounded:
+    """A result that no order of operations rounds."""
     return Bounded(value, value, value, how, found, **more)
 
 
-def _fits(found: tuple[float, float], how: Arithmetic) -> bool:
+def fits(found: tuple[float, float], how: Arithmetic) -> bool:
     """Whether the type holds all multiples of the grain up to the magnitude."""
     step, most = found
     return most <= step * how.digits and most <= how.largest and step >= how.tiny
@@ -155,14 +169,43 @@ def _operation(integers: Operation, floats: Callable[[Bounded, Bounded, Arithmet
     def calculate(a: Bounded, b: Bounded) -> Bounded:
         how = a.arithmetic or b.arithmetic
         if how is None:
-            return plain(integers(a.value, b.value))
+            return plain(integers(integral(a.value), integral(b.value)))
         if a.whole and b.whole and a.certain and b.certain:
-            value = integers(a.value, b.value)
+            value = integers(integral(a.value), integral(b.value))
             if np.asarray(value).dtype.kind in "biuO":
                 return Bounded(value, value, value, how)
-        return floats(_number(a, how), _number(b, how), how)
+        return floats(numeric(a, how), numeric(b, how), how)
 
     return calculate
+
+
+def integral(value: Any) -> Any:
+    """Truth values as the integers that they are in C++'s arithmetic."""
+    return value.astype(np.int32) if isinstance(value, np.ndarray) and value.dtype == np.bool_ else value
+
+
+def amount(x: Any) -> Any:
+    """An axis, a length or a flag: an integer, several in a tuple, or `None` where none is given."""
+    if x is None:
+        return None
+    return tuple(amount(part) for part in x) if isinstance(x, tuple) else int(x.value)
+
+
+def arithmetic_of(*operands: Bounded) -> Arithmetic | None:
+    """The arithmetic in which operands meet."""
+    return next((x.arithmetic for x in operands if x.arithmetic), None)
+
+
+def combined(function: Operation, parts: tuple[Bounded, ...]) -> Bounded:
+    """Several arrays put together without any rounding."""
+    how = arithmetic_of(*parts)
+    if how is not None and not all(x.whole for x in parts):
+        parts = tuple(numeric(x, how) for x in parts)
+    value = function(*(x.value for x in parts))
+    if all(x.certain for x in parts):
+        common = functools.reduce(lambda a, b: Bounded(value, value, value, how, _either(a, b)), parts)
+        return Bounded(value, value, value, how, common.grain)
+    return Bounded(value, function(*(x.low for x in parts)), function(*(x.high for x in parts)), how)
 
 
 def _add(sign: int) -> Callable[[Bounded, Bounded, Arithmetic], Bounded]:
@@ -172,14 +215,14 @@ def _add(sign: int) -> Callable[[Bounded, Bounded, Arithmetic], Bounded]:
         magnitude, count = s.magnitude + t.magnitude, s.count + t.count
         if a.grain and b.grain:
             found = (min(a.grain[0], b.grain[0]), a.grain[1] + b.grain[1])
-            if _fits(found, how):
-                return _exact(value, how, found, chain=Chain(value, value, magnitude, count))
+            if fits(found, how):
+                return exactly(value, how, found, chain=Chain(value, value, magnitude, count))
         low, high = (s.low + t.low, s.high + t.high) if sign > 0 else (s.low - t.high, s.high - t.low)
         chain = Chain(low, high, magnitude, count)
         if chain.count == 2:  # one rounding, of the sum itself
             return _widened(value, low, high, how, 1, chain=chain)
         error = finite(chain.magnitude * (how.unit * (chain.count - 1)) + how.tiny * chain.count)
-        return _made(value, low - error, high + error, how, chain=chain)
+        return made(value, low - error, high + error, how, chain=chain)
 
     return add
 
@@ -207,19 +250,20 @@ def _multiply(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
     value = a.value * b.value
     if a.grain and b.grain:
         found = (a.grain[0] * b.grain[0], a.grain[1] * b.grain[1])
-        if _fits(found, how):
-            return _exact(value, how, found, factors=a.factors + b.factors, growth=a.magnifies() * b.magnifies())
+        if fits(found, how):
+            return exactly(value, how, found, factors=a.factors + b.factors, growth=a.magnifies() * b.magnifies())
     low, high = _corners(np.multiply, a, b)
     growth = a.magnifies() * b.magnifies() if a.factors + b.factors > 2 else 1.0
     return _product(value, low, high, a, b, how, growth)
 
 
-def _divide(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
+def divide(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
+    """A quotient."""
     value = np.divide(a.value, b.value)
     if a.grain and b.grain and b.grain[0] == b.grain[1] and np.all(b.value != 0):  # by powers of two
         found = (a.grain[0] / b.grain[0], a.grain[1] / b.grain[1])
-        if _fits(found, how):
-            return _exact(value, how, found)
+        if fits(found, how):
+            return exactly(value, how, found)
     low, high = _corners(np.divide, a, b)
     if not b.certain:
         through = (b.low <= 0) & (b.high >= 0) & (b.low != b.high)
@@ -227,21 +271,21 @@ def _divide(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
     if not how.flushed:
         return _product(value, low, high, a, b, how)
     low, high = low - how.error("divide", low, low), high + how.error("divide", high, high)
-    vanishes = _magnitude(b) > DIVIDES_TO_ZERO
+    vanishes = magnitude_of(b) > DIVIDES_TO_ZERO
     low, high = np.where(vanishes, np.minimum(low, 0), low), np.where(vanishes, np.maximum(high, 0), high)
     return _product(value, low, high, a, b, how)
 
 
 def _floor_divide(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
     """A quotient near an integer may be rounded to it, so the result may be the one on either side."""
-    quotient = _divide(a, b, how)
-    return _made(np.floor_divide(a.value, b.value), np.floor(quotient.low), np.floor(quotient.high), how)
+    quotient = divide(a, b, how)
+    return made(np.floor_divide(a.value, b.value), np.floor(quotient.low), np.floor(quotient.high), how)
 
 
 def _modulo(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
     """The rest of a division, by fmod or as a - b * floor(a / b)."""
     rest = _add(-1)(a, _multiply(_floor_divide(a, b, how), b, how), how)
-    return _made(np.mod(a.value, b.value), rest.low, rest.high, how)
+    return made(np.mod(a.value, b.value), rest.low, rest.high, how)
 
 
 def _power(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
@@ -252,8 +296,8 @@ def _power(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
         low = np.where(inside, np.where(b.low < 0, -np.inf, np.minimum(low, 0)), low)
         high = np.where(inside & (b.low < 0), np.inf, high)
     base = np.where(np.abs(np.log2(np.abs(a.low))) > np.abs(np.log2(np.abs(a.high))), a.low, a.high)
-    exponent = _magnitude(b)
-    return _made(value, low - how.power_error(base, exponent, low), high + how.power_error(base, exponent, high), how)
+    exponent = magnitude_of(b)
+    return made(value, low - how.power_error(base, exponent, low), high + how.power_error(base, exponent, high), how)
 
 
 def _ordered(compare: Operation, certainly: Operation, possibly: Operation) -> Operation:
@@ -264,7 +308,7 @@ def _ordered(compare: Operation, certainly: Operation, possibly: Operation) -> O
         value = compare(a.value, b.value)
         if how is None or (a.certain and b.certain):
             return Bounded(value, value, value, how)
-        x, y = _number(a, how), _number(b, how)
+        x, y = numeric(a, how), numeric(b, how)
         low, high = certainly(x, y), possibly(x, y)
         if np.array_equal(low, high):
             return Bounded(value, value, value, how)
@@ -305,7 +349,7 @@ def _absolute(x: Bounded) -> Bounded:
     if x.certain:
         return Bounded(value, value, value, x.arithmetic, x.grain)
     low = np.where((x.low <= 0) & (x.high >= 0), 0, np.minimum(np.abs(x.low), np.abs(x.high)))
-    return Bounded(value, low, _magnitude(x), x.arithmetic)
+    return Bounded(value, low, magnitude_of(x), x.arithmetic)
 
 
 def _chosen(function: Operation) -> Operation:
@@ -314,7 +358,7 @@ def _chosen(function: Operation) -> Operation:
     def call(a: Bounded, b: Bounded) -> Bounded:
         how = a.arithmetic or b.arithmetic
         if how is not None and not (a.whole and b.whole):
-            a, b = _number(a, how), _number(b, how)
+            a, b = numeric(a, how), numeric(b, how)
         value = function(a.value, b.value)
         if a.certain and b.certain:
             return Bounded(value, value, value, how, _either(a, b))
@@ -331,7 +375,7 @@ def _either(a: Bounded, b: Bounded) -> tuple[float, float] | None:
 def _where(condition: Bounded, a: Bounded, b: Bounded) -> Bounded:
     how = condition.arithmetic or a.arithmetic or b.arithmetic
     if how is not None and not (a.whole and b.whole):
-        a, b = _number(a, how), _number(b, how)
+        a, b = numeric(a, how), numeric(b, how)
     value = np.where(condition.value, a.value, b.value)
     if condition.certain and a.certain and b.certain:
         return Bounded(value, value, value, how, _either(a, b))
@@ -348,11 +392,11 @@ def _function(name: str, function: Operation, least: float = -math.inf, most: fl
         how = x.arithmetic
         if how is None:
             return plain(function(x.value))
-        x = _number(x, how)
+        x = numeric(x, how)
         value = function(x.value)
         low, high = (value, value) if x.certain else (function(x.low), function(x.high))
         low, high = low - how.error(name, x.low, low), high + how.error(name, x.high, high)
-        return _made(value, np.maximum(low, least), np.minimum(high, most), how)
+        return made(value, np.maximum(low, least), np.minimum(high, most), how)
 
     return call
 
@@ -364,17 +408,18 @@ def _wave(name: str, function: Operation) -> Operation:
         how = x.arithmetic
         if how is None:
             return plain(function(x.value))
-        x = _number(x, how)
+        x = numeric(x, how)
         value = function(x.value)
-        off = how.error(name, _magnitude(x), value)
+        off = how.error(name, magnitude_of(x), value)
         if not x.certain:
             off = off + np.maximum(x.high - x.value, x.value - x.low)
-        return _made(value, np.maximum(value - off, -1), np.minimum(value + off, 1), how)
+        return made(value, np.maximum(value - off, -1), np.minimum(value + off, 1), how)
 
     return call
 
 
-def _moved(x: Bounded, move: Operation) -> Bounded:
+def moved(x: Bounded, move: Operation) -> Bounded:
+    """Elements in other places, or chosen from among them."""
     value = move(x.value)
     if x.certain:
         return Bounded(value, value, value, x.arithmetic, x.grain)
@@ -383,48 +428,62 @@ def _moved(x: Bounded, move: Operation) -> Bounded:
 
 def _moving(function: Operation) -> Operation:
     """A function that moves, repeats or chooses elements; axes and amounts are integers."""
-    return lambda x, *amounts: _moved(x, lambda a: function(a, *(amount.value for amount in amounts)))
+
+    def call(x: Bounded, *places: Any, axis: Any = None) -> Bounded:
+        options = {} if axis is None else {"axis": amount(axis)}
+        given = [tuple(map(amount, p)) if isinstance(p, tuple) else p.value for p in places]
+        return moved(x, lambda a: function(a, *given, **options))
+
+    return call
 
 
-def _own_type(function: Operation) -> Operation:
-    """Sums of integers wrap in their own type, as they do on a GPU."""
-    return lambda x, *axis: function(x, *axis, dtype=x.dtype if x.dtype.kind in "iu" else None)
+def _exact_sums(x: Bounded, value: Array, magnitude: Array, add: Operation) -> tuple[float, float] | None:
+    """The grain of sums that are exact in any order, and their largest magnitude; `None` if rounding may occur."""
+    how = x.arithmetic
+    if x.grain is None or how is None:
+        return None
+    most = float(np.max(magnitude, initial=0))
+    if how.random_signs:
+        most = min(most, wandered(float(np.size(x.value)), add(np.square(x.value)), value))
+    return (x.grain[0], most) if fits((x.grain[0], most), how) else None
 
 
 def _adding(function: Operation, *, running: bool) -> Operation:
     """A sum, or running sums, in any order."""
-    add = _own_type(function)
 
-    def call(x: Bounded, *axis: Bounded) -> Bounded:
-        axes = [a.value for a in axis]
+    def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
+        options = {"axis": amount(axis), **({} if running else {"keepdims": bool(amount(keepdims))})}
+
+        def add(values: Any) -> Array:  # integers wrap in their own type, as they do on a GPU
+            a = np.asarray(values)
+            return np.asarray(function(a, dtype=a.dtype if a.dtype.kind in "iu" else None, **options))
+
         how = x.arithmetic
-        value = add(np.asarray(x.value), *axes)
+        value = add(x.value)
         if how is None or x.whole:
             if x.certain:
                 return Bounded(value, value, value, how)
-            return Bounded(value, add(x.low, *axes), add(x.high, *axes), how)
-        magnitude = add(_magnitude(x), *axes)
-        if x.grain:
-            most = float(np.max(magnitude, initial=0))
-            if how.random_signs:
-                most = min(most, _wandered(x, value, how, add, axes))
-            if _fits((x.grain[0], most), how):
-                return _exact(value, how, (x.grain[0], most))
+            return Bounded(value, add(x.low), add(x.high), how)
+        magnitude = add(magnitude_of(x))
+        if found := _exact_sums(x, value, magnitude, add):
+            return exactly(value, how, found)
         terms = x.terms()
         if terms.count > 1:
-            magnitude = add(terms.magnitude, *axes)
-        length = np.shape(x.value)[axes[0]] if axes else int(np.size(x.value))
+            magnitude = add(np.broadcast_to(terms.magnitude, np.shape(x.value)))
+        along = amount(axis) or 0
+        length = np.shape(value)[along] if running else np.size(x.value) // max(np.size(value), 1)
         count = int(length) * terms.count
         relative: Any = how.summing(count, np.size(value)) + (terms.count - 1) * how.unit
         if running:
-            relative = _growing(how, np.shape(value), int(axes[0]) if axes else 0, terms.count)
+            relative = _growing(how, np.shape(value), along, terms.count)
         off = finite(magnitude * relative + how.tiny * (count if how.flushed else 1))
-        low, high = add(terms.low, *axes) - off, add(terms.high, *axes) + off
+        low, high = (add(np.broadcast_to(end, np.shape(x.value))) for end in (terms.low, terms.high))
+        low, high = low - off, high + off
         overflows = magnitude > how.largest
         if overflows.any():  # a part of the terms may overflow although their sum does not
-            below, above = (add(np.maximum(s * _magnitude(x) * (np.sign(x.value) == s), 0), *axes) for s in (-1, 1))
+            below, above = (add(np.maximum(s * magnitude_of(x) * (np.sign(x.value) == s), 0)) for s in (-1, 1))
             low, high = np.where(below > how.largest, -np.inf, low), np.where(above > how.largest, np.inf, high)
-        return _made(value, low, high, how)
+        return made(value, low, high, how)
 
     return call
 
@@ -441,23 +500,26 @@ def _growing(how: Arithmetic, shape: tuple[int, ...], axis: int, terms: int) -> 
     )
 
 
-def _wandered(x: Bounded, value: Array, how: Arithmetic, add: Operation, axes: list[Any]) -> float:
+def wandered(length: float, squares: Array, value: Array) -> float:
     """A bound for the sums of all parts of terms whose signs are random (Hoeffding), or infinity if they are not.
 
     The bound lambda * sqrt(sum of squares) holds for a million orders of additions but for one in 10^12.
+
+    Args:
+        length: Terms of all sums together.
+        squares: The sums of the terms' squares.
+        value: The sums.
     """
-    length = float(np.size(x.value))
-    away = math.sqrt(2 * math.log(2 * length * 1e18)) * np.sqrt(add(np.square(x.value), *axes))
-    return float(np.max(away)) if (np.abs(value) <= away).all() and how.random_signs else math.inf
+    away = math.sqrt(2 * math.log(2 * max(length, 1) * 1e18)) * np.sqrt(squares)
+    return float(np.max(away, initial=0)) if (np.abs(value) <= away).all() else math.inf
 
 
 ELEMENTWISE = frozenset("where abs sqrt exp log sin cos tanh minimum maximum".split())
-SUMS = ("sum", "cumsum")
-SELECTING = ("where", "minimum", "maximum", "min", "max")
+SELECTING = frozenset(("where", "minimum", "maximum"))
 PERMUTING = frozenset(("transpose", "reshape", "roll", "flip", "repeat"))  # these only move elements
 TABLE: Mapping[Any, Callable[..., Bounded]] = {
     ast.Add: _operation(np.add, _add(1)), ast.Sub: _operation(np.subtract, _add(-1)),
-    ast.Mult: _operation(np.multiply, _multiply), ast.Div: _operation(np.divide, _divide),
+    ast.Mult: _operation(np.multiply, _multiply), ast.Div: _operation(np.divide, divide),
     ast.FloorDiv: _operation(np.floor_divide, _floor_divide), ast.Mod: _operation(np.mod, _modulo),
     ast.Pow: _operation(np.power, _power),
     ast.BitAnd: _bitwise(np.bitwise_and), ast.BitOr: _bitwise(np.bitwise_or), ast.BitXor: _bitwise(np.bitwise_xor),
@@ -469,8 +531,6 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     ast.LtE: _ordered(np.less_equal, lambda a, b: a.high <= b.low, lambda a, b: a.low <= b.high),
     ast.Gt: _ordered(np.greater, lambda a, b: a.low > b.high, lambda a, b: a.high > b.low),
     ast.GtE: _ordered(np.greater_equal, lambda a, b: a.low >= b.high, lambda a, b: a.high >= b.low),
-    "sum": _adding(np.sum, running=False), "cumsum": _adding(np.cumsum, running=True),
-    "max": _moving(np.max), "min": _moving(np.min),
     "transpose": _moving(np.transpose), "reshape": _moving(lambda x, *shape: np.reshape(x, shape)),
     "roll": _moving(np.roll), "flip": _moving(np.flip), "pad": _moving(np.pad), "repeat": _moving(np.repeat),
     "where": _where,
@@ -480,3 +540,5 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     "minimum": _chosen(np.minimum), "maximum": _chosen(np.maximum),
     "arange": lambda *ends: plain(np.arange(*(e.value for e in ends)), ends[0].arithmetic),
 }  # fmt: skip
+
+sums, running_sums = _adding(np.sum, running=False), _adding(np.cumsum, running=True)

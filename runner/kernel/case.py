@@ -6,11 +6,12 @@ are not part of it: runs on different devices join on it.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,18 @@ from typing import Any
 from runner.device import Dim3, Role, Source
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPES, FORMER_NAMES, DType
-from runner.kernel.declaration import ArrayArgument, Canonical, Kernel, Kind, ScalarArgument, variables, written
+from runner.kernel.declaration import (
+    ArrayArgument,
+    Canonical,
+    Kernel,
+    Kind,
+    PointerArgument,
+    ScalarArgument,
+    variables,
+    written,
+)
+from runner.kernel.expression import Expression
+from runner.kernel.recipes import Fill, OfFields, Recipe
 
 
 @dataclass(frozen=True)
@@ -29,7 +41,7 @@ class ArraySpec:
     role: Role
     dtype: DType
     shape: tuple[int, ...]
-    fill: str | tuple[int | float, ...]
+    fill: Fill | OfFields
     offset: int
     lead: int
     constant: bool
@@ -40,14 +52,40 @@ class ArraySpec:
         """Its size."""
         return math.prod(self.shape) * self.dtype.itemsize
 
+    def members(self) -> Iterator[tuple[str, ArraySpec]]:
+        """The members of its structure, each as an array of its own."""
+        fills = dict(self.fill.fills) if isinstance(self.fill, OfFields) else {}
+        for f in self.dtype.fields:
+            more: dict[str, Any] = {"dtype": f.dtype, "shape": (*self.shape, *f.shape)}
+            yield (
+                f.name,
+                dataclasses.replace(self, name=f"{self.name}.{f.name}", fill=fills.get(f.name, self.fill), **more),
+            )
+
+    def columns(self) -> Iterator[ArraySpec]:
+        """Itself, or the members of its structure and of theirs."""
+        if not self.dtype.fields:
+            yield self
+        for _, member in self.members():
+            yield from member.columns()
+
 
 @dataclass(frozen=True)
 class ScalarSpec:
-    """A number passed to the kernel."""
+    """A number passed to the kernel; several, if it is a vector or a structure."""
 
     name: str
     dtype: DType
-    value: int | float
+    values: tuple[int | float, ...]
+
+
+@dataclass(frozen=True)
+class PointerSpec:
+    """A pointer into another argument's array, so many elements from its first one, or a null pointer."""
+
+    name: str
+    array: str
+    at: int
 
 
 @dataclass(frozen=True)
@@ -86,7 +124,8 @@ class Case:
     def variables(self) -> dict[str, int | str]:
         """The names of expressions: the parameters, their parts, and the grid."""
         x, y, z = self.grid
-        return {**known_values(self.kernel, dict(self.parameters)), "grid": x * y * z, "grid_x": x, "grid_y": y}
+        grid = {"grid": x * y * z, "grid_x": x, "grid_y": y, "grid_z": z}
+        return {**known_values(self.kernel, dict(self.parameters)), **grid}
 
     @property
     def label(self) -> str:
@@ -102,12 +141,16 @@ class Case:
     def _arrays(self) -> tuple[ArraySpec, ...]:
         return tuple(self._array(a) for a in self.kernel.arrays)
 
-    def arguments(self) -> tuple[ArraySpec | ScalarSpec, ...]:
+    def arguments(self) -> tuple[ArraySpec | ScalarSpec | PointerSpec, ...]:
         """The kernel's arguments, in order."""
         return tuple(
-            self._scalar(a) if isinstance(a, ScalarArgument) else self._array(a)
+            self._scalar(a)
+            if isinstance(a, ScalarArgument)
+            else PointerSpec(a.name, a.array, int(a.at(self.variables)))
+            if isinstance(a, PointerArgument)
+            else self._array(a)
             for a in self.kernel.arguments
-            if isinstance(a, ScalarArgument) or not a.constant
+            if not isinstance(a, ArrayArgument) or not a.constant
         )
 
     def source(self) -> Source:
@@ -126,24 +169,37 @@ class Case:
 
     def dtype(self, word: str) -> DType:
         """A dtype by its own name, or by the parameter that holds it."""
-        return DTYPES.get(word) or DTYPES[str(dict(self.parameters)[word])]
+        return self.kernel.dtype(word) or DTYPES[str(dict(self.parameters)[word])]
 
     def _array(self, a: ArrayArgument) -> ArraySpec:
-        fill, dtype = a.fill, self.dtype(a.dtype)
+        dtype = self.dtype(a.dtype)
         shape = tuple(int(e(self.variables)) for e in a.shape)
-        where = f"{self.kernel.yaml.name}: argument '{a.name}': fill"
-        if isinstance(fill, str):
-            fill = str(dict(self.parameters).get(fill, fill))
-        elif len(fill) != math.prod(dtype.host_shape(shape)):
-            raise UsageError(f"{where}: {len(fill)} numbers for {dtype.name} of the shape {shape}")
-        elif wrong := [n for n in fill if not dtype.holds(n)]:
-            raise UsageError(f"{where}: {wrong[0]} is not a valid {dtype.name}")
         offset, lead = int(a.offset(self.variables)), int(a.lead(self.variables))
-        return ArraySpec(a.name, a.role, dtype, shape, fill, offset, lead, a.constant, a.refill)
+        spec = ArraySpec(a.name, a.role, dtype, shape, self._fill(a.fill), offset, lead, a.constant, a.refill)
+        for column in spec.columns():
+            where = f"{self.kernel.yaml.name}: argument '{column.name}': fill"
+            if not isinstance(column.fill, tuple):
+                continue
+            if len(column.fill) != math.prod(column.dtype.host_shape(column.shape)):
+                raise UsageError(
+                    f"{where}: {len(column.fill)} numbers for {column.dtype.name} of the shape {column.shape}"
+                )
+            if wrong := [n for n in column.fill if not column.dtype.holds(n)]:
+                raise UsageError(f"{where}: {wrong[0]} is not a valid {column.dtype.name}")
+        return spec
+
+    def _fill(self, fill: Fill | OfFields) -> Fill | OfFields:
+        """A fill with the values of the parameters that it names."""
+        if isinstance(fill, OfFields):
+            return OfFields(tuple((name, self._fill(of)) for name, of in fill.fills))
+        if isinstance(fill, Recipe):
+            return fill.resolved(self.variables)
+        return str(dict(self.parameters).get(fill, fill)) if isinstance(fill, str) else fill
 
     def _scalar(self, a: ScalarArgument) -> ScalarSpec:
-        value = a.value if isinstance(a.value, float) else a.value(self.variables)
-        return ScalarSpec(a.name, self.dtype(a.dtype), value)
+        values = a.value if isinstance(a.value, tuple) else (a.value,)
+        known = (v(self.variables) if isinstance(v, Expression) else v for v in values)
+        return ScalarSpec(a.name, self.dtype(a.dtype), tuple(known))
 
     def _macro(self, text: str, value: Any) -> str:
         """The value of a macro as C++ text: dtypes by their C++ names, masks as unsigned numbers."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import UsageError
-from runner.kernel.arrays import is_float
+from runner.kernel.arrays import DType, is_float
 from runner.kernel.declaration import Tolerance
 from runner.kernel.pieces import in_pieces
 from runner.kernel.precision import Arithmetic, wider
@@ -23,6 +23,7 @@ Mask = NDArray[np.bool_]
 # The bytes of an output before a checked launch. In floats they are NaN, which differs from every expected value.
 POISON = 0xA5
 POISON_FLOAT = 0xFF
+POISON_MIXED = 0x7F  # in structures with both: NaN or a huge number, and an unlikely integer
 SHOWN = 5  # mismatches listed one by one
 
 
@@ -67,6 +68,12 @@ class _Part:
 
     def __getitem__(self, at: Any) -> _Part:
         return _Part(*(None if a is None else a[at] for a in vars(self).values()))  # type: ignore[arg-type]
+
+
+def poison_byte(dtype: DType) -> int:
+    """The byte that poisons an array."""
+    floats = {number.is_float for _, number in dtype.leaves()}
+    return POISON_MIXED if len(floats) > 1 else POISON_FLOAT if True in floats else POISON
 
 
 def check(
@@ -150,8 +157,13 @@ def _flat(name: str, right: ExpectedArray, shape: tuple[int, ...]) -> tuple[_Par
     error = None if right.error is None else np.asarray(right.error)
     known = (right.values, right.magnitude, error, low, high, likely_low, likely_high)
     defined = np.True_ if right.defined is None else right.defined
+    if tuple(n for n in right.values.shape if n != 1) != tuple(n for n in shape if n != 1):
+        hint = "; write full(value, shape) if all elements are the same" if right.values.size == 1 else ""
+        raise UsageError(f"the reference gives '{name}' the shape {right.values.shape}, the kernel {shape}{hint}")
     try:
-        flat = (None if a is None else np.broadcast_to(a, shape).ravel() for a in known)
+        # Axes of the length 1 may stand elsewhere.
+        same = (a.reshape(shape) if a is not None and a.shape == right.values.shape else a for a in known)
+        flat = (None if a is None else np.broadcast_to(a, shape).ravel() for a in same)
         return _Part(*flat), np.broadcast_to(defined, shape).ravel()  # type: ignore[arg-type]
     except ValueError:
         raise UsageError(f"the reference gives '{name}' the shape {right.values.shape}, the kernel {shape}") from None
@@ -174,6 +186,8 @@ def _is_exact(right: ExpectedArray, dtype: np.dtype[Any]) -> bool:
 def _judge(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tolerance: Tolerance | None) -> _Judged:
     values = part.values
     if not is_float(got.dtype):
+        if got.dtype == np.bool_:  # bytes other than 0 and 1 are not true
+            got, values = got.view(np.uint8), values.astype(np.bool_)
         # A wider integer result wraps to the array's own type, as it does on the GPU.
         wrong = np.asarray(got != values.astype(got.dtype))
         if part.low is None or part.high is None or not wrong.any():
@@ -181,6 +195,8 @@ def _judge(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tol
         return _Judged(wrong & ~((np.trunc(part.low) <= got) & (got <= np.trunc(part.high))))
     how = Arithmetic(got.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
+        if got.dtype.itemsize == 1:  # conversions to 8 bits saturate
+            values = np.clip(values, -how.largest, how.largest)
         rounded = values.astype(got.dtype, copy=False)
         free = np.zeros(got.shape, np.bool_)
         if part.low is not None and part.high is not None:
@@ -197,6 +213,10 @@ def _judge(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tol
             return _Judged(~(same | ((np.abs(found - exact) <= limit) & np.isfinite(exact))), error_ulp=error)
         low, high = _bounds(exact, part, right, depth, how)
         wrong = ~(same | ((low <= found) & (found <= high)) | free)
+        if wrong.any():  # a result in a wider type than the output's is rounded once more
+            low, high = (np.clip(b, -how.largest, how.largest) if got.dtype.itemsize == 1 else b for b in (low, high))
+            ends = (b.astype(got.dtype).astype(wide) for b in (low, high))
+            wrong &= ~((next(ends) <= found) & (found <= next(ends)))
         if part.likely_low is None or part.likely_high is None:
             return _Judged(wrong, open=free, error_ulp=error)
         unlikely = ~(same | ((part.likely_low <= found) & (found <= part.likely_high)) | free | wrong)

@@ -6,7 +6,7 @@ written in several ways (`16Mi`, `2**24`, `16777216`); each has one canonical fo
     kind      canonical                    written as
     integer   int                          8, -2, 2**3, 0x8
     size      int, or 'ROWSxCOLS'          16Mi, 2**24, 16_777_216, 1e6, 4096x8192
-    block     'X', or 'XxY'                256, 2**8, 32x16
+    block     'X', 'XxY' or 'XxYxZ'        256, 2**8, 32x16, 8x8x4
     mask      int, 0 to 2**32-1            0xffffffff, 0b1010, 255
     dtype     name in NumPy                int32, float32, double
     choice    text                         one of the words that the kernel allows
@@ -26,8 +26,9 @@ from typing import Any
 
 from runner.device import Role
 from runner.errors import UsageError
-from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES
+from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
 from runner.kernel.expression import ArrayExpression, Expression, integer, shortened
+from runner.kernel.recipes import Fill, OfFields
 
 Canonical = int | str
 
@@ -54,6 +55,7 @@ VOCABULARY: dict[str, Kind] = {
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _WITH_UNIT = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kmg]i?)?", re.IGNORECASE)
 _PAIR = re.compile(r"([1-9][0-9_]*)\s*x\s*([1-9][0-9_]*)")
+_TRIPLE = re.compile(rf"{_PAIR.pattern}\s*x\s*([1-9][0-9_]*)")
 
 
 def canonical(name: str, kind: Kind, value: Any) -> Canonical:
@@ -70,10 +72,10 @@ def canonical(name: str, kind: Kind, value: Any) -> Canonical:
 
 
 def variables(name: str, kind: Kind, value: Canonical) -> Mapping[str, int | str]:
-    """The names of a value in expressions: `block` also has `block_x` and `block_y`; `size` has `rows` and `cols`."""
+    """The names of a value in expressions: `block` also has `block_x` and the like; `size` has `rows` and `cols`."""
     if kind is Kind.BLOCK:
-        x, y = pair(value)
-        return {name: x * y, f"{name}_x": x, f"{name}_y": y}
+        x, y, z = threads(value)
+        return {name: x * y * z, f"{name}_x": x, f"{name}_y": y, f"{name}_z": z}
     if kind is Kind.SIZE:
         if isinstance(value, int):
             return {name: value, "rows": 1, "cols": value}
@@ -86,6 +88,12 @@ def pair(value: Canonical) -> tuple[int, int]:
     """`'32x16'` as (32, 16); a single number as (number, 1)."""
     first, _, second = str(value).partition("x")
     return int(first), int(second or 1)
+
+
+def threads(value: Canonical) -> tuple[int, int, int]:
+    """A block's threads in x, y and z."""
+    x, y, z = (*map(int, str(value).split("x")), 1, 1)[:3]
+    return x, y, z
 
 
 def written(kind: Kind, value: Canonical) -> str:
@@ -107,7 +115,7 @@ _RANGES = {
 _EXPECTED = {
     Kind.INTEGER: "an integer such as 8, -2 or 2**3",
     Kind.SIZE: "a number of elements such as 16Mi, 2**24 or 16777216, or rows by columns such as 4096x8192",
-    Kind.BLOCK: "threads per block such as 256, or x by y such as 32x16",
+    Kind.BLOCK: "threads per block such as 256, or x by y (by z) such as 32x16",
     Kind.MASK: "a mask of 32 lanes such as 0xffffffff or 0b1010",
     Kind.DTYPE: f"one of {', '.join(DTYPES)}",
     Kind.CHOICE: "a word",
@@ -124,6 +132,9 @@ def _read(kind: Kind, text: str) -> Canonical:
     if kind in (Kind.SIZE, Kind.BLOCK) and (matched := _PAIR.fullmatch(text)):
         x, y = (m.replace("_", "") for m in matched.groups())
         return x if kind is Kind.BLOCK and y == "1" else f"{x}x{y}"
+    if kind is Kind.BLOCK and (matched := _TRIPLE.fullmatch(text)):
+        x, y, z = (m.replace("_", "") for m in matched.groups())
+        return f"{x}x{y}x{z}" if z != "1" else _read(kind, f"{x}x{y}")
     value = _integer(text)
     least, end = _RANGES[kind]
     if not least <= value < end:
@@ -164,7 +175,7 @@ class ArrayArgument:
     role: Role
     dtype: str  # or the name of the parameter that holds one
     shape: tuple[Expression, ...]  # one for each dimension, slowest first
-    fill: str | tuple[int | float, ...]  # a fill, the parameter that holds one, or the numbers themselves
+    fill: Fill | OfFields  # a fill, the parameter that holds one, or the numbers themselves
     offset: Expression  # elements of nobody before the array, so that its address is less aligned
     lead: Expression  # elements of the array before the pointer that the kernel gets
     constant: bool = False  # a `__constant__` array of the module, not an argument
@@ -173,11 +184,23 @@ class ArrayArgument:
 
 @dataclass(frozen=True)
 class ScalarArgument:
-    """A number that the kernel is passed: an expression over the parameters, or a constant."""
+    """A number that the kernel is passed: an expression over the parameters, or a constant.
+
+    A vector or a structure has one for each of its numbers, in order.
+    """
 
     name: str
     dtype: str
-    value: Expression | float
+    value: Expression | float | tuple[Expression | float, ...]
+
+
+@dataclass(frozen=True)
+class PointerArgument:
+    """A null pointer, or a pointer into an array that is an argument of its own."""
+
+    name: str
+    array: str  # empty: null
+    at: Expression  # elements from the array's first one
 
 
 @dataclass(frozen=True)
@@ -246,7 +269,7 @@ class Kernel:
     gpu_only: str
     parameters: tuple[Parameter, ...]
     macros: tuple[tuple[str, Expression], ...]
-    arguments: tuple[ArrayArgument | ScalarArgument, ...]
+    arguments: tuple[ArrayArgument | ScalarArgument | PointerArgument, ...]
     grid: tuple[Expression, ...]
     shared: Expression
     constraints: tuple[Constraint, ...]
@@ -264,6 +287,13 @@ class Kernel:
     accesses: tuple[Access, ...]
     hazard: DeclaredHazard | None
     common: Path | None
+    structs: tuple[DType, ...] = ()
+    no_output: str = ""  # why there is nothing to compare
+    undefined_where: tuple[tuple[str, ArrayExpression], ...] = ()  # elements of outputs that are not compared
+
+    def dtype(self, word: str) -> DType | None:
+        """A dtype by its own name; `None` if there is none."""
+        return DTYPES.get(word) or next((s for s in self.structs if s.name == word), None)
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name; `None` if the kernel has none."""

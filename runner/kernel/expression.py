@@ -8,6 +8,7 @@ no call of anything else, and no number that could exhaust the memory.
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import operator
 import re
@@ -18,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from runner.errors import UsageError
-from runner.kernel import bounded
+from runner.kernel import array_functions, bounded
 from runner.kernel.arrays import DTYPES
 from runner.kernel.precision import Arithmetic
 
@@ -90,6 +91,7 @@ class Formula:
     SYNTAX: ClassVar[tuple[type[ast.AST], ...]]
     CONSTANTS: ClassVar[tuple[type, ...]]
     OPERATORS: ClassVar[str]
+    KEYWORDS: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # of functions
 
     def __post_init__(self) -> None:
         allowed = (*_SYNTAX, *self.SYNTAX, *(k for k in self.TABLE if not isinstance(k, str)))
@@ -101,12 +103,21 @@ class Formula:
                 wrong = f"uses {used}; allowed: {self.OPERATORS}, and the functions {functions}"
             elif isinstance(node, ast.Constant) and not isinstance(node.value, self.CONSTANTS):
                 wrong = f"has the constant {node.value!r}; only numbers are allowed"
-            elif isinstance(node, ast.Call) and (
-                not isinstance(node.func, ast.Name) or node.func.id not in self.TABLE or node.keywords
-            ):
+            elif isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.func.id not in self.TABLE):
                 wrong = f"calls an unknown function; allowed: {functions}"
+            elif isinstance(node, ast.Call):
+                wrong = self._wrong_keyword(node)
             if wrong:
                 raise UsageError(f"{self.shown} {wrong}")
+
+    def _wrong_keyword(self, call: ast.Call) -> str:
+        name = call.func.id if isinstance(call.func, ast.Name) else ""
+        allowed = self.KEYWORDS.get(name, ())
+        for keyword in call.keywords:
+            if keyword.arg not in allowed:
+                known = f"allowed: {', '.join(allowed)}" if allowed else "it takes none"
+                return f"gives {name} the keyword '{keyword.arg or '**'}'; {known}"
+        return ""
 
     @property
     def shown(self) -> str:
@@ -121,13 +132,12 @@ class Formula:
     @property
     def tree(self) -> ast.Expression:
         """The parsed text."""
-        return _parse(self.full, self.where)
+        return parse(self.full, self.where)
 
     @property
     def names(self) -> frozenset[str]:
         """The parameters and arrays that it reads."""
-        found = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)}
-        return frozenset(n for n in found if n not in self.TABLE)
+        return named(self.tree)
 
     def _evaluate(self, names: Mapping[str, Any], leaf: Callable[[Any], Any]) -> Any:
         try:
@@ -165,36 +175,53 @@ class Expression(Formula):
 class ArrayExpression(Formula):
     """An expression over named arrays and the parameters of a case, evaluated with NumPy."""
 
-    TABLE = bounded.TABLE
-    SYNTAX = (ast.Subscript, ast.Slice, ast.Tuple)
-    CONSTANTS = (int, float)
-    OPERATORS = "+ - * / // % ** << >> & | ^, comparisons, slices"
+    helpers: tuple[tuple[str, Expression | ArrayExpression], ...] = ()  # what names of `let` stand for, in order
+
+    TABLE: ClassVar[Table] = {**array_functions.TABLE, **bounded.TABLE}
+    SYNTAX = (ast.Subscript, ast.Slice, ast.Tuple, ast.keyword)
+    CONSTANTS = (int, float, str)
+    OPERATORS = "+ - * / // % ** @ << >> & | ^, comparisons, slices"
+    KEYWORDS = array_functions.KEYWORDS
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The parameters and arrays that it and its helpers read."""
+        own = super().names.union(*(e.names for _, e in self.helpers))
+        return own - {name for name, _ in self.helpers}
+
+    @property
+    def _trees(self) -> list[ast.Expression]:
+        return [self.tree, *(e.tree for _, e in self.helpers if isinstance(e, ArrayExpression))]
 
     @property
     def only_moves(self) -> bool:
         """Whether each element of the result is an element of an array, so that nothing is rounded."""
         plain = (ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant)
-        called = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id in self.TABLE}
-        return all(isinstance(n, plain) for n in ast.walk(self.tree)) and called <= bounded.PERMUTING
+        moves = all(isinstance(n, plain) for n in ast.walk(self.tree)) and called(self.tree) <= bounded.PERMUTING
+        return moves and not self.helpers
 
     @property
     def adds(self) -> bool:
         """Whether it has sums."""
-        return self._calls(bounded.SUMS)
+        return self._calls(array_functions.SUMS) or self._has(ast.MatMult)
 
     @property
     def selects(self) -> bool:
         """Whether it chooses elements by their values, so that one input does not show every path."""
-        return self._calls(bounded.SELECTING)
+        return self._calls(bounded.SELECTING | array_functions.SELECTING)
 
     @property
     def elementwise(self) -> bool:
         """Whether an element of the result depends on the elements of the same place only."""
-        moved = any(isinstance(n, ast.Subscript) for n in ast.walk(self.tree))
-        return not moved and not self._calls({k for k in self.TABLE if isinstance(k, str)} - bounded.ELEMENTWISE)
+        moved = self._has(ast.Subscript) or self._has(ast.MatMult) or self.helpers
+        others = {k for k in self.TABLE if isinstance(k, str)} - bounded.ELEMENTWISE - array_functions.ELEMENTWISE
+        return not moved and not self._calls(others)
 
     def _calls(self, functions: Collection[str]) -> bool:
-        return any(isinstance(n, ast.Name) and n.id in functions for n in ast.walk(self.tree))
+        return any(not called(tree).isdisjoint(functions) for tree in self._trees)
+
+    def _has(self, kind: type[ast.AST]) -> bool:
+        return any(isinstance(n, kind) for tree in self._trees for n in ast.walk(tree))
 
     def __call__(self, names: Mapping[str, Any], arithmetic: Arithmetic | None = None) -> bounded.Bounded:
         """Evaluate over arrays and numbers, with bounds for a kernel of that arithmetic.
@@ -202,10 +229,12 @@ class ArrayExpression(Formula):
         Raises:
             UsageError: if a name is unknown or the shapes do not fit.
         """
+        leaf = functools.partial(bounded.plain, arithmetic=arithmetic)
         with np.errstate(all="ignore"):
-            return self._evaluate(  # type: ignore[no-any-return]
-                names, functools.partial(bounded.plain, arithmetic=arithmetic)
-            )
+            for name, helper in self.helpers:
+                found = helper(names) if isinstance(helper, Expression) else helper._evaluate(names, leaf)  # noqa: SLF001
+                names = {**names, name: found}
+            return self._evaluate(names, leaf)  # type: ignore[no-any-return]
 
 
 def integer(text: str) -> int:
@@ -233,12 +262,11 @@ def expanded(text: str, definitions: Mapping[str, str], where: str, within: tupl
             if node.id in within:
                 raise UsageError(f"{where}: '{shortened(text)}': '{node.id}' is defined by itself")
             definition = expanded(definitions[node.id], definitions, where, (*within, node.id))
-            return _parse(definition, where).body
+            return copy.deepcopy(parse(definition, where).body)
 
     if not any(re.search(rf"\b{name}\b", text) for name in definitions):
         return text
-    _parse(text, where)  # says what is wrong
-    return ast.unparse(Replaced().visit(ast.parse(text.strip(), mode="eval")))
+    return ast.unparse(Replaced().visit(copy.deepcopy(parse(text, where))))
 
 
 # Kernels like to call an array `in`, which Python's parser takes for a keyword.
@@ -247,12 +275,32 @@ _SAFE = "_the_array_in"
 
 
 class _Restored(ast.NodeTransformer):
+    """Names as the YAML has them: `in`, and `in.x`, which is the name of a part."""
+
     def visit_Name(self, node: ast.Name) -> ast.Name:
         return ast.Name("in", node.ctx) if node.id == _SAFE else node
 
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        of = self.visit(node.value)
+        part = "in" if node.attr == _SAFE else node.attr
+        return ast.Name(f"{of.id}.{part}", node.ctx) if isinstance(of, ast.Name) else node
+
+
+def called(tree: ast.AST) -> frozenset[str]:
+    """The names of functions."""
+    functions = (n.func for n in ast.walk(tree) if isinstance(n, ast.Call))
+    return frozenset(f.id for f in functions if isinstance(f, ast.Name))
+
+
+def named(tree: ast.AST) -> frozenset[str]:
+    """The names that are not functions: one may be both."""
+    functions = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    return frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions)
+
 
 @functools.lru_cache(maxsize=4096)
-def _parse(text: str, where: str) -> ast.Expression:
+def parse(text: str, where: str) -> ast.Expression:
+    """The tree of a text; a `UsageError` if it has none."""
     try:
         tree: ast.Expression = _Restored().visit(ast.parse(_IN.sub(_SAFE, text.strip()), mode="eval"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -277,8 +325,10 @@ def _walk(node: ast.expr, names: Mapping[str, Any], table: Table, leaf: Callable
             operands = [of(first), *map(of, rest)]
             results = [table[type(op)](*operands[i : i + 2]) for i, op in enumerate(ops)]
             return results[0] if len(results) == 1 else all(results)
-        case ast.Call(func=ast.Name(id=name), args=args):
-            return table[name](*map(of, args))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+            return table[name](*map(of, args), **{str(k.arg): of(k.value) for k in keywords})
+        case ast.Tuple(elts=parts):
+            return tuple(map(of, parts))
         case ast.Subscript(value=inner, slice=index):
             return of(inner)[_index(index, of)]
     raise TypeError(f"{type(node).__name__} is not understood here")
@@ -289,4 +339,5 @@ def _index(node: ast.expr, of: Callable[[ast.expr], Any]) -> Any:
         return tuple(_index(part, of) for part in node.elts)
     if isinstance(node, ast.Slice):
         return slice(*(None if part is None else int(of(part).value) for part in (node.lower, node.upper, node.step)))
-    return int(of(node).value)
+    place = of(node)
+    return array_functions.checked_indices(place) if np.ndim(place.value) else int(place.value)

@@ -27,26 +27,30 @@ from runner.kernel.declaration import (
 )
 from runner.kernel.expression import FUNCTIONS
 from runner.kernel.lanes import INTRINSICS
+from runner.kernel.yaml_arguments import argument, array_types, structs
 from runner.kernel.yaml_reader import (
     LOADER,
     Reader,
     access,
-    argument,
     array_expression,
+    array_names,
     constraints,
     macros,
+    of_arrays,
     one_dimension,
     reference,
     require_sound,
     shown,
+    undefined_where,
 )
 
 _OF_THE_KERNEL_ALONE = frozenset(("name", "source", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
     "summary origin baseline finish min_arch gpu_only parameters let macros arguments grid shared constraints bytes "
-    "operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard".split()
+    "operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard structs no_output "
+    "undefined_where".split()
 )
-_THREADS = ("thread_x", "thread_y")
+_THREADS = ("thread_x", "thread_y", "thread_z")
 
 # Every kernel has this parameter: the on-chip memory that it prefers (cudaFuncSetCacheConfig).
 CACHES = ("none", "shared", "l1", "equal")
@@ -78,7 +82,8 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
 
 
 def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
-    d.need("parameters", "arguments", "grid", "reference")
+    d.need("parameters", "arguments", "grid", *(() if "no_output" in d.raw else ("reference",)))
+    d.folder = yaml.parent
     if d.text("name", name) != name:
         raise UsageError(f"{d.where}: name: '{d.text('name')}' must be the file's own name, '{name}'")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
@@ -87,6 +92,8 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     if all(p.name != "cache" for p in parameters):
         parameters += (Parameter("cache", Kind.CHOICE, "none", CACHES),)
     d.known = _names(parameters)
+    d.structs = structs(d)
+    d.arrays = array_types(d, parameters)
     d.let = _definitions(d)
     arguments = tuple(argument(a) for a in d.each("arguments"))
     names = [*(p.name for p in parameters), *(a.name for a in arguments)]
@@ -104,7 +111,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         baseline=d.text("baseline", ""),
         finish=d.choice("finish", ("host", "device"), "device"),
         min_arch=_min_arch(d),
-        gpu_only=_gpu_only(d),
+        gpu_only=_reason(d, "gpu_only"),
         parameters=parameters,
         macros=macros(d),
         arguments=arguments,
@@ -116,7 +123,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         operations=d.optional_expression("operations"),
         in_flight=d.optional_expression("in_flight"),
         reference=reference(d, arguments),
-        value=array_expression(d, "value", d.text("value"), arguments) if d.raw.get("value") else None,
+        value=array_expression(d, "value", d.text("value")) if d.raw.get("value") else None,
         depth=d.optional_expression("depth"),
         compute=_compute(d, parameters),
         fast_math=d.flag("fast_math", default=False),
@@ -125,6 +132,9 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         accesses=tuple(access(a, _THREADS) for a in d.each("accesses")),
         hazard=_hazard(d),
         common=common,
+        structs=tuple(d.structs.values()),
+        no_output=_reason(d, "no_output"),
+        undefined_where=undefined_where(d),
     )
     require_sound(kernel)
     implied = tuple(one_dimension(d, parameters))  # depends on all expressions that were read
@@ -174,20 +184,22 @@ def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
 
 def _names(parameters: Sequence[Parameter]) -> frozenset[str]:
     """The names that any expression may use."""
-    known = {p.name for p in parameters} | {"grid", "grid_x", "grid_y"}
+    known = {p.name for p in parameters} | {"grid", "grid_x", "grid_y", "grid_z"}
     known |= {"rows", "cols"} if any(p.kind is Kind.SIZE for p in parameters) else set()
-    return frozenset(known | {f"{p.name}_{axis}" for p in parameters if p.kind is Kind.BLOCK for axis in "xy"})
+    return frozenset(known | {f"{p.name}_{axis}" for p in parameters if p.kind is Kind.BLOCK for axis in "xyz"})
 
 
 def _definitions(d: Reader) -> dict[str, str]:
-    """The expressions under `let`, by name."""
+    """The expressions under `let`, by name: over the parameters, or for references also over the arrays."""
     level = Reader(d.raw.get("let") or {}, f"{d.where}: let")
     for name in level.raw:
         _require_name(level.where, name)
-        if name in d.known or name in _THREADS:
+        if name in d.known or name in _THREADS or name in d.arrays:
             raise UsageError(f"{level.where}: '{name}' is the name of something else already")
-    level.known, level.let = d.known, {n: str(text) for n, text in level.raw.items()}
-    for name in level.raw:
+    texts = {n: str(text) for n, text in level.raw.items()}
+    d.helpers = of_arrays(texts, array_names(d), level.where)
+    level.known, level.let = d.known, {n: text for n, text in texts.items() if n not in d.helpers}
+    for name in level.let:
         level.expression(name, more=_THREADS)
     return dict(level.let)
 
@@ -243,7 +255,7 @@ def _source(yaml: Path, name: str, d: Reader) -> Path:
 
 def _compute(d: Reader, parameters: Sequence[Parameter]) -> str:
     word = d.text("compute", "")
-    floats = [name for name, dtype in DTYPES.items() if dtype.is_float and dtype.numbers == 1]
+    floats = [name for name, dtype in DTYPES.items() if dtype.is_float and dtype.numbers == 1 and dtype.itemsize > 1]
     allowed = [*floats, *(p.name for p in parameters if p.kind is Kind.DTYPE)]
     if word and word not in allowed:
         raise UsageError(f"{d.where}: compute: '{word}' is not a float dtype; allowed: {', '.join(allowed)}")
@@ -289,8 +301,8 @@ def _min_arch(d: Reader) -> int:
     return int(matched[1]) if matched else 0
 
 
-def _gpu_only(d: Reader) -> str:
-    value = d.raw.get("gpu_only", "")
-    if "gpu_only" in d.raw and (value is None or not str(value).strip()):
-        raise UsageError(f"{d.where}: gpu_only: expected a reason, not {shown(value)}")
-    return d.text("gpu_only", "")  # `true` is no reason
+def _reason(d: Reader, key: str) -> str:
+    value = d.raw.get(key, "")
+    if key in d.raw and (value is None or not str(value).strip()):
+        raise UsageError(f"{d.where}: {key}: expected a reason, not {shown(value)}")
+    return d.text(key, "")  # `true` is no reason

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.device import Role
-from runner.kernel.arrays import cached_fill
 from runner.kernel.case import ArraySpec, Case
 from runner.kernel.check import CheckResult
+from runner.kernel.contents import Chosen, changed
 from runner.kernel.precision import Arithmetic
+from runner.kernel.recipes import Recipe
 from runner.kernel.reference import Expected
 
 # How many further inputs arrays of up to so many elements get. One wrong element shows with luck only, where it is
@@ -30,16 +31,18 @@ EXACT = {"random": "exact_signed", "c_rand": "exact_positive"}  # the fill that 
 def contents(case: Case, inputs: Mapping[str, NDArray[Any]], seed: int) -> dict[str, NDArray[Any]]:
     """The inputs with exact numbers in place of random floats; empty if there is nothing to replace.
 
-    Arrays of other fills, such as indices, and those with `refill: false` keep their contents.
+    Arrays of other fills, such as indices, and those with `refill: false` keep their contents, unless these are made
+    from arrays that do not.
 
     Args:
         case: The case.
         inputs: Its own inputs, by name.
         seed: Which of the further inputs.
     """
-    replaced = {a.name: _content(case, a, seed) for a in case.arrays() if _replaceable(a)}
-    floats = any(a.dtype.is_float for a in case.arrays() if a.name in replaced)
-    return {**inputs, **replaced} if floats else {}
+    columns = [c for a in case.arrays() for c in a.columns()]
+    if not any(c.dtype.is_float and _replaceable(c) for c in columns):
+        return {}
+    return {**inputs, **changed(case, lambda a: _chosen(case, a, seed))}
 
 
 def seeds(case: Case) -> range:
@@ -55,16 +58,32 @@ def wanted(case: Case, first: CheckResult) -> bool:
 
 
 def _replaceable(a: ArraySpec) -> bool:
-    drawn = a.refill and a.role in (Role.IN, Role.INOUT) and isinstance(a.fill, str)
-    return drawn and (a.fill in EXACT if a.dtype.is_float else a.fill == "random")
+    if not a.refill or a.role not in (Role.IN, Role.INOUT):
+        return False
+    if isinstance(a.fill, Recipe):
+        return bool(_exact(a)) if a.dtype.is_float else a.fill.seeded
+    return a.fill in EXACT if a.dtype.is_float else a.fill == "random"
 
 
-def _content(case: Case, a: ArraySpec, seed: int) -> NDArray[Any]:
-    fill = EXACT[str(a.fill)] if a.dtype.is_float else "random"
-    if a.dtype.is_float:
-        levels = _levels(math.prod(a.shape) * a.dtype.numbers, Arithmetic(a.dtype.numpy).digits)
-        fill = f"{fill}_{levels if fill == 'exact_signed' else min(levels, 3)}"
-    return cached_fill(fill, a.shape, a.dtype, case.seed + (seed << 32), a.name)
+def _chosen(case: Case, a: ArraySpec, seed: int) -> Chosen:
+    """The fill of an array, or of a member of its structure, and its seed."""
+    if not _replaceable(a):
+        return a.fill, case.seed  # type: ignore[return-value]
+    return (_exact(a) if a.dtype.is_float else a.fill), case.seed + (seed << 32)  # type: ignore[return-value]
+
+
+def _exact(a: ArraySpec) -> str:
+    """The fill of exact numbers within the range of a float array's own; empty if there is none."""
+    kind = a.fill if isinstance(a.fill, str) else ""
+    if isinstance(a.fill, Recipe):
+        first, end = (float(n) for n in (*a.fill.numbers, 0, 0)[:2])  # type: ignore[arg-type]
+        signed = (a.fill.kind == "normal" and abs(first) < end) or (a.fill.kind == "range" and first <= -1 and end > 1)
+        positive = a.fill.kind == "range" and first <= 1 and end > 3
+        kind = "random" if signed else "c_rand" if positive else ""
+    if kind not in EXACT:
+        return ""
+    levels = _levels(math.prod(a.shape) * a.dtype.numbers, Arithmetic(a.dtype.numpy).digits)
+    return f"{EXACT[kind]}_{levels if EXACT[kind] == 'exact_signed' else min(levels, 3)}"
 
 
 def _levels(count: int, digits: float) -> int:

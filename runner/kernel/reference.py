@@ -17,7 +17,7 @@ import time
 import weakref
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from runner.device import Role
 from runner.errors import UsageError
-from runner.kernel.arrays import is_float
+from runner.kernel.arrays import DType, is_float, part_types, with_parts
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.expression import ArrayExpression
@@ -71,7 +71,7 @@ class Expected:
     seconds: float | None = None  # the host's time for that number, or else for all outputs
 
 
-DEFAULT_ULPS = {2: 4, 4: 16, 8: 16}  # by the type's bytes; for references that say nothing of their error
+DEFAULT_ULPS = {1: 1, 2: 4, 4: 16, 8: 16}  # by the type's bytes; for references that say nothing of their error
 
 
 def expect(case: Case, inputs: Inputs, *, fast: bool = False, random_signs: bool = False) -> Expected:
@@ -152,22 +152,41 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool) -> E
             return given
         if not isinstance(given, Mapping):
             raise UsageError(f"reference {reference}: expected a dictionary of arrays, not {type(given).__name__}")
-        types = {a.name: a.dtype.numpy for a in case.arrays()}
+        types = _types(case)
         outputs = {str(n): _by_default(a, types.get(str(n))) for n, a in given.items()}
         for n, a in outputs.items():
             if a.values.dtype.kind in "USmM":
                 raise UsageError(f"reference {reference}: expected numbers in '{n}', not {a.values.dtype}")
     else:
+        inputs = with_parts(inputs, {a.name: a.dtype for a in case.arrays()})
         outputs = {
             name: evaluate(expression, inputs, case.variables, _arithmetic(case, name, expression, fast, random_signs))
             for name, expression in reference
         }
+        for name, condition in case.kernel.undefined_where:
+            undefined = np.asarray(condition({**case.variables, **inputs}).value).astype(np.bool_)
+            outputs[name] = dataclasses.replace(outputs[name], defined=~undefined)
     return Expected(outputs, None, time.perf_counter() - started)
+
+
+def _types(case: Case) -> dict[str, np.dtype[Any]]:
+    """The types of the arrays and of their parts."""
+    return {n: d.numpy for a in case.arrays() for n, d in part_types(a.name, a.dtype).items()}
+
+
+def missing(name: str, dtype: DType, given: Collection[str]) -> list[str]:
+    """What an output lacks in a reference that gives `given`: the array itself, or else each of its parts."""
+    if name in given and dtype.is_whole:
+        return []
+    types, parts = part_types(name, dtype), [f"{name}.{part}" for part in dtype.parts]
+    if not parts or (dtype.is_whole and not any(n in given for n in parts)):
+        return [name]
+    return [n for part in parts for n in missing(part, types[part], given)]
 
 
 def _arithmetic(case: Case, output: str, expression: ArrayExpression, fast: bool, random_signs: bool) -> Arithmetic:  # noqa: FBT001
     """The arithmetic of the kernel: of `compute`, else of the coarsest type among the output and what it is made of."""
-    types = {a.name: a.dtype.numpy for a in case.arrays()}
+    types = _types(case)
     own = [types[n] for n in (output, *expression.names) if n in types]
     word = case.kernel.compute
     dtype = coarsest(case.dtype(word).numpy if word else None, *([] if word else own))

@@ -13,11 +13,13 @@ from runner.device import Dim3
 from runner.errors import UsageError
 from runner.kernel.access import bytes_of, element
 from runner.kernel.arrays import COUNTING, FILLS
-from runner.kernel.case import ArraySpec, Case, ScalarSpec, known_values
-from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, pair, written
+from runner.kernel.case import ArraySpec, Case, PointerSpec, ScalarSpec, known_values
+from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, threads, written
+from runner.kernel.recipes import Recipe, unfit
 
 # What CUDA allows any launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
 MAX_THREADS = 1024
+MAX_BLOCK_Z = 64
 MAX_GRID = (2**31 - 1, 65535, 65535)
 LARGEST_ARRAY = 2**48  # bytes: beyond any machine, and NumPy's own limits are not far
 
@@ -41,8 +43,8 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
         if p.name == "fill" and values[p.name] not in FILLS:
             raise UsageError(f"fill={values[p.name]}: expected one of {', '.join(FILLS)}")
     known = known_values(kernel, values)
-    block = next(((*pair(values[p.name]), 1) for p in kernel.parameters if p.kind is Kind.BLOCK), (1, 1, 1))
-    excluded = _excluded(kernel, values, known, block[0] * block[1])
+    block = next((threads(values[p.name]) for p in kernel.parameters if p.kind is Kind.BLOCK), (1, 1, 1))
+    excluded = _excluded(kernel, values, known, block)
     grid, shared = (0, 0, 0), 0
     if not excluded:
         x, y, z = (*(int(e(known)) for e in kernel.grid), 1, 1)[:3]
@@ -52,7 +54,7 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     return case if excluded else dataclasses.replace(case, excluded=_impossible(case))
 
 
-def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[str, int | str], threads: int) -> str:
+def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[str, int | str], block: Dim3) -> str:
     """Why the values do not go together: the first reason found."""
     for p in kernel.parameters:
         if p.allowed and values[p.name] not in p.allowed:
@@ -60,8 +62,10 @@ def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[st
             return f"{p.name}={written(p.kind, values[p.name])} is not a value of {kernel.name}; allowed: {allowed}"
         if p.kind is Kind.SIZE and known[p.name] == 0:
             return f"{p.name}=0: there is nothing to do"
-    if not 1 <= threads <= MAX_THREADS:
-        return f"a block of {threads} threads is not within CUDA's 1 to {MAX_THREADS}"
+    if not 1 <= math.prod(block) <= MAX_THREADS:
+        return f"a block of {math.prod(block)} threads is not within CUDA's 1 to {MAX_THREADS}"
+    if block[2] > MAX_BLOCK_Z:
+        return f"a block of {block[2]} threads in z is not within CUDA's 1 to {MAX_BLOCK_Z}"
     for c in kernel.constraints:
         if not c.require(known):
             names = sorted(c.require.names & known.keys())
@@ -88,16 +92,40 @@ def _impossible(case: Case) -> str:
     if case.shared < 0:
         return f"the dynamic shared memory would be {case.shared} bytes"
     for a in case.arrays():
-        if min(a.shape) < 0 or a.offset < 0 or (math.prod(a.shape) + a.offset) * a.dtype.itemsize > LARGEST_ARRAY:
-            return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"
-        if not 0 <= a.lead <= math.prod(a.shape):
-            return f"the array '{a.name}' of {math.prod(a.shape)} elements cannot have {a.lead} before its pointer"
-        if reason := _overfull(a):
+        if reason := _unmakeable(a):
             return reason
+    sizes = {a.name: math.prod(a.shape) for a in case.arrays()}
     for s in case.arguments():
-        if isinstance(s, ScalarSpec) and (s.dtype.numbers > 1 or not s.dtype.holds(s.value)):
-            return f"{s.name} = {s.value} is not a valid {s.dtype.name}"
+        if isinstance(s, ScalarSpec) and (reason := _unheld(s)):
+            return reason
+        if isinstance(s, PointerSpec) and s.array and not 0 <= s.at <= sizes[s.array]:
+            return f"{s.name}: element {s.at} is not within '{s.array}' of {sizes[s.array]} elements"
     _evaluate_the_rest(case)
+    return ""
+
+
+def _unmakeable(a: ArraySpec) -> str:
+    """Why there cannot be such an array; empty if there can."""
+    if min(a.shape) < 0 or a.offset < 0 or (math.prod(a.shape) + a.offset) * a.dtype.itemsize > LARGEST_ARRAY:
+        return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"
+    if not 0 <= a.lead <= math.prod(a.shape):
+        return f"the array '{a.name}' of {math.prod(a.shape)} elements cannot have {a.lead} before its pointer"
+    for column in a.columns():
+        if reason := _overfull(column):
+            return reason
+        if isinstance(column.fill, Recipe) and (reason := unfit(column.fill, column.shape, column.dtype)):
+            return f"{column.name}: {reason}"
+    return ""
+
+
+def _unheld(s: ScalarSpec) -> str:
+    """Why the values are none of the scalar's type; empty if they are."""
+    numbers = list(s.dtype.leaves())
+    if len(numbers) != len(s.values):
+        return f"{s.name}: {s.dtype.name} has {len(numbers)} numbers, {len(s.values)} are given"
+    for (place, number), value in zip(numbers, s.values, strict=True):
+        if not number.holds(value):
+            return f"{s.name}{place} = {value} is not a valid {number.name}"
     return ""
 
 
@@ -109,7 +137,7 @@ def _evaluate_the_rest(case: Case) -> None:
         case.kernel.shuffle.argument(case.variables)
     for access in case.kernel.accesses:
         bytes_of(access, case)
-        element(access, {**case.variables, "thread_x": 0, "thread_y": 0})
+        element(access, {**case.variables, "thread_x": 0, "thread_y": 0, "thread_z": 0})
 
 
 def _overfull(a: ArraySpec) -> str:

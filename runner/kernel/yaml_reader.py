@@ -5,21 +5,33 @@ All functions raise `UsageError`, which names the file, the key, the offending v
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from runner.device import Role
 from runner.errors import UsageError
-from runner.kernel.arrays import DTYPES, FILLS, FORMER_NAMES
-from runner.kernel.declaration import Access, ArrayArgument, Constraint, Kernel, Kind, Parameter, ScalarArgument
-from runner.kernel.expression import ArrayExpression, Expression, expanded, shortened
+from runner.kernel.arrays import DTYPES, FILLS, DType, part_types
+from runner.kernel.declaration import (
+    Access,
+    ArrayArgument,
+    Constraint,
+    Kernel,
+    Kind,
+    Parameter,
+    PointerArgument,
+    ScalarArgument,
+)
+from runner.kernel.expression import ArrayExpression, Expression, called, expanded, named, parse, shortened
+from runner.kernel.recipes import KINDS, Fill, OfFields
+from runner.kernel.reference import missing
 
-Arguments = Sequence[ArrayArgument | ScalarArgument]
+Argument = ArrayArgument | ScalarArgument | PointerArgument
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C takes a tenth of the time
 
@@ -41,6 +53,10 @@ class Reader:
         self.known: Collection[str] = above.known if above else ()  # the names that an expression may use
         self.let: Mapping[str, str] = above.let if above else {}  # expressions that others may use by name
         self.used: set[str] = above.used if above else set()  # the names in the expressions read so far
+        self.arrays: Mapping[str, tuple[DType, ...]] = above.arrays if above else {}  # and what their types may be
+        self.helpers: Mapping[str, str] = above.helpers if above else {}  # such expressions over arrays
+        self.structs: Mapping[str, DType] = above.structs if above else {}
+        self.folder: Path = above.folder if above else Path()  # of the YAML, in which files lie beside it
 
     def at(self, key: str, content: Any) -> Reader:
         """The level below, under `key`."""
@@ -138,46 +154,6 @@ class Reader:
         return tuple(self.as_expression(key, v) for v in values)
 
 
-def argument(d: Reader) -> ArrayArgument | ScalarArgument:
-    """An entry of `arguments:`: an array, or a scalar."""
-    d.need("name")
-    if "scalar" in d.raw:
-        d.exactly("name", "scalar", "value")
-        value = d.raw["value"] if isinstance(d.raw["value"], float) else d.expression("value")
-        return ScalarArgument(d.text("name"), d.text("scalar"), value)
-    d.only(("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill"))
-    d.need("role", "dtype", "shape")
-    role = Role(d.choice("role", list(Role)))
-    if role in (Role.IN, Role.INOUT) and "fill" not in d.raw:
-        raise UsageError(
-            f"{d.where}: the key 'fill' is missing; an array of role '{role}' needs one of {', '.join(FILLS)}, a "
-            f"parameter that holds one, or a list of numbers"
-        )
-    constant, refill = d.flag("constant", default=False), d.flag("refill", default=True)
-    if constant and role in (Role.OUT, Role.INOUT):
-        raise UsageError(
-            f"{d.where}: constant: a __constant__ or __device__ array is not compared, so it cannot have the role "
-            f"'{role}'; allowed are in, state and scratch"
-        )
-    for key in ("offset", "lead"):
-        if constant and key in d.raw:
-            raise UsageError(f"{d.where}: {key}: a __constant__ or __device__ array is no pointer that could be moved")
-    shape, offset, lead = d.expressions("shape"), d.expression("offset", 0), d.expression("lead", 0)
-    return ArrayArgument(d.text("name"), role, d.text("dtype"), shape, _fill(d), offset, lead, constant, refill)
-
-
-def _fill(d: Reader) -> str | tuple[int | float, ...]:
-    given = d.raw.get("fill")
-    if not isinstance(given, list):
-        text = d.text("fill", "zeros")
-        return FORMER_NAMES.get(text, text)
-    try:
-        numbers = [Fraction(str(n)) for n in given]
-        return tuple(int(n) if n.denominator == 1 else float(n) for n in numbers)
-    except (ValueError, ZeroDivisionError, OverflowError):
-        raise UsageError(f"{d.where}: fill: expected numbers such as 0.5 or -1/280, not {given}") from None
-
-
 def macros(d: Reader) -> tuple[tuple[str, Expression], ...]:
     """The key `macros`: names, each the upper-cased parameter (SCALAR: `dtype`), or `NAME: expression`."""
     given = d.raw.get("macros") or {}
@@ -197,6 +173,38 @@ def macros(d: Reader) -> tuple[tuple[str, Expression], ...]:
     return tuple(found)
 
 
+def of_arrays(texts: Mapping[str, str], arrays: Collection[str], where: str) -> dict[str, str]:
+    """The definitions of `let` that name arrays, or functions of arrays: these are for references alone."""
+    trees = {name: parse(text, f"{where}.{name}") for name, text in texts.items()}
+    functions = {k for k in ArrayExpression.TABLE if isinstance(k, str)} - set(Expression.TABLE)
+    found = {name for name, tree in trees.items() if called(tree) & functions or named(tree) & set(arrays)}
+    while more := {name for name, tree in trees.items() if named(tree) & found} - found:
+        found |= more
+    return {name: text for name, text in texts.items() if name in found}
+
+
+def _with_helpers(d: Reader, key: str, text: str) -> ArrayExpression:
+    """An expression with the definitions that it needs, each behind those that it needs itself."""
+    helpers: dict[str, Expression | ArrayExpression] = {}
+
+    def add(e: ArrayExpression, within: tuple[str, ...]) -> None:
+        for name in sorted(e.names):
+            if name in within:
+                raise UsageError(f"{d.where}: let: '{name}' is defined by itself")
+            if name in helpers or name not in (*d.helpers, *d.let):
+                continue
+            if name in d.let:
+                helpers[name] = d.as_expression(f"let.{name}", d.let[name])
+            else:
+                definition = ArrayExpression(d.helpers[name], f"{d.where}: let.{name}")
+                add(definition, (*within, name))
+                helpers[name] = definition
+
+    found = ArrayExpression(text, f"{d.where}: {key}")
+    add(found, ())
+    return dataclasses.replace(found, helpers=tuple(helpers.items()))
+
+
 def constraints(d: Reader) -> Iterator[Constraint]:
     """The key `constraints`: `condition: reason`, or a list of `{require, reason}`."""
     if isinstance(given := d.raw.get("constraints"), dict):
@@ -209,11 +217,17 @@ def constraints(d: Reader) -> Iterator[Constraint]:
 
 
 def one_dimension(d: Reader, parameters: Sequence[Parameter]) -> Iterator[Constraint]:
-    """Blocks have one dimension, unless the default block has two or an expression uses `block_y`."""
+    """Blocks have one dimension, unless the default block has more or an expression uses `block_y` or `block_z`."""
     for p in parameters:
-        if p.kind is Kind.BLOCK and "x" not in str(p.default) and f"{p.name}_y" not in d.used:
-            require = d.as_expression("block", f"{p.name}_y == 1")
-            yield Constraint(require, "the kernel numbers its threads in x alone")
+        if p.kind is not Kind.BLOCK:
+            continue
+        axes = 1 + max(str(p.default).count("x"), *(i for i, a in enumerate("xyz") if f"{p.name}_{a}" in d.used), 0)
+        unused = [f"{p.name}_{axis}" for axis in "xyz"[axes:]]
+        if unused:
+            require = d.as_expression("block", f"{' * '.join(unused)} == 1")
+            yield Constraint(
+                require, f"the kernel numbers its threads in {'x alone' if axes == 1 else 'x and y alone'}"
+            )
 
 
 def access(d: Reader, threads: Sequence[str]) -> Access:
@@ -230,36 +244,81 @@ def access(d: Reader, threads: Sequence[str]) -> Access:
     )
 
 
-def reference(d: Reader, arguments: Arguments) -> str | tuple[tuple[str, ArrayExpression], ...]:
+def reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[str, ArrayExpression], ...]:
     """The key `reference`: a dotted path, or one expression for each output."""
+    arrays = [a for a in arguments if isinstance(a, ArrayArgument)]
+    possible = [a.name for a in arrays if a.role in (Role.OUT, Role.INOUT)]
+    if "no_output" in d.raw:
+        if "reference" in d.raw or possible:
+            what = "reference" if "reference" in d.raw else f"the array '{possible[0]}'"
+            raise UsageError(f"{d.where}: no_output: there is an output: {what}")
+        return ()
     value = d.raw["reference"]
     if isinstance(value, str):
         if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", value):
             raise UsageError(f"{d.where}: reference: '{value}' is not a dotted path such as my_references.expected")
         return value
-    arrays = [a for a in arguments if isinstance(a, ArrayArgument)]
-    needed = [a.name for a in arrays if a.role is Role.OUT]
-    possible = [a.name for a in arrays if a.role in (Role.OUT, Role.INOUT)]
     given = d.at("reference", value)
     if not possible:
-        raise UsageError(f"{d.where}: arguments: no array has the role out or inout: there is no result to compare")
-    if not given.raw or not set(needed) <= set(given.raw) <= set(possible):
         raise UsageError(
-            f"{given.where}: expected an expression for each of {', '.join(needed or possible)}, not for "
+            f"{d.where}: arguments: no array has the role out or inout: there is no result to compare; a kernel "
+            "without one says why by 'no_output: reason' in place of a reference"
+        )
+    types = {n: d.arrays[n] for n in possible}
+    lacking = [
+        n for a in arrays if a.role is Role.OUT for t in types[a.name][:1] for n in missing(a.name, t, given.raw)
+    ]
+    allowed = {n for name, dtypes in types.items() for dtype in dtypes for n in (name, *part_types(name, dtype))}
+    if not given.raw or lacking or not set(given.raw) <= allowed:
+        wanted = [n for a in arrays if a.role is Role.OUT for t in types[a.name][:1] for n in missing(a.name, t, ())]
+        raise UsageError(
+            f"{given.where}: expected an expression for each of {', '.join(lacking or wanted or possible)}, not for "
             f"{', '.join(map(str, given.raw)) or 'none'}"
         )
-    return tuple((str(n), array_expression(d, f"reference.{n}", str(e), arguments)) for n, e in given.raw.items())
+    return tuple((str(n), array_expression(d, f"reference.{n}", str(e))) for n, e in given.raw.items())
 
 
-def array_expression(d: Reader, key: str, text: str, arguments: Arguments) -> ArrayExpression:
-    """An expression over the arrays and the parameters."""
-    found = ArrayExpression(text, f"{d.where}: {key}")
-    known = {*d.known, *(a.name for a in arguments if isinstance(a, ArrayArgument))}
-    for name in sorted(found.names - known):
-        names = ", ".join(sorted(known))
-        raise UsageError(f"{found.shown} names '{name}', which is neither an array nor a parameter; known: {names}")
+def undefined_where(d: Reader) -> tuple[tuple[str, ArrayExpression], ...]:
+    """The key `undefined_where`: for outputs, a condition of the elements that are not compared."""
+    level = d.at("undefined_where", d.raw.get("undefined_where") or {})
+    if level.raw and isinstance(d.raw.get("reference"), str):
+        raise UsageError(f"{level.where}: a reference in Python says this by ExpectedArray(..., defined=...)")
+    for name in level.raw:
+        if name not in d.raw["reference"]:
+            raise UsageError(
+                f"{level.where}: '{name}' is not in the reference; allowed: {', '.join(d.raw['reference'])}"
+            )
+    return tuple((str(n), array_expression(d, f"undefined_where.{n}", str(e))) for n, e in level.raw.items())
+
+
+def array_names(d: Reader) -> set[str]:
+    """The names of arrays and of their parts."""
+    return {n for name, types in d.arrays.items() for t in types for n in (name, *part_types(name, t))} | {*d.arrays}
+
+
+def array_expression(d: Reader, key: str, text: str) -> ArrayExpression:
+    """An expression over the arrays, the parameters, and the names of `let`."""
+    found = _with_helpers(d, key, text)
+    known = {*d.known, *array_names(d)}
+    for name in sorted(found.names):
+        if name not in known:
+            names = ", ".join(sorted({*d.known, *d.arrays, *d.helpers, *d.let}))
+            raise UsageError(f"{found.shown} names '{name}', which is neither an array nor a parameter; known: {names}")
+        for dtype in d.arrays.get(name, ())[:1]:
+            if not dtype.is_whole:
+                parts = ", ".join(f"{name}.{part}" for part in dtype.parts)
+                raise UsageError(f"{found.shown}: '{name}' is an array of {dtype.name}; name a part of it: {parts}")
     d.used |= found.names
     return found
+
+
+def _words(fill: Fill | OfFields) -> Iterator[str]:
+    """The names of fills."""
+    if isinstance(fill, OfFields):
+        for _, of in fill.fills:
+            yield from _words(of)
+    elif isinstance(fill, str):
+        yield fill
 
 
 def require_sound(kernel: Kernel) -> None:
@@ -267,16 +326,18 @@ def require_sound(kernel: Kernel) -> None:
     file = kernel.yaml.name
     words = [p.name for p in kernel.parameters if p.kind is Kind.DTYPE]
     for a in (*kernel.arguments, *kernel.accesses):
-        if a.dtype not in DTYPES and a.dtype not in words:
+        if isinstance(a, PointerArgument):
+            continue
+        if kernel.dtype(a.dtype) is None and a.dtype not in words:
             what = f"an access to {a.memory} memory" if isinstance(a, Access) else f"argument '{a.name}'"
-            allowed = ", ".join((*DTYPES, *words))
+            allowed = ", ".join((*DTYPES, *(s.name for s in kernel.structs), *words))
             raise UsageError(f"{file}: {what}: '{a.dtype}' is not a dtype; allowed: {allowed}")
     fills = {*FILLS, *(p.name for p in kernel.parameters if p.kind is Kind.CHOICE)}
-    for array in kernel.arrays:
-        if isinstance(array.fill, str) and array.fill not in fills:
-            raise UsageError(
-                f"{file}: argument '{array.name}': fill: '{array.fill}' is not a fill; allowed: {', '.join(FILLS)}"
-            )
+    if unknown := [(a.name, word) for a in kernel.arrays for word in _words(a.fill) if word not in fills]:
+        raise UsageError(
+            f"{file}: argument '{unknown[0][0]}': fill: '{unknown[0][1]}' is not a fill; allowed: "
+            f"{', '.join((*FILLS, *KINDS))}, an expression, numbers, or a .npy file"
+        )
     if not kernel.shuffle:
         return
     # The arrays `in` and `out` show what was moved; these parameters say what should have been.

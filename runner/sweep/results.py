@@ -21,7 +21,7 @@ from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
 from runner.kernel import access
 from runner.kernel.case import Case
-from runner.kernel.declaration import VOCABULARY, Kind, pair, written
+from runner.kernel.declaration import VOCABULARY, Kind, pair, threads, written
 from runner.statistics import Samples, of_rounds, round_medians, spread_percent, summarize, unthrottled
 from runner.sweep.measure import PRECISE, Round
 from runner.sweep.worker import Outcome
@@ -94,7 +94,7 @@ def _parameters(case: Case) -> Row:
         match p.kind:
             case Kind.BLOCK:
                 row[p.name] = value
-                row[f"{p.name}_x"], row[f"{p.name}_y"] = pair(value)
+                row[f"{p.name}_x"], row[f"{p.name}_y"], _ = threads(value)
             case Kind.SIZE:
                 row[p.name] = case.variables[p.name]
                 if isinstance(value, str):

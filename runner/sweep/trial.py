@@ -16,18 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Array, Binary, Device, Launch, LaunchDiagnostics, Program, Role
+from runner.device import NULL, Array, Binary, Device, Inside, Launch, LaunchDiagnostics, Program, Role, Value
 from runner.errors import CaseError, OutOfMemory, UsageError
-from runner.kernel.arrays import cached_fill, is_float
-from runner.kernel.case import ArraySpec, Case, ScalarSpec
-from runner.kernel.check import POISON, POISON_FLOAT, CheckResult, check
-from runner.kernel.reference import Expected, expect
+from runner.kernel.arrays import is_float, part_types, with_parts
+from runner.kernel.case import Case, PointerSpec, ScalarSpec
+from runner.kernel.check import CheckResult, check, poison_byte
+from runner.kernel.contents import contents, second
+from runner.kernel.reference import Expected, expect, missing
 
 Contents = Mapping[str, NDArray[Any]]
 
 WRITTEN = (Role.OUT, Role.INOUT)
-SEEDED = {"random": "random", "c_rand": "random_bytes"}  # fills, and the one for the second trial
-MOST_INPUTS = 256 << 20  # bytes of inputs for a second trial: its reference and its inputs take the host's time
 VERIFYING_S = 2.0  # a round compares all outputs that differ from those accepted before for that long, ...
 VERIFIED_LATER = 1 / 16  # ... and this share of them afterwards, at random
 
@@ -65,10 +64,10 @@ class Trial:
 
     def prepare(self) -> None:
         """Bring everything that a launch could remember back to what it was before the first one."""
+        self.launch.program.reset()  # variables that are outputs are poisoned behind that
         poison(self.case, self.arrays)
         for array in self.launch.arrays(Role.STATE):
             array.fill_bytes(0)
-        self.launch.program.reset()
 
     def blank(self) -> None:
         """Set the outputs to zero: a kernel that recognizes the poison does not take them for poisoned."""
@@ -83,12 +82,15 @@ class Trial:
     def verify(self) -> tuple[CheckResult, int | float | None]:
         """The verdict on the outputs, and the one number that sums them up; `None` if the kernel declares none."""
         case, roles = self.case, {a.name: a.role for a in self.case.kernel.arrays}
-        actual = {n: a.read() for n, a in self.arrays.items() if roles[n] in WRITTEN}
+        actual = {n: a.read() for n, a in self.arrays.items() if roles.get(n) in WRITTEN}
+        actual = with_parts(actual, {a.name: a.dtype for a in case.arrays()})
         verdict = check(actual, self.expected.outputs, case.count("depth"), case.kernel.tolerance)
         if outside := next((f"outside '{n}', {o}" for n, a in self.arrays.items() if (o := a.overrun())), ""):
             verdict = _also_wrong(verdict, f"the kernel wrote {outside}")
         if verdict.ok:
             self._accepted.add(self._digest(*WRITTEN))
+        if case.kernel.no_output and verdict.ok:
+            verdict = dataclasses.replace(verdict, note=f"no output is compared: {case.kernel.no_output}")
         if case.kernel.value is None:
             return verdict, None
         # Integers wrap in their own type; floats are added up in double precision, as the host would.
@@ -137,22 +139,12 @@ def trials(device: Device, program: Program, case: Case, stack: ExitStack, *, fa
     inputs = contents(case)
     first = Trial(case, *upload(device, program, case, inputs, stack), inputs, expect(case, inputs, fast=fast))
     yield first
-    others = {spec.name: other for spec in case.arrays() if (other := _other_inputs(spec, case.seed + 1)) is not None}
-    if others:
+    if others := second(case):
         inputs = {**inputs, **others}
         shared = {n: a for n, a in first.arrays.items() if n not in others}
         with suppress(OutOfMemory):
             launch, arrays = upload(device, program, case, inputs, stack, shared)
             yield Trial(case, launch, arrays, inputs, expect(case, inputs, fast=fast))
-
-
-def _other_inputs(spec: ArraySpec, seed: int) -> NDArray[Any] | None:
-    """Other contents of an input; `None` if it has none, as its fill is the same for every seed."""
-    if spec.role not in (Role.IN, Role.INOUT) or spec.constant or not spec.refill:
-        return None
-    if spec.fill not in SEEDED or spec.nbytes > MOST_INPUTS:
-        return None
-    return cached_fill(SEEDED[str(spec.fill)], spec.shape, spec.dtype, seed, spec.name)
 
 
 def _also_wrong(verdict: CheckResult, reason: str) -> CheckResult:
@@ -162,28 +154,19 @@ def _also_wrong(verdict: CheckResult, reason: str) -> CheckResult:
 
 def _require_outputs(case: Case, expected: Expected) -> None:
     """Require every output in the reference, and no other array: a kernel that writes nothing must not pass."""
-    out = {a.name for a in case.kernel.arrays if a.role is Role.OUT}
-    possible = out | {a.name for a in case.kernel.arrays if a.role is Role.INOUT}
     given = set(expected.outputs)
-    if not given or not out <= given <= possible:
-        wanted = ", ".join(sorted(out or possible))
+    written = [a for a in case.arrays() if a.role in WRITTEN]
+    out = [n for a in written if a.role is Role.OUT for n in missing(a.name, a.dtype, given)]
+    possible = {n for a in written for n in part_types(a.name, a.dtype)}
+    if not case.kernel.no_output and (not given or out or not given <= possible):
+        wanted = ", ".join(sorted(out) or sorted(a.name for a in written))
         raise UsageError(f"the reference gives {', '.join(sorted(given)) or 'nothing'}; expected {wanted}")
-
-
-def contents(case: Case) -> dict[str, NDArray[Any]]:
-    """The arrays' contents before the first launch, by name."""
-    return {
-        a.name: cached_fill(a.fill, a.shape, a.dtype, case.seed, a.name)
-        if a.role in (Role.IN, Role.INOUT)
-        else np.zeros(a.dtype.host_shape(a.shape), a.dtype.numpy)
-        for a in case.arrays()
-    }
 
 
 def set_constants(device: Device, program: Program, case: Case, inputs: Contents) -> None:
     """Write the kernel's `__constant__` arrays."""
     for spec in case.arrays():
-        if spec.constant:
+        if spec.constant and spec.role not in WRITTEN:
             device.set_constant(program, spec.name, inputs[spec.name])
 
 
@@ -200,11 +183,14 @@ def upload(
     Gives the launch, and the arrays among its arguments by name; constants are not among them.
     """
     arrays: dict[str, Array] = {}
-    arguments: list[Array | np.generic] = []
+    arguments: list[Array | np.generic | Value | PointerSpec] = []
     set_constants(device, program, case, inputs)
     for argument in case.arguments():
         if isinstance(argument, ScalarSpec):
-            arguments.append(argument.dtype.numpy.type(argument.value))
+            arguments.append(_by_value(argument))
+            continue
+        if isinstance(argument, PointerSpec):
+            arguments.append(argument)
             continue
         array = (shared or {}).get(argument.name)
         if array is None:
@@ -214,8 +200,27 @@ def upload(
             stack.callback(array.free)
         arrays[argument.name] = array
         arguments.append(array)
-    cache = str(case.variables["cache"])
-    return Launch(program, case.grid, case.block, case.shared, tuple(arguments), cache), arrays
+    variables = []
+    for spec in case.arrays():
+        if spec.constant and spec.role in WRITTEN:
+            arrays[spec.name] = device.variable(program, spec.name, inputs[spec.name], spec.role)
+            variables.append(arrays[spec.name])
+    cache, sizes = str(case.variables["cache"]), {a.name: a.dtype.itemsize for a in case.arrays()}
+    pointed = (_pointer(a, arrays, sizes) if isinstance(a, PointerSpec) else a for a in arguments)
+    launch = Launch(program, case.grid, case.block, case.shared, tuple(pointed), cache, variables=tuple(variables))
+    return launch, arrays
+
+
+def _by_value(scalar: ScalarSpec) -> np.generic | Value:
+    dtype = scalar.dtype
+    if dtype.is_whole and dtype.numbers == 1:
+        number: np.generic = dtype.numpy.type(scalar.values[0])
+        return number
+    return Value(dtype.packed(scalar.values), dtype.aligned, dtype.c_name)
+
+
+def _pointer(pointer: PointerSpec, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> Inside | Value:
+    return Inside(arrays[pointer.array], pointer.at * sizes[pointer.array]) if pointer.array else NULL
 
 
 def poison(case: Case, arrays: Mapping[str, Array]) -> None:
@@ -224,7 +229,7 @@ def poison(case: Case, arrays: Mapping[str, Array]) -> None:
         if spec.name not in arrays:
             continue
         if spec.role in (Role.OUT, Role.SCRATCH):
-            arrays[spec.name].fill_bytes(POISON_FLOAT if spec.dtype.is_float else POISON)
+            arrays[spec.name].fill_bytes(poison_byte(spec.dtype))
         elif spec.role is Role.INOUT:
             arrays[spec.name].restore()
 

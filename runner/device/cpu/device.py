@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from runner.device import Around, Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.memory import GuardedArray
-from runner.device.cpu.program import CpuProgram, Fault, LaunchReport, LaunchRequest, Outcome
+from runner.device.cpu.program import CpuProgram, Fault, LaunchReport, LaunchRequest, Outcome, Variable
 from runner.device.cpu.translate import PARAMETERS, WRAPPER, is_ours
 from runner.device.kinds import CPU, processor
 from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout
@@ -73,6 +73,10 @@ class CpuDevice:
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> GuardedArray:
         """Copy an array to memory between guard pages."""
         return GuardedArray(name, value, role, offset, lead)
+
+    def variable(self, program: CpuProgram, name: str, value: NDArray[Any], role: Role) -> Variable:
+        """A `__device__` array of the program that the kernel writes."""
+        return Variable(program, name, value, role)
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once; a `Hazard` if the kernel breaks one of CUDA's rules."""

@@ -50,7 +50,7 @@ class GuardedArray:
         self.name, self.role = name, role
         self.dtype, self.size, self._shape = value.dtype, value.size, value.shape
         content = value.reshape(-1).view(np.uint8)
-        self._initial = content.copy() if role is not Role.IN and value.any() else 0
+        self._initial = content.copy() if role is not Role.IN and content.any() else 0
         before = offset * value.itemsize
         self._body_bytes = max(1, -(-(before + value.nbytes) // mmap.PAGESIZE)) * mmap.PAGESIZE  # whole pages
         self._reserve()

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import weakref
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Binary, Resources, Source, elf
+from runner.device import Binary, Inside, Resources, Role, Source, Value, elf
 from runner.device.cpu import zones
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.translate import ANCHOR, DYNAMIC, blank
-from runner.device.cpu.zones import Variable, plain_name
+from runner.device.cpu.zones import plain_name
 from runner.errors import LaunchError
 
 # The names of the shim's own variables: in its namespace, or in that of pointers to dynamic shared memory.
@@ -49,6 +50,8 @@ _ELEMENTS = {
     "__half2": "__half",
     "__nv_bfloat16": "__nv_bfloat16",
     "__nv_bfloat162": "__nv_bfloat16",
+    "__nv_fp8_e4m3": "__nv_fp8_e4m3",
+    "__nv_fp8_e5m2": "__nv_fp8_e5m2",
 }
 
 _serial = itertools.count()
@@ -209,19 +212,59 @@ class CpuProgram:
 
     def set_constant(self, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` variable."""
+        content = np.ascontiguousarray(value)
+        address = self.address_of(name, content.nbytes)
+        ctypes.memmove(address, content.ctypes.data, content.nbytes)
+        if self._variables is not None:  # `reset` brings this content back
+            self._variables = [(a, ctypes.string_at(a, len(c)) if a == address else c) for a, c in self._variables]
+
+    def address_of(self, name: str, nbytes: int) -> int:
+        """Where a `__constant__` or `__device__` variable lies; a `LaunchError` if it has fewer bytes."""
         try:
             getter = self._library[f"simt_constant_{name}"]
         except AttributeError:
             raise LaunchError(f"{self.function}: '{name}' is not among the constants of its source") from None
         getter.restype = ctypes.c_void_p
         size = ctypes.c_size_t()
-        address = getter(ctypes.byref(size))
-        content = np.ascontiguousarray(value)
-        if content.nbytes > size.value:
-            raise LaunchError(f"constant '{name}' has {size.value} bytes, the YAML sets {content.nbytes}")
-        ctypes.memmove(address, content.ctypes.data, content.nbytes)
-        if self._variables is not None:  # `reset` brings this content back
-            self._variables = [(a, ctypes.string_at(a, len(c)) if a == address else c) for a, c in self._variables]
+        address = int(getter(ctypes.byref(size)))
+        if nbytes > size.value:
+            raise LaunchError(f"constant '{name}' has {size.value} bytes, the YAML sets {nbytes}")
+        return address
+
+
+class Variable:
+    """A `__device__` array of a program, as an array that the kernel writes."""
+
+    def __init__(self, program: CpuProgram, name: str, value: NDArray[Any], role: Role) -> None:
+        self.role = role
+        self._program = program  # keeps the memory mapped
+        self._first = np.ascontiguousarray(value)
+        memory = (ctypes.c_uint8 * value.nbytes).from_address(program.address_of(name, value.nbytes))
+        self._content = np.ctypeslib.as_array(memory)
+        self.restore()
+
+    def read(self) -> NDArray[Any]:
+        """Copy the content back."""
+        return self._content.view(self._first.dtype).reshape(self._first.shape).copy()
+
+    def fill_bytes(self, value: int) -> None:
+        """Set every byte to `value`."""
+        self._content[:] = value
+
+    def restore(self) -> None:
+        """Bring back the first content."""
+        self._content[:] = self._first.reshape(-1).view(np.uint8)
+
+    def digest(self) -> int:
+        """A checksum of the content."""
+        return zlib.crc32(self._content.data)
+
+    def overrun(self) -> str:
+        """Nowhere: what lies around a variable is the compiler's choice."""
+        return ""
+
+    def free(self) -> None:
+        """Nothing: the memory is the program's."""
 
 
 @dataclass(frozen=True)
@@ -239,6 +282,8 @@ class Parameter:
 
     def accepts(self, dtype: np.dtype[Any]) -> bool:
         """Whether the kernel expects elements of this NumPy type."""
+        if dtype.fields:  # a structure, the size of which is all that can be compared
+            return self.kind in "vp" or (self.kind == "s" and self.size == dtype.itemsize)
         if self.type_name in _ELEMENTS:
             alone = self.is_pointer or self.size == dtype.itemsize  # a pair by value cannot come from NumPy
             return alone and _name_of(dtype) == _ELEMENTS[self.type_name]
@@ -248,6 +293,12 @@ class Parameter:
 
     def pack(self, what: str, argument: Any) -> ctypes.Array[Any]:
         """One argument in a buffer; `what` names it in messages."""
+        if isinstance(argument, Value):
+            return self._pack_value(what, argument)
+        if isinstance(argument, Inside):
+            self.pack(what, argument.array)  # says what does not fit
+            address = argument.array.begin + argument.offset  # type: ignore[attr-defined]
+            return ctypes.create_string_buffer(address.to_bytes(8, "little"), 8)
         if isinstance(argument, GuardedArray):
             given, content = f"the array '{argument.name}' of", argument.pointer.to_bytes(8, "little")
         elif isinstance(argument, np.generic):
@@ -258,10 +309,19 @@ class Parameter:
             raise LaunchError(f"{what} is '{self}', the YAML passes {given} {_name_of(argument.dtype)}")
         return ctypes.create_string_buffer(content, len(content))
 
+    def _pack_value(self, what: str, argument: Value) -> ctypes.Array[Any]:
+        size = len(argument.content)
+        if self.is_pointer == bool(argument.name) or (argument.name and (self.kind != "s" or self.size != size)):
+            given = f"a {argument.name} of {size} bytes" if argument.name else "a null pointer"
+            raise LaunchError(f"{what} is '{self}', the YAML passes {given}")
+        return ctypes.create_string_buffer(argument.content, size)
+
 
 def _name_of(dtype: np.dtype[Any]) -> str:
     if dtype.name == "bfloat16":  # of the package ml_dtypes; NumPy sees two bytes of no kind
         return "__nv_bfloat16"
+    if dtype.name.startswith("float8"):
+        return f"__nv_fp8_{dtype.name.removeprefix('float8_').removesuffix('fn')}"
     return _NAMES.get(f"{dtype.kind}{dtype.itemsize}", str(dtype))
 
 
@@ -284,7 +344,7 @@ def _code_range(file: str) -> tuple[int, int]:
     return min(bounds, default=0), max(bounds, default=0)
 
 
-def _thread_locals(path: Path) -> tuple[list[Variable], int]:
+def _thread_locals(path: Path) -> tuple[list[zones.Variable], int]:
     """The thread-local variables of all kernels in the file, and the size of their block.
 
     The shim makes `__shared__` variables thread-local. Those without a name are its own.
@@ -292,5 +352,5 @@ def _thread_locals(path: Path) -> tuple[list[Variable], int]:
     content = path.read_bytes()
     own = [v for v in elf.variables(content) if v.kind == elf.TLS]
     ours = {v for v in own if v.name.endswith(ANCHOR) or DYNAMIC in v.name}
-    variables = [Variable("" if v in ours else plain_name(v.name), v.value, v.size) for v in own]
+    variables = [zones.Variable("" if v in ours else plain_name(v.name), v.value, v.size) for v in own]
     return variables, elf.tls_bytes(content)

@@ -15,7 +15,7 @@ from pycuda import driver
 from runner.device import Around, Binary, GpuState, Launch, LaunchDiagnostics, Role, Source, Timed, elf
 from runner.device.cuda.describe import Nvml, describe, measure_overhead
 from runner.device.cuda.guard import Guard
-from runner.device.cuda.program import CudaArray, CudaProgram, Graph, Inputs, active_blocks, queued
+from runner.device.cuda.program import CudaArray, CudaProgram, Graph, Inputs, Variable, active_blocks, queued
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
 FLUSHED_L2 = 2  # the flush writes twice the size of the L2 cache, so that the launch behind it does not wait for Python
@@ -73,14 +73,20 @@ class CudaDevice:
 
     def set_constant(self, program: CudaProgram, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` array."""
+        pointer = self._variable(program, name, value.nbytes)
+        driver.memcpy_htod(pointer, np.ascontiguousarray(value))
+        program.keep(pointer)
+
+    @staticmethod
+    def _variable(program: CudaProgram, name: str, nbytes: int) -> int:
+        """Where a variable lies."""
         try:
             pointer, size = program.module.get_global(elf.linked_name(program.cubin, name))
         except driver.Error:
             raise LaunchError(f"the kernel has no __constant__ or __device__ variable '{name}'") from None
-        if size < value.nbytes:  # the rest keeps what the source gives it
-            raise LaunchError(f"constant '{name}' has {size} bytes, the experiment sets {value.nbytes}")
-        driver.memcpy_htod(pointer, np.ascontiguousarray(value))
-        program.keep(pointer)
+        if size < nbytes:  # the rest keeps what the source gives it
+            raise LaunchError(f"constant '{name}' has {size} bytes, the experiment sets {nbytes}")
+        return int(pointer)
 
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> CudaArray:
         """Copy an array to the GPU."""
@@ -99,6 +105,10 @@ class CudaDevice:
             if not self._inputs.forget():
                 raise
         return CudaArray(value, role, offset, lead, self.stream, self._guard, None)
+
+    def variable(self, program: CudaProgram, name: str, value: NDArray[Any], role: Role) -> Variable:
+        """A `__device__` array of the program that the kernel writes."""
+        return Variable(self._variable(program, name, value.nbytes), value, role, self.stream, self._guard)
 
     def forget_spoilt_inputs(self) -> bool:
         """Drop the inputs kept for further cases if a kernel has written to them."""

@@ -11,14 +11,14 @@ import ctypes
 import functools
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Launch, Resources, Role, elf
+from runner.device import Inside, Launch, Resources, Role, Value, elf
 from runner.device.cuda.guard import Guard
 from runner.errors import LaunchError
 
@@ -130,7 +130,7 @@ class CudaArray:
         self._end = self._start + value.nbytes
         first = inputs.find(value) if inputs and role in (Role.IN, Role.INOUT) else None
         self._memory = driver.mem_alloc(self._end + GUARD)
-        self._content = int(self._memory) + self._start
+        self.begin = self._content = int(self._memory) + self._start
         self.pointer = self._content + lead * value.itemsize  # what the kernel gets
         driver.memset_d8(int(self._memory), GUARDED, self._start)
         driver.memset_d8(int(self._memory) + self._end, GUARDED, GUARD)
@@ -179,11 +179,46 @@ class CudaArray:
         self._first = None
 
 
+class Variable:
+    """A `__device__` array of a program, as an array that the kernel writes."""
+
+    def __init__(self, pointer: int, value: NDArray[Any], role: Role, stream: driver.Stream, guard: Guard) -> None:
+        self.role, self._pointer, self._stream, self._guard = role, pointer, stream, guard
+        self._host = np.ascontiguousarray(value)
+        driver.memcpy_htod(pointer, self._host)
+
+    def read(self) -> NDArray[Any]:
+        """Copy the content back."""
+        result = np.empty_like(self._host)
+        driver.memcpy_dtoh(result, self._pointer)
+        return result
+
+    def fill_bytes(self, value: int) -> None:
+        """Queue the setting of every byte on the stream."""
+        driver.memset_d8_async(self._pointer, value, self._host.nbytes, self._stream)
+
+    def restore(self) -> None:
+        """Bring back the first content, once the stream is done."""
+        self._stream.synchronize()
+        driver.memcpy_htod(self._pointer, self._host)
+
+    def digest(self) -> int:
+        """A hash of the content."""
+        return self._guard.digest(self._pointer, self._host.nbytes)
+
+    def overrun(self) -> str:
+        """Nowhere: what lies around a variable is the compiler's choice."""
+        return ""
+
+    def free(self) -> None:
+        """Nothing: the memory is the module's."""
+
+
 def queued(launch: Launch, stream: driver.Stream) -> Callable[[], None]:
     """A function that queues the launch; preparing the kernel, which takes longer than queueing, is done here."""
     program = _own(launch)
-    numbers = [_packable(a) if isinstance(a, np.generic) else a for a in launch.arguments]
-    types = tuple(a.dtype if isinstance(a, np.generic) else "P" for a in numbers)
+    numbers = [_packable(a) for a in launch.arguments]
+    types = _types(numbers)
     if program.prepared != (types, launch.shared, launch.cache):
         program.function.prepare(list(types))
         program.function.set_cache_config(getattr(driver.func_cache, f"PREFER_{launch.cache.upper()}"))
@@ -191,7 +226,7 @@ def queued(launch: Launch, stream: driver.Stream) -> Callable[[], None]:
         if launch.shared > program.function.get_attribute(attribute):
             program.function.set_attribute(attribute, launch.shared)  # above 48 KiB a kernel must opt in
         program.prepared = (types, launch.shared, launch.cache)
-    values = [a if isinstance(a, np.generic) else a.pointer for a in numbers]  # type: ignore[attr-defined]
+    values = [_value(a) for a in numbers]
     call = program.function.prepared_async_call
     return functools.partial(call, launch.grid, launch.block, stream, *values, shared_size=launch.shared)
 
@@ -202,9 +237,33 @@ def _own(launch: Launch) -> CudaProgram:
     return program
 
 
-def _packable(number: np.generic) -> np.generic:
-    """Half types by their bits: PyCUDA packs arguments with `struct`, which does not know bfloat16."""
-    return number.view(np.uint16) if number.dtype.itemsize == 2 else number
+def _packable(argument: Any) -> Any:
+    """Small types by their bits: PyCUDA packs arguments with `struct`, which does not know those of ml_dtypes."""
+    if not isinstance(argument, np.generic) or argument.dtype.itemsize > 2:
+        return argument
+    return argument.view(np.uint16 if argument.dtype.itemsize == 2 else np.uint8)
+
+
+def _types(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """What PyCUDA packs each argument as: numbers align themselves, a structure gets the padding before it."""
+    types: list[Any] = []
+    end = 0
+    for a in arguments:
+        size, aligned = (len(a.content), a.alignment) if isinstance(a, Value) else (8, 8)
+        if isinstance(a, np.generic):
+            size = aligned = a.dtype.itemsize
+        begin = -(-end // aligned) * aligned
+        types.append(f"{begin - end}x{size}s" if isinstance(a, Value) else getattr(a, "dtype", "P"))
+        end = begin + size
+    return tuple(types)
+
+
+def _value(argument: Any) -> Any:
+    if isinstance(argument, Value):
+        return argument.content
+    if isinstance(argument, Inside):
+        return argument.array.begin + argument.offset  # type: ignore[attr-defined]
+    return argument if isinstance(argument, np.generic) else argument.pointer
 
 
 def active_blocks(launch: Launch) -> int:

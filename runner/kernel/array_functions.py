@@ -1,0 +1,328 @@
+"""Functions of array expressions that work along axes: products of matrices, means, softmax, sorting, gathering.
+
+As in `runner.kernel.bounded`, each result carries the lowest and the highest value that a correct kernel may have.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from runner.kernel.bounded import (
+    Bounded,
+    amount,
+    arithmetic_of,
+    combined,
+    divide,
+    exactly,
+    fits,
+    integral,
+    made,
+    magnitude_of,
+    moved,
+    numeric,
+    plain,
+    running_sums,
+    sums,
+    wandered,
+)
+from runner.kernel.precision import Arithmetic, grain
+
+Array = NDArray[Any]
+Product = Callable[..., Array]
+
+
+def _contracted(product: Product, count: int, operands: tuple[Bounded, ...]) -> Bounded:
+    """Sums of products, in any order, each product rounded or not.
+
+    Args:
+        product: Of as many arrays as there are operands; it is linear in each of them.
+        count: Terms of one sum.
+        operands: The factors.
+    """
+    how = arithmetic_of(*operands)
+    if how is None or all(x.whole and x.certain for x in operands):
+        value = product(*(integral(x.value) for x in operands))
+        return Bounded(value, value, value, how)
+    numbers = [numeric(x, how) for x in operands]
+    value = product(*(x.value for x in numbers))
+    magnitude = product(*(np.abs(x.value) for x in numbers))
+    if all(x.grain for x in numbers):
+        most = float(np.max(magnitude, initial=0))
+        if how.random_signs:
+            most = min(most, wandered(float(np.size(value)) * count, product(*(x.value**2 for x in numbers)), value))
+        found = (math.prod(x.grain[0] for x in numbers if x.grain), most)
+        if fits(found, how):
+            return exactly(value, how, found)
+    largest = [magnitude_of(x) for x in numbers]
+    above = magnitude if all(x.certain for x in numbers) else product(*(np.abs(x.value) + _radius(x) for x in numbers))
+    relative = how.summing(count, np.size(value)) + (len(numbers) - 1) * how.unit * 1.01
+    growth = math.prod(max(1.0, float(np.max(a, initial=1.0))) for a in largest[2:])
+    lost = how.tiny * count * (len(numbers) - 1) * (growth if growth < math.inf else 1.0)
+    off = (above - magnitude) + above * relative + lost
+    off = np.where(above > how.largest, np.nan, off)  # a part of the sum may overflow
+    return made(value, value - off, value + off, how)
+
+
+def _radius(x: Bounded) -> Array:
+    return np.asarray(np.maximum(x.high - x.value, x.value - x.low))
+
+
+def _matmul(a: Bounded, b: Bounded) -> Bounded:
+    return _contracted(np.matmul, int(np.shape(a.value)[-1]), (a, b))
+
+
+def _einsum(equation: Bounded, *operands: Bounded) -> Bounded:
+    text = str(equation.value).replace(" ", "")
+    inputs, arrow, output = text.partition("->")
+    terms = inputs.split(",")
+    if not arrow or "." in text or len(terms) != len(operands):
+        raise ValueError(f"einsum: expected an equation of {len(operands)} arrays such as 'ij,jk->ik', not '{text}'")
+    lengths: dict[str, int] = {}
+    for term, x in zip(terms, operands, strict=True):
+        if len(term) != np.ndim(x.value):
+            raise ValueError(f"einsum: '{term}' has {len(term)} letters for an array of the shape {np.shape(x.value)}")
+        lengths.update(zip(term, np.shape(x.value), strict=True))
+    count = math.prod(n for letter, n in lengths.items() if letter not in output)
+    return _contracted(functools.partial(np.einsum, text, optimize=True), count, operands)
+
+
+def _mean(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
+    """A sum divided by the number of its terms; the kernel may also divide the terms, or multiply by the inverse."""
+    total = sums(x, axis, keepdims)
+    count = np.size(x.value) // max(np.size(total.value), 1)
+    how = x.arithmetic
+    if how is None:
+        return plain(np.asarray(total.value) / count)
+    mean = divide(numeric(total, how), numeric(plain(count, how), how), how)
+    if mean.certain:
+        return mean
+    magnitude = np.sum(magnitude_of(numeric(x, how)), axis=amount(axis), keepdims=bool(amount(keepdims))) / count
+    off = magnitude * (2 * how.unit) + how.tiny * count
+    return made(mean.value, mean.low - off, mean.high + off, how)
+
+
+def _prod(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
+    """A product in any order."""
+    options = {"axis": amount(axis), "keepdims": bool(amount(keepdims))}
+    how = x.arithmetic
+    if how is None or (x.whole and x.certain):
+        given = integral(np.asarray(x.value))
+        value = np.prod(given, dtype=given.dtype if given.dtype.kind in "iu" else None, **options)
+        return Bounded(value, value, value, how)
+    x = numeric(x, how)
+    value = np.prod(x.value, **options)
+    count = np.size(x.value) // max(np.size(value), 1)
+    most = np.prod(np.maximum(magnitude_of(x), 1), **options)  # of a product of some of them
+    if x.grain:
+        step = min(x.grain[0], 1.0) ** count
+        if step > 0 and fits((step, float(np.max(most, initial=0))), how):
+            return exactly(value, how, grain(value, how.digits) or (step, float(np.max(most, initial=0))))
+    above, magnitude = np.prod(np.abs(x.value) + _radius(x), **options), np.abs(value)
+    off = above - magnitude + above * math.expm1(count * how.unit) + how.tiny * count * most
+    off = np.where(most > how.largest, np.nan, off)
+    return made(value, value - off, value + off, how)
+
+
+def _extreme(function: Callable[..., Any]) -> Callable[..., Bounded]:
+    """The largest or smallest along axes: nothing is rounded."""
+
+    def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
+        return moved(x, lambda a: function(a, axis=amount(axis), keepdims=bool(amount(keepdims))))
+
+    return call
+
+
+def _where_extreme(sign: int) -> Callable[..., Bounded]:
+    """The index of the first largest or smallest element; rounding may leave several."""
+
+    def call(x: Bounded, axis: Any = None) -> Bounded:
+        at = amount(axis)
+        find = np.argmax if sign > 0 else np.argmin
+        value = find(x.value, axis=at)
+        if x.certain:
+            return Bounded(value, value, value, x.arithmetic)
+        best, worst = (x.high, x.low) if sign > 0 else (-np.asarray(x.low), -np.asarray(x.high))
+        candidates = best >= np.max(worst, axis=at, keepdims=True)
+        low = np.argmax(candidates, axis=at)
+        length = np.size(x.value) if at is None else np.shape(x.value)[at]
+        return Bounded(value, low, length - 1 - np.argmax(np.flip(candidates, axis=at), axis=at), x.arithmetic)
+
+    return call
+
+
+def _softmax(x: Bounded, axis: Any = None) -> Bounded:
+    """exp(x) / sum(exp(x)) along an axis: with the maximum subtracted, known before or running, or with exp2.
+
+    With a running maximum, each term of the sum may be scaled again for each of the others.
+    """
+    at = -1 if axis is None else amount(axis)
+    how = x.arithmetic
+    given = np.asarray(x.value, dtype=how.wide if how else np.float64)
+    top = np.max(given, axis=at, keepdims=True)
+    shifted = given - top
+    terms = np.exp(shifted)
+    value = terms / np.sum(terms, axis=at, keepdims=True)
+    if how is None:
+        return plain(value)
+    count = np.shape(given)[at]
+    radius = np.zeros(()) if x.certain else _radius(numeric(x, how))
+    lower = np.max(np.where(shifted == 0, radius, 0), axis=at, keepdims=True)  # the maximum may be
+    counts = shifted + radius + lower >= 1.1 * math.log(how.tiny) - 10  # the others, such as masked ones, are 0
+    reach = np.max(np.where(counts, np.abs(given), 0), axis=at, keepdims=True)
+    width = np.max(np.where(counts, -shifted, 0), axis=at, keepdims=True)
+    one = np.ones(())
+    far = np.maximum(reach, width)
+    once = np.maximum(how.error("exp", one, one), how.error("exp", far, one)) + 2 * how.unit
+    argument = (4 * reach + 2 * width) * how.unit  # of x * log2(e), and of the difference
+    again = 3 * math.log(count) + 10 if how.likely else count
+    again = min(again, count, how.depth if how.depth is not None else count)
+    relative = 2 * once + 2 * argument + how.summing(count, np.size(value)) + again * once + width * how.unit
+    if not x.certain:
+        radius = np.where(counts, radius, 0)
+        relative = relative + radius + np.max(radius, axis=at, keepdims=True)
+    off = value * np.expm1(relative) + 2 * how.tiny
+    return made(value, np.maximum(value - off, 0), value + off, how)
+
+
+def _sort(x: Bounded, axis: Any = None) -> Bounded:
+    at = -1 if axis is None else amount(axis)
+    return moved(x, lambda a: np.sort(a, axis=at))
+
+
+def _take(x: Bounded, indices: Bounded, axis: Any = None) -> Bounded:
+    at = checked_indices(indices)
+    return moved(x, lambda a: np.take(a, at, axis=amount(axis)))
+
+
+def checked_indices(indices: Bounded) -> Array:
+    """Indices that are certain, and not below 0: NumPy would count those from the end."""
+    found = np.asarray(indices.value)
+    if not indices.certain or found.dtype.kind not in "iu":
+        raise TypeError("indices must be integers")
+    if found.size and int(found.min()) < 0:
+        raise IndexError(f"the index {found.min()} is below 0")
+    return found
+
+
+def _bincount(x: Bounded, bins: Bounded, weights: Bounded | None = None) -> Bounded:
+    """How many elements have each number, or the sums of their weights, in any order."""
+    where, count = checked_indices(x).reshape(-1), int(bins.value)
+    if where.size and int(where.max()) >= count:
+        raise IndexError(f"bincount: {where.max()} is not below {count}")
+    counts = np.bincount(where, minlength=count)
+    if weights is None:
+        return Bounded(counts, counts, counts, x.arithmetic)
+
+    def add(values: Any) -> Array:
+        same = np.size(values) == where.size
+        given = integral(np.reshape(values, -1) if same else np.broadcast_to(values, np.shape(x.value)).reshape(-1))
+        found = np.zeros(count, given.dtype)
+        np.add.at(found, where, given)
+        return found
+
+    how = arithmetic_of(x, weights)
+    value = add(weights.value)
+    if how is None or (weights.whole and weights.certain):
+        return Bounded(value, value, value, how)
+    w = numeric(weights, how)
+    magnitude = add(magnitude_of(w))
+    if w.grain:
+        most = float(np.max(magnitude, initial=0))
+        if how.random_signs:
+            most = min(most, wandered(float(where.size), add(np.square(w.value)), value))
+        if fits((w.grain[0], most), how):
+            return exactly(value, how, (w.grain[0], most))
+    off = magnitude * how.summing(int(counts.max(initial=0)), count) + how.tiny * counts
+    off = np.where(magnitude > how.largest, np.nan, off)
+    return made(value, add(w.low) - off, add(w.high) + off, how)
+
+
+def _joined(function: Callable[..., Array]) -> Callable[..., Bounded]:
+    """Several arrays as one."""
+
+    def call(*parts: Bounded, axis: Any = None) -> Bounded:
+        at = 0 if axis is None else amount(axis)
+        return combined(lambda *arrays: function(arrays, axis=at), parts)
+
+    return call
+
+
+def _full(value: Bounded, *shape: Bounded) -> Bounded:
+    return moved(value, lambda a: np.full(tuple(amount(n) for n in shape), a))
+
+
+def _windows(x: Bounded, *lengths: Bounded) -> Bounded:
+    """Each part of these lengths of the last axes, as further axes."""
+    shape = tuple(amount(n) for n in lengths)
+    axes = tuple(range(-len(shape), 0))
+    return moved(x, lambda a: np.lib.stride_tricks.sliding_window_view(a, shape, axis=axes))
+
+
+def _function(name: str, function: Callable[[Any], Any], *, falls: bool = False) -> Callable[[Bounded], Bounded]:
+    """A function that grows with its argument, or falls."""
+
+    def call(x: Bounded) -> Bounded:
+        how = x.arithmetic
+        if how is None:
+            return plain(function(x.value))
+        x = numeric(x, how)
+        value = np.asarray(function(x.value), dtype=how.wide)
+        ends = (x.high, x.low) if falls else (x.low, x.high)
+        low, high = (value, value) if x.certain else (function(end) for end in ends)
+        return made(value, low - how.error(name, ends[0], low), high + how.error(name, ends[1], high), how)
+
+    return call
+
+
+def _erf(x: Any) -> Any:
+    return special.erf(np.asarray(x, dtype=np.float64))  # SciPy has it in double precision only
+
+
+def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
+    """A function whose results are whole numbers: exact, but on either side of a step where rounding decides."""
+
+    def call(x: Bounded) -> Bounded:
+        if x.whole:
+            return x
+        value = function(x.value)
+        if x.certain:
+            return Bounded(value, value, value, x.arithmetic, _grain_of(value, x.arithmetic))
+        return Bounded(value, function(x.low), function(x.high), x.arithmetic)
+
+    return call
+
+
+def _grain_of(value: Array, how: Arithmetic | None) -> tuple[float, float] | None:
+    return grain(value, how.digits) if how else None
+
+
+TABLE: Mapping[Any, Callable[..., Any]] = {
+    ast.MatMult: _matmul, "matmul": _matmul, "einsum": _einsum,
+    "sum": sums, "cumsum": running_sums, "mean": _mean, "prod": _prod,
+    "max": _extreme(np.max), "min": _extreme(np.min), "argmax": _where_extreme(1), "argmin": _where_extreme(-1),
+    "softmax": _softmax, "sort": _sort, "take": _take, "bincount": _bincount,
+    "stack": _joined(np.stack), "concatenate": _joined(np.concatenate), "full": _full, "windows": _windows,
+    "rsqrt": _function("rsqrt", lambda x: 1 / np.sqrt(x), falls=True), "erf": _function("erf", _erf),
+    "exp2": _function("exp2", np.exp2), "log2": _function("log2", np.log2),
+    "expm1": _function("expm1", np.expm1), "log1p": _function("log1p", np.log1p),
+    "floor": _stepped(np.floor), "ceil": _stepped(np.ceil), "rint": _stepped(np.rint),
+}  # fmt: skip
+KEYWORDS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("sum", "mean", "prod", "max", "min"), ("axis", "keepdims")),
+    **dict.fromkeys(
+        ("cumsum", "argmax", "argmin", "softmax", "sort", "take", "stack", "concatenate", "roll", "flip", "repeat"),
+        ("axis",),
+    ),
+    "bincount": ("weights",),
+}
+ELEMENTWISE = frozenset("rsqrt erf exp2 log2 expm1 log1p floor ceil rint".split())
+SUMS = frozenset("sum cumsum mean matmul einsum softmax bincount".split())
+SELECTING = frozenset("max min argmax argmin sort floor ceil rint".split())

@@ -1,0 +1,121 @@
+"""What a case's arrays hold before a launch: its own contents, a second set, and exact ones (`runner.kernel.further`).
+
+An array whose fill names other arrays follows them: where they have other contents, so has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.device import Role
+from runner.errors import UsageError
+from runner.kernel.arrays import cached, with_parts
+from runner.kernel.case import ArraySpec, Case
+from runner.kernel.recipes import Fill, Recipe, make
+
+Contents = Mapping[str, NDArray[Any]]
+Chosen = tuple[Fill, int]  # a fill and its seed
+Choice = Callable[[ArraySpec], Chosen]
+"""What fills an array, or a member of its structure."""
+
+SEEDED = {"random": "random", "c_rand": "random_bytes"}  # fills, and the one for the second trial
+MOST_INPUTS = 256 << 20  # bytes of inputs for a second trial: its reference and its inputs take the host's time
+READ = (Role.IN, Role.INOUT)
+
+
+def contents(case: Case, choice: Choice | None = None) -> dict[str, NDArray[Any]]:
+    """The arrays' contents before the first launch, by name.
+
+    Raises:
+        UsageError: if a fill cannot be made, or is made from itself.
+    """
+    found: dict[str, NDArray[Any]] = {}
+    keys = _keys(case, choice or _own(case))
+    for name, key in keys.items():  # each behind those that it needs
+        spec = _spec(case, name)
+        found[name] = np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
+        if key:
+            known = with_parts(found, {a.name: a.dtype for a in case.arrays()})
+            found[name] = cached(key, lambda s=spec, k=known: _made(s, choice or _own(case), k))  # type: ignore[misc]
+    return {a.name: found[a.name] for a in case.arrays()}
+
+
+def second(case: Case) -> dict[str, NDArray[Any]]:
+    """Other contents of the arrays that can have some, and of those made from them; empty if there are none."""
+    held = _needed(case, [a.name for a in case.arrays() if a.constant])
+    own = _own(case)
+
+    def choose(spec: ArraySpec) -> Chosen:
+        whole = _spec(case, spec.name.partition(".")[0])
+        if whole.name in held or not whole.refill or whole.nbytes > MOST_INPUTS or whole.role not in READ:
+            return own(spec)
+        if isinstance(spec.fill, Recipe) and spec.fill.seeded:
+            return spec.fill, case.seed + 1
+        return (SEEDED[spec.fill], case.seed + 1) if spec.fill in SEEDED else own(spec)
+
+    return changed(case, choose)
+
+
+def changed(case: Case, choice: Choice) -> dict[str, NDArray[Any]]:
+    """The contents that differ from the case's own."""
+    before, after = _keys(case, _own(case)), _keys(case, choice)
+    different = {name for name in after if after[name] != before[name]}
+    return {n: a for n, a in contents(case, choice).items() if n in different} if different else {}
+
+
+def _own(case: Case) -> Choice:
+    return lambda spec: (spec.fill, case.seed)  # type: ignore[return-value]
+
+
+def _spec(case: Case, name: str) -> ArraySpec:
+    return next(a for a in case.arrays() if a.name == name)
+
+
+def _needs(spec: ArraySpec) -> set[str]:
+    """The arrays that a fill names."""
+    fills = [column.fill for column in spec.columns()]
+    return {n.partition(".")[0] for f in fills if isinstance(f, Recipe) for n in f.needs}
+
+
+def _needed(case: Case, names: list[str]) -> set[str]:
+    """These arrays, and all that they are made from."""
+    found: set[str] = set()
+    while names:
+        found.add(name := names.pop())
+        names += _needs(_spec(case, name)) - found
+    return found
+
+
+def _keys(case: Case, choice: Choice) -> dict[str, tuple[Any, ...]]:
+    """What each content follows from, in an order in which they can be made; empty for zeros."""
+    keys: dict[str, tuple[Any, ...]] = {}
+
+    def add(name: str, within: tuple[str, ...]) -> None:
+        spec = _spec(case, name)
+        if name in within:
+            raise UsageError(f"{case.kernel.yaml.name}: argument '{name}': fill: it is made from itself")
+        needs = sorted(_needs(spec))
+        for other in needs:
+            if other not in keys:
+                add(other, (*within, name))
+        made = tuple((*choice(c), c.shape, c.dtype, c.name) for c in spec.columns())
+        keys[name] = (made, tuple(keys[n] for n in needs)) if spec.role in READ else ()
+
+    for a in case.arrays():
+        if a.name not in keys:
+            add(a.name, ())
+    return keys
+
+
+def _made(spec: ArraySpec, choice: Choice, arrays: Contents) -> NDArray[Any]:
+    if not spec.dtype.fields:
+        chosen, seed = choice(spec)
+        return make(chosen, spec.shape, spec.dtype, seed, spec.name, arrays)
+    whole = np.zeros(spec.shape, spec.dtype.numpy)
+    for member, column in spec.members():
+        whole[member] = _made(column, choice, arrays)
+    return whole

@@ -1,0 +1,205 @@
+"""Fills with arguments: random numbers of a range, sparse matrices, expressions over other arrays, files.
+
+A recipe's numbers may be expressions over the parameters; a case has their values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.errors import UsageError
+from runner.kernel.arrays import DType, fill
+from runner.kernel.expression import ArrayExpression, Expression, Value
+
+Array = NDArray[Any]
+Number = int | float
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an array is filled, beyond one word."""
+
+    kind: str  # a key of `KINDS`, `expression` or `file`
+    where: str  # for messages
+    numbers: tuple[Expression | Number, ...] = ()
+    formula: ArrayExpression | None = None
+    values: tuple[tuple[str, Value], ...] = ()  # the parameters in the formula
+    needs: tuple[str, ...] = ()  # the arrays that it is made from
+    file: Path | None = None
+
+    def resolved(self, variables: Mapping[str, Value]) -> Recipe:
+        """The recipe for one case."""
+        numbers = tuple(n(variables) if isinstance(n, Expression) else n for n in self.numbers)
+        named = self.formula.names if self.formula else ()
+        values = tuple((n, variables[n]) for n in sorted(named) if n in variables)
+        return dataclasses.replace(self, numbers=numbers, values=values)
+
+    @property
+    def seeded(self) -> bool:
+        """Whether another seed gives another content."""
+        return self.kind in KINDS and self.kind != "constant"
+
+
+Fill = str | tuple[Number, ...] | Recipe
+
+
+@dataclass(frozen=True)
+class OfFields:
+    """The fills of a structure's members, by name."""
+
+    fills: tuple[tuple[str, Fill | OfFields], ...]
+
+
+def files(fill: Fill | OfFields) -> Iterator[Path]:
+    """The files that an array is filled from."""
+    if isinstance(fill, OfFields):
+        for _, of in fill.fills:
+            yield from files(of)
+    elif isinstance(fill, Recipe) and fill.file:
+        yield fill.file
+
+
+def make(
+    recipe: Fill, shape: tuple[int, ...], dtype: DType, seed: int, label: str, arrays: Mapping[str, Array]
+) -> Array:
+    """Make a content; as `runner.kernel.arrays.fill`, with the arrays that the recipe needs.
+
+    Raises:
+        UsageError: if the recipe cannot give an array of that shape and dtype.
+    """
+    if not isinstance(recipe, Recipe):
+        return fill(recipe, shape, dtype, seed, label)
+    whole = dtype.host_shape(shape)
+    if recipe.file is not None:
+        return np.ascontiguousarray(np.load(recipe.file, allow_pickle=False)).view(dtype.numpy)
+    if recipe.formula is not None:
+        found = _calculated(recipe, whole, arrays)
+    else:
+        generator = np.random.default_rng([seed, zlib.crc32(label.encode())])
+        found = KINDS[recipe.kind](generator, whole, dtype, recipe, arrays)
+    return _held(found, dtype, recipe)
+
+
+def _held(found: Array, dtype: DType, recipe: Recipe) -> Array:
+    """The numbers in the array's own type, if that holds them."""
+    if dtype.is_float or dtype.numpy == np.bool_:
+        return found.astype(dtype.numpy)
+    limits = np.iinfo(dtype.numpy)
+    wrong = (found < limits.min) | (found > limits.max)
+    if found.dtype.kind == "f":
+        wrong |= found != np.trunc(found)
+    if np.any(wrong):
+        raise UsageError(f"{recipe.where}: {found[wrong].flat[0]} is not a valid {dtype.name}")
+    return found.astype(dtype.numpy)
+
+
+def _calculated(recipe: Recipe, shape: tuple[int, ...], arrays: Mapping[str, Array]) -> Array:
+    formula = recipe.formula
+    assert formula is not None  # noqa: S101
+    count = int(np.prod(shape))
+    places = {"index": np.arange(count).reshape(shape)}
+    places |= {f"index{i}": index for i, index in enumerate(np.indices(shape, sparse=True))}
+    found = np.asarray(formula({**places, **dict(recipe.values), **arrays}).value)
+    try:
+        return np.broadcast_to(found, shape)
+    except ValueError:
+        raise UsageError(f"{formula.shown} has the shape {found.shape}, the array {shape}") from None
+
+
+def _between(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType, recipe: Recipe) -> Array:
+    """Random numbers from the first of the recipe's numbers up to, but not including, the second."""
+    if not recipe.numbers:
+        return fill("random", shape, dataclasses.replace(dtype, numbers=1), int(generator.integers(2**31)), "")
+    first, end = recipe.numbers
+    if not first < end:  # type: ignore[operator]
+        raise UsageError(f"{recipe.where}: expected two numbers, the first below the second, not {first} and {end}")
+    if not dtype.is_float:
+        return generator.integers(first, end, shape)  # type: ignore[arg-type]
+    return np.minimum(generator.uniform(first, end, shape), np.nextafter(end, first))  # type: ignore[arg-type]
+
+
+def _sorted(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType, recipe: Recipe, _: Any) -> Array:
+    return np.sort(_between(generator, shape, dtype, recipe), axis=-1)
+
+
+def _one_hot(generator: np.random.Generator, shape: tuple[int, ...], *_: Any) -> Array:
+    """One 1 in each row, anywhere."""
+    found = np.zeros(shape, np.int8)
+    if found.size:
+        np.put_along_axis(found, generator.integers(0, shape[-1], (*shape[:-1], 1)), 1, axis=-1)
+    return found
+
+
+def _row_pointers(generator: np.random.Generator, shape: tuple[int, ...], _: DType, recipe: Recipe, __: Any) -> Array:
+    """Where each row of a sparse matrix begins, and the end: rows of random lengths, of which some may be empty."""
+    rows, (entries, longest) = shape[-1] - 1, recipe.numbers
+    if len(shape) != 1 or not 0 <= entries <= rows * longest:  # type: ignore[operator]
+        raise UsageError(
+            f"{recipe.where}: {entries} entries do not fit into {rows} rows of at most {longest} (the array has one "
+            "element more than there are rows)"
+        )
+    weights = generator.gamma(1.0, size=rows)  # a few long rows, many short ones
+    lengths = np.minimum(np.floor(weights / weights.sum() * float(entries)), float(longest)).astype(np.int64)  # type: ignore[arg-type]
+    while missing := round(float(entries)) - int(lengths.sum()):  # type: ignore[arg-type]
+        free = np.flatnonzero(lengths < longest)
+        lengths[generator.permutation(free)[:missing]] += 1
+    return np.concatenate([[0], np.cumsum(lengths)])
+
+
+def _columns(generator: np.random.Generator, shape: tuple[int, ...], _: DType, recipe: Recipe, arrays: Any) -> Array:
+    """The columns of a sparse matrix's entries: different ones in each row, in order."""
+    starts, count = arrays[recipe.needs[0]].astype(np.int64), int(recipe.numbers[0])  # type: ignore[arg-type]
+    lengths = np.diff(starts)
+    if len(shape) != 1 or starts[-1] != shape[0] or lengths.min(initial=0) < 0 or lengths.max(initial=0) > count:
+        raise UsageError(
+            f"{recipe.where}: the rows of '{recipe.needs[0]}' have {starts[-1]} entries, up to "
+            f"{lengths.max(initial=0)} each; the array has {shape[0]} elements, a row has {count} columns"
+        )
+    rows = [np.sort(generator.choice(count, n, replace=False)) for n in lengths]
+    return np.concatenate([np.zeros(0, np.int64), *rows])
+
+
+def _normal(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType, recipe: Recipe, _: Any) -> Array:
+    mean, deviation = recipe.numbers or (0.0, 1.0)
+    numbers = generator.normal(mean, deviation, shape)  # type: ignore[arg-type]
+    return numbers if dtype.is_float else np.rint(numbers)
+
+
+KINDS: Mapping[str, Callable[..., Array]] = {
+    "constant": lambda _, shape, __, recipe, ___: np.full(shape, recipe.numbers[0]),
+    "range": lambda generator, shape, dtype, recipe, _: _between(generator, shape, dtype, recipe),
+    "normal": _normal,
+    "sorted": _sorted,
+    "one_hot": _one_hot,
+    "permutation": lambda generator, shape, *_: generator.permutation(int(np.prod(shape))).reshape(shape),
+    "row_pointers": _row_pointers,
+    "columns": _columns,
+}
+NUMBERS = {"constant": 1, "range": 2, "normal": 2, "sorted": 2, "row_pointers": 2, "columns": 1}  # that each takes
+WORDS = ("normal", "sorted", "one_hot", "permutation")  # those that need none
+
+
+def unfit(recipe: Recipe, shape: tuple[int, ...], dtype: DType) -> str:
+    """Why the recipe's file is no content of such an array; empty if it is."""
+    if recipe.file is None:
+        return ""
+    try:
+        there = np.load(recipe.file, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as e:
+        raise UsageError(f"{recipe.where}: {recipe.file.name}: {e}") from None
+    kind = there.dtype if there.dtype.kind != "V" or there.dtype.names else np.dtype((np.void, there.dtype.itemsize))
+    same = kind == dtype.numpy or (kind.kind == "V" and not kind.names and kind.itemsize == dtype.numpy.itemsize)
+    if same and there.shape == dtype.host_shape(shape):
+        return ""
+    return (
+        f"{recipe.file.name} holds {there.dtype} of the shape {there.shape}, the array is {dtype.name} of "
+        f"{dtype.host_shape(shape)}"
+    )

@@ -1,0 +1,186 @@
+"""Reads the entries of `arguments:` in a kernel's YAML, and the structures that they are made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from runner.device import Role
+from runner.errors import UsageError
+from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, DType, structure
+from runner.kernel.declaration import ArrayArgument, Kind, Parameter, PointerArgument, ScalarArgument
+from runner.kernel.expression import ArrayExpression, Expression
+from runner.kernel.recipes import NUMBERS, WORDS, Fill, OfFields, Recipe
+from runner.kernel.yaml_reader import Argument, Reader, array_names, shown
+
+INDICES = ("index", "index0", "index1", "index2", "index3")  # that a fill's expression may use
+
+
+def structs(d: Reader) -> dict[str, DType]:
+    """The key `structs`: of each, the members' types in order; `[type, n]` is a C array."""
+    found: dict[str, DType] = {}
+    for name, content in d.items("structs"):
+        level = d.at(f"structs.{name}", content)
+        if not re.fullmatch(r"[A-Za-z_]\w{0,63}", str(name)) or name in DTYPES or not level.raw:
+            raise UsageError(f"{level.where}: expected the name of a structure in C++ and its members")
+        members = []
+        for member, given in level.raw.items():
+            if member == "__align__":
+                continue
+            word, count = given if isinstance(given, list) and len(given) == 2 else (given, 0)
+            dtype = {**DTYPES, **found}.get(DTYPE_ALIASES.get(str(word), str(word)))
+            if dtype is None or not isinstance(count, int) or (isinstance(given, list) and count < 1):
+                raise UsageError(
+                    f"{level.where}: {member}: expected a dtype, or [dtype, length] for a C array, not {shown(given)}; "
+                    f"dtypes: {', '.join((*DTYPES, *found))}"
+                )
+            if not re.fullmatch(r"[A-Za-z_]\w{0,63}", str(member)):
+                raise UsageError(f"{level.where}: {shown(member)} is not the name of a member")
+            members.append((str(member), dtype, count))
+        alignment = level.raw.get("__align__", 1)
+        if alignment not in (1, 2, 4, 8, 16):
+            raise UsageError(f"{level.where}: __align__: expected 1, 2, 4, 8 or 16, not {shown(alignment)}")
+        found[str(name)] = structure(str(name), members, alignment)
+    return found
+
+
+def array_types(d: Reader, parameters: Sequence[Parameter]) -> dict[str, tuple[DType, ...]]:
+    """The arrays among `arguments`, and the types that each may have, before the rest of them is read."""
+    choices = {p.name: (p.default, *p.allowed) for p in parameters if p.kind is Kind.DTYPE}
+    types = {**DTYPES, **d.structs}
+    arrays = [a for a in d.sequence("arguments") if isinstance(a, dict) and "shape" in a]
+    return {
+        str(a.get("name")): tuple(
+            types[str(w)] for w in choices.get(str(a.get("dtype")), (a.get("dtype"),)) if str(w) in types
+        )
+        for a in arrays
+    }
+
+
+def argument(d: Reader) -> Argument:
+    """An entry of `arguments:`: an array, a scalar, or a pointer into another array."""
+    d.need("name")
+    if "scalar" in d.raw:
+        return _scalar(d.exactly("name", "scalar", "value"))
+    if "pointer" in d.raw:
+        return _pointer(d)
+    d.only(("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill"))
+    d.need("role", "dtype", "shape")
+    role = Role(d.choice("role", list(Role)))
+    if role in (Role.IN, Role.INOUT) and "fill" not in d.raw:
+        raise UsageError(
+            f"{d.where}: the key 'fill' is missing; an array of role '{role}' needs one of {', '.join(FILLS)}, a "
+            f"parameter that holds one, a list of numbers, or a recipe such as {{range: [0, 10]}}"
+        )
+    constant, refill = d.flag("constant", default=False), d.flag("refill", default=True)
+    for key in ("offset", "lead"):
+        if constant and key in d.raw:
+            raise UsageError(f"{d.where}: {key}: a __constant__ or __device__ array is no pointer that could be moved")
+    shape, offset, lead = d.expressions("shape"), d.expression("offset", 0), d.expression("lead", 0)
+    word, fill = d.text("dtype"), d.raw.get("fill", "zeros")
+    filled = _fill(d, fill, f"{d.where}: fill", d.structs.get(word))
+    return ArrayArgument(d.text("name"), role, word, shape, filled, offset, lead, constant, refill)
+
+
+def _scalar(d: Reader) -> ScalarArgument:
+    """A number; a vector's numbers as a list, a structure's by the names of its members."""
+    word, value = d.text("scalar"), d.raw["value"]
+    if not isinstance(value, dict | list):
+        return ScalarArgument(d.text("name"), word, value if isinstance(value, float) else d.expression("value"))
+    dtype = {**DTYPES, **d.structs}.get(word)
+    return ScalarArgument(d.text("name"), word, tuple(_numbers(d, "value", value, dtype)))
+
+
+def _numbers(d: Reader, key: str, value: Any, dtype: DType | None) -> Iterator[Expression | float]:
+    """The numbers of a value, in the order in which C++ has them."""
+    if isinstance(value, dict):
+        if dtype is None or not dtype.parts or sorted(map(str, value)) != sorted(dtype.parts):
+            expected = ", ".join(dtype.parts) if dtype and dtype.parts else "a number"
+            raise UsageError(f"{d.where}: {key}: expected {expected}, not {', '.join(map(str, value)) or 'nothing'}")
+        members = {f.name: f.dtype for f in dtype.fields}
+        for part in dtype.parts:
+            yield from _numbers(d, f"{key}.{part}", value[part], members.get(part))
+    elif isinstance(value, list):
+        for i, one in enumerate(value):
+            yield from _numbers(d, f"{key}[{i}]", one, dtype)
+    else:
+        yield value if isinstance(value, float) else d.as_expression(key, value)
+
+
+def _pointer(d: Reader) -> PointerArgument:
+    """`pointer: null`, or the name of an array and `at`, an element of it."""
+    d.only(("name", "pointer", "at"))
+    array = d.raw["pointer"]
+    if array is not None and array not in d.arrays:
+        known = ", ".join(d.arrays)
+        raise UsageError(
+            f"{d.where}: pointer: expected null or the name of an array, not {shown(array)}; known: {known}"
+        )
+    return PointerArgument(d.text("name"), array or "", d.expression("at", 0))
+
+
+def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | OfFields:
+    match given:
+        case dict() if struct:
+            if unknown := [str(n) for n in given if n not in struct.parts]:
+                allowed = ", ".join(struct.parts)
+                raise UsageError(f"{where}: '{unknown[0]}' is no member of {struct.name}; allowed: {allowed}")
+            members = [(f.name, f.dtype if f.dtype.fields else None) for f in struct.fields]
+            return OfFields(tuple((n, _fill(d, given.get(n, "zeros"), f"{where}.{n}", of)) for n, of in members))
+        case dict():
+            return _recipe(d, given, where)
+        case list():
+            try:
+                numbers = [Fraction(str(n)) for n in given]
+                return tuple(int(n) if n.denominator == 1 else float(n) for n in numbers)
+            except (ValueError, ZeroDivisionError, OverflowError):
+                raise UsageError(f"{where}: expected numbers such as 0.5 or -1/280, not {given}") from None
+        case bool() | None:
+            raise UsageError(f"{where}: expected text, a number, a list or a recipe, not {shown(given)}")
+        case int() | float():
+            return Recipe("constant", where, (given,))
+    return _text_fill(d, str(given), where)
+
+
+def _text_fill(d: Reader, text: str, where: str) -> Fill:
+    """A fill by one word, a file, or an expression over the indices and other arrays."""
+    if text in WORDS:
+        return Recipe(text, where)
+    if text.endswith(".npy"):
+        return Recipe("file", where, file=_file(d, text, where))
+    if re.fullmatch(r"\w+", text) and text not in d.arrays:
+        return FORMER_NAMES.get(text, text)
+    formula = ArrayExpression(text, where)
+    known = {*d.known, *array_names(d), *INDICES}
+    if unknown := sorted(formula.names - known):
+        raise UsageError(f"{formula.shown} names '{unknown[0]}', which is unknown; known: {', '.join(sorted(known))}")
+    d.used |= formula.names
+    return Recipe("expression", where, formula=formula, needs=tuple(sorted(formula.names & array_names(d))))
+
+
+def _file(d: Reader, name: str, where: str) -> Path:
+    path = (d.folder / name).resolve()
+    if not path.is_file():
+        raise UsageError(f"{where}: there is no file '{name}' (looked for relative to the YAML's folder)")
+    if not path.is_relative_to(d.folder.resolve()):
+        raise UsageError(f"{where}: '{name}' must lie in the YAML's folder, which a sweep keeps")
+    return path
+
+
+def _recipe(d: Reader, given: Mapping[str, Any], where: str) -> Recipe:
+    kind = str(next(iter(given), ""))
+    if len(given) != 1 or kind not in NUMBERS:
+        raise UsageError(f"{where}: expected one of {', '.join(NUMBERS)} with its numbers, not {shown(dict(given))}")
+    values = given[kind] if isinstance(given[kind], list) else [given[kind]]
+    needs: tuple[str, ...] = ()
+    if kind == "columns":
+        needs, values = (str(values[0]),), values[1:]
+        if needs[0] not in d.arrays:
+            raise UsageError(f"{where}: columns: '{needs[0]}' is no array; expected [row pointers, number of columns]")
+    if len(values) != NUMBERS[kind]:
+        raise UsageError(f"{where}: {kind}: expected {NUMBERS[kind]} numbers, not {len(values)}")
+    numbers = tuple(v if isinstance(v, float) else d.as_expression(f"fill.{kind}", v) for v in values)
+    return Recipe(kind, where, numbers, needs=needs)

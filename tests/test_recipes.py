@@ -1,0 +1,147 @@
+"""Fills with arguments: what they hold, what follows from what, and what cannot be."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from support import case_of, read_kernel
+
+from runner.errors import UsageError
+from runner.kernel import further
+from runner.kernel.contents import contents, second
+
+CU = 'extern "C" __global__ void k(const int* a, int* out) { out[0] = 0; }\n'
+ARRAYS = """
+  - {name: constant, role: in, dtype: float32, shape: 3, fill: 2.5}
+  - {name: range, role: in, dtype: int8, shape: 500, fill: {range: [-3, limit]}}
+  - {name: fractions, role: in, dtype: float32, shape: [100, 5], fill: {range: [2, 2.5]}}
+  - {name: normal, role: in, dtype: float64, shape: 4000, fill: {normal: [5, 2]}}
+  - {name: one_hot, role: in, dtype: float32, shape: [6, 9], fill: one_hot}
+  - {name: permutation, role: in, dtype: uint16, shape: 50, fill: permutation}
+  - {name: sorted, role: in, dtype: int32, shape: [4, 50], fill: {sorted: [0, 99]}}
+  - {name: start, role: in, dtype: int32, shape: 21, fill: {row_pointers: [60, 15]}}
+  - {name: column, role: in, dtype: int32, shape: 60, fill: {columns: [start, 15]}}
+  - {name: formula, role: in, dtype: int32, shape: [3, 4], fill: "index0 * 10 + index1 + limit - index"}
+  - {name: doubled, role: in, dtype: float32, shape: 500, fill: 2 * range + odd.y}
+  - {name: odd, role: in, dtype: float2, shape: 500, fill: random}
+  - {name: file, role: in, dtype: float32, shape: [2, 2], fill: data/f.npy}
+  - {name: copy, role: in, dtype: int32, shape: 60, fill: column}
+"""
+YAML = f"""
+parameters: {{size: 8, limit: 4}}
+grid: 1
+arguments: {ARRAYS}  - {{name: out, role: out, dtype: int32, shape: 1}}
+reference: {{out: "full(0, 1)"}}
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write the kernel k with a piece of its YAML replaced, and the file; give the YAML's path."""
+
+    def call(old="", new=""):
+        assert old in YAML
+        folder = tmp_path / "kernel"
+        (folder / "data").mkdir(parents=True, exist_ok=True)
+        (folder / "k.cu").write_text(CU)
+        (folder / "k.yaml").write_text(YAML.replace(old, new) if old else YAML)
+        np.save(folder / "data" / "f.npy", np.arange(4, dtype=np.float32).reshape(2, 2))
+        return folder / "k.yaml"
+
+    return call
+
+
+def test_each_recipe_holds_what_it_says(write):
+    """Numbers of a range, rows that are sorted, sparse rows whose columns differ, and what other arrays give."""
+    case = case_of(read_kernel(write()))
+    a = contents(case)
+    assert (a["constant"] == 2.5).all()
+    assert set(a["range"]) == set(range(-3, 4))
+    assert a["fractions"].min() >= 2
+    assert a["fractions"].max() < 2.5
+    assert (abs(a["normal"].mean() - 5) < 0.2, abs(a["normal"].std() - 2) < 0.2) == (True, True)
+    assert (a["one_hot"].sum(axis=1) == 1).all()
+    assert sorted(a["permutation"]) == list(range(50))
+    assert (np.diff(a["sorted"], axis=1) >= 0).all()
+    lengths = np.diff(a["start"])
+    assert (a["start"][0], a["start"][-1], lengths.min() >= 0, lengths.max() <= 15) == (0, 60, True, True)
+    rows = np.split(a["column"], a["start"][1:-1])
+    assert all((np.diff(row) > 0).all() for row in rows)
+    assert a["formula"].tolist() == [[10 * i + j + 4 - (4 * i + j) for j in range(4)] for i in range(3)]
+    assert np.array_equal(a["doubled"], 2 * a["range"].astype(np.float32) + a["odd"][:, 1])
+    assert a["file"].tolist() == [[0, 1], [2, 3]]
+    assert all(np.array_equal(x, contents(case)[n]) for n, x in a.items())
+
+
+def test_other_inputs_are_of_the_same_kind_and_fit_together(write):
+    """The second trial and the exact inputs: arrays that are made from others follow them."""
+    case = case_of(read_kernel(write()))
+    own = contents(case)
+    other = {**own, **second(case)}
+    changed = {n for n in own if not np.array_equal(own[n], other[n])}
+    assert changed == set(own) - {"constant", "formula", "file", "out"}
+    assert np.array_equal(other["doubled"], 2 * other["range"].astype(np.float32) + other["odd"][:, 1])
+    assert np.array_equal(other["copy"], other["column"])
+    assert all((np.diff(row) > 0).all() for row in np.split(other["column"], other["start"][1:-1]))
+    exact = further.contents(case, own, 1)
+    assert set(exact["odd"].ravel()) <= {n / 4 for n in range(-4, 5)} - {0}
+    assert np.array_equal(exact["doubled"], 2 * exact["range"].astype(np.float32) + exact["odd"][:, 1])
+    assert np.array_equal(exact["fractions"], own["fractions"]), "1, 2 and 3 do not lie within 2 to 2.5"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("{range: [-3, limit]}", "{range: [limit, 4]}", "fill: expected two numbers, the first below the second, not 4 and 4"),
+        ("{range: [-3, limit]}", "{range: [-3, 400]}", r"fill: \d+ is not a valid int8"),
+        ("{range: [-3, limit]}", "{range: 4}", "fill: range: expected 2 numbers, not 1"),
+        ("{range: [-3, limit]}", "{rnage: [1, 4]}", "fill: expected one of constant, range, normal, .* not '{'rnage'"),
+        ("{row_pointers: [60, 15]}", "{row_pointers: [60, 2]}", "fill: 60 entries do not fit into 20 rows of at most 2"),
+        ("[start, 15]", "[begin, 15]", "fill: columns: 'begin' is no array"),
+        ("fill: column}", "fill: copy + 1}", "argument 'copy': fill: it is made from itself"),
+        ("fill: column}", "fill: column / 7}", "fill: .* is not a valid int32"),
+        ("fill: column}", "fill: 'sorted[0]'}", r"fill: 'sorted\[0\]' has the shape \(50,\), the array \(60,\)"),
+        ("fill: column}", "fill: columm + 1}", "fill: 'columm \\+ 1' names 'columm', which is unknown"),
+        ("fill: column}", "fill: columm}", "fill: 'columm' is not a fill; allowed: zeros, .* a .npy file"),
+        ("data/f.npy", "g.npy", "fill: there is no file 'g.npy'"),
+        ("data/f.npy", "../../g.npy", "fill: there is no file"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_filled_is_one_sentence(write, old, new, message):
+    """It names the argument or its place, and what is allowed."""
+    with pytest.raises(UsageError) as e:
+        contents(case_of(read_kernel(write(old, new))))
+    assert re.search(message, str(e.value)), str(e.value)
+    assert "\n" not in str(e.value)
+
+
+def test_a_file_of_another_shape_makes_no_case(write):
+    """Its shape and its type are those of the array."""
+    told = case_of(read_kernel(write("[2, 2]", "[2, 3]"))).excluded
+    assert told == "file: f.npy holds float32 of the shape (2, 2), the array is float32 of (2, 3)"
+    told = case_of(read_kernel(write("float32, shape: [2, 2]", "int32, shape: [2, 2]"))).excluded
+    assert "holds float32 of the shape (2, 2), the array is int32" in told
+
+
+def test_a_sweep_keeps_its_files_and_a_changed_one_is_another_source(write, runner):
+    """The file lies in sources/ beside the kept YAML, from which the sweep is repeated; its digest tells it apart."""
+    path = write()
+    lines = [line for line in YAML.splitlines() if "{name:" not in line or "name: file" in line or "name: out" in line]
+    path.write_text("\n".join(lines).replace("full(0, 1)", "full(2, 1)").replace("float32", "int32"))
+    path.with_suffix(".cu").write_text('extern "C" __global__ void k(const int* a, int* out) { out[0] = a[2]; }\n')
+    digests = []
+    for number in (2, 5):
+        np.save(path.parent / "data" / "f.npy", np.full((2, 2), number, np.int32))
+        runner("--config-dir", str(path.parents[1]), "kernel=k", "device=cpu", f"hydra.sweep.dir=run{number}")
+        folder = path.parents[1] / f"run{number}"
+        rows = json.loads((folder / "verdict.json").read_text())["cases"]
+        assert [row["status"] for row in rows] == ["ok" if number == 2 else "mismatch"]
+        records = "".join(path.read_text() for path in sorted(folder.rglob("*.json")))
+        digests.append(re.findall(r'"f.npy":\s*"(\w{12})"', records)[0])
+    assert len(set(digests)) == 2
+    kept = path.parents[1] / "run2" / "sources" / "conf"
+    assert np.load(kept / "kernel" / "data" / "f.npy").tolist() == [[2, 2], [2, 2]]
+    again = runner("run2", "hydra.sweep.dir=again", module="runner.repeat")
+    assert again.code == 0, again.err
+    assert "ok" in (path.parents[1] / "again" / "results.csv").read_text()
