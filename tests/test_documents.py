@@ -10,7 +10,9 @@ from support import ROOT
 
 from runner.kernel.arrays import FILLS
 from runner.kernel.declaration import VOCABULARY
+from runner.kernel.expression import ArrayExpression
 from runner.kernel.from_yaml import KEYS
+from runner.kernel.recipes import KINDS
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -73,8 +75,9 @@ def words(path):
 
 
 def test_every_key_of_a_kernel_is_documented():
-    """docs/kernel-yaml.md has each key, each parameter and each fill."""
-    assert {*KEYS, *VOCABULARY, *FILLS} <= words(ROOT / "docs" / "kernel-yaml.md")
+    """docs/kernel-yaml.md has each key, each parameter, each fill and each function of references."""
+    functions = {name for name in ArrayExpression.TABLE if isinstance(name, str)}
+    assert {*KEYS, *VOCABULARY, *FILLS, *KINDS, *functions} <= words(ROOT / "docs" / "kernel-yaml.md")
 
 
 def test_no_yaml_of_an_experiment_lacks_its_command():

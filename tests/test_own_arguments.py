@@ -5,6 +5,8 @@ import re
 import pytest
 from support import case_of, read_kernel
 
+from runner.errors import UsageError
+
 CU = """
 #include <cuComplex.h>
 #include <cuda_fp8.h>
@@ -232,3 +234,44 @@ def test_a_member_that_is_not_written_is_found(bench, folder):
     outcome = bench.run(case_of(read_kernel(folder / "forgetful.yaml")))
     assert outcome.status == "mismatch"
     assert re.match(r"600 of \d+ elements differ: out\.cell\[2\] is 2139062143", outcome.reason), outcome.reason
+
+
+MISTAKES = [
+    ("structures", "position: float3", "position: flaot3", r"structs.Particle: position: expected a dtype, or \[dtype, length\] .* not 'flaot3'"),
+    ("structures", "__align__: 16", "__align__: 3", "__align__: expected 1, 2, 4, 8 or 16, not '3'"),
+    ("structures", "mass: index", "weight: index", "fill: 'weight' is no member of Particle; allowed: position, mass, kind, cell"),
+    ("structures", "out.mass: 2 * in.mass", "out.kilos: in.mass", "reference: expected an expression for each of out.mass, not for"),
+    ("structures", "out.mass: 2 * in.mass", "out.mass: in", "'in' is an array of Particle; name a part of it: in.position, in.mass"),
+    ("structures", "2 * in.mass", "2 * in.weight", "names 'in.weight', which is neither an array nor a parameter"),
+    ("structures", "steps: 2", "step: 2", "value: expected probe, scale, steps, not probe, scale, step"),
+    ("structures", "[0.5, 1, -2, size]", "[0.5, 1, -2]", "shift: float4 has 4 numbers, 3 are given"),
+    ("structures", "kind: 0, cell", "kind: 200, cell", r"config.probe.kind = 200 is not a valid int8"),
+    ("structures", "dtype: float4", "dtype: float5", "argument 'packed': 'float5' is not a dtype; allowed: int32"),
+    ("complexProduct", "out.real: a.real", "out.real: a", "'a' is an array of complex64; name a part of it: a.real, a.imag"),
+    ("pointers", "pointer: low", "pointer: lows", "pointer: expected null or the name of an array, not 'lows'; known: low, out"),
+    ("pointers", "at: size", "at: 3 * size", "high: element 900 is not within 'low' of 600 elements"),
+    ("onlyCounts", "no_output: it counts", "no_output: ''  # it counts", "no_output: expected a reason"),
+    ("pointers", "reference: {out", "no_output: none\nreference: {out", "no_output: there is an output: reference"),
+    ("pointers", "low[size:] + 7", "sum(low, axes=1)", "gives sum the keyword 'axes'; allowed: axis, keepdims"),
+    ("variables", "bincount(in & 15, 16)", "bincount(in, 16)", r"bincount: \d+ is not below 16"),
+    ("variables", "bincount(in & 15, 16)", "full(7)", r"the reference gives 'counts' the shape \(\), the kernel \(16,\); write full\(value, shape\)"),
+    ("variables", "in & 15, 16)", "in[in - 300], 16)", r"the index -\d+ is below 0"),
+    ("volume", "8x4x2", "4x4x65", "a block of 1040 threads is not within CUDA's 1 to 1024"),
+    ("volume", "8x4x2", "1x1x128", "a block of 128 threads in z is not within CUDA's 1 to 64"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "old", "new", "message"), MISTAKES)
+def test_what_cannot_be_meant_is_one_sentence(bench, folder, name, old, new, message):
+    """It names the file and the place, the offending value, and what is allowed."""
+    assert old in YAMLS[name]
+    path = folder.parent / "wrong" / f"{name}.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(YAMLS[name].replace(old, new, 1).replace("own.cu", "../kernel/own.cu"))
+    try:
+        case = case_of(read_kernel(path))
+        told = case.excluded or bench.run(case, samples=1).reason
+    except UsageError as e:
+        told = str(e)
+    assert re.search(message, told), told
+    assert "\n" not in told

@@ -265,6 +265,8 @@ def reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[str
             "without one says why by 'no_output: reason' in place of a reference"
         )
     types = {n: d.arrays[n] for n in possible}
+    if not all(types.values()):
+        return ()  # an unknown dtype, of which `require_sound` tells
     lacking = [
         n for a in arrays if a.role is Role.OUT for t in types[a.name][:1] for n in missing(a.name, t, given.raw)
     ]
