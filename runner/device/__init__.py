@@ -58,6 +58,7 @@ class Source:
     macros: tuple[tuple[str, str], ...] = ()  # (name, replacement) in order: `#define` lines, never `-D` flags
     constants: tuple[str, ...] = ()  # `__constant__` or `__device__` arrays that are set before a launch
     headers: tuple[str, ...] = ()  # CUDA's headers that the macros need, such as `cuda_fp16.h`; included first
+    further: tuple[str, ...] = ()  # other `__global__` functions in it that a program of launches needs
 
     def defines(self) -> str:
         """The lines before the text: the headers, then one `#define` line per macro."""
@@ -175,6 +176,9 @@ class Program(Protocol):
     def resources(self) -> Resources:
         """Its use of registers and memory."""
 
+    def sibling(self, function: str) -> Program:
+        """Another function of the same module; `Source.further` names it."""
+
     def reset(self) -> None:
         """Bring its `__device__` and `__constant__` variables back to their content at the first call."""
 
@@ -227,7 +231,7 @@ class Inside:
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch, with everything that a device needs for it."""
+    """One kernel launch, with everything that a device needs for it; or several in order, timed as one."""
 
     program: Program  # from `Device.load`
     grid: Dim3  # blocks in x, y, z
@@ -237,13 +241,20 @@ class Launch:
     cache: str = "none"  # the preferred split of on-chip memory: shared, l1, equal (cudaFuncSetCacheConfig) or none
     order: Order = Order.USUAL  # in which lanes, warps and blocks run, where the device can choose
     variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
+    then: tuple[Launch, ...] = ()  # the launches that follow it; they run in its order
+
+    @property
+    def all(self) -> tuple[Launch, ...]:
+        """Itself and those that follow."""
+        return (self, *self.then)
 
     def arrays(self, *roles: Role) -> list[Array]:
         """The arrays among the arguments and variables that have one of `roles`."""
         import numpy as np  # noqa: PLC0415  (see the top)
 
-        given = [a for a in self.arguments if not isinstance(a, np.generic | Value | Inside)]
-        return [a for a in (*given, *self.variables) if a.role in roles]
+        given = [a for one in self.all for a in one.arguments if not isinstance(a, np.generic | Value | Inside)]
+        each = {id(a): a for a in (*given, *self.variables)}
+        return [a for a in each.values() if a.role in roles]
 
 
 Around = Callable[[Launch], None]

@@ -11,7 +11,7 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,10 @@ from runner.kernel.declaration import (
     Canonical,
     Kernel,
     Kind,
+    Loop,
     PointerArgument,
     ScalarArgument,
+    Step,
     variables,
     written,
 )
@@ -89,6 +91,17 @@ class PointerSpec:
 
 
 @dataclass(frozen=True)
+class LaunchSpec:
+    """One launch of a case."""
+
+    function: str  # empty: the first one of the program
+    grid: Dim3
+    block: Dim3
+    shared: int
+    arguments: tuple[ArraySpec | ScalarSpec | PointerSpec, ...]
+
+
+@dataclass(frozen=True)
 class Case:
     """One combination of the parameters that a kernel reads."""
 
@@ -143,15 +156,35 @@ class Case:
 
     def arguments(self) -> tuple[ArraySpec | ScalarSpec | PointerSpec, ...]:
         """The kernel's arguments, in order."""
+        passed = (a for a in self.kernel.arguments if not isinstance(a, ArrayArgument) or not a.constant)
+        return tuple(self._argument(a, self.variables) for a in passed)
+
+    @functools.cached_property
+    def launches(self) -> tuple[LaunchSpec, ...]:
+        """Its launches, in order."""
+        if not self.kernel.launches:
+            return (LaunchSpec("", self.grid, self.block, self.shared, self.arguments()),)
+        declared = {a.name: a for a in self.kernel.arguments}
+        arrays = {a.name: a for a in self.arrays()}
         return tuple(
-            self._scalar(a)
-            if isinstance(a, ScalarArgument)
-            else PointerSpec(a.name, a.array, int(a.at(self.variables)))
-            if isinstance(a, PointerArgument)
-            else self._array(a)
-            for a in self.kernel.arguments
-            if not isinstance(a, ArrayArgument) or not a.constant
+            LaunchSpec(
+                "" if (step.function or self.kernel.name) == self._functions[0] else step.function or self.kernel.name,
+                three(step.grid, known),
+                three(step.block, known) if step.block else self.block,
+                int(step.shared(known)),
+                tuple(arrays[n] if n in arrays else self._argument(declared[n], known) for n in step.arguments),
+            )
+            for step, known in unrolled(self.kernel.launches, self.variables)
         )
+
+    def _argument(
+        self, a: ArrayArgument | ScalarArgument | PointerArgument, known: Mapping[str, int | str]
+    ) -> ArraySpec | ScalarSpec | PointerSpec:
+        if isinstance(a, ScalarArgument):
+            return self._scalar(a, known)
+        if isinstance(a, PointerArgument):
+            return PointerSpec(a.name, a.array, int(a.at(known)))
+        return self._array(a)
 
     def source(self) -> Source:
         """The variant to compile."""
@@ -160,7 +193,15 @@ class Case:
         constants = tuple(a.name for a in self.kernel.arrays if a.constant)
         dtypes = [DTYPES[str(dict(self.parameters)[p.name])] for p in self.kernel.parameters if p.kind is Kind.DTYPE]
         headers = tuple(dict.fromkeys(d.header for d in dtypes if d.header))
-        return Source(path, _text(path, path.stat().st_mtime_ns), self.kernel.name, macros, constants, headers)
+        text = _text(path, path.stat().st_mtime_ns)
+        function, *further = self._functions
+        return Source(path, text, function, macros, constants, headers, tuple(further))
+
+    @functools.cached_property
+    def _functions(self) -> tuple[str, ...]:
+        """The functions that are launched; the first one gives the program its name."""
+        named = functions(self.kernel.launches) or ("",)
+        return tuple(dict.fromkeys(name or self.kernel.name for name in named))
 
     def count(self, what: str) -> int | None:
         """The value of `bytes_read`, `operations`, `in_flight` or `depth`; `None` if it is not declared."""
@@ -196,10 +237,11 @@ class Case:
             return fill.resolved(self.variables)
         return str(dict(self.parameters).get(fill, fill)) if isinstance(fill, str) else fill
 
-    def _scalar(self, a: ScalarArgument) -> ScalarSpec:
+    def _scalar(self, a: ScalarArgument, known: Mapping[str, int | str]) -> ScalarSpec:
         values = a.value if isinstance(a.value, tuple) else (a.value,)
-        known = (v(self.variables) if isinstance(v, Expression) else v for v in values)
-        return ScalarSpec(a.name, self.dtype(a.dtype), tuple(known))
+        return ScalarSpec(
+            a.name, self.dtype(a.dtype), tuple(v(known) if isinstance(v, Expression) else v for v in values)
+        )
 
     def _macro(self, text: str, value: Any) -> str:
         """The value of a macro as C++ text: dtypes by their C++ names, masks as unsigned numbers."""
@@ -211,6 +253,43 @@ class Case:
         if isinstance(value, bool):
             return str(value).lower()
         return f"({value})" if isinstance(value, int) and value < 0 else str(value)
+
+
+def three(expressions: Sequence[Expression], known: Mapping[str, int | str]) -> Dim3:
+    """One to three expressions as x, y and z."""
+    x, y, z = (*(int(e(known)) for e in expressions), 1, 1)[:3]
+    return x, y, z
+
+
+def unrolled(
+    steps: Sequence[Step | Loop], known: Mapping[str, int | str]
+) -> Iterator[tuple[Step, Mapping[str, int | str]]]:
+    """The steps in order, each with the names of its expressions: those of its loops, too."""
+    for step in steps:
+        if isinstance(step, Step):
+            yield step, known
+            continue
+        for values in _counted(step.counts, known):
+            yield from unrolled(step.steps, values)
+
+
+def _counted(
+    counts: Sequence[tuple[str, Expression]], known: Mapping[str, int | str]
+) -> Iterator[Mapping[str, int | str]]:
+    if not counts:
+        yield known
+        return
+    (name, end), *inner = counts
+    for value in range(int(end(known))):
+        yield from _counted(inner, {**known, name: value})
+
+
+def functions(steps: Sequence[Step | Loop]) -> tuple[str, ...]:
+    """The functions that steps launch; empty for the kernel's own."""
+    found: dict[str, None] = {}
+    for step in steps:
+        found.update(dict.fromkeys((step.function,) if isinstance(step, Step) else functions(step.steps)))
+    return tuple(found)
 
 
 def known_values(kernel: Kernel, values: Mapping[str, Canonical]) -> dict[str, int | str]:

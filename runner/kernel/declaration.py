@@ -204,6 +204,25 @@ class PointerArgument:
 
 
 @dataclass(frozen=True)
+class Step:
+    """One launch of a program of several."""
+
+    function: str  # empty: the kernel's own
+    arguments: tuple[str, ...]  # their names, in the function's order
+    grid: tuple[Expression, ...]
+    block: tuple[Expression, ...]  # empty: the kernel's
+    shared: Expression
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Steps that are repeated, for each value from 0 up to a number, of one name after the other."""
+
+    counts: tuple[tuple[str, Expression], ...]
+    steps: tuple[Step | Loop, ...]
+
+
+@dataclass(frozen=True)
 class Constraint:
     """A condition that a case must meet; `reason` says why."""
 
@@ -289,6 +308,7 @@ class Kernel:
     common: Path | None
     structs: tuple[DType, ...] = ()
     no_output: str = ""  # why there is nothing to compare
+    launches: tuple[Step | Loop, ...] = ()  # empty: one, of all arguments
     undefined_where: tuple[tuple[str, ArrayExpression], ...] = ()  # elements of outputs that are not compared
 
     def dtype(self, word: str) -> DType | None:

@@ -35,6 +35,8 @@ from runner.kernel.yaml_reader import (
     array_expression,
     array_names,
     constraints,
+    launches,
+    loop_names,
     macros,
     of_arrays,
     one_dimension,
@@ -48,7 +50,7 @@ _OF_THE_KERNEL_ALONE = frozenset(("name", "source", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
     "summary origin baseline finish min_arch gpu_only parameters let macros arguments grid shared constraints bytes "
     "operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard structs no_output "
-    "undefined_where".split()
+    "undefined_where launches".split()
 )
 _THREADS = ("thread_x", "thread_y", "thread_z")
 
@@ -82,7 +84,8 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
 
 
 def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
-    d.need("parameters", "arguments", "grid", *(() if "no_output" in d.raw else ("reference",)))
+    result = () if "no_output" in d.raw else ("reference",)
+    d.need("parameters", "arguments", *(() if "launches" in d.raw else ("grid",)), *result)
     d.folder = yaml.parent
     if d.text("name", name) != name:
         raise UsageError(f"{d.where}: name: '{d.text('name')}' must be the file's own name, '{name}'")
@@ -95,7 +98,11 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     d.structs = structs(d)
     d.arrays = array_types(d, parameters)
     d.let = _definitions(d)
-    arguments = tuple(argument(a) for a in d.each("arguments"))
+    counting = loop_names(d.raw.get("launches"))
+    if taken := sorted(counting & ({*d.known, *d.let, *d.arrays})):
+        raise UsageError(f"{d.where}: launches: '{taken[0]}' is the name of something else already")
+    arguments = tuple(argument(a, counting) for a in d.each("arguments"))
+    d.grid = d.expressions("grid") if "grid" in d.raw else ()
     names = [*(p.name for p in parameters), *(a.name for a in arguments)]
     if repeated := [a.name for a in arguments if names.count(a.name) > 1]:
         raise UsageError(f"{d.where}: arguments: the name '{repeated[0]}' is given twice, or is a parameter's")
@@ -115,7 +122,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         parameters=parameters,
         macros=macros(d),
         arguments=arguments,
-        grid=d.expressions("grid"),
+        grid=d.grid,
         shared=d.expression("shared", 0),
         constraints=tuple(constraints(d)),
         bytes_read=amount.optional_expression("read"),
@@ -133,6 +140,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         hazard=_hazard(d),
         common=common,
         structs=tuple(d.structs.values()),
+        launches=launches(d, arguments),
         no_output=_reason(d, "no_output"),
         undefined_where=undefined_where(d),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -13,13 +14,14 @@ from runner.device import Dim3
 from runner.errors import UsageError
 from runner.kernel.access import bytes_of, element
 from runner.kernel.arrays import COUNTING, FILLS
-from runner.kernel.case import ArraySpec, Case, PointerSpec, ScalarSpec, known_values
+from runner.kernel.case import ArraySpec, Case, LaunchSpec, PointerSpec, ScalarSpec, known_values, three, unrolled
 from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, threads, written
 from runner.kernel.recipes import Recipe, unfit
 
 # What CUDA allows any launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
 MAX_THREADS = 1024
 MAX_BLOCK_Z = 64
+MOST_LAUNCHES = 10_000  # of a program
 MAX_GRID = (2**31 - 1, 65535, 65535)
 LARGEST_ARRAY = 2**48  # bytes: beyond any machine, and NumPy's own limits are not far
 
@@ -47,9 +49,15 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     excluded = _excluded(kernel, values, known, block)
     grid, shared = (0, 0, 0), 0
     if not excluded:
-        x, y, z = (*(int(e(known)) for e in kernel.grid), 1, 1)[:3]
-        grid, shared = (x, y, z), int(kernel.shared(known))
-        excluded = _beyond_limits(grid)
+        first = next(unrolled(kernel.launches, known), None)
+        if kernel.launches and first is None:
+            excluded = "there is no launch to make: its loops have no values"
+        elif first is not None:
+            grid, shared = three(first[0].grid, first[1]), int(first[0].shared(first[1]))
+            block = three(first[0].block, first[1]) if first[0].block else block
+        else:
+            grid, shared = three(kernel.grid, known), int(kernel.shared(known))
+        excluded = excluded or _beyond_limits(grid)
     case = Case(kernel, tuple(values.items()), seed, excluded, grid, block, shared)
     return case if excluded else dataclasses.replace(case, excluded=_impossible(case))
 
@@ -62,15 +70,21 @@ def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[st
             return f"{p.name}={written(p.kind, values[p.name])} is not a value of {kernel.name}; allowed: {allowed}"
         if p.kind is Kind.SIZE and known[p.name] == 0:
             return f"{p.name}=0: there is nothing to do"
-    if not 1 <= math.prod(block) <= MAX_THREADS:
-        return f"a block of {math.prod(block)} threads is not within CUDA's 1 to {MAX_THREADS}"
-    if block[2] > MAX_BLOCK_Z:
-        return f"a block of {block[2]} threads in z is not within CUDA's 1 to {MAX_BLOCK_Z}"
+    if reason := _beyond_block(block):
+        return reason
     for c in kernel.constraints:
         if not c.require(known):
             names = sorted(c.require.names & known.keys())
             named = ", ".join(f"{n}={f'{known[n]:#010x}' if n == 'mask' else known[n]}" for n in names)
             return f"{c.reason} ({c.require.full} does not hold for {named})"
+    return ""
+
+
+def _beyond_block(block: Dim3) -> str:
+    if min(block) < 1 or math.prod(block) > MAX_THREADS:
+        return f"a block of {math.prod(block)} threads is not within CUDA's 1 to {MAX_THREADS}"
+    if block[2] > MAX_BLOCK_Z:
+        return f"a block of {block[2]} threads in z is not within CUDA's 1 to {MAX_BLOCK_Z}"
     return ""
 
 
@@ -89,18 +103,29 @@ def _impossible(case: Case) -> str:
     for what in ("bytes_read", "bytes_written", "operations", "in_flight", "depth"):
         if (case.count(what) or 0) < 0:
             return f"{what} would be {case.count(what)}; expected 0 or more"
-    if case.shared < 0:
-        return f"the dynamic shared memory would be {case.shared} bytes"
     for a in case.arrays():
         if reason := _unmakeable(a):
             return reason
-    sizes = {a.name: math.prod(a.shape) for a in case.arrays()}
-    for s in case.arguments():
+    if len(list(itertools.islice(unrolled(case.kernel.launches, case.variables), MOST_LAUNCHES + 1))) > MOST_LAUNCHES:
+        return f"there would be more than {MOST_LAUNCHES} launches"
+    for launch in case.launches:
+        if reason := _unlaunchable(launch, {a.name: math.prod(a.shape) for a in case.arrays()}):
+            return reason
+    _evaluate_the_rest(case)
+    return ""
+
+
+def _unlaunchable(launch: LaunchSpec, sizes: Mapping[str, int]) -> str:
+    """Why a launch cannot be made; empty if it can."""
+    if reason := _beyond_limits(launch.grid) or _beyond_block(launch.block):
+        return reason
+    if launch.shared < 0:
+        return f"the dynamic shared memory would be {launch.shared} bytes"
+    for s in launch.arguments:
         if isinstance(s, ScalarSpec) and (reason := _unheld(s)):
             return reason
         if isinstance(s, PointerSpec) and s.array and not 0 <= s.at <= sizes[s.array]:
             return f"{s.name}: element {s.at} is not within '{s.array}' of {sizes[s.array]} elements"
-    _evaluate_the_rest(case)
     return ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -60,13 +60,16 @@ def array_types(d: Reader, parameters: Sequence[Parameter]) -> dict[str, tuple[D
     }
 
 
-def argument(d: Reader) -> Argument:
-    """An entry of `arguments:`: an array, a scalar, or a pointer into another array."""
+def argument(d: Reader, counting: Collection[str]) -> Argument:
+    """An entry of `arguments:`: an array, a scalar, or a pointer into another array.
+
+    Scalars and pointers may follow the loops of `launches`, which count with the names in `counting`.
+    """
     d.need("name")
     if "scalar" in d.raw:
-        return _scalar(d.exactly("name", "scalar", "value"))
+        return _scalar(d.exactly("name", "scalar", "value"), counting)
     if "pointer" in d.raw:
-        return _pointer(d)
+        return _pointer(d, counting)
     d.only(("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill"))
     d.need("role", "dtype", "shape")
     role = Role(d.choice("role", list(Role)))
@@ -85,16 +88,20 @@ def argument(d: Reader) -> Argument:
     return ArrayArgument(d.text("name"), role, word, shape, filled, offset, lead, constant, refill)
 
 
-def _scalar(d: Reader) -> ScalarArgument:
+def _scalar(d: Reader, counting: Collection[str]) -> ScalarArgument:
     """A number; a vector's numbers as a list, a structure's by the names of its members."""
     word, value = d.text("scalar"), d.raw["value"]
     if not isinstance(value, dict | list):
-        return ScalarArgument(d.text("name"), word, value if isinstance(value, float) else d.expression("value"))
+        return ScalarArgument(
+            d.text("name"), word, value if isinstance(value, float) else d.expression("value", more=counting)
+        )
     dtype = {**DTYPES, **d.structs}.get(word)
-    return ScalarArgument(d.text("name"), word, tuple(_numbers(d, "value", value, dtype)))
+    return ScalarArgument(d.text("name"), word, tuple(_numbers(d, "value", value, dtype, counting)))
 
 
-def _numbers(d: Reader, key: str, value: Any, dtype: DType | None) -> Iterator[Expression | float]:
+def _numbers(
+    d: Reader, key: str, value: Any, dtype: DType | None, counting: Collection[str]
+) -> Iterator[Expression | float]:
     """The numbers of a value, in the order in which C++ has them."""
     if isinstance(value, dict):
         if dtype is None or not dtype.parts or sorted(map(str, value)) != sorted(dtype.parts):
@@ -102,15 +109,15 @@ def _numbers(d: Reader, key: str, value: Any, dtype: DType | None) -> Iterator[E
             raise UsageError(f"{d.where}: {key}: expected {expected}, not {', '.join(map(str, value)) or 'nothing'}")
         members = {f.name: f.dtype for f in dtype.fields}
         for part in dtype.parts:
-            yield from _numbers(d, f"{key}.{part}", value[part], members.get(part))
+            yield from _numbers(d, f"{key}.{part}", value[part], members.get(part), counting)
     elif isinstance(value, list):
         for i, one in enumerate(value):
-            yield from _numbers(d, f"{key}[{i}]", one, dtype)
+            yield from _numbers(d, f"{key}[{i}]", one, dtype, counting)
     else:
-        yield value if isinstance(value, float) else d.as_expression(key, value)
+        yield value if isinstance(value, float) else d.as_expression(key, value, more=counting)
 
 
-def _pointer(d: Reader) -> PointerArgument:
+def _pointer(d: Reader, counting: Collection[str]) -> PointerArgument:
     """`pointer: null`, or the name of an array and `at`, an element of it."""
     d.only(("name", "pointer", "at"))
     array = d.raw["pointer"]
@@ -119,7 +126,7 @@ def _pointer(d: Reader) -> PointerArgument:
         raise UsageError(
             f"{d.where}: pointer: expected null or the name of an array, not {shown(array)}; known: {known}"
         )
-    return PointerArgument(d.text("name"), array or "", d.expression("at", 0))
+    return PointerArgument(d.text("name"), array or "", d.expression("at", 0, more=counting))
 
 
 def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | OfFields:

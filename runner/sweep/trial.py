@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from runner.device import NULL, Array, Binary, Device, Inside, Launch, LaunchDiagnostics, Program, Role, Value
 from runner.errors import CaseError, OutOfMemory, UsageError
 from runner.kernel.arrays import is_float, part_types, with_parts
-from runner.kernel.case import Case, PointerSpec, ScalarSpec
+from runner.kernel.case import ArraySpec, Case, PointerSpec, ScalarSpec
 from runner.kernel.check import CheckResult, check, poison_byte
 from runner.kernel.contents import contents, second
 from runner.kernel.reference import Expected, expect, missing
@@ -182,33 +182,45 @@ def upload(
 
     Gives the launch, and the arrays among its arguments by name; constants are not among them.
     """
-    arrays: dict[str, Array] = {}
-    arguments: list[Array | np.generic | Value | PointerSpec] = []
     set_constants(device, program, case, inputs)
-    for argument in case.arguments():
-        if isinstance(argument, ScalarSpec):
-            arguments.append(_by_value(argument))
-            continue
-        if isinstance(argument, PointerSpec):
-            arguments.append(argument)
-            continue
-        array = (shared or {}).get(argument.name)
-        if array is None:
-            numbers = argument.dtype.numbers  # of an element
-            before = argument.offset * numbers, argument.lead * numbers
-            array = device.place(argument.name, inputs[argument.name], argument.role, *before)
-            stack.callback(array.free)
-        arrays[argument.name] = array
-        arguments.append(array)
+    arrays: dict[str, Array] = {}
     variables = []
     for spec in case.arrays():
-        if spec.constant and spec.role in WRITTEN:
+        if not spec.constant:
+            arrays[spec.name] = (shared or {}).get(spec.name) or _placed(device, spec, inputs[spec.name], stack)
+        elif spec.role in WRITTEN:
             arrays[spec.name] = device.variable(program, spec.name, inputs[spec.name], spec.role)
             variables.append(arrays[spec.name])
     cache, sizes = str(case.variables["cache"]), {a.name: a.dtype.itemsize for a in case.arrays()}
-    pointed = (_pointer(a, arrays, sizes) if isinstance(a, PointerSpec) else a for a in arguments)
-    launch = Launch(program, case.grid, case.block, case.shared, tuple(pointed), cache, variables=tuple(variables))
-    return launch, arrays
+    programs = {f: program.sibling(f) if f else program for f in {one.function for one in case.launches}}
+    first, *others = (
+        Launch(
+            programs[one.function],
+            one.grid,
+            one.block,
+            one.shared,
+            tuple(_passed(a, arrays, sizes) for a in one.arguments),
+            cache,
+        )
+        for one in case.launches
+    )
+    return dataclasses.replace(first, variables=tuple(variables), then=tuple(others)), arrays
+
+
+def _placed(device: Device, spec: ArraySpec, content: NDArray[Any], stack: ExitStack) -> Array:
+    numbers = spec.dtype.numbers  # of an element
+    array = device.place(spec.name, content, spec.role, spec.offset * numbers, spec.lead * numbers)
+    stack.callback(array.free)
+    return array
+
+
+def _passed(
+    argument: ArraySpec | ScalarSpec | PointerSpec, arrays: Mapping[str, Array], sizes: Mapping[str, int]
+) -> Array | np.generic | Value | Inside:
+    """What the launch gets for an argument."""
+    if isinstance(argument, ArraySpec):
+        return arrays[argument.name]
+    return _by_value(argument) if isinstance(argument, ScalarSpec) else _pointer(argument, arrays, sizes)
 
 
 def _by_value(scalar: ScalarSpec) -> np.generic | Value:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Around, Binary, DeviceInfo, Launch, LaunchDiagnostics, Role, Source, Timed
+from runner.device import Around, Binary, DeviceInfo, Inside, Launch, LaunchDiagnostics, Order, Role, Source, Timed
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CpuProgram, Fault, LaunchReport, LaunchRequest, Outcome, Variable
@@ -115,19 +115,28 @@ class CpuDevice:
     def close(self) -> None:
         """Nothing to do: arrays are freed one by one, and idle threads cost nothing."""
 
-    def _prepared(self, launch: Launch, time_limit: float) -> _Prepared:
-        return _Prepared(launch, self._threads, time_limit, self._printed)
+    def _prepared(self, launch: Launch, time_limit: float) -> _Prepared | _Sequence:
+        each = [_Prepared(one, launch.order, self._threads, time_limit, self._printed) for one in launch.all]
+        return _Sequence(each, self._printed) if len(each) > 1 else each[0]
 
 
 class _Prepared:
     """A checked launch in the form that the runtime library takes; it can be run repeatedly."""
 
-    def __init__(self, launch: Launch, threads: int, time_limit: float, printed: ctypes.Array[ctypes.c_char]) -> None:
+    def __init__(
+        self,
+        launch: Launch,
+        order: Order,
+        threads: int,
+        time_limit: float,
+        printed: ctypes.Array[ctypes.c_char],
+    ) -> None:
         program = launch.program
         assert isinstance(program, CpuProgram)  # noqa: S101  (launches are made from what this device loaded)
         _check_shape(program, launch)
         self._program = program
-        self._arrays = [argument for argument in launch.arguments if isinstance(argument, GuardedArray)]
+        passed = [a.array if isinstance(a, Inside) else a for a in launch.arguments]
+        self._arrays = [argument for argument in passed if isinstance(argument, GuardedArray)]
         self._values = program.pack(launch.arguments)  # kept alive here
         self._pointers = (ctypes.c_void_p * max(1, len(self._values)))(*map(ctypes.addressof, self._values))
         self._request = LaunchRequest(
@@ -143,7 +152,7 @@ class _Prepared:
             printed_capacity=PRINTED_BYTES,
             time_limit=time_limit,
             os_threads=threads,
-            order=launch.order,
+            order=order,
             zones=program.zones,
             zone_count=len(program.zones),
         )
@@ -164,6 +173,27 @@ class _Prepared:
         for array in self._arrays:
             array.check_canaries()
         return report
+
+
+class _Sequence:
+    """Launches one after the other, and what they report together."""
+
+    def __init__(self, launches: Sequence[_Prepared], printed: ctypes.Array[ctypes.c_char]) -> None:
+        self._launches, self._printed = launches, printed
+
+    def run(self) -> LaunchReport:
+        """Launch them, and raise the first error that occurred."""
+        total, text = LaunchReport(), b""
+        for launch in self._launches:
+            report = launch.run()
+            if report.undefined_reads and not total.undefined_reads:
+                total.first_undefined_read = report.first_undefined_read
+            total.seconds += report.seconds
+            total.undefined_reads += report.undefined_reads
+            total.printed_bytes += report.printed_bytes
+            text += self._printed.raw[: min(report.printed_bytes, PRINTED_BYTES - 1)]
+        self._printed.raw = text[: PRINTED_BYTES - 1]
+        return total
 
 
 def _check_shape(program: CpuProgram, launch: Launch) -> None:

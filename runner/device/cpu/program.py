@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import enum
 import itertools
@@ -162,16 +163,27 @@ class CpuProgram:
         )
         gaps = [Zone.of(zone) for zone in zones.between(variables, total)]
         self.zones = (Zone * len(gaps))(*gaps)
-        self.parameters = self._signature()
-        self.kernel, self.shared_anchor = (
-            ctypes.cast(self._library[name], ctypes.c_void_p).value or 0
-            for name in ("simt_kernel", "simt_shared_anchor")
-        )
+        self.parameters = self._signature("simt_signature")
+        self.kernel, self.shared_anchor = map(self._address, ("simt_kernel", "simt_shared_anchor"))
+        self._further = source.further
+        self._origin = self  # a sibling keeps the library loaded
         self.code_begin, self.code_end = _code_range(Path(self._library._name).name)  # noqa: SLF001
         self._variables: list[tuple[int, bytes]] | None = None  # address and first content
         self.run = self._library.simt_launch  # of the runtime library, to which the binary is linked
         self.run.argtypes = [ctypes.POINTER(LaunchRequest), ctypes.POINTER(LaunchReport)]
         self.run.restype = None
+
+    def sibling(self, function: str) -> CpuProgram:
+        """Another function of the same module."""
+        number = self._further.index(function)
+        other = copy.copy(self)
+        other.function = function
+        other.kernel = self._address(f"simt_kernel_{number}")
+        other.parameters = self._signature(f"simt_signature_{number}")
+        return other
+
+    def _address(self, name: str) -> int:
+        return ctypes.cast(self._library[name], ctypes.c_void_p).value or 0
 
     def reset(self) -> None:
         """Bring `__device__` and `__constant__` variables back to their content at the first call."""
@@ -182,9 +194,9 @@ class CpuProgram:
         for address, content in self._variables:
             ctypes.memmove(address, content, len(content))
 
-    def _signature(self) -> tuple[Parameter, ...]:
+    def _signature(self, name: str) -> tuple[Parameter, ...]:
         """Read what `simt::Kernel::signature` writes."""
-        describe = self._library.simt_signature
+        describe = self._library[name]
         describe.restype = ctypes.c_size_t
         describe.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
         room = ctypes.create_string_buffer(1 << 16)

@@ -188,6 +188,14 @@ def _launcher(source: Source) -> str:
         f"    return simt::Kernel<&{source.function}>::signature(out, room);",
         "}",
     ]
+    for i, function in enumerate(source.further):
+        lines += [
+            f"using simt_further_{i} = simt::Kernel<&{function}>;",
+            f"{exported} void simt_kernel_{i}(void **arguments) {{ simt_further_{i}::run(arguments); }}",
+            f"{exported} size_t simt_signature_{i}(char *out, size_t room) {{",
+            f"    return simt_further_{i}::signature(out, room);",
+            "}",
+        ]
     lines += [
         f"{exported} void *simt_constant_{name}(size_t *bytes) {{ *bytes = sizeof({name}); return (void *)&{name}; }}"
         for name in source.constants

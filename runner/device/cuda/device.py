@@ -139,7 +139,9 @@ class CudaDevice:
         Each launch is waited for before the next one is queued. A GPU that fetches further work meanwhile takes about
         half a microsecond longer, and varies (benchmarks/queueing.py).
         """
-        queues, stream, count = {id(launch): self.queued(launch) for launch in launches}, self.stream, len(launches)
+        stream, count = self.stream, len(launches)
+        graphs = contextlib.ExitStack()
+        queues = {id(launch): self._as_one(launch, graphs) for launch in {id(one): one for one in launches}.values()}
         before, after = driver.Event(), driver.Event()
         times, enqueue = np.empty(count), np.empty(count)
         collected = gc.isenabled()
@@ -148,7 +150,7 @@ class CudaDevice:
             for i, launch in enumerate(launches):
                 queue = queues[id(launch)]
                 prepare(launch)
-                self._guard.clear(launch.program.resources.local_bytes or 0)
+                self._guard.clear(max(one.program.resources.local_bytes or 0 for one in launch.all))
                 self._flush()
                 started = time.perf_counter_ns()
                 before.record(stream)
@@ -163,6 +165,8 @@ class CudaDevice:
         finally:
             if collected:
                 gc.enable()
+            if self.usable:
+                graphs.close()
         return Timed(times, enqueue)
 
     def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
@@ -204,7 +208,24 @@ class CudaDevice:
 
     def queued(self, launch: Launch) -> Callable[[], None]:
         """A function that queues the launch on this device's stream, with everything prepared."""
-        return queued(launch, self.stream)
+        each = [queued(one, self.stream) for one in launch.all]
+
+        def queue_all() -> None:
+            for queue in each:
+                queue()
+
+        return queue_all if len(each) > 1 else each[0]
+
+    def _as_one(self, launch: Launch, graphs: contextlib.ExitStack) -> Callable[[], None]:
+        """The same in one call: several launches as a graph, so that none waits for Python."""
+        queue = self.queued(launch)
+        if not launch.then:
+            return queue
+        try:
+            return graphs.enter_context(contextlib.closing(Graph(self.stream.handle, queue))).launch
+        except LaunchError:
+            self.usable = False  # the stream may still be capturing
+            raise
 
     def _wait(self, time_limit: float) -> None:
         """Poll the stream, so that an endless kernel can be given up.

@@ -7,6 +7,7 @@ Management").
 from __future__ import annotations
 
 import contextlib
+import copy
 import ctypes
 import functools
 import math
@@ -39,6 +40,16 @@ class CudaProgram:
         self.function = self.module.get_function(self.name)
         self.prepared: tuple[Any, ...] | None = None
         self._variables: list[tuple[int, driver.DeviceAllocation, int]] | None = None  # address, first content, bytes
+
+    def sibling(self, function: str) -> CudaProgram:
+        """Another function of the same module."""
+        other = copy.copy(self)
+        other.name, other.prepared = elf.linked_name(self.cubin, function), None
+        try:
+            other.function = self.module.get_function(other.name)
+        except driver.LogicError:
+            raise LaunchError(f"the program has no __global__ function '{function}'") from None
+        return other
 
     @property
     def resources(self) -> Resources:
