@@ -81,7 +81,7 @@ def prepared(device: Any, compiler: Any, case: Case, tensors: Mapping[str, Any])
             device.set_constant(program, spec.name, _content(spec))
     for spec in case.arguments():
         if isinstance(spec, ScalarSpec):
-            arguments.append(spec.dtype.numpy.type(spec.value))
+            arguments.append(spec.dtype.numpy.type(spec.numbers[0]))
         else:
             arguments.append(held(tensors[spec.name] if spec.name in tensors else _made(spec), spec.role))
     launch = Launch(program, case.grid, case.block, case.shared, tuple(arguments), str(case.variables["cache"]))

@@ -2,10 +2,13 @@
 
 import re
 
+import ml_dtypes
+import numpy as np
 import pytest
 from support import case_of, read_kernel
 
 from runner.errors import UsageError
+from runner.kernel.contents import contents
 
 CU = """
 #include <cuComplex.h>
@@ -34,6 +37,21 @@ __global__ void fp8(const __nv_fp8_e4m3* a, const __nv_fp8_e5m2* b, __nv_fp8_e4m
 {
     scaled(a, x, f, n);
     scaled(b, y, f, n);
+}
+
+// Every bit pattern as a number, and numbers as bit patterns.
+__global__ void fp8Bits(const unsigned char* bits, float* four, float* five, const float* x, unsigned char* to4,
+                        unsigned char* to5, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < 256) {
+        __nv_fp8_e4m3 a;
+        __nv_fp8_e5m2 b;
+        a.__x = b.__x = bits[i];
+        four[i] = float(a);
+        five[i] = float(b);
+    }
+    if (i < n) to4[i] = __nv_fp8_e4m3(x[i]).__x, to5[i] = __nv_fp8_e5m2(x[i]).__x;
 }
 
 struct Particle {
@@ -124,7 +142,7 @@ YAMLS = {
   - {{name: any, role: out, dtype: bool, shape: size}}
   - {{name: narrow, role: out, dtype: int16, shape: size}}
   - {{name: first, scalar: int8, value: -100}}
-  - {{name: flag, scalar: bool, value: 1}}
+  - {{name: flag, scalar: bool, value: true}}
   - {{name: last, scalar: uint16, value: 65535}}
 {N}reference: {{sums: a + b + c * 2 + d + e + 65435, any: e | (a > 0), narrow: c + a}}
 """,
@@ -227,6 +245,31 @@ def test_a_kernel_runs_with_what_it_takes(bench, folder, name):
     assert (outcome.status, outcome.reason) == ("ok", "")
     if name == "onlyCounts":
         assert outcome.note == "no output is compared: it counts in shared memory alone"
+
+
+FP8_BITS = f"""{COMMON}arguments:
+  - {{name: bits, role: in, dtype: uint8, shape: 256, fill: index}}
+  - {{name: four, role: out, dtype: float32, shape: 256}}
+  - {{name: five, role: out, dtype: float32, shape: 256}}
+  - {{name: x, role: in, dtype: float32, shape: size, fill: "(index % 2 * 2 - 1) * index % 79 / 64 * 2 ** (index % 35 - 18.0)"}}
+  - {{name: to4, role: out, dtype: uint8, shape: size}}
+  - {{name: to5, role: out, dtype: uint8, shape: size}}
+{N}reference: not.needed
+"""
+
+
+def test_numbers_of_8_bits_are_those_of_a_gpu(bench, folder):
+    """Each bit pattern, and floats that are exact, between two numbers, a tie, too small and too large."""
+    (folder / "fp8Bits.yaml").write_text(FP8_BITS)
+    case = case_of(read_kernel(folder / "fp8Bits.yaml"), size=20000)
+    outputs, _ = bench.outputs(case)
+    x = contents(case)["x"]
+    assert len(np.unique(x)) > 1000
+    for name, dtype in (("4", ml_dtypes.float8_e4m3fn), ("5", ml_dtypes.float8_e5m2)):
+        numbers = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
+        assert np.array_equal(outputs["four" if name == "4" else "five"], numbers, equal_nan=True)
+        largest = float(ml_dtypes.finfo(dtype).max)
+        assert np.array_equal(outputs[f"to{name}"], np.clip(x, -largest, largest).astype(dtype).view(np.uint8))
 
 
 def test_a_member_that_is_not_written_is_found(bench, folder):

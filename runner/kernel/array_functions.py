@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from runner.kernel.bounded import (
     Bounded,
@@ -283,7 +282,9 @@ def _function(name: str, function: Callable[[Any], Any], *, falls: bool = False)
 
 
 def _erf(x: Any) -> Any:
-    return special.erf(np.asarray(x, dtype=np.float64))  # SciPy has it in double precision only
+    from scipy import special  # noqa: PLC0415  (a worker that needs it not starts sooner)
+
+    return special.erf(np.asarray(x, dtype=np.float64))  # in double precision only
 
 
 def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:

@@ -78,7 +78,7 @@ class ScalarSpec:
 
     name: str
     dtype: DType
-    values: tuple[int | float, ...]
+    numbers: tuple[int | float, ...]
 
 
 @dataclass(frozen=True)

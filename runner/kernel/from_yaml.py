@@ -103,6 +103,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         raise UsageError(f"{d.where}: launches: '{taken[0]}' is the name of something else already")
     arguments = tuple(argument(a, counting) for a in d.each("arguments"))
     d.grid = d.expressions("grid") if "grid" in d.raw else ()
+    d.shared = d.raw.get("shared", 0)
     names = [*(p.name for p in parameters), *(a.name for a in arguments)]
     if repeated := [a.name for a in arguments if names.count(a.name) > 1]:
         raise UsageError(f"{d.where}: arguments: the name '{repeated[0]}' is given twice, or is a parameter's")

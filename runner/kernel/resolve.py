@@ -146,9 +146,9 @@ def _unmakeable(a: ArraySpec) -> str:
 def _unheld(s: ScalarSpec) -> str:
     """Why the values are none of the scalar's type; empty if they are."""
     numbers = list(s.dtype.leaves())
-    if len(numbers) != len(s.values):
-        return f"{s.name}: {s.dtype.name} has {len(numbers)} numbers, {len(s.values)} are given"
-    for (place, number), value in zip(numbers, s.values, strict=True):
+    if len(numbers) != len(s.numbers):
+        return f"{s.name}: {s.dtype.name} has {len(numbers)} numbers, {len(s.numbers)} are given"
+    for (place, number), value in zip(numbers, s.numbers, strict=True):
         if not number.holds(value):
             return f"{s.name}{place} = {value} is not a valid {number.name}"
     return ""

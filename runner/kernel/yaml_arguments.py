@@ -91,12 +91,9 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
 def _scalar(d: Reader, counting: Collection[str]) -> ScalarArgument:
     """A number; a vector's numbers as a list, a structure's by the names of its members."""
     word, value = d.text("scalar"), d.raw["value"]
-    if not isinstance(value, dict | list):
-        return ScalarArgument(
-            d.text("name"), word, value if isinstance(value, float) else d.expression("value", more=counting)
-        )
     dtype = {**DTYPES, **d.structs}.get(word)
-    return ScalarArgument(d.text("name"), word, tuple(_numbers(d, "value", value, dtype, counting)))
+    numbers = tuple(_numbers(d, "value", value, dtype, counting))
+    return ScalarArgument(d.text("name"), word, numbers if isinstance(value, dict | list) else numbers[0])
 
 
 def _numbers(
@@ -114,7 +111,8 @@ def _numbers(
         for i, one in enumerate(value):
             yield from _numbers(d, f"{key}[{i}]", one, dtype, counting)
     else:
-        yield value if isinstance(value, float) else d.as_expression(key, value, more=counting)
+        truth = int(value) if isinstance(value, bool) and dtype is not None and dtype.name == "bool" else value
+        yield truth if isinstance(truth, float) else d.as_expression(key, truth, more=counting)
 
 
 def _pointer(d: Reader, counting: Collection[str]) -> PointerArgument:

@@ -58,7 +58,8 @@ class Reader:
         self.arrays: Mapping[str, tuple[DType, ...]] = above.arrays if above else {}  # and what their types may be
         self.helpers: Mapping[str, str] = above.helpers if above else {}  # such expressions over arrays
         self.structs: Mapping[str, DType] = above.structs if above else {}
-        self.grid: tuple[Expression, ...] = above.grid if above else ()  # of launches that give none
+        self.grid: tuple[Expression, ...] = above.grid if above else ()  # of launches that give none, and
+        self.shared: Any = above.shared if above else 0
         self.folder: Path = above.folder if above else Path()  # of the YAML, in which files lie beside it
 
     def at(self, key: str, content: Any) -> Reader:
@@ -259,7 +260,7 @@ def _step(d: Reader, arguments: Sequence[Argument], within: Collection[str]) -> 
         raise UsageError(f"{d.where}: the key 'grid' is missing")
     grid = d.expressions("grid", more=within) if "grid" in d.raw else d.grid
     block = d.expressions("block", more=within) if "block" in d.raw else ()
-    return Step(function, tuple(given), grid, block, d.expression("shared", 0, more=within))
+    return Step(function, tuple(given), grid, block, d.expression("shared", d.shared, more=within))
 
 
 def one_dimension(d: Reader, parameters: Sequence[Parameter]) -> Iterator[Constraint]:

@@ -226,9 +226,9 @@ def _passed(
 def _by_value(scalar: ScalarSpec) -> np.generic | Value:
     dtype = scalar.dtype
     if dtype.is_whole and dtype.numbers == 1:
-        number: np.generic = dtype.numpy.type(scalar.values[0])
+        number: np.generic = dtype.numpy.type(scalar.numbers[0])
         return number
-    return Value(dtype.packed(scalar.values), dtype.aligned, dtype.c_name)
+    return Value(dtype.packed(scalar.numbers), dtype.aligned, dtype.c_name)
 
 
 def _pointer(pointer: PointerSpec, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> Inside | Value:

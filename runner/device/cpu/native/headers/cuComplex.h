@@ -27,3 +27,5 @@ SIMT_COMPLEX(cuDoubleComplex, double2, double, )
 
 using cuComplex = cuFloatComplex;
 inline cuComplex make_cuComplex(float x, float y) { return {x, y}; }
+inline cuDoubleComplex cuComplexFloatToDouble(cuFloatComplex a) { return {a.x, a.y}; }
+inline cuFloatComplex cuComplexDoubleToFloat(cuDoubleComplex a) { return {float(a.x), float(a.y)}; }
