@@ -237,6 +237,7 @@ class Kernel:
     name: str
     yaml: Path
     source: Path
+    function: tuple[str | Expression, ...]  # its name in C++: pieces of text, and parameters in a template's arguments
     summary: str
     origin: str
     family: str

@@ -34,6 +34,7 @@ from runner.kernel.yaml_reader import (
     argument,
     array_expression,
     constraints,
+    function,
     macros,
     one_dimension,
     reference,
@@ -43,8 +44,8 @@ from runner.kernel.yaml_reader import (
 
 _OF_THE_KERNEL_ALONE = frozenset(("name", "source", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
-    "summary origin baseline finish min_arch gpu_only parameters let macros arguments grid shared constraints bytes "
-    "operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard".split()
+    "function summary origin baseline finish min_arch gpu_only parameters let macros arguments grid shared constraints "
+    "bytes operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard".split()
 )
 _THREADS = ("thread_x", "thread_y")
 
@@ -82,7 +83,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     if d.text("name", name) != name:
         raise UsageError(f"{d.where}: name: '{d.text('name')}' must be the file's own name, '{name}'")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
-        raise UsageError(f"{d.where}: '{name}' is not a valid CUDA function name")
+        raise UsageError(f"{d.where}: '{name}' is not a valid name; allowed: letters, digits and _, a letter first")
     parameters = tuple(parameter(f"{d.where}: parameters", n, v) for n, v in d.items("parameters"))
     if all(p.name != "cache" for p in parameters):
         parameters += (Parameter("cache", Kind.CHOICE, "none", CACHES),)
@@ -98,6 +99,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         name=name,
         yaml=yaml,
         source=_source(yaml, name, d),
+        function=function(d, name),
         summary=d.text("summary", ""),
         origin=d.text("origin", ""),
         family=d.text("family", name),

@@ -188,13 +188,26 @@ def macros(d: Reader) -> tuple[tuple[str, Expression], ...]:
         else:
             content = d.at("macros", entry).raw
         for name, value in content.items():
-            # Shorter names collide with those of CUDA's headers and of the CPU device's own.
-            if not isinstance(name, str) or not re.fullmatch(r"[A-Z][A-Z0-9_]{3,}", name):
-                raise UsageError(
-                    f"{d.where}: macros: '{name}': expected four or more of A-Z, 0-9 and _, a letter first"
-                )
+            if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+                raise UsageError(f"{d.where}: macros: {shown(name)}: expected a name of letters, digits and _")
             found.append((name, d.as_expression(f"macros.{name}", value, number=False)))
     return tuple(found)
+
+
+def function(d: Reader, name: str) -> tuple[str | Expression, ...]:
+    """The key `function`, cut where a template's arguments name a parameter. Default: the kernel's own name."""
+    text = d.text("function", name).strip()
+    named = re.fullmatch(r"((?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*) *(<[^;{}#\"\n]*>)?", text, re.ASCII)
+    if not named or any(text.count(a) != text.count(b) for a, b in ("()", "[]")):
+        raise UsageError(
+            f"{d.where}: function: {shown(text)} is not the name of a function such as reduce, sums::reduce or "
+            f"reduce<SCALAR, 256>"
+        )
+    pieces: list[str | Expression] = [named[1]]
+    for piece in re.split(r"((?<![\w.:])[A-Za-z_]\w*\b(?!\s*::))", named[2] or ""):
+        known = piece in d.known or piece in d.let
+        pieces.append(d.as_expression("function", piece, number=False) if known else piece)
+    return tuple(filter(None, pieces))
 
 
 def constraints(d: Reader) -> Iterator[Constraint]:

@@ -148,7 +148,7 @@ class CpuProgram:
     def __init__(self, source: Source, binary: Binary) -> None:
         self.function, self.path, self.binary = source.function, source.path, binary.path
         visible = blank(source.text)
-        found = re.search(rf"\b{re.escape(source.function)}\s*\(", visible)
+        found = re.search(rf"\b{re.escape(source.plain_function)}\s*\(", visible)
         self.definition_line = visible.count("\n", 0, found.start()) + 1 if found else 0  # 0 if it is in another file
         self._library = _load_copy(binary.path)
         weakref.finalize(self, _dlclose, self._library._handle)  # ctypes never closes  # noqa: SLF001

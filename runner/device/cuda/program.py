@@ -34,7 +34,7 @@ class CudaProgram:
     """A kernel's function, and the module it keeps alive."""
 
     def __init__(self, cubin: bytes, function: str) -> None:
-        self.cubin, self.name = cubin, elf.linked_name(cubin, function)
+        self.cubin, self.name = cubin, elf.kernel_symbol(cubin, function)
         self.module = driver.module_from_buffer(cubin)
         self.function = self.module.get_function(self.name)
         self.prepared: tuple[Any, ...] | None = None

@@ -1,0 +1,160 @@
+"""What a kernel needs of the files in which it was written. The rest, such as `main`, is blanked; lines stay.
+
+A declaration is needed if a needed one mentions its name. So more may be kept than is needed, never a function or a
+variable of the host, which no kernel can use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.device import Source, cache
+from runner.device.syntax import WORD, File, Item, What, parse
+
+_HOST_ONLY = frozenset((What.HOST, What.INSTANCE))
+# The other headers of C++ without `.h` declare nothing outside of namespace std.
+_OF_C = frozenset(
+    "cassert cctype cerrno cfenv cfloat cinttypes climits cmath cstdarg cstddef cstdint cstdio cstdlib cstring "
+    "ctime".split()
+)
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The needed part of a kernel's files."""
+
+    texts: Mapping[Path, str]  # of the kernel's file and those that it includes, by their resolved paths
+    headers: frozenset[str]  # that are not there, so that their #include was blanked
+    host: frozenset[str]  # functions and variables of the host that were left out
+
+
+def excerpt(source: Source, has: Callable[[str], bool]) -> Excerpt | None:
+    """What is needed; `None` if only a preprocessor could tell.
+
+    Args:
+        source: The kernel.
+        has: Whether there is a header of that name.
+    """
+    files = dict(reached(source))
+    items = [item for file in files.values() for item in file.items]
+    if any(item.what is What.INCLUDE and not item.path for item in items):
+        return None  # a macro names what is included
+    if not any(source.plain_function in item.names for item in items if item.what not in _HOST_ONLY):
+        return None
+    needed = _needed(source, files)
+    uses_std = any("std" in i.mentions for kept in needed.values() for i in kept if i.what is not What.USING)
+    texts, absent = {}, set()
+    for path, file in files.items():
+        lost = [i for i in file.items if i.what is not What.INCLUDE and i not in needed[path] and not i.is_macro]
+        for item in file.items:
+            if item.what is What.INCLUDE and not (item.quoted and _find(item.path, path, source)):
+                if not has(item.path):
+                    absent.add(item.path)
+                if item.path in absent or (item.path.isidentifier() and item.path not in _OF_C and not uses_std):
+                    lost.append(item)
+        texts[path] = _without(file, lost)
+    host = {name for item in items if item.what is What.HOST for name in item.names}
+    return Excerpt(texts, frozenset(absent), frozenset(host - _names(i for kept in needed.values() for i in kept)))
+
+
+def reached(source: Source) -> Iterator[tuple[Path, File]]:
+    """The kernel's file and those that it includes by `#include "..."`, parsed, each once."""
+    own = source.path.resolve()
+    yield own, parse(source.text)
+    for path in cache.includes(source.text, [own.parent]):
+        if path != own:
+            yield path, parse(path.read_text(encoding="utf-8", errors="surrogateescape"))
+
+
+def explained(source: Source, reason: str) -> str:
+    """Why the source's function cannot be named, and which there are; `reason` is the compiler's."""
+    kernels = [k for _, file in reached(source) for k in file.kernels if k.has_body]
+    names = f"its kernels are {', '.join(dict.fromkeys(map(str, kernels)))}" if kernels else "it has no other"
+    plain = source.function.partition("<")[0].strip().removeprefix("::")
+    named = [k for k in kernels if k.name == plain]
+    if not named:
+        return f"has no __global__ function '{source.function}'; {names}"
+    if named[0].template and "<" not in source.function:
+        return f"'{plain}' is a template; name its arguments, too: {', '.join(map(str, named))}"
+    if len(named) > 1:
+        return f"there are {len(named)} functions '{plain}', which 'function' cannot tell apart"
+    if re.search("not declared|undeclared|undefined", reason) and not named[0].template:
+        return f"an #if leaves the function '{source.function}' out"
+    return f"'{source.function}' cannot be launched: {reason}; {names}"
+
+
+def is_absent(source: Source) -> bool:
+    """Whether no text has the function's name, and no macro can make one."""
+    word = re.compile(rb"\b%s\b" % re.escape(source.plain_function.encode()))
+    return not any(word.search(file.content) or b"##" in file.content for _, file in reached(source))
+
+
+def system_headers(source: Source, texts: Mapping[Path, str]) -> list[str]:
+    """What is included by `#include <...>` under no condition, in order; `texts` in place of some files' contents."""
+    files = [parse(texts[path]) if path in texts else file for path, file in reached(source)]
+    found = (i for file in files for i in file.items if i.what is What.INCLUDE and not i.conditional)
+    return list(dict.fromkeys(i.path for i in found if i.path and not i.quoted))
+
+
+def _find(name: str, includer: Path, source: Source) -> Path | None:
+    return cache.find(name, includer.parent, source.path.resolve().parent)
+
+
+def _names(items: Iterable[Item]) -> set[str]:
+    return {name for item in items for name in item.names}
+
+
+def _needed(source: Source, files: Mapping[Path, File]) -> dict[Path, set[Item]]:
+    """The needed items of each file."""
+    fresh = set(WORD.findall(source.function)) | set(source.constants)
+    fresh |= {word for _, value in source.macros for word in WORD.findall(value)} | {"operator"}
+    needed: dict[Path, set[Item]] = {path: set() for path in files}
+    declaring: dict[str, list[tuple[Path, Item]]] = {}
+    for path, file in files.items():
+        for item in file.items:
+            if _is_free(item, file):
+                needed[path].add(item)
+                fresh |= _mentioned(item, path, source, files)
+            elif item.what not in _HOST_ONLY:
+                for name in item.names:
+                    declaring.setdefault(name, []).append((path, item))
+    while fresh:
+        found = {entry for name in fresh for entry in declaring.pop(name, ())}
+        found = {(path, item) for path, item in found if item not in needed[path]}
+        for path, item in found:
+            needed[path].add(item)
+        fresh = {word for path, item in found for word in _mentioned(item, path, source, files)}
+    left_out = {i for path, file in files.items() for i in file.items if i not in needed[path]}
+    missing = _names(left_out) - _names(i for items in needed.values() for i in items)
+    for path, file in files.items():
+        needed[path] |= {i for i in file.items if i.what is What.ASSERTION and not i.mentions & missing}
+    return needed
+
+
+def _mentioned(item: Item, path: Path, source: Source, files: Mapping[Path, File]) -> set[str]:
+    """The names that an item mentions; those of a file that is included within it, such as a table, count whole."""
+    inside = [found for name in item.includes if (found := _find(name, path, source))]
+    return set(item.mentions) | {w for i in inside for w in WORD.findall(files[i].content.decode(errors="replace"))}
+
+
+def _is_free(item: Item, file: File) -> bool:
+    """Whether an item is kept whoever mentions it: all of a file that the parser could not divide."""
+    return item.what is What.USING or not (file.is_sound or item.what in (*_HOST_ONLY, What.INCLUDE))
+
+
+def _without(file: File, lost: list[Item]) -> str:
+    """The text without some items."""
+    edits = [(i.begin, i.end, re.sub(rb"[^\n]", b" ", file.content[i.begin : i.end])) for i in lost]
+    aliases = _names(i for i in file.items if i.node.type == "namespace_alias_definition")
+    for item in file.items:
+        # The namespace may be in a header that is not there, or in a part that is not needed.
+        name = re.match(rb"using\s+namespace\s+(?:::)?([\w:]+)", file.content[item.begin : item.end])
+        if item.what is What.USING and name and name[1].decode() not in aliases:
+            edits.append((item.begin, item.begin, b"namespace %s {} " % name[1]))
+    content = bytearray(file.content)
+    for begin, end, text in sorted(edits, reverse=True):
+        content[begin:end] = text
+    return content.decode(errors="surrogateescape")
