@@ -44,11 +44,11 @@ def excerpt(source: Source, has: Callable[[str], bool]) -> Excerpt | None:
         return None  # a macro names what is included
     if not any(source.plain_function in item.names for item in items if item.what not in _HOST_ONLY):
         return None
-    needed = _needed(source, files)
-    uses_std = any("std" in i.mentions for kept in needed.values() for i in kept if i.what is not What.USING)
+    taken = needed(source, files)
+    uses_std = any("std" in i.mentions for kept in taken.values() for i in kept if i.what is not What.USING)
     texts, absent = {}, set()
     for path, file in files.items():
-        lost = [i for i in file.items if i.what is not What.INCLUDE and i not in needed[path] and not i.is_macro]
+        lost = [i for i in file.items if i.what is not What.INCLUDE and i not in taken[path] and not i.is_macro]
         for item in file.items:
             if item.what is What.INCLUDE and not (item.quoted and _find(item.path, path, source)):
                 if not has(item.path):
@@ -57,7 +57,7 @@ def excerpt(source: Source, has: Callable[[str], bool]) -> Excerpt | None:
                     lost.append(item)
         texts[path] = _without(file, lost)
     host = {name for item in items if item.what is What.HOST for name in item.names}
-    return Excerpt(texts, frozenset(absent), frozenset(host - _names(i for kept in needed.values() for i in kept)))
+    return Excerpt(texts, frozenset(absent), frozenset(host - _names(i for kept in taken.values() for i in kept)))
 
 
 def reached(source: Source) -> Iterator[tuple[Path, File]]:
@@ -107,31 +107,31 @@ def _names(items: Iterable[Item]) -> set[str]:
     return {name for item in items for name in item.names}
 
 
-def _needed(source: Source, files: Mapping[Path, File]) -> dict[Path, set[Item]]:
+def needed(source: Source, files: Mapping[Path, File]) -> dict[Path, set[Item]]:
     """The needed items of each file."""
     fresh = set(WORD.findall(source.function)) | set(source.constants)
     fresh |= {word for _, value in source.macros for word in WORD.findall(value)} | {"operator"}
-    needed: dict[Path, set[Item]] = {path: set() for path in files}
+    taken: dict[Path, set[Item]] = {path: set() for path in files}
     declaring: dict[str, list[tuple[Path, Item]]] = {}
     for path, file in files.items():
         for item in file.items:
             if _is_free(item, file):
-                needed[path].add(item)
+                taken[path].add(item)
                 fresh |= _mentioned(item, path, source, files)
             elif item.what not in _HOST_ONLY:
                 for name in item.names:
                     declaring.setdefault(name, []).append((path, item))
     while fresh:
         found = {entry for name in fresh for entry in declaring.pop(name, ())}
-        found = {(path, item) for path, item in found if item not in needed[path]}
+        found = {(path, item) for path, item in found if item not in taken[path]}
         for path, item in found:
-            needed[path].add(item)
+            taken[path].add(item)
         fresh = {word for path, item in found for word in _mentioned(item, path, source, files)}
-    left_out = {i for path, file in files.items() for i in file.items if i not in needed[path]}
-    missing = _names(left_out) - _names(i for items in needed.values() for i in items)
+    left_out = {i for path, file in files.items() for i in file.items if i not in taken[path]}
+    missing = _names(left_out) - _names(i for items in taken.values() for i in items)
     for path, file in files.items():
-        needed[path] |= {i for i in file.items if i.what is What.ASSERTION and not i.mentions & missing}
-    return needed
+        taken[path] |= {i for i in file.items if i.what is What.ASSERTION and not i.mentions & missing}
+    return taken
 
 
 def _mentioned(item: Item, path: Path, source: Source, files: Mapping[Path, File]) -> set[str]:

@@ -26,7 +26,7 @@ _CONTAINERS = frozenset(
     "preproc_elifdef".split()
 )
 _CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"))
-_IDENTIFIERS = frozenset(("identifier", "type_identifier", "namespace_identifier"))
+IDENTIFIERS = frozenset(("identifier", "type_identifier", "namespace_identifier"))
 _LOCAL = frozenset(("declaration", "parameter_declaration", "optional_parameter_declaration", "for_range_loop"))
 _DIRECTIVES = frozenset(("preproc_call", "comment", ";", "access_specifier"))
 _DEVICE = frozenset(("__global__", "__device__"))
@@ -72,13 +72,22 @@ class Item:
     @functools.cached_property
     def mentions(self) -> frozenset[str]:
         """The names that it uses and does not declare within itself."""
-        used, own, included = _names_in(self.node)
-        return frozenset((used - own) | included)
+        used, own, in_macros = self._names
+        return frozenset((used - own) | in_macros)
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The names of its variables and of its template's parameters."""
+        return frozenset(self._names[1])
+
+    @functools.cached_property
+    def _names(self) -> tuple[set[str], set[str], set[str]]:
+        return _names_in(self.node)
 
     @functools.cached_property
     def includes(self) -> tuple[str, ...]:
         """What is included within it."""
-        return tuple(_path_of(n)[0] for n in _below(self.node) if n.type == "preproc_include")
+        return tuple(_path_of(n)[0] for n in below(self.node) if n.type == "preproc_include")
 
 
 @dataclass(frozen=True)
@@ -127,7 +136,7 @@ def parse(text: str) -> File:
 
 def device_functions(file: File) -> Iterator[tree_sitter.Node]:
     """The functions with a body that only the device runs, members of classes included."""
-    for node in _below(file.root):
+    for node in below(file.root):
         if node.type == "function_definition" and (body := node.child_by_field_name("body")):
             head = _words(node, body.start_byte)
             if head & _DEVICE and "__host__" not in head:
@@ -138,7 +147,7 @@ def _blank(found: re.Match[bytes]) -> bytes:
     return re.sub(rb"[^\n]", b" ", found.group())
 
 
-def _below(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+def below(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
     """The node and everything below it, in the text's order."""
     waiting = [node]
     while waiting:
@@ -147,7 +156,8 @@ def _below(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
         waiting.extend(reversed(node.children))
 
 
-def _text(node: tree_sitter.Node | None) -> str:
+def text_of(node: tree_sitter.Node | None) -> str:
+    """The node's text; empty if there is none."""
     return (node.text or b"").decode(errors="replace") if node else ""
 
 
@@ -160,8 +170,8 @@ def _words(node: tree_sitter.Node, end: int | None = None) -> set[str]:
 def _device_macros(root: tree_sitter.Node) -> frozenset[str]:
     """Macros that stand for `__device__` or `__global__`, and these words themselves."""
     bodies = {
-        _text(n.child_by_field_name("name")): set(WORD.findall(_text(n.child_by_field_name("value"))))
-        for n in _below(root)
+        text_of(n.child_by_field_name("name")): set(WORD.findall(text_of(n.child_by_field_name("value"))))
+        for n in below(root)
         if n.type in ("preproc_def", "preproc_function_def")
     }
     found = set(_DEVICE)
@@ -207,13 +217,13 @@ def _is_guard(node: tree_sitter.Node) -> bool:
         return False
     inside = [c for c in node.named_children if c.type != "comment"]
     defined = inside[1].child_by_field_name("name") if len(inside) > 1 and inside[1].type == "preproc_def" else None
-    return defined is not None and _text(defined) == _text(inside[0])
+    return defined is not None and text_of(defined) == text_of(inside[0])
 
 
 def _path_of(include: tree_sitter.Node) -> tuple[str, bool]:
     """The included file's name, and whether it is in quotes; the name of a macro has neither quotes nor brackets."""
     path = include.child_by_field_name("path")
-    text = _text(path)
+    text = text_of(path)
     if path is not None and path.type in ("string_literal", "system_lib_string"):
         return text[1:-1], path.type == "string_literal"
     return "", False
@@ -270,12 +280,12 @@ def _names(node: tree_sitter.Node) -> Iterator[str]:
     """The names that a declaration declares; of a qualified one (`Vector::sum`) each part, to be kept with it."""
     if node.type in ("using_declaration", "preproc_def", "preproc_function_def", "alias_declaration"):
         name = node.child_by_field_name("name") or (node.named_children[-1] if node.named_children else None)
-        yield from WORD.findall(_text(name))[-1:]
+        yield from WORD.findall(text_of(name))[-1:]
     elif node.type in _CLASSES or node.type in ("namespace_alias_definition", "concept_definition"):
         name = node.child_by_field_name("name")
-        yield from (_text(n) for n in _below(name) if n.type in _IDENTIFIERS) if name else ()
+        yield from (text_of(n) for n in below(name) if n.type in IDENTIFIERS) if name else ()
         if node.type == "enum_specifier":
-            yield from (_text(n.child_by_field_name("name")) for n in _below(node) if n.type == "enumerator")
+            yield from (text_of(n.child_by_field_name("name")) for n in below(node) if n.type == "enumerator")
     else:
         for declarator in node.children_by_field_name("declarator"):
             yield from _names_of_declarator(declarator)
@@ -285,21 +295,21 @@ def _names(node: tree_sitter.Node) -> Iterator[str]:
 
 
 def _names_of_declarator(node: tree_sitter.Node) -> Iterator[str]:
-    while node.type not in _IDENTIFIERS:
+    while node.type not in IDENTIFIERS:
         if node.type in ("qualified_identifier", "template_function", "template_type", "structured_binding_declarator"):
-            yield from (_text(n) for n in _below(node) if n.type in _IDENTIFIERS)
+            yield from (text_of(n) for n in below(node) if n.type in IDENTIFIERS)
             return
         if node.type == "operator_name":
             yield "operator"
             return
         inner = node.child_by_field_name("declarator")
         if inner is None:
-            inner = next((c for c in node.named_children if c.type in _IDENTIFIERS or "declarator" in c.type), None)
+            inner = next((c for c in node.named_children if c.type in IDENTIFIERS or "declarator" in c.type), None)
         if inner is None:
-            yield from WORD.findall(_text(node))[:1]
+            yield from WORD.findall(text_of(node))[:1]
             return
         node = inner
-    yield _text(node)
+    yield text_of(node)
 
 
 def _names_in(item: tree_sitter.Node) -> tuple[set[str], set[str], set[str]]:
@@ -307,25 +317,25 @@ def _names_in(item: tree_sitter.Node) -> tuple[set[str], set[str], set[str]]:
     used: set[str] = set()
     own: set[str] = set()
     in_macros: set[str] = set()
-    for node in _below(item):
-        if node.type in _IDENTIFIERS:
-            used.add(_text(node))
+    for node in below(item):
+        if node.type in IDENTIFIERS:
+            used.add(text_of(node))
         elif node.type == "preproc_arg":
-            in_macros |= set(WORD.findall(_text(node)))
+            in_macros |= set(WORD.findall(text_of(node)))
         elif node.type == "operator_name":
             used.add("operator")
         elif node.type in _LOCAL and node != _declaration(item):
             for declarator in node.children_by_field_name("declarator"):
                 own |= set(_names_of_declarator(declarator))
         elif node.type in ("type_parameter_declaration", "variadic_type_parameter_declaration"):
-            own |= {_text(c) for c in node.named_children[:1]}
+            own |= {text_of(c) for c in node.named_children[:1]}
     return used, own, in_macros
 
 
 def _kernels(node: tree_sitter.Node, scope: tuple[str, ...], device: frozenset[str]) -> Iterator[Kernel]:
     for child in node.named_children:
         if child.type == "namespace_definition":
-            name = WORD.findall(_text(child.child_by_field_name("name")))
+            name = WORD.findall(text_of(child.child_by_field_name("name")))
             yield from _kernels(child, (*scope, *name), device)
         elif child.type in _CONTAINERS or (child.type == "linkage_specification" and _has_list(child)):
             yield from _kernels(child, scope, device)
@@ -348,11 +358,11 @@ def _kernel(node: tree_sitter.Node, scope: tuple[str, ...], device: frozenset[st
     if name is None or name.type != "identifier":
         return None  # a specialization has its template's name
     template = node.child_by_field_name("parameters") if node.type == "template_declaration" else None
-    listed = tuple(_text(c) for c in template.named_children if c.type != "comment") if template else ()
+    listed = tuple(text_of(c) for c in template.named_children if c.type != "comment") if template else ()
     given = declarator.child_by_field_name("parameters")
     parameters = tuple(_parameter(c) for c in given.named_children if c.type in _LOCAL) if given else ()
     line = name.start_point[0] + 1
-    return Kernel("::".join((*scope, _text(name))), listed, parameters, line, body is not None, node=node)
+    return Kernel("::".join((*scope, text_of(name))), listed, parameters, line, body is not None, node=node)
 
 
 def _parameter(node: tree_sitter.Node) -> Parameter:
@@ -361,11 +371,11 @@ def _parameter(node: tree_sitter.Node) -> Parameter:
     kind = (node.text or b"")[: end - node.start_byte].decode(errors="replace")
     while declarator is not None:
         pointers += declarator.type in ("pointer_declarator", "reference_declarator", "array_declarator")
-        if declarator.type in _IDENTIFIERS:
-            name = _text(declarator)
+        if declarator.type in IDENTIFIERS:
+            name = text_of(declarator)
             break
         declarator = declarator.child_by_field_name("declarator") or next(
-            (c for c in declarator.named_children if c.type in _IDENTIFIERS or c.type.endswith("declarator")), None
+            (c for c in declarator.named_children if c.type in IDENTIFIERS or c.type.endswith("declarator")), None
         )
     words = [w for w in kind.split() if w not in ("__restrict__", "__restrict", "__grid_constant__")]
     return Parameter(name, " ".join(words), pointers)

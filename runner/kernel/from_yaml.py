@@ -49,6 +49,8 @@ KEYS = _OF_THE_KERNEL_ALONE | frozenset(
 )
 _THREADS = ("thread_x", "thread_y")
 
+BLANK = "???"  # what runner.importer leaves to be filled in
+
 # Every kernel has this parameter: the on-chip memory that it prefers (cudaFuncSetCacheConfig).
 CACHES = ("none", "shared", "l1", "equal")
 
@@ -69,6 +71,8 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
         raise UsageError(f"{yaml.name} is empty")
     own = Reader(content, yaml.name)
     own.only(KEYS)
+    if blank := _blank(content):
+        raise UsageError(f"{yaml.name}: {blank}: {BLANK} is still to be filled in")
     common = _family(own, folders or [yaml.parent.parent])
     if common is None:
         return _kernel(name, own, yaml, common)
@@ -131,6 +135,15 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     require_sound(kernel)
     implied = tuple(one_dimension(d, parameters))  # depends on all expressions that were read
     return dataclasses.replace(kernel, constraints=(*implied, *kernel.constraints))
+
+
+def _blank(content: Any) -> str:
+    """Where the content has a blank; empty if it has none."""
+    if isinstance(content, dict | list):
+        entries = content.items() if isinstance(content, dict) else ((f"[{i}]", e) for i, e in enumerate(content))
+        found = ((key, below) for key, entry in entries if (below := _blank(entry)))
+        return next((f"{key}.{below}".removesuffix(".here").replace(".[", "[") for key, below in found), "")
+    return "here" if content == BLANK else ""
 
 
 def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
