@@ -45,16 +45,18 @@ def excerpt(source: Source, has: Callable[[str], bool]) -> Excerpt | None:
     if not any(source.plain_function in item.names for item in items if item.what not in _HOST_ONLY):
         return None
     taken = needed(source, files)
-    uses_std = any("std" in i.mentions for kept in taken.values() for i in kept if i.what is not What.USING)
+    words = {w for kept in taken.values() for i in kept if i.what is not What.USING for w in i.mentions}
+    halves = b"#include <cuda_bf16.h>" if any("half" in w or "bfloat16" in w for w in words) else b""
     texts, absent = {}, set()
     for path, file in files.items():
-        lost = [i for i in file.items if i.what is not What.INCLUDE and i not in taken[path] and not i.is_macro]
+        lost = {i: b"" for i in file.items if i.what is not What.INCLUDE and i not in taken[path] and not i.is_macro}
         for item in file.items:
             if item.what is What.INCLUDE and not (item.quoted and _find(item.path, path, source)):
                 if not has(item.path):
                     absent.add(item.path)
-                if item.path in absent or (item.path.isidentifier() and item.path not in _OF_C and not uses_std):
-                    lost.append(item)
+                    lost[item] = halves if item.path.startswith("cublas") else b""  # which includes the half types
+                elif item.path.isidentifier() and item.path not in _OF_C and "std" not in words:
+                    lost[item] = b""
         texts[path] = _without(file, lost)
     host = {name for item in items if item.what is What.HOST for name in item.names}
     return Excerpt(texts, frozenset(absent), frozenset(host - _names(i for kept in taken.values() for i in kept)))
@@ -145,9 +147,9 @@ def _is_free(item: Item, file: File) -> bool:
     return item.what is What.USING or not (file.is_sound or item.what in (*_HOST_ONLY, What.INCLUDE))
 
 
-def _without(file: File, lost: list[Item]) -> str:
-    """The text without some items."""
-    edits = [(i.begin, i.end, re.sub(rb"[^\n]", b" ", file.content[i.begin : i.end])) for i in lost]
+def _without(file: File, lost: Mapping[Item, bytes]) -> str:
+    """The text without some items, or with something in their place."""
+    edits = [(i.begin, i.end, new + re.sub(rb"[^\n]", b" ", file.content[i.begin : i.end])) for i, new in lost.items()]
     aliases = _names(i for i in file.items if i.node.type == "namespace_alias_definition")
     for item in file.items:
         # The namespace may be in a header that is not there, or in a part that is not needed.
