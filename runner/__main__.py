@@ -18,6 +18,10 @@ def main() -> int:
         from runner.judge import main as judge  # noqa: PLC0415
 
         return judge(sys.argv[2:])
+    if sys.argv[1:2] == ["import"]:
+        from runner.importer.__main__ import main as importer  # noqa: PLC0415
+
+        return importer(sys.argv[2:])
     return run_command(_sweep)
 
 

@@ -80,7 +80,11 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
     finally:
         if worker := session.take_worker():  # nobody took it
             worker.kill()
-    return finish(session.folder) if session.folder else 0
+    status = finish(session.folder) if session.folder else 0
+    if session.left_out:
+        say(f"left out, as told above: {', '.join(session.left_out)}", MISTAKE)
+        return status or MISTAKE
+    return status
 
 
 def _stopped(error: OSError, folder: RunFolder | None) -> int:

@@ -2,6 +2,7 @@
 
     RunnerError
       UsageError           the request is impossible: one sentence, exit status 2, nothing is run
+        KernelMistake      a kernel's YAML is wrong: in a sweep of several kernels the others run
       DeviceUnavailable    the requested device cannot be opened
       CaseError            one case failed; it becomes a row, and the sweep goes on
         CompileError
@@ -22,6 +23,10 @@ class RunnerError(Exception):
 
 class UsageError(RunnerError):
     """An impossible request; the message is one sentence."""
+
+
+class KernelMistake(UsageError):
+    """A kernel's YAML cannot be understood."""
 
 
 class DeviceUnavailable(RunnerError):

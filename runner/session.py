@@ -11,7 +11,7 @@ import itertools
 import shutil
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.device.kinds import AUTO, CHOICES
@@ -33,6 +33,7 @@ class Session:
     folder: RunFolder | None = None  # with an absolute path
     made: tuple[Path, ...] = ()  # folders that were made for the sweep, inner ones first; only these may be removed
     new: bool = True  # not resumed
+    left_out: list[str] = field(default_factory=list)  # kernels whose YAML is wrong
     worker: Worker | None = None  # started before the configuration was read, and not taken yet
 
     def open_device(self, config: DeviceConfig) -> None:

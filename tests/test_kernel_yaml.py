@@ -184,7 +184,7 @@ KEYS = {
     "a block of text": ({"parameters": "{block: many}"}, "block.default=many: expected threads per block"),
     "an unknown kind": ({"parameters": "{mine: {default: 1, kind: float}}"}, "kind: 'float' is not a valid kind; allowed: integer, size"),
     "a default that is not allowed": ({"parameters": "{mine: {default: 1, allowed: [2]}}"}, "the default 1 is not one of the allowed values"),
-    "a short macro": ({"macros": "{N: 1}"}, "mine.yaml: macros: 'N': expected four or more of A-Z"),
+    "a macro of no name": ({"macros": "{2N: 1}"}, "mine.yaml: macros: '2N': expected a name of letters, digits and _"),
     "a macro of nothing": ({"macros": "{BLOCK: null}"}, "mine.yaml: macros.BLOCK: expected an expression, not 'null'"),
     "a macro that is no parameter": ({"macros": "[BLOCKS]"}, "mine.yaml: macros.BLOCKS: 'blocks' names 'blocks'"),
     "a macro of nothing known": ({"macros": "{BLOCK: nope}"}, "mine.yaml: macros.BLOCK: 'nope' names 'nope'"),

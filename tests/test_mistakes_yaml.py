@@ -121,7 +121,7 @@ KERNELS = {
     "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is not a valid key; did you mean arguments?"),
     "an argument without fill": ({"arguments": "[{name: in, role: in, dtype: int32, shape: size}]"}, "mine.yaml: arguments[0]: the key 'fill' is missing"),
     "a file with an escape": ({"source": '"\\e[31m"'}, "mine.yaml: source: there is no file '\\x1b[31m'"),
-    "a macro of two lines": ({"macros": '{"BLOCK\\n#error": 1}'}, "mine.yaml: macros: 'BLOCK\\n#error': expected four or more"),
+    "a macro of two lines": ({"macros": '{"BLOCK\\n#error": 1}'}, "mine.yaml: macros: 'BLOCK\\n#error': expected a name of letters"),
     "a division by zero": ({"grid": "size // 0"}, "'size // 0' cannot be evaluated: integer division or modulo by zero"),
     "a reference that does not load": ({"reference": "spoilt.expected"}, "mine.yaml: reference spoilt.expected: SyntaxError"),
     "a family that is no YAML": ({"family": "torn"}, "family/torn.yaml: invalid YAML"),
@@ -208,7 +208,7 @@ def test_a_name_that_no_function_can_have_is_told(what, tmp_path):
     name = NAMES[what]
     lay(tmp_path, {f"kernel/{name}.cu": CU, f"kernel/{name}.yaml": yaml_of()})
     done = run(tmp_path, "--config-dir", ".", f"kernel='{name}'", "device=cpu")
-    is_a_told_mistake(done, f"'{name}' is not a valid CUDA function name")
+    is_a_told_mistake(done, f"'{name}' is not a valid name; allowed: letters")
 
 
 GROUPS = {
@@ -245,8 +245,48 @@ def test_a_broken_beginning_is_told(what, tmp_path):
     is_a_told_mistake(run(tmp_path, "--config-path", str(tmp_path)), sentence)
 
 
-def test_a_taken_name_is_told(tmp_path):
-    """A kernel of one's own cannot hide one of ours; Hydra would silently take ours."""
-    lay(tmp_path, {"kernel/reduceShfl.yaml": "{}"})
-    done = run(tmp_path, "--config-dir", ".", "kernel=reduceShfl")
-    is_a_told_mistake(done, "the runner already has a kernel reduceShfl, which Hydra would load instead")
+def test_a_kernel_of_ones_own_replaces_a_shipped_one_of_its_name(tmp_path):
+    """Which is told. The folder cannot hold a config.yaml as well, since Hydra would begin there."""
+    lay(tmp_path, {"kernel/reduceShfl.cu": CU.replace("mine", "reduceShfl"), "kernel/reduceShfl.yaml": yaml_of()})
+    done = run(tmp_path, "--config-dir", ".", "kernel=reduceShfl,reduceSmem", "size=1000", "device=cpu")
+    assert done.code == 0, done.err
+    told = f"kernel=reduceShfl: {tmp_path}/kernel/reduceShfl.yaml replaces "
+    assert told in (done.out + done.err).replace("./kernel", f"{tmp_path}/kernel")
+    assert (done.folder / "sources" / "conf" / "kernel" / "reduceShfl.yaml").read_text().endswith(yaml_of())
+    lay(tmp_path / "other", {"kernel/reduceShfl.yaml": yaml_of(), "config.yaml": "{}"})
+    done = run(tmp_path / "other", "--config-dir", ".", "kernel=reduceShfl")
+    is_a_told_mistake(
+        done, "config.yaml: a folder with a kernel that replaces one of the runner's cannot hold this file"
+    )
+
+
+def test_a_broken_kernel_stops_no_other_one(tmp_path):
+    """It is left out of a sweep of several, and told; --help tells it, too. Alone, it is a mistake as before."""
+    broken = {
+        "unreadable": "a: [1",
+        "incomplete": "parameters: {block: 64, Tile: 3}\n",
+        "zero": yaml_of(grid="1 // (size - 1000)", source="mine.cu"),
+    }
+    files = {f"kernel/{name}.yaml": text for name, text in broken.items()}
+    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(), **files})
+    names = "unreadable,mine,incomplete,zero"
+    done = run(tmp_path, "--config-dir", ".", f"kernel={names}", "device=cpu", "block=32,64")
+    assert done.code == 2
+    assert (done.folder / "results.csv").read_text().count(",ok,") == 2
+    said = done.out + done.err
+    assert said.count("this kernel is left out") == 3
+    for words in (
+        "unreadable.yaml, line 1",
+        "incomplete.yaml: the key 'arguments' is missing",
+        "zero.yaml: grid: '1 //",
+    ):
+        assert words in said
+    assert done.err.endswith("runner: left out, as told above: unreadable, incomplete, zero\n")
+    helped = run(tmp_path, "--config-dir", ".", "--help").out
+    assert "cannot be run: incomplete.yaml: the key 'arguments' is missing" in helped
+
+
+def test_a_sweep_of_broken_kernels_alone_is_a_mistake(tmp_path):
+    """Nothing is run, and the first one is told."""
+    lay(tmp_path, {"kernel/one.yaml": "a: [1", "kernel/two.yaml": "parameters: {block: 64}\n"})
+    is_a_told_mistake(run(tmp_path, "--config-dir", ".", "kernel=two,one"), "two.yaml: the key 'arguments' is missing")

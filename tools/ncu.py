@@ -89,7 +89,7 @@ def count(command: Sequence[str], cases: Sequence[Case], metrics: Iterable[str],
     Raises:
         RunnerError: if ncu failed, or counted other launches.
     """
-    names = [case.kernel.name for case in cases]
+    names = [case.source().plain_function for case in cases]
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ncu.csv"
         ncu = f"ncu --clock-control none --cache-control {caches} --csv --page raw --print-units base".split()

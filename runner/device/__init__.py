@@ -11,6 +11,7 @@ a package with the functions of `kinds.Backend`, and an entry in `kinds.KINDS`.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,13 @@ if TYPE_CHECKING:  # the parent starts its worker before it imports NumPy
     from numpy.typing import NDArray
 
 Dim3 = tuple[int, int, int]
+
+EARLY = re.compile(r"[A-Z][A-Z0-9_]{3,}")  # macros that come before all headers, so that these may ask for them
+
+
+def plain(function: str) -> str:
+    """A function's own name, without namespaces and a template's arguments."""
+    return function.partition("<")[0].rpartition("::")[2].strip()
 
 
 class Role(enum.StrEnum):
@@ -54,16 +62,37 @@ class Source:
 
     path: Path  # the kernel's `.cu`; messages name it
     text: str  # its content
-    function: str  # the `__global__` function in it, `extern "C"` or not
+    function: str  # the `__global__` function in it as C++ names it, such as `reduce` or `sums::reduce<float, BLOCK>`
     macros: tuple[tuple[str, str], ...] = ()  # (name, replacement) in order: `#define` lines, never `-D` flags
     constants: tuple[str, ...] = ()  # `__constant__` or `__device__` arrays that are set before a launch
     headers: tuple[str, ...] = ()  # CUDA's headers that the macros need, such as `cuda_fp16.h`; included first
     further: tuple[str, ...] = ()  # other `__global__` functions in it that a program of launches needs
 
-    def defines(self) -> str:
-        """The lines before the text: the headers, then one `#define` line per macro."""
-        included = [f"#include <{name}>\n" for name in self.headers]
-        return "".join((*included, *(f"#define {name} {value}\n" for name, value in self.macros)))
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """All functions that are launched."""
+        return (self.function, *self.further)
+
+    @property
+    def plain_function(self) -> str:
+        """The function's own name, without namespaces and a template's arguments."""
+        return plain(self.function)
+
+    @property
+    def late_macros(self) -> tuple[tuple[str, str], ...]:
+        """The macros with short or lower-case names, which would change what a toolkit's headers mean."""
+        return tuple((name, value) for name, value in self.macros if not EARLY.fullmatch(name))
+
+    def defines(self, further: Sequence[str] = ()) -> str:
+        """The lines before the text: the headers, and one `#define` line per macro.
+
+        `further` headers, which the text includes, come before the late macros, which they must not see.
+        """
+        early = [macro for macro in self.macros if macro not in self.late_macros]
+        lines = [f"#include <{name}>\n" for name in self.headers]
+        lines += [f"#define {name} {value}\n" for name, value in early]
+        lines += [f"#include <{name}>\n" for name in further]
+        return "".join((*lines, *(f"#define {name} {value}\n" for name, value in self.late_macros)))
 
 
 @dataclass(frozen=True)

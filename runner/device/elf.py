@@ -5,12 +5,18 @@ Read by hand, as the libraries for it are far larger than these lines (System V 
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 OBJECT, FUNCTION, TLS = 1, 2, 6  # kinds of a symbol: STT_OBJECT, STT_FUNC, STT_TLS
+
+_NAMING = "runner_naming"  # of the kernel that `naming` adds
+NAMING_FILE = "<function>"  # the name of its lines in messages
 
 _SYMBOL_TABLE = 2  # SHT_SYMTAB
 _TLS_SEGMENT = 7  # PT_TLS
@@ -78,3 +84,47 @@ def linked_name(content: bytes, name: str) -> str:
     mangled = re.compile(rf"_ZL?{len(name)}{re.escape(name)}(?!I)")  # I begins a template's arguments
     found = [n for n in names if mangled.match(n)]
     return found[0] if name not in names and len(found) == 1 else name
+
+
+def naming(functions: Sequence[str]) -> str:
+    """A kernel of nothing, instantiated for others, for the end of a source: `kernel_symbol` finds those by it.
+
+    It instantiates templates and keeps what is `static`. The names are long, as any shorter one may be a macro. The
+    first function is in the file's line 2, the next one in line 3, and so on.
+    """
+    lines = (
+        f"template __global__ void {_NAMING}<{number}, decltype(&{function}), &{function}>();\n"
+        for number, function in enumerate(functions)
+    )
+    return (
+        f'\n#line 1 "{NAMING_FILE}"\n'
+        f"template <int runner_number, class runner_type, runner_type runner_value> __global__ void {_NAMING}() {{}}\n"
+        f"{''.join(lines)}"
+    )
+
+
+def kernel_symbol(content: bytes, function: str, number: int) -> str:
+    """What the linker calls a kernel: the one that `naming` was instantiated for, or the one of that name."""
+    functions = [s.name for s in symbols(content) if s.kind == FUNCTION]
+    by = next((d for n in functions if _NAMING in n and f"{_NAMING}<{number}, " in (d := _demangled(n))), "")
+    if not by:
+        return linked_name(content, function)
+    # For example `void runner_naming<0, void (*)(int*), &(void sums::reduce<int, 128>(int*))>()`.
+    named = by.partition(", &(")[2]
+    found = [n for n in functions if _NAMING not in n and named.startswith((f"{_demangled(n)})>", f"{n}("))]
+    return found[0] if len(found) == 1 else function
+
+
+@functools.cache
+def _demangler() -> Any:
+    demangle = ctypes.CDLL("libstdc++.so.6")["__cxa_demangle"]
+    demangle.restype = ctypes.c_void_p
+    return demangle
+
+
+def _demangled(symbol: str) -> str:
+    """A symbol as C++ writes it; itself if C++ did not make it."""
+    if not symbol.startswith("_Z"):
+        return symbol
+    text = _demangler()(symbol.encode(), None, None, None)
+    return ctypes.string_at(text).decode(errors="replace") if text else symbol

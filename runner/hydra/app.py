@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
 from hydra.experimental.callback import Callback
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
@@ -40,6 +43,7 @@ def run(arguments: Sequence[str], session: Session) -> None:
     sys.argv[1:] = ordered
     folders = command_line.search_path(ordered)
     schema.register(folders)
+    _look_first_into(command_line.replacing(folders))
     if {"--help", "-h"} & set(ordered):
         sys.stdout.write(command_line.help_text(folders))
         sys.stdout.flush()  # now, not at exit: the reader may have left
@@ -57,6 +61,19 @@ def run(arguments: Sequence[str], session: Session) -> None:
         if debugging or not errors.is_theirs(e) or (isinstance(e, UnicodeDecodeError) and session.folder):
             raise
         raise UsageError(errors.sentence(e, schema.known_keys())) from None
+
+
+def _look_first_into(folders: Sequence[Path]) -> None:
+    """Have Hydra look into some folders before its own: it puts what --config-dir names behind them."""
+    if not folders:
+        return
+
+    class OwnFoldersFirst(SearchPathPlugin):
+        def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+            for folder in reversed(folders):
+                search_path.prepend("own", f"file://{folder.absolute()}", SearchPathQuery(provider="main"))
+
+    Plugins.instance().register(OwnFoldersFirst)
 
 
 def job(composed: DictConfig) -> None:

@@ -22,7 +22,7 @@ from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, O
 from hydra.errors import OverrideParseException
 
 from runner import config
-from runner.errors import UsageError
+from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
 from runner.hydra import errors, schema
 from runner.kernel.yaml_reader import shown
@@ -54,8 +54,21 @@ def help_text(folders: Sequence[Path]) -> str:
         lines.append(textwrap.fill(f"{group}: {', '.join(names)}", 100, subsequent_indent="  "))
     for name, keys in (("parameters", schema.parameter_names()), ("further keys", schema.further_keys())):
         lines.append(textwrap.fill(f"{name}: {', '.join(keys)}", 100, subsequent_indent="  "))
+    lines += [f"cannot be run: {mistake}" for mistake in _mistakes(folders)]
     lines.append("\n--config-dir FOLDER adds your own kernels, --cfg job shows a configuration, --hydra-help the rest.")
     return "\n".join(lines) + "\n"
+
+
+def _mistakes(folders: Sequence[Path]) -> Iterator[str]:
+    """What is wrong with kernels that are not ours, as far as it shows without composing them."""
+    for path in sorted(p for folder in folders[:-1] for p in (folder / "kernel").glob("*.yaml")):
+        try:
+            check_kernel(path.stem, [path.parents[1]])
+            content = _read_yaml(path)
+            if not {"defaults", "_self_"} & set(content or ()) and "${" not in path.read_text(encoding="utf-8"):
+                config.read_kernel(path.stem, content, path, folders)
+        except UsageError as e:
+            yield str(e)
 
 
 def ordered(arguments: Sequence[str]) -> list[str]:
@@ -79,19 +92,27 @@ def search_path(arguments: Sequence[str]) -> list[Path]:
         raise UsageError("--experimental-rerun: not supported; python -m runner.repeat FOLDER runs a sweep again")
     primary = _primary(known)
     folders = [folder for text in _added(known) if (folder := _folder(text))]
-    taken = {p.stem for p in (primary / "kernel").glob("*.yaml")}
-    for path in sorted(p for f in folders for p in (f / "kernel").glob("*.yaml")):
-        if path.stem in taken:
+    for folder in replacing([*folders, primary]):
+        if (own := folder / f"{_config_name(known)}.yaml").is_file():
             raise UsageError(
-                f"{path}: the runner already has a kernel {path.stem}, which Hydra would load instead; rename yours"
+                f"{own}: a folder with a kernel that replaces one of the runner's cannot hold this file, too; use "
+                f"--config-path, or rename the file"
             )
     return [*folders, primary]
+
+
+def replacing(folders: Sequence[Path]) -> list[Path]:
+    """The folders with kernels that the last one has, too: Hydra must look into them first."""
+    *added, primary = folders
+    taken = {p.name for p in (primary / "kernel").glob("*.yaml")}
+    names = {f: {p.name for p in (f / "kernel").glob("*.yaml")} for f in added if f.resolve() != primary.resolve()}
+    return [folder for folder, own in names.items() if own & taken]
 
 
 def _primary(known: Any) -> Path:
     """The folder with config.yaml."""
     folder = Path(known.config_path) if known.config_path is not None else config.CONF
-    name = (known.config_name or "config").removesuffix(".yaml")
+    name = _config_name(known)
     if not folder.is_absolute():  # Hydra would look for it in the package
         raise UsageError(f"--config-path {folder}: expected the folder's absolute path")
     if not (folder / f"{name}.yaml").is_file():
@@ -100,6 +121,10 @@ def _primary(known: Any) -> Path:
     if not isinstance(content, dict) or "defaults" not in content:
         raise UsageError(f"{folder / name}.yaml: the configuration cannot begin here: this file has no 'defaults'")
     return folder
+
+
+def _config_name(known: Any) -> str:
+    return str(known.config_name or "config").removesuffix(".yaml")
 
 
 def _added(known: Any) -> list[str]:
@@ -139,8 +164,11 @@ def refuse(arguments: Sequence[str], folders: Sequence[Path]) -> None:
             raise UsageError(f"{text}: {_unreadable(text, folders)}") from None
         _refuse(override)
         if override.key_or_group in _FILES:
-            for name in _values(override):
+            names = list(_values(override))
+            for name in names:
                 _refuse_choice(override, name)
+                if override.key_or_group == "kernel" and len(names) > 1 and _chosen("kernel", str(name), folders):
+                    continue  # the others run
                 _check_file(str(override.key_or_group), str(name), folders)
 
 
@@ -212,9 +240,23 @@ def _refuse_choice(override: Override, name: Any) -> None:
         raise UsageError(f"{override.input_line}: expected a name, not a path; --config-dir FOLDER adds FOLDER/{group}")
 
 
+def check_kernel(name: str, folders: Sequence[Path]) -> None:
+    """Refuse a kernel whose file cannot be composed: a `KernelMistake`. One without a file is Hydra's to refuse."""
+    if _chosen("kernel", name, folders):
+        try:
+            _check_file("kernel", name, folders)
+        except UsageError as e:
+            raise KernelMistake(str(e)) from None
+
+
+def _chosen(group: str, name: str, folders: Sequence[Path]) -> Path | None:
+    """The file that Hydra takes for a choice."""
+    return next((p for f in folders if os.path.lexists(p := f / group / f"{name}.yaml")), None)
+
+
 def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
     """Refuse a chosen file that is unreadable or malformed: Hydra's errors often do not name the file."""
-    path = next((p for f in folders if os.path.lexists(p := f / group / f"{name}.yaml")), None)
+    path = _chosen(group, name, folders)
     if path is None:
         _look_beside(group, name, folders)
         return

@@ -25,9 +25,9 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from runner import atomic
 from runner.config import Job
-from runner.errors import UsageError
+from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
-from runner.hydra import schema
+from runner.hydra import command_line, schema
 from runner.session import current
 from runner.sweep import engine
 from runner.terminal import SweepProgress
@@ -60,17 +60,41 @@ class BatchLauncher(Launcher):
         with SweepProgress() as progress:
             progress.stage("reading the configuration", len(job_overrides))
             plan: list[Job] = []
+            mistakes: dict[str, KernelMistake] = {}
             for number, overrides in enumerate(job_overrides, initial_job_idx):
                 progress.now(" ".join(overrides))
-                plan.append(self._composer.job(overrides, number, folder.job(number)))
+                try:
+                    plan.append(self._composer.job(overrides, number, folder.job(number)))
+                except KernelMistake as e:
+                    mistakes.setdefault(_kernel(overrides), e)
                 progress.step()
                 if len(plan) == 1:
                     session.open_device(plan[0].device)  # while the rest is read
+            if not plan:
+                raise next(iter(mistakes.values()))
+            for mistake in mistakes.values():
+                progress.say(f"{mistake}; this kernel is left out")
+            session.left_out = list(mistakes)
             for name in _unread(job_overrides, plan):
                 progress.say(f"{name}: no kernel in this sweep uses it, so it has no effect")
+            for kernel in {job.case.kernel.name: job for job in plan}.values():
+                if replaced := _replaced(kernel):
+                    progress.say(f"kernel={kernel.case.kernel.name}: {kernel.case.kernel.yaml} replaces {replaced}")
             engine.run(plan, folder, progress, "batch", session.take_worker())
         # Whatever becomes of a case is in its row, so the job itself always succeeds.
         return [JobReturn(overrides=overrides, status=JobStatus.COMPLETED) for overrides in job_overrides]
+
+
+def _kernel(overrides: Sequence[str]) -> str:
+    """The kernel that a job chooses; empty if its default says."""
+    return next((text.partition("=")[2] for text in overrides if text.startswith("kernel=")), "")
+
+
+def _replaced(job: Job) -> Path | None:
+    """The kernel of the same name that another folder of the configuration has."""
+    yaml = job.case.kernel.yaml
+    found = (p for f in job.origin.folders if (p := f / "kernel" / yaml.name).is_file())
+    return next((p for p in found if not p.samefile(yaml)), None)
 
 
 def _unread(job_overrides: Sequence[Sequence[str]], plan: Sequence[Job]) -> list[str]:
@@ -99,10 +123,13 @@ class Composer:
         self._names = frozenset(("seed", *schema.parameter_names())) - frozenset(groups)
         self._parser = OverridesParser.create()
         self._value = functools.lru_cache(maxsize=4096)(self._read_value)
+        folders = schema.folders_of(master.hydra)
+        self._check = functools.lru_cache(maxsize=4096)(lambda name: command_line.check_kernel(name, folders))
         self._choice = functools.lru_cache(maxsize=CHOICES)(self._compose_choice)
 
     def job(self, overrides: Sequence[str], number: int, folder: Path) -> Job:
         """Compose a job, and write what Hydra leaves in a job's folder."""
+        self._check(_kernel(overrides))
         values = {name: value for text in overrides for name, value in self._value(text)}
         choice = self._choice(tuple(text for text in overrides if not self._value(text)))
         if values and choice.refers:

@@ -6,6 +6,7 @@ refuses a misspelt one before it composes anything.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +19,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner.config import CONF, Job, Origin, read_kernel
 from runner.device.kinds import KINDS, is_emulated, kind_of
-from runner.errors import UsageError
+from runner.errors import KernelMistake, UsageError
 from runner.kernel import from_yaml
+from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import LOADER
@@ -52,7 +54,7 @@ def register(search_path: Sequence[Path]) -> None:
 def register_here(hydra: DictConfig) -> None:
     """Register in a process that a stock launcher (joblib, submitit) started for a job, unless that was done."""
     if "schema" not in ConfigStore.instance().repo:
-        register(_folders(hydra))
+        register(folders_of(hydra))
 
 
 def parameter_names() -> list[str]:
@@ -81,7 +83,8 @@ def _declared(search_path: Sequence[Path]) -> Iterator[str]:
             continue  # Hydra says what is wrong with it, if it is chosen
         parameters = content.get("parameters") if isinstance(content, dict) else None
         for name, value in parameters.items() if isinstance(parameters, dict) else ():
-            yield from_yaml.parameter(f"{path.name}: parameters", name, value).name
+            with contextlib.suppress(UsageError):  # told, too, if the kernel is chosen
+                yield from_yaml.parameter(f"{path.name}: parameters", name, value).name
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
     device, timing = OmegaConf.to_object(config.device), OmegaConf.to_object(config.timing)
     if not isinstance(device, DeviceConfig) or not isinstance(timing, TimingConfig):
         raise UsageError("the groups device and timing must start from the defaults /schema/device and /schema/timing")
-    name, folders, names = str(hydra.runtime.choices.get("kernel")), _folders(hydra), parameter_names()
+    name, folders, names = str(hydra.runtime.choices.get("kernel")), folders_of(hydra), parameter_names()
     path = next((p for f in folders if (p := f / "kernel" / f"{name}.yaml").is_file()), None)
     if path is None:
         raise UsageError(f"kernel={name}: there is no kernel/{name}.yaml in {', '.join(map(str, folders))}")
@@ -113,11 +116,14 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
         raise UsageError(f"on_cpu.{unknown[0]}: no kernel on the search path declares a parameter of that name")
     origin = Origin(folders, tuple(n for n in names if n not in VOCABULARY), values["kernel"])
     swept = frozenset(map(str, OmegaConf.select(hydra, "sweeper.params") or ()))
-    kernel = read_kernel(name, values["kernel"], path, folders)
+    try:
+        kernel = read_kernel(name, values["kernel"], path, folders)
+    except UsageError as e:
+        raise KernelMistake(str(e)) from None
     # The configuration that a sweep keeps has only the kernels that it ran.
     known = CONF not in folders or any((f / "kernel" / f"{kernel.baseline}.yaml").is_file() for f in folders)
     if kernel.baseline and not known:
-        raise UsageError(f"{path.name}: baseline: there is no kernel '{kernel.baseline}' on the search path")
+        raise KernelMistake(f"{path.name}: baseline: there is no kernel '{kernel.baseline}' on the search path")
     return Composed(values, kernel, device, timing, swept, origin)
 
 
@@ -152,14 +158,20 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     for name, kind in VOCABULARY.items():  # also those that this kernel does not read: another one may
         if plain[name] is not None:
             canonical(name, kind, plain[name])
-    case = make(composed.kernel, plain, plain["seed"])
-    return Job(case, device, composed.timing, compiler, number, composed.origin)
+    return Job(_case(composed.kernel, plain), device, composed.timing, compiler, number, composed.origin)
+
+
+def _case(kernel: Kernel, values: Mapping[str, Any]) -> Case:
+    try:
+        return make(kernel, values, values["seed"])
+    except UsageError as e:  # of a value, or of an expression in the YAML
+        raise (KernelMistake(str(e)) if str(e).startswith(f"{kernel.yaml.name}: ") else e) from None
 
 
 def _task_overrides(hydra: DictConfig) -> list[str]:
     return [str(o) for o in OmegaConf.to_container(hydra.overrides.task, resolve=False)]  # type: ignore[union-attr]
 
 
-def _folders(hydra: DictConfig) -> tuple[Path, ...]:
+def folders_of(hydra: DictConfig) -> tuple[Path, ...]:
     """The configuration folders, in Hydra's order."""
     return tuple(Path(s.path) for s in hydra.runtime.config_sources if s.schema == "file")

@@ -22,6 +22,7 @@ from runner.kernel.arrays import DTYPES, FORMER_NAMES, DType
 from runner.kernel.declaration import (
     ArrayArgument,
     Canonical,
+    FunctionName,
     Kernel,
     Kind,
     Loop,
@@ -168,7 +169,7 @@ class Case:
         arrays = {a.name: a for a in self.arrays()}
         return tuple(
             LaunchSpec(
-                "" if (step.function or self.kernel.name) == self._functions[0] else step.function or self.kernel.name,
+                "" if (name := self._function(step.function)) == self._functions[0] else name,
                 three(step.grid, known),
                 three(step.block, known) if step.block else self.block,
                 int(step.shared(known)),
@@ -200,8 +201,15 @@ class Case:
     @functools.cached_property
     def _functions(self) -> tuple[str, ...]:
         """The functions that are launched; the first one gives the program its name."""
-        named = functions(self.kernel.launches) or ("",)
-        return tuple(dict.fromkeys(name or self.kernel.name for name in named))
+        named = functions(self.kernel.launches) or ((),)
+        return tuple(dict.fromkeys(map(self._function, named)))
+
+    def _function(self, pieces: FunctionName) -> str:
+        """A function as C++ names it; the kernel's own if there are no pieces."""
+        named = (
+            p if isinstance(p, str) else self._macro(p.text, p(self.variables)) for p in pieces or self.kernel.function
+        )
+        return "".join(named)
 
     def count(self, what: str) -> int | None:
         """The value of `bytes_read`, `operations`, `in_flight` or `depth`; `None` if it is not declared."""
@@ -284,9 +292,9 @@ def _counted(
         yield from _counted(inner, {**known, name: value})
 
 
-def functions(steps: Sequence[Step | Loop]) -> tuple[str, ...]:
+def functions(steps: Sequence[Step | Loop]) -> tuple[FunctionName, ...]:
     """The functions that steps launch; empty for the kernel's own."""
-    found: dict[str, None] = {}
+    found: dict[FunctionName, None] = {}
     for step in steps:
         found.update(dict.fromkeys((step.function,) if isinstance(step, Step) else functions(step.steps)))
     return tuple(found)

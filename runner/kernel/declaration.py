@@ -203,11 +203,15 @@ class PointerArgument:
     at: Expression  # elements from the array's first one
 
 
+# A function as C++ names it: pieces of text, and parameters in a template's arguments.
+FunctionName = tuple[str | Expression, ...]
+
+
 @dataclass(frozen=True)
 class Step:
     """One launch of a program of several."""
 
-    function: str  # empty: the kernel's own
+    function: FunctionName  # empty: the kernel's own
     arguments: tuple[str, ...]  # their names, in the function's order
     grid: tuple[Expression, ...]
     block: tuple[Expression, ...]  # empty: the kernel's
@@ -279,6 +283,7 @@ class Kernel:
     name: str
     yaml: Path
     source: Path
+    function: FunctionName
     summary: str
     origin: str
     family: str

@@ -35,6 +35,7 @@ from runner.kernel.yaml_reader import (
     array_expression,
     array_names,
     constraints,
+    function,
     launches,
     loop_names,
     macros,
@@ -48,11 +49,13 @@ from runner.kernel.yaml_reader import (
 
 _OF_THE_KERNEL_ALONE = frozenset(("name", "source", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
-    "summary origin baseline finish min_arch gpu_only parameters let macros arguments grid shared constraints bytes "
-    "operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard structs no_output "
-    "undefined_where launches".split()
+    "function summary origin baseline finish min_arch gpu_only parameters let macros arguments grid shared constraints "
+    "bytes operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard structs "
+    "no_output undefined_where launches".split()
 )
 _THREADS = ("thread_x", "thread_y", "thread_z")
+
+BLANK = "???"  # what runner.importer leaves to be filled in
 
 # Every kernel has this parameter: the on-chip memory that it prefers (cudaFuncSetCacheConfig).
 CACHES = ("none", "shared", "l1", "equal")
@@ -74,6 +77,8 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
         raise UsageError(f"{yaml.name} is empty")
     own = Reader(content, yaml.name)
     own.only(KEYS)
+    if blank := _blank(content):
+        raise UsageError(f"{yaml.name}: {blank}: {BLANK} is still to be filled in")
     common = _family(own, folders or [yaml.parent.parent])
     if common is None:
         return _kernel(name, own, yaml, common)
@@ -90,7 +95,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     if d.text("name", name) != name:
         raise UsageError(f"{d.where}: name: '{d.text('name')}' must be the file's own name, '{name}'")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
-        raise UsageError(f"{d.where}: '{name}' is not a valid CUDA function name")
+        raise UsageError(f"{d.where}: '{name}' is not a valid name; allowed: letters, digits and _, a letter first")
     parameters = tuple(parameter(f"{d.where}: parameters", n, v) for n, v in d.items("parameters"))
     if all(p.name != "cache" for p in parameters):
         parameters += (Parameter("cache", Kind.CHOICE, "none", CACHES),)
@@ -113,6 +118,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         name=name,
         yaml=yaml,
         source=_source(yaml, name, d),
+        function=function(d, name),
         summary=d.text("summary", ""),
         origin=d.text("origin", ""),
         family=d.text("family", name),
@@ -148,6 +154,15 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     require_sound(kernel)
     implied = tuple(one_dimension(d, parameters))  # depends on all expressions that were read
     return dataclasses.replace(kernel, constraints=(*implied, *kernel.constraints))
+
+
+def _blank(content: Any) -> str:
+    """Where the content has a blank; empty if it has none."""
+    if isinstance(content, dict | list):
+        entries = content.items() if isinstance(content, dict) else ((f"[{i}]", e) for i, e in enumerate(content))
+        found = ((key, below) for key, entry in entries if (below := _blank(entry)))
+        return next((f"{key}.{below}".removesuffix(".here").replace(".[", "[") for key, below in found), "")
+    return "here" if content == BLANK else ""
 
 
 def _family(own: Reader, folders: Sequence[Path]) -> Path | None:

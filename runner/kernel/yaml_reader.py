@@ -21,6 +21,7 @@ from runner.kernel.declaration import (
     Access,
     ArrayArgument,
     Constraint,
+    FunctionName,
     Kernel,
     Kind,
     Loop,
@@ -168,11 +169,8 @@ def macros(d: Reader) -> tuple[tuple[str, Expression], ...]:
         else:
             content = d.at("macros", entry).raw
         for name, value in content.items():
-            # Shorter names collide with those of CUDA's headers and of the CPU device's own.
-            if not isinstance(name, str) or not re.fullmatch(r"[A-Z][A-Z0-9_]{3,}", name):
-                raise UsageError(
-                    f"{d.where}: macros: '{name}': expected four or more of A-Z, 0-9 and _, a letter first"
-                )
+            if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+                raise UsageError(f"{d.where}: macros: {shown(name)}: expected a name of letters, digits and _")
             found.append((name, d.as_expression(f"macros.{name}", value, number=False)))
     return tuple(found)
 
@@ -207,6 +205,24 @@ def _with_helpers(d: Reader, key: str, text: str) -> ArrayExpression:
     found = ArrayExpression(text, f"{d.where}: {key}")
     add(found, ())
     return dataclasses.replace(found, helpers=tuple(helpers.items()))
+
+
+def function(d: Reader, name: str) -> FunctionName:
+    """The key `function`, cut where a template's arguments name a parameter. Default: `name`; empty: none."""
+    text = d.text("function", name).strip()
+    if not text and "function" not in d.raw:
+        return ()
+    named = re.fullmatch(r"((?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*) *(<[^;{}#\"\n]*>)?", text, re.ASCII)
+    if not named or any(text.count(a) != text.count(b) for a, b in ("()", "[]")):
+        raise UsageError(
+            f"{d.where}: function: {shown(text)} is not the name of a function such as reduce, sums::reduce or "
+            f"reduce<SCALAR, 256>"
+        )
+    pieces: list[str | Expression] = [named[1]]
+    for piece in re.split(r"((?<![\w.:])[A-Za-z_]\w*\b(?!\s*::))", named[2] or ""):
+        known = piece in d.known or piece in d.let
+        pieces.append(d.as_expression("function", piece, number=False) if known else piece)
+    return tuple(filter(None, pieces))
 
 
 def constraints(d: Reader) -> Iterator[Constraint]:
@@ -254,13 +270,11 @@ def _step(d: Reader, arguments: Sequence[Argument], within: Collection[str]) -> 
     given = [str(name) for name in d.sequence("arguments")] or passed
     if unknown := [name for name in given if name not in passed]:
         raise UsageError(f"{d.where}: arguments: '{unknown[0]}' is not an argument; allowed: {', '.join(passed)}")
-    if not re.fullmatch(r"|[A-Za-z_]\w{0,127}", function := d.text("function", "")):
-        raise UsageError(f"{d.where}: function: '{function}' is not the name of a function")
     if "grid" not in d.raw and not d.grid:
         raise UsageError(f"{d.where}: the key 'grid' is missing")
     grid = d.expressions("grid", more=within) if "grid" in d.raw else d.grid
     block = d.expressions("block", more=within) if "block" in d.raw else ()
-    return Step(function, tuple(given), grid, block, d.expression("shared", d.shared, more=within))
+    return Step(function(d, ""), tuple(given), grid, block, d.expression("shared", d.shared, more=within))
 
 
 def one_dimension(d: Reader, parameters: Sequence[Parameter]) -> Iterator[Constraint]:

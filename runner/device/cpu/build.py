@@ -21,6 +21,7 @@ from runner.device import Binary, Source, cache
 from runner.device.cpu.host_only import MARK
 from runner.device.cpu.translate import NATIVE, WRAPPER, Translation, is_ours, translate
 from runner.device.cpu.zones import add_zones
+from runner.device.excerpt import Excerpt, absent, excerpt, explained
 from runner.device.kinds import CPU
 from runner.errors import CompileError
 
@@ -63,7 +64,17 @@ _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?erro
 _UNRESOLVED = re.compile(r"undefined reference to [`'](?P<name>[^']+)'|undefined symbol: (?P<other>\S+)")
 _LOCATION = re.compile(r"^(?:In file included from|\s+from) |^(?P<file>[^\s:][^\n:]*):\d+")
 _POISONED = re.compile(r"poisoned \"?'?(?:asm|__asm__)|poisoned identifier")
+_UNDECLARED = re.compile(r"'(?P<name>\w+)' was not declared|undeclared identifier '(?P<other>\w+)'")
+_UNKNOWN = re.compile(
+    r"declared|does not name a type|not a member|no member|not a namespace|no type named|unknown type|not a template|"
+    r"expected namespace"
+)
 _HOST_ONLY = re.compile(rf"{MARK}(\w+)")
+_HEADERS_OF_C = frozenset(
+    f"{name}.h"
+    for name in "assert complex ctype errno fenv float inttypes iso646 limits locale math memory setjmp signal "
+    "stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib string tgmath time wchar wctype".split()
+)
 _NO_PTX = "inline PTX cannot run on the CPU device"
 
 _building = threading.Lock()  # several threads compile at once; one of them builds what all need
@@ -140,20 +151,31 @@ class CpuCompiler:
         """
         started = time.perf_counter()
         runtime = self._runtime()
-        unit = translate(source, self._cache / "included")
+        needed = excerpt(source, _has_header)
+        unit = translate(source, self._cache / "included", needed.texts if needed else None)
         folder = source.path.resolve().parent
         moved = f"-ffile-prefix-map={folder}/="  # a kernel that was moved gives the same machine code
-        parts = [unit.text, *unit.staged.values()]
+        parts = [unit.text, *unit.staged.values(), source.text]
         reached = cache.includes(source.text, [source.path.parent])  # by a macro, too
         parts += [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
         parts += [str(runtime), *self._flags, moved, self._tools.identity, _text_of_sources(*_SHIM)]
-        target = self._cache / f"{source.function}-{cache.key(*parts)}.so"
+        target = self._cache / f"{source.plain_function}-{cache.key(*parts)}.so"
         log_file = target.with_suffix(".log")
         cached = cache.intact(target)
         if not cached:
-            for path, staged in unit.staged.items():
-                atomic.write_text(path, staged)
-            log = self._kernel(runtime, source, unit, [moved, f"-iquote{folder}"], target)
+            if function := absent(source):
+                raise CompileError(f"{source.path}: {explained(source, function, 'not found')}")
+            own = [moved, f"-iquote{folder}"]
+            try:
+                log = self._kernel(runtime, source, unit, own, target, needed)
+            except CompileError as error:
+                whole = translate(source, self._cache / "included")
+                if needed is None or whole.text == unit.text or isinstance(error, _HostOnly):
+                    raise
+                try:  # what is needed is told by names alone
+                    log = self._kernel(runtime, source, whole, own, target)
+                except CompileError:
+                    raise error from None
             atomic.write_text(log_file, log)
         log = log_file.read_text(errors="surrogateescape") if log_file.exists() else ""
         return Binary(target, cache.digest(target), time.perf_counter() - started, cached, log)
@@ -163,12 +185,22 @@ class CpuCompiler:
         """The flags of every kernel, which are those of its precompiled header."""
         return (*COMMON_FLAGS, *KERNEL_FLAGS, *(() if self._tools.is_clang else GCC_FLAGS), *self._host_flags)
 
-    def _kernel(self, runtime: Path, source: Source, unit: Translation, own: list[str], target: Path) -> str:
+    def _kernel(
+        self,
+        runtime: Path,
+        source: Source,
+        unit: Translation,
+        own: list[str],
+        target: Path,
+        needed: Excerpt | None = None,
+    ) -> str:
         """Compile and link a kernel. Gives the warnings.
 
         The quick way takes the shim from a precompiled header and leaves out libstdc++, which takes half of the linking
         and which few kernels need. If it fails for a reason that may be its own, the plain way decides.
         """
+        for path, staged in unit.staged.items():
+            atomic.write_text(path, staged)
 
         def build(shim: Path, *libraries: str) -> str:
             compiling = [*self._tools.command, *self._flags, *own, f"-I{NATIVE / 'headers'}", "-include", str(shim)]
@@ -190,7 +222,7 @@ class CpuCompiler:
                 return build(NATIVE / "shim.h")
             except _CompilerFailed as failed:
                 error = failed
-        raise _explained(source, error.log)
+        raise _explained(source, error.log, needed)
 
     def _shim(self) -> Path:
         """A header that includes the shim, with its precompiled form beside it: most of a kernel's compilation.
@@ -287,7 +319,16 @@ def _text_of_sources(*patterns: str) -> str:
     return "\0".join(f"{path.relative_to(NATIVE)}\0{path.read_text(encoding='utf-8')}" for path in paths)
 
 
-def _explained(source: Source, log: str) -> CompileError:
+class _HostOnly(CompileError):
+    """The kernel uses what only the host has."""
+
+
+def _has_header(name: str) -> bool:
+    """Whether a kernel can include a header: the shim's own, or one of C and C++."""
+    return name.isidentifier() or name in _HEADERS_OF_C or (NATIVE / "headers" / name).is_file()
+
+
+def _explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
     """The error to raise for a kernel that does not compile."""
     errors = list(_ERROR.finditer(log))
     if _POISONED.search(log):
@@ -299,14 +340,21 @@ def _explained(source: Source, log: str) -> CompileError:
         text = (
             f"{error['file']}:{error['line']}: a kernel cannot call '{name}', a function of the host (nvcc refuses it)"
         )
-        return CompileError(f"{source.path} does not compile: {text}", log.replace(MARK, ""))
+        return _HostOnly(f"{source.path} does not compile: {text}", log.replace(MARK, ""))
+    undeclared = _UNDECLARED.search(first["text"]) if first and needed else None
+    if first and undeclared and needed and (name := undeclared["name"] or undeclared["other"]) in needed.host:
+        text = (
+            f"{first['file']}:{first['line']}: a kernel cannot use '{name}', which only the host has (nvcc refuses it)"
+        )
+        return _HostOnly(f"{source.path} does not compile: {text}", _without_noise(log, first.group()))
     if first:
         text = f"{first['file']}:{first['line']}: {first['text']}"
         if _POISONED.search(first["text"]):
             text += f" ({_NO_PTX})"
+        if needed and needed.headers and _UNKNOWN.search(first["text"]):
+            text += f" (the CPU device has no {', '.join(f'<{name}>' for name in sorted(needed.headers))})"
         return CompileError(f"{source.path} does not compile: {text}", _without_noise(log, first.group()))
-    wrapped = next((e["text"] for e in errors if e["file"] == WRAPPER), None)
-    if wrapped is not None:
+    if wrapped := next((e for e in errors if e["file"] == WRAPPER), None):
         return CompileError(f"{source.path}: {_about_wrapper(source, log, wrapped)}", log)
     if unresolved := _UNRESOLVED.search(log):
         name = unresolved["name"] or unresolved["other"]
@@ -315,15 +363,15 @@ def _explained(source: Source, log: str) -> CompileError:
     return CompileError(f"{source.path} does not compile: {first_line}", log)
 
 
-def _about_wrapper(source: Source, log: str, text: str) -> str:
+def _about_wrapper(source: Source, log: str, error: re.Match[str]) -> str:
     """Explain an error in the generated lines: the kernel lacks something that the experiment needs."""
     for name in source.constants:
         word = re.escape(name)
         if re.search(rf"'{word}' (?:was not|has not been) declared|undeclared identifier '{word}'", log):
             return f"has no __constant__ or __device__ variable '{name}'"
-    if f"'{source.function}'" in text:
-        return f"has no function '{source.function}' (a __global__ function of that name, in no namespace, is needed)"
-    return f"'{source.function}' cannot be launched: {text} (a __global__ void function, no template, is needed)"
+    number = int(error["line"]) - 1  # the first lines name the functions
+    function = source.functions[number] if number < len(source.functions) else source.function
+    return explained(source, function, error["text"])
 
 
 def _without_noise(log: str, first_error: str) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from runner.device.syntax import device_functions, parse
+
 MARK = "simt_host_only_"  # before the name of what nvcc refuses
 
 # Of namespace std, nvcc takes traits, std::move, std::forward and mathematical functions; of these it takes none.
@@ -40,7 +42,6 @@ _DEFINED = re.compile(
     r"(?:[=,;){]|\([^;{}()]*\)\s*{)"
 )
 _FUNCTION = re.compile(r"\b__(?:global|device)__\b")
-_HOST = re.compile(r"\b__host__\b")
 
 
 def mark_host_only(text: str, visible: str) -> str:
@@ -49,7 +50,7 @@ def mark_host_only(text: str, visible: str) -> str:
         return text
     own = {found["macro"] or found["name"] for found in _DEFINED.finditer(visible)}
     places = []
-    for begin, end in _bodies(visible):
+    for begin, end in _bodies(text):
         for pattern in (_QUALIFIED, _LIMITS, _PLAIN):
             found = pattern.finditer(visible, begin, end)
             places += [f.start("name") for f in found if pattern is not _PLAIN or f["name"] not in own]
@@ -60,38 +61,13 @@ def mark_host_only(text: str, visible: str) -> str:
     return "".join(pieces) + text[end:]
 
 
-def _bodies(visible: str) -> Iterator[tuple[int, int]]:
+def _bodies(text: str) -> Iterator[tuple[int, int]]:
     """Begin and end of the body of each function that runs on the device only.
 
     nvcc warns of a `__host__ __device__` function that calls one of the host, and goes on.
     """
-    end = 0
-    for found in _FUNCTION.finditer(visible):
-        line = visible.rfind("\n", 0, found.start()) + 1
-        if found.start() < end or visible[line:].lstrip(" \t").startswith("#"):
-            continue  # in a body, or in a macro
-        begin = _first(visible, found.end(), "{;=")
-        before = max(visible.rfind(c, 0, found.start()) for c in ";}{") + 1
-        if begin < len(visible) and visible[begin] == "{" and not _HOST.search(visible, before, begin):
-            end = _closing(visible, begin)
+    file = parse(text)
+    for function in device_functions(file):
+        if body := function.child_by_field_name("body"):
+            begin, end = (len(file.content[:at].decode(errors="replace")) for at in (body.start_byte, body.end_byte))
             yield begin, end
-
-
-def _first(visible: str, begin: int, wanted: str) -> int:
-    """Where the first of some characters is that is in no parentheses."""
-    depth = 0
-    for at in range(begin, len(visible)):
-        depth += (visible[at] == "(") - (visible[at] == ")")
-        if depth == 0 and visible[at] in wanted:
-            return at
-    return len(visible)
-
-
-def _closing(visible: str, begin: int) -> int:
-    """Behind the brace that closes the one at `begin`."""
-    depth = 0
-    for brace in re.compile(r"[{}]").finditer(visible, begin):
-        depth += 1 if brace.group() == "{" else -1
-        if depth == 0:
-            return brace.end()
-    return len(visible)

@@ -152,7 +152,7 @@ class CpuProgram:
     def __init__(self, source: Source, binary: Binary) -> None:
         self.function, self.path, self.binary = source.function, source.path, binary.path
         visible = blank(source.text)
-        found = re.search(rf"\b{re.escape(source.function)}\s*\(", visible)
+        found = re.search(rf"\b{re.escape(source.plain_function)}\s*\(", visible)
         self.definition_line = visible.count("\n", 0, found.start()) + 1 if found else 0  # 0 if it is in another file
         self._library = _load_copy(binary.path)
         weakref.finalize(self, _dlclose, self._library._handle)  # ctypes never closes  # noqa: SLF001
@@ -164,8 +164,8 @@ class CpuProgram:
         gaps = [Zone.of(zone) for zone in zones.between(variables, total)]
         self.zones = (Zone * len(gaps))(*gaps)
         self.parameters = self._signature("simt_signature")
-        self.kernel, self.shared_anchor = map(self._address, ("simt_kernel", "simt_shared_anchor"))
-        self._further = source.further
+        self.kernel, self.shared_anchor = map(self._address, ("simt_kernel_0", "simt_shared_anchor"))
+        self._functions = source.functions
         self._origin = self  # a sibling keeps the library loaded
         self.code_begin, self.code_end = _code_range(Path(self._library._name).name)  # noqa: SLF001
         self._variables: list[tuple[int, bytes]] | None = None  # address and first content
@@ -175,7 +175,7 @@ class CpuProgram:
 
     def sibling(self, function: str) -> CpuProgram:
         """Another function of the same module."""
-        number = self._further.index(function)
+        number = self._functions.index(function)
         other = copy.copy(self)
         other.function = function
         other.kernel = self._address(f"simt_kernel_{number}")

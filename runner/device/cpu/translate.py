@@ -8,11 +8,13 @@ marked (`host_only.py`). Lines keep their numbers.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner.device import Source, cache
 from runner.device.cpu.host_only import mark_host_only
+from runner.device.excerpt import system_headers
 
 NATIVE = Path(__file__).parent / "native"  # the device's own C++
 
@@ -127,9 +129,10 @@ class Translation:
 class _Translator:
     """Rewrites a kernel and the files that it includes; system headers are left to the compiler."""
 
-    def __init__(self, folder: Path, stage: Path) -> None:
+    def __init__(self, folder: Path, stage: Path, texts: Mapping[Path, str]) -> None:
         self._folder = folder
         self._stage = stage
+        self._texts = texts
         self._done: dict[Path, Path] = {}
         self.staged: dict[Path, str] = {}
         self.has_shared = False
@@ -153,21 +156,29 @@ class _Translator:
             return self._done[path]
         self._done[path] = path  # a file that includes itself
         original = path.read_text(encoding="utf-8", errors="surrogateescape")
-        translated = self.translate(original, path.parent)
+        needed = self._texts.get(path, original)
+        translated = self.translate(needed, path.parent)
         nameable = '"' not in str(path)  # in an #include nothing can be escaped
-        if not nameable or rewrite(original) != original or str(self._stage) in translated:
+        if not nameable or rewrite(needed) != original or str(self._stage) in translated:
             content = f'#line 1 "{_escape(str(path))}"\n{translated}'
             self._done[path] = self._stage / cache.key(content)[:16] / path.name
             self.staged[self._done[path]] = content
         return self._done[path]
 
 
-def translate(source: Source, stage: Path) -> Translation:
-    """Make the translation unit of a kernel; `stage` is where the caller writes `staged`."""
-    folder = source.path.resolve().parent
-    translator = _Translator(folder, stage)
-    body = translator.translate(source.text, folder)
-    parts = [(PARAMETERS, source.defines()), (_escape(str(source.path)), body), (WRAPPER, _launcher(source))]
+def translate(source: Source, stage: Path, texts: Mapping[Path, str] | None = None) -> Translation:
+    """Make the translation unit of a kernel.
+
+    Args:
+        source: The kernel.
+        stage: Where the caller writes `staged`.
+        texts: What to take in place of the content of some files, by their resolved paths.
+    """
+    own, texts = source.path.resolve(), texts or {}
+    translator = _Translator(own.parent, stage, texts)
+    body = translator.translate(texts.get(own, source.text), own.parent)
+    there = system_headers(source, texts) if source.late_macros else ()
+    parts = [(PARAMETERS, source.defines(there)), (_escape(str(source.path)), body), (WRAPPER, _launcher(source))]
     text = "".join(f'#line 1 "{file}"\n{text}\n' for file, text in parts)
     shared = translator.has_shared or "__shared__" in source.defines()
     return Translation(text, translator.staged, shared)
@@ -181,19 +192,17 @@ def _launcher(source: Source) -> str:
     """The functions that `program.py` looks for in the binary."""
     exported = 'extern "C" __attribute__((visibility("default"), externally_visible))'
     lines = [
+        *(f"static constexpr auto simt_launched_{i} = &{function};" for i, function in enumerate(source.functions)),
+        *(f"#undef {name}" for name, _ in source.late_macros),  # they could be any word of what follows
         f"static thread_local char {ANCHOR};",
         f"{exported} void *simt_shared_anchor() {{ return &{ANCHOR}; }}",
-        f"{exported} void simt_kernel(void **arguments) {{ simt::Kernel<&{source.function}>::run(arguments); }}",
-        f"{exported} size_t simt_signature(char *out, size_t room) {{",
-        f"    return simt::Kernel<&{source.function}>::signature(out, room);",
-        "}",
     ]
-    for i, function in enumerate(source.further):
+    for i in range(len(source.functions)):
         lines += [
-            f"using simt_further_{i} = simt::Kernel<&{function}>;",
-            f"{exported} void simt_kernel_{i}(void **arguments) {{ simt_further_{i}::run(arguments); }}",
+            f"using simt_function_{i} = simt::Kernel<simt_launched_{i}>;",
+            f"{exported} void simt_kernel_{i}(void **arguments) {{ simt_function_{i}::run(arguments); }}",
             f"{exported} size_t simt_signature_{i}(char *out, size_t room) {{",
-            f"    return simt_further_{i}::signature(out, room);",
+            f"    return simt_function_{i}::signature(out, room);",
             "}",
         ]
     lines += [

@@ -13,19 +13,24 @@ import importlib.metadata
 import importlib.util
 import io
 import os
+import re
 import shutil
 import subprocess
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from runner import atomic
-from runner.device import Binary, Source, cache
+from runner.device import Binary, Source, cache, elf, plain
+from runner.device.excerpt import absent, excerpt, explained, system_headers
 from runner.device.kinds import CUDA
 from runner.errors import CompileError, DeviceUnavailable
 from runner.settings import NVCC_FLAGS
 
+_NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) open source file "([^"]+)"')
+_OF_NAMING = re.compile(rf"{elf.NAMING_FILE}\((?P<line>\d+)\):\s*(?:error:\s*)?(?P<reason>.*)", re.DOTALL)
 NVIDIA = ("cu13", "cuda_runtime")  # the headers' folders in the packages of CUDA 13 and 12
 
 
@@ -40,18 +45,76 @@ class CudaCompiler:
     def compile(self, source: Source) -> Binary:
         """Compile, or take the cubin from the cache."""
         started = time.perf_counter()
-        folder = source.path.parent
-        text = f'{source.defines()}#line 1 "{source.path.name}"\n{source.text}'
-        reached = cache.includes(source.text, [folder])
+        text = _unit(source, {})
+        reached = cache.includes(source.text, [source.path.parent])
         included = [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
-        name = cache.key(text, *included, self._arch, *self._toolchain.identity())
+        name = cache.key(text, *source.functions, *included, self._arch, *self._toolchain.identity())
         path, warnings = self._folder / f"{name}.cubin", ""
         cached = cache.intact(path)
         if not cached:
-            cubin, warnings = self._toolchain.cubin(source.path.name, text, folder, self._arch)
+            cubin, warnings = self._named(source, text)
             atomic.write(path, cubin)
             cache.seal(path)
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached, warnings)
+
+    def _named(self, source: Source, text: str) -> tuple[bytes, str]:
+        """The cubin, with the kernel in it, and the warnings."""
+        if all(function == plain(function) for function in source.functions):
+            made = self._cubin(source, text, "")
+            there = {s.name for s in elf.symbols(made[0])}
+            if all(elf.kernel_symbol(made[0], function, i) in there for i, function in enumerate(source.functions)):
+                return made
+        try:
+            return self._cubin(source, text, elf.naming(source.functions))
+        except CompileError as e:
+            ours = _OF_NAMING.search(str(e))
+            if not ours:
+                raise
+            function = source.functions[int(ours["line"]) - 2]
+            raise CompileError(f"{source.path}: {explained(source, function, ours['reason'])}", e.log) from None
+
+    def _cubin(self, source: Source, text: str, further: str) -> tuple[bytes, str]:
+        """The whole file is compiled, as nvcc takes the kernels of it.
+
+        NVRTC knows nothing of the host, and nvcc may lack a header that only the host needs. So if that fails, they get
+        only what the kernel needs, without the headers that are not there.
+        """
+        try:
+            return self._toolchain.cubin(source.path.name, f"{text}{further}", source.path.parent, self._arch)
+        except CompileError as e:
+            if _OF_NAMING.search(str(e)) or not (_absent(e) or self._toolchain.lacks_host):
+                raise
+            error = e
+        missing: set[str] = set()
+        while True:
+            missing |= _absent(error)
+            needed = excerpt(source, lambda name: name not in missing)  # noqa: B023  (called at once)
+            if needed is None and (function := absent(source)):
+                raise CompileError(f"{source.path}: {explained(source, function, '')}", error.log)
+            if needed is None:
+                raise error
+            named = ", ".join(f"<{name}>" for name in sorted(missing))
+            try:
+                made, log = self._excerpt(source, needed.texts, further)
+            except CompileError as e:
+                if _absent(e) - missing:
+                    error = e
+                    continue
+                raise (CompileError(f"{e} (there is no {named})", e.log) if missing else e) from None
+            note = f"there is no {named}; the kernel was compiled without it" if missing else ""
+            return made, "\n".join(filter(None, (log, note)))
+
+    def _excerpt(self, source: Source, texts: Mapping[Path, str], further: str) -> tuple[bytes, str]:
+        """Compile a part of the files, in a copy of their folders."""
+        own = source.path.resolve()
+        with tempfile.TemporaryDirectory() as root:
+            folder = Path(f"{root}{own.parent}")
+            folder.mkdir(parents=True)
+            for path, text in texts.items():
+                copy = Path(f"{root}{path}")
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_text(f'#line 1 "{path}"\n{text}', encoding="utf-8", errors="surrogateescape")
+            return self._toolchain.cubin(own.name, f"{_unit(source, texts)}{further}", folder, self._arch)
 
     @property
     def identity(self) -> str:
@@ -59,8 +122,22 @@ class CudaCompiler:
         return " ".join((self._arch, *filter(None, self._toolchain.identity())))
 
 
+def _unit(source: Source, texts: Mapping[Path, str]) -> str:
+    """The text to compile; `texts` in place of some files' contents."""
+    own = source.path.resolve()
+    there = system_headers(source, texts) if source.late_macros else ()
+    return f'{source.defines(there)}#line 1 "{source.path.name}"\n{texts.get(own, source.text)}'
+
+
+def _absent(error: CompileError) -> set[str]:
+    """The headers that the compiler did not find."""
+    return {name for names in _NO_HEADER.findall(error.log) for name in names if name}
+
+
 class Nvcc:
     """nvcc with the user's options, called by PyCUDA as SourceModule calls it."""
+
+    lacks_host = False
 
     def __init__(self, options: Sequence[str]) -> None:
         self._options = tuple(options)
@@ -101,6 +178,8 @@ class Nvcc:
 
 class Nvrtc:
     """NVRTC, found by cuda.core; `DeviceUnavailable` if it is not installed."""
+
+    lacks_host = True  # it takes no code and no headers of the host
 
     def __init__(self) -> None:
         if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:

@@ -16,6 +16,7 @@ from runner.device import Around, Binary, GpuState, Launch, LaunchDiagnostics, R
 from runner.device.cuda.describe import Nvml, describe, measure_overhead
 from runner.device.cuda.guard import Guard
 from runner.device.cuda.program import CudaArray, CudaProgram, Graph, Inputs, Variable, active_blocks, queued
+from runner.device.excerpt import explained
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
 FLUSHED_L2 = 2  # the flush writes twice the size of the L2 cache, so that the launch behind it does not wait for Python
@@ -62,12 +63,11 @@ class CudaDevice:
     def load(self, source: Source, binary: Binary) -> CudaProgram:
         """Make the kernel ready to launch."""
         try:
-            return CudaProgram(binary.path.read_bytes(), source.function)
+            return CudaProgram(binary.path.read_bytes(), source.functions)
         except driver.LogicError as e:
             if "not found" not in str(e):
                 raise LaunchError(f"{source.path.name}: the kernel {source.function} cannot be loaded: {e}") from None
-            needed = "a __global__ function of that name, in no namespace, is needed"
-            raise LaunchError(f"{source.path}: has no function '{source.function}' ({needed})") from None
+            raise LaunchError(f"{source.path}: {explained(source, source.function, 'the cubin lacks it')}") from None
         except driver.Error as e:
             raise LaunchError(f"{source.path.name}: the kernel {source.function} cannot be loaded: {e}") from None
 

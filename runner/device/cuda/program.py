@@ -34,8 +34,9 @@ VARIABLES = (".nv.global", ".nv.constant3")  # the sections of __device__ and __
 class CudaProgram:
     """A kernel's function, and the module it keeps alive."""
 
-    def __init__(self, cubin: bytes, function: str) -> None:
-        self.cubin, self.name = cubin, elf.linked_name(cubin, function)
+    def __init__(self, cubin: bytes, functions: Sequence[str]) -> None:
+        self.cubin, self._functions = cubin, functions
+        self.name = elf.kernel_symbol(cubin, functions[0], 0)
         self.module = driver.module_from_buffer(cubin)
         self.function = self.module.get_function(self.name)
         self.prepared: tuple[Any, ...] | None = None
@@ -44,7 +45,8 @@ class CudaProgram:
     def sibling(self, function: str) -> CudaProgram:
         """Another function of the same module."""
         other = copy.copy(self)
-        other.name, other.prepared = elf.linked_name(self.cubin, function), None
+        other.prepared = None
+        other.name = elf.kernel_symbol(self.cubin, function, self._functions.index(function))
         try:
             other.function = self.module.get_function(other.name)
         except driver.LogicError:

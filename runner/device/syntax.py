@@ -1,0 +1,381 @@
+"""The declarations of a CUDA file, by tree-sitter: a parser that needs no headers and survives what it cannot read.
+
+Macros are not expanded, and all branches of an `#if` are seen. So what is found here is never the last word on a
+program: the compiler has that.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import tree_sitter
+import tree_sitter_cuda
+
+WORD = re.compile(r"[A-Za-z_]\w*")
+
+# Qualifiers with arguments that the grammar lacks; they are blanked before a text is parsed.
+_ATTRIBUTE = re.compile(rb"__align__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|__(?:maxnreg|cluster_dims)__\s*\([^()]*\)")
+_MARKS = re.compile(rb"\b__grid_constant__\b")
+
+_CONTAINERS = frozenset(
+    "translation_unit namespace_definition declaration_list preproc_if preproc_ifdef preproc_else preproc_elif "
+    "preproc_elifdef".split()
+)
+_CLASSES = frozenset(("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"))
+IDENTIFIERS = frozenset(("identifier", "type_identifier", "namespace_identifier"))
+_LOCAL = frozenset(("declaration", "parameter_declaration", "optional_parameter_declaration", "for_range_loop"))
+_DIRECTIVES = frozenset(("preproc_call", "comment", ";", "access_specifier"))
+_DEVICE = frozenset(("__global__", "__device__"))
+_VARIABLE = frozenset(("__device__", "__constant__", "__managed__", "__shared__", "const", "constexpr"))
+
+
+class What(enum.Enum):
+    """What an item is, as far as that decides whether a kernel may need it."""
+
+    DEVICE = "device"  # a function that a kernel may call, or a kernel
+    HOST = "host"  # a function or a variable of the host
+    NAMED = "named"  # a type, a constant, an alias, a macro
+    LOOSE = "loose"  # a call of a macro, or what the parser cannot read; the names in it may be anything
+    ASSERTION = "assertion"
+    USING = "using"  # `using namespace`
+    INSTANCE = "instance"  # an explicit instantiation
+    INCLUDE = "include"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a kernel, as written."""
+
+    name: str
+    type: str  # with `const`, without `*`, `&` and `__restrict__`
+    pointers: int  # how many `*`, `&` or `[]` follow
+
+
+@dataclass(frozen=True)
+class Item:
+    """A declaration at file or namespace scope; `begin` and `end` are bytes."""
+
+    what: What
+    names: frozenset[str]  # that it declares
+    begin: int
+    end: int
+    path: str = ""  # of an #include, as written within its quotes
+    quoted: bool = False
+    conditional: bool = False  # whether an #if decides about it, include guards aside
+    is_macro: bool = False
+    node: tree_sitter.Node = field(repr=False, compare=False, kw_only=True)
+
+    @functools.cached_property
+    def mentions(self) -> frozenset[str]:
+        """The names that it uses and does not declare within itself."""
+        used, own, in_macros = self._names
+        return frozenset((used - own) | in_macros)
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The names of its variables and of its template's parameters."""
+        return frozenset(self._names[1])
+
+    @functools.cached_property
+    def _names(self) -> tuple[set[str], set[str], set[str]]:
+        return _names_in(self.node)
+
+    @functools.cached_property
+    def includes(self) -> tuple[str, ...]:
+        """What is included within it."""
+        return tuple(_path_of(n)[0] for n in below(self.node) if n.type == "preproc_include")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A `__global__` function."""
+
+    name: str  # with its namespaces
+    template: tuple[str, ...]  # its template's parameters, as written; empty if it is no template
+    parameters: tuple[Parameter, ...]
+    line: int
+    has_body: bool
+    node: tree_sitter.Node = field(repr=False, compare=False, kw_only=True)
+
+    def __str__(self) -> str:
+        """As people would name it, such as `reduce6<class T, unsigned int blockSize>`."""
+        return f"{self.name}<{', '.join(self.template)}>" if self.template else self.name
+
+
+@dataclass(frozen=True)
+class File:
+    """A parsed text."""
+
+    content: bytes
+    items: tuple[Item, ...]
+    kernels: tuple[Kernel, ...]
+    is_sound: bool  # whether the parser could tell where each item ends
+    root: tree_sitter.Node = field(repr=False, compare=False)
+
+
+@functools.cache
+def _parser() -> tree_sitter.Parser:
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
+
+
+@functools.lru_cache(maxsize=64)
+def parse(text: str) -> File:
+    """Parse a text."""
+    content = text.encode(errors="surrogateescape")
+    readable = _MARKS.sub(_blank, _ATTRIBUTE.sub(_blank, content))
+    root = _parser().parse(readable).root_node
+    words = _device_macros(root)
+    items = tuple(_items(root, words, conditional=False))
+    is_sound = all(item.node.type != "ERROR" for item in items)
+    return File(content, items, tuple(_kernels(root, (), words)), is_sound, root)
+
+
+def device_functions(file: File) -> Iterator[tree_sitter.Node]:
+    """The functions with a body that only the device runs, members of classes included."""
+    for node in below(file.root):
+        if node.type == "function_definition" and (body := node.child_by_field_name("body")):
+            head = _words(node, body.start_byte)
+            if head & _DEVICE and "__host__" not in head:
+                yield node
+
+
+def _blank(found: re.Match[bytes]) -> bytes:
+    return re.sub(rb"[^\n]", b" ", found.group())
+
+
+def below(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """The node and everything below it, in the text's order."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.children))
+
+
+def text_of(node: tree_sitter.Node | None) -> str:
+    """The node's text; empty if there is none."""
+    return (node.text or b"").decode(errors="replace") if node else ""
+
+
+def _words(node: tree_sitter.Node, end: int | None = None) -> set[str]:
+    """The words of a node's text, up to the byte `end`."""
+    text = node.text or b""
+    return set(WORD.findall(text[: None if end is None else end - node.start_byte].decode(errors="replace")))
+
+
+def _device_macros(root: tree_sitter.Node) -> frozenset[str]:
+    """Macros that stand for `__device__` or `__global__`, and these words themselves."""
+    bodies = {
+        text_of(n.child_by_field_name("name")): set(WORD.findall(text_of(n.child_by_field_name("value"))))
+        for n in below(root)
+        if n.type in ("preproc_def", "preproc_function_def")
+    }
+    found = set(_DEVICE)
+    while more := {name for name, words in bodies.items() if name not in found and words & found}:
+        found |= more
+    return frozenset(found)
+
+
+def _items(node: tree_sitter.Node, device: frozenset[str], *, conditional: bool) -> Iterator[Item]:
+    for child in node.named_children:
+        if child.type in _CONTAINERS or (child.type == "linkage_specification" and _has_list(child)):
+            inside = conditional or (child.type.startswith("preproc") and not _is_guard(child))
+            yield from _items(child, device, conditional=inside)
+        elif child.type == "preproc_include":
+            path, quoted = _path_of(child)
+            begin, end = child.start_byte, child.start_byte + len((child.text or b"").rstrip())
+            yield Item(What.INCLUDE, frozenset(), begin, end, path, quoted, conditional, node=child)
+        elif child.type not in _DIRECTIVES and (node.type in _CONTAINERS or node.type == "linkage_specification"):
+            if _is_part(node, child):
+                continue
+            what, names = _declared(child, device)
+            macro = child.type in ("preproc_def", "preproc_function_def")
+            end = child.end_byte
+            if (after := child.next_sibling) and after.type == ";":  # of a class
+                end = after.end_byte
+            yield Item(what, names, child.start_byte, end, conditional=conditional, is_macro=macro, node=child)
+
+
+def _is_part(container: tree_sitter.Node, child: tree_sitter.Node) -> bool:
+    """Whether a child is the container's own name, condition or literal."""
+    fields = ("name", "condition", "value")
+    return any(container.child_by_field_name(f) == child for f in fields)
+
+
+def _has_list(linkage: tree_sitter.Node) -> bool:
+    body = linkage.child_by_field_name("body")
+    return body is not None and body.type == "declaration_list"
+
+
+def _is_guard(node: tree_sitter.Node) -> bool:
+    """Whether an #ifndef guards a header against a second inclusion."""
+    if node.type != "preproc_ifdef" or not node.children or node.children[0].type != "#ifndef":
+        return False
+    inside = [c for c in node.named_children if c.type != "comment"]
+    defined = inside[1].child_by_field_name("name") if len(inside) > 1 and inside[1].type == "preproc_def" else None
+    return defined is not None and text_of(defined) == text_of(inside[0])
+
+
+def _path_of(include: tree_sitter.Node) -> tuple[str, bool]:
+    """The included file's name, and whether it is in quotes; the name of a macro has neither quotes nor brackets."""
+    path = include.child_by_field_name("path")
+    text = text_of(path)
+    if path is not None and path.type in ("string_literal", "system_lib_string"):
+        return text[1:-1], path.type == "string_literal"
+    return "", False
+
+
+def _declared(node: tree_sitter.Node, device: frozenset[str]) -> tuple[What, frozenset[str]]:
+    """What a declaration is, and the names that it declares."""
+    inner = _declaration(node)
+    names = frozenset(_names(inner))
+    if inner.type in ("preproc_def", "preproc_function_def"):
+        return What.NAMED, names
+    if inner.type == "static_assert_declaration":
+        return What.ASSERTION, frozenset()
+    if inner.type == "using_declaration" and any(c.type == "namespace" for c in inner.children):
+        return What.USING, frozenset()
+    if inner.type == "template_instantiation":
+        return What.INSTANCE, frozenset()
+    body = inner.child_by_field_name("body") if inner.type == "function_definition" else None
+    head = _words(node, body.start_byte if body else None)
+    if inner.type == "function_definition" or _is_prototype(inner):
+        if head & device:
+            return What.DEVICE, names
+        return (What.NAMED if head & {"constexpr", "consteval"} else What.HOST), names
+    if inner.type == "declaration":
+        return (What.NAMED if not names or head & (_VARIABLE | device) else What.HOST), names
+    if inner.type in ("expression_statement", "ERROR") or not names:
+        return What.LOOSE, frozenset(_words(node))
+    return What.NAMED, names
+
+
+def _declaration(node: tree_sitter.Node) -> tree_sitter.Node:
+    """What is declared by a template, or behind `extern "C"`."""
+    while node.type in ("template_declaration", "linkage_specification"):
+        inner = node.child_by_field_name("body") or (node.named_children[-1] if node.named_children else None)
+        if inner is None or inner.type in ("declaration_list", "template_parameter_list"):
+            break
+        node = inner
+    return node
+
+
+def _is_prototype(node: tree_sitter.Node) -> bool:
+    return node.type == "declaration" and any(
+        _function_declarator(d) is not None for d in node.children_by_field_name("declarator")
+    )
+
+
+def _function_declarator(node: tree_sitter.Node | None) -> tree_sitter.Node | None:
+    while node is not None and node.type in ("pointer_declarator", "reference_declarator"):
+        node = node.child_by_field_name("declarator") or (node.named_children[-1] if node.named_children else None)
+    return node if node is not None and node.type == "function_declarator" else None
+
+
+def _names(node: tree_sitter.Node) -> Iterator[str]:
+    """The names that a declaration declares; of a qualified one (`Vector::sum`) each part, to be kept with it."""
+    if node.type in ("using_declaration", "preproc_def", "preproc_function_def", "alias_declaration"):
+        name = node.child_by_field_name("name") or (node.named_children[-1] if node.named_children else None)
+        yield from WORD.findall(text_of(name))[-1:]
+    elif node.type in _CLASSES or node.type in ("namespace_alias_definition", "concept_definition"):
+        name = node.child_by_field_name("name")
+        yield from (text_of(n) for n in below(name) if n.type in IDENTIFIERS) if name else ()
+        if node.type == "enum_specifier":
+            yield from (text_of(n.child_by_field_name("name")) for n in below(node) if n.type == "enumerator")
+    else:
+        for declarator in node.children_by_field_name("declarator"):
+            yield from _names_of_declarator(declarator)
+        kind = node.child_by_field_name("type")
+        if kind is not None and kind.type in _CLASSES and kind.child_by_field_name("body"):
+            yield from _names(kind)
+
+
+def _names_of_declarator(node: tree_sitter.Node) -> Iterator[str]:
+    while node.type not in IDENTIFIERS:
+        if node.type in ("qualified_identifier", "template_function", "template_type", "structured_binding_declarator"):
+            yield from (text_of(n) for n in below(node) if n.type in IDENTIFIERS)
+            return
+        if node.type == "operator_name":
+            yield "operator"
+            return
+        inner = node.child_by_field_name("declarator")
+        if inner is None:
+            inner = next((c for c in node.named_children if c.type in IDENTIFIERS or "declarator" in c.type), None)
+        if inner is None:
+            yield from WORD.findall(text_of(node))[:1]
+            return
+        node = inner
+    yield text_of(node)
+
+
+def _names_in(item: tree_sitter.Node) -> tuple[set[str], set[str], set[str]]:
+    """The names in an item: all that are used, those of its own variables and template parameters, those in macros."""
+    used: set[str] = set()
+    own: set[str] = set()
+    in_macros: set[str] = set()
+    for node in below(item):
+        if node.type in IDENTIFIERS:
+            used.add(text_of(node))
+        elif node.type == "preproc_arg":
+            in_macros |= set(WORD.findall(text_of(node)))
+        elif node.type == "operator_name":
+            used.add("operator")
+        elif node.type in _LOCAL and node != _declaration(item):
+            for declarator in node.children_by_field_name("declarator"):
+                own |= set(_names_of_declarator(declarator))
+        elif node.type in ("type_parameter_declaration", "variadic_type_parameter_declaration"):
+            own |= {text_of(c) for c in node.named_children[:1]}
+    return used, own, in_macros
+
+
+def _kernels(node: tree_sitter.Node, scope: tuple[str, ...], device: frozenset[str]) -> Iterator[Kernel]:
+    for child in node.named_children:
+        if child.type == "namespace_definition":
+            name = WORD.findall(text_of(child.child_by_field_name("name")))
+            yield from _kernels(child, (*scope, *name), device)
+        elif child.type in _CONTAINERS or (child.type == "linkage_specification" and _has_list(child)):
+            yield from _kernels(child, scope, device)
+        elif found := _kernel(child, scope, device):
+            yield found
+
+
+def _kernel(node: tree_sitter.Node, scope: tuple[str, ...], device: frozenset[str]) -> Kernel | None:
+    inner = _declaration(node)
+    body = inner.child_by_field_name("body") if inner.type == "function_definition" else None
+    if inner.type != "function_definition" and not _is_prototype(inner):
+        return None
+    head = _words(node, body.start_byte if body else None)
+    if "__global__" not in head and not (head & (device - _DEVICE) and "void" in head and "__device__" not in head):
+        return None
+    declarator = _function_declarator(inner.child_by_field_name("declarator"))
+    if declarator is None:
+        return None
+    name = declarator.child_by_field_name("declarator")
+    if name is None or name.type != "identifier":
+        return None  # a specialization has its template's name
+    template = node.child_by_field_name("parameters") if node.type == "template_declaration" else None
+    listed = tuple(text_of(c) for c in template.named_children if c.type != "comment") if template else ()
+    given = declarator.child_by_field_name("parameters")
+    parameters = tuple(_parameter(c) for c in given.named_children if c.type in _LOCAL) if given else ()
+    line = name.start_point[0] + 1
+    return Kernel("::".join((*scope, text_of(name))), listed, parameters, line, body is not None, node=node)
+
+
+def _parameter(node: tree_sitter.Node) -> Parameter:
+    declarator, pointers, name = node.child_by_field_name("declarator"), 0, ""
+    end = declarator.start_byte if declarator else node.end_byte
+    kind = (node.text or b"")[: end - node.start_byte].decode(errors="replace")
+    while declarator is not None:
+        pointers += declarator.type in ("pointer_declarator", "reference_declarator", "array_declarator")
+        if declarator.type in IDENTIFIERS:
+            name = text_of(declarator)
+            break
+        declarator = declarator.child_by_field_name("declarator") or next(
+            (c for c in declarator.named_children if c.type in IDENTIFIERS or c.type.endswith("declarator")), None
+        )
+    words = [w for w in kind.split() if w not in ("__restrict__", "__restrict", "__grid_constant__")]
+    return Parameter(name, " ".join(words), pointers)

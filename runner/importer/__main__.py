@@ -1,0 +1,89 @@
+"""`python -m runner.importer FILE`: a YAML for each kernel of a `.cu`, a script for Kernel Tuner, or a T1 file.
+
+It writes what the parser finds, and `???` where only a person knows. It never overwrites.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.cli import Parser, run_command
+from runner.errors import UsageError
+
+if TYPE_CHECKING:
+    from runner.importer.tuning import Tuning
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write YAMLs."""
+    parser = Parser("importer", "Write a YAML for each kernel of a file, with ??? where something is to be filled in.")
+    parser.add_argument("file", type=Path, help="a .cu, a script that calls Kernel Tuner (.py), or a T1 file (.json)")
+    parser.add_argument("--kernel", metavar="NAME", help="only this kernel; default: each one of the file")
+    parser.add_argument("--source", type=Path, metavar="FILE.cu", help="the kernel's file, if a script does not say it")
+    parser.add_argument(
+        "--into", type=Path, default=Path("my_kernels"), metavar="FOLDER", help="for --config-dir; default: my_kernels"
+    )
+    given = parser.parse_args(arguments)
+    return run_command(lambda: _import(given.file, given.kernel, given.source, given.into))
+
+
+def _import(file: Path, kernel: str | None, source: Path | None, into: Path) -> int:
+    from runner.importer.tuning import of_script, of_t1  # noqa: PLC0415  (Ctrl-C is quiet from the start)
+
+    read = {".py": of_script, ".json": of_t1}.get(file.suffix)
+    tuning = read(file) if read else None
+    for name, path in _written(file, tuning, kernel, source, into).items():
+        sys.stdout.write(f"{path}\n")
+        where = f"--config-dir {into} kernel={name}"
+    sys.stdout.write(f"Fill in each ???, then: python -m runner {where} device=cpu\n")
+    return 0
+
+
+def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path | None, into: Path) -> dict[str, Path]:
+    """The YAMLs by the names of their kernels."""
+    from runner.device import Source  # noqa: PLC0415
+    from runner.device.syntax import parse  # noqa: PLC0415
+    from runner.importer.found import find  # noqa: PLC0415
+    from runner.importer.written import name_of, written  # noqa: PLC0415
+
+    folder = into / "kernel"
+    files: dict[Path, str] = {}
+    if tuning:
+        kernel = kernel or tuning.function
+    path = source or (tuning.source if tuning else file)
+    if path is None and tuning and tuning.text:
+        path = folder / f"{kernel}.cu"
+        files[path], text = tuning.text, tuning.text
+    elif path is None:
+        raise UsageError(f"{file}: it does not say in which file the kernel is; add --source FILE.cu")
+    else:
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    kernels = [k for k in parse(text).kernels if k.has_body]
+    plain = re.sub(r"<.*", "", kernel or "").rpartition("::")[2]
+    chosen = [k for k in kernels if not plain or k.name.rpartition("::")[2] == plain]
+    if not chosen:
+        names = f"its kernels are {', '.join(map(str, kernels))}" if kernels else "it has no __global__ function"
+        raise UsageError(f"{path}: has no kernel '{kernel}'; {names}" if kernel else f"{path}: {names}")
+    named: dict[str, Path] = {}
+    for one in chosen:
+        found = find(Source(path, text, one.name), one)
+        name, count = name_of(found), 2
+        while name in named:  # overloads
+            name, count = f"{name_of(found)}_{count}", count + 1
+        named[name] = folder / f"{name}.yaml"
+        files[named[name]] = written(found, os.path.relpath(path, folder), tuning)
+    if there := [str(p) for p in files if p.exists()]:
+        raise UsageError(f"{there[0]}: is there already; nothing is overwritten. --into FOLDER writes elsewhere")
+    for target, content in files.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content, encoding="utf-8")
+    return named
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,229 @@
+"""What a script for Kernel Tuner, or a T1 file, says about a kernel. The script is read, never run."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.errors import UsageError
+
+AXES = "xyz"
+_BLOCK = tuple(f"block_size_{axis}" for axis in AXES)  # Kernel Tuner's names for the parts of a block
+
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
+    ast.USub: operator.neg, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "range": lambda *a: list(range(*a)), "list": list, "tuple": list, "dict": dict, "OrderedDict": dict, "len": len,
+    "max": max, "min": min, "sum": sum, "int": int, "float": float, "prod": math.prod, "str": str,
+    **dict.fromkeys(("int32", "int64", "uint32", "uint64"), int), **dict.fromkeys(("float32", "float64"), float),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What is known from elsewhere about a kernel's launch."""
+
+    function: str
+    source: Path | None  # the `.cu`
+    text: str  # of the kernel, if it stands in the script; empty if not
+    block: tuple[str, ...]  # the tunable parameters that are the parts of a block, x first
+    values: Mapping[str, Sequence[Any]]  # of each tunable parameter
+    defaults: Mapping[str, Any]
+    size: tuple[int, ...]  # of the problem, x first
+    divisors: tuple[tuple[str, ...], ...]  # of the grid, for each axis
+    restrictions: tuple[str, ...]
+    scalars: Mapping[int, float]  # values of arguments, by their position
+    roles: Mapping[int, str]  # of arrays, by their position
+
+
+def of_script(path: Path) -> Tuning:
+    """What the call of `tune_kernel` in a script says.
+
+    Raises:
+        UsageError: if there is none.
+    """
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError) as e:
+        raise UsageError(f"{path}: this is no Python script: {e}") from None
+    known: dict[str, Any] = {}
+    for node in _statements(tree):
+        call = next((c for c in ast.walk(node) if isinstance(c, ast.Call) and _name(c.func) == "tune_kernel"), None)
+        if call is not None:
+            return _of_call(call, known, path, tree)
+        _assign(node, known)
+    raise UsageError(f"{path}: there is no call of tune_kernel")
+
+
+def of_t1(path: Path) -> Tuning:
+    """What a T1 file says.
+
+    Raises:
+        UsageError: if it is none.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        space, kernel = content["ConfigurationSpace"], content["KernelSpecification"]
+        parameters = {p["Name"]: _listed(p["Values"]) for p in space["TuningParameters"]}
+        function, file = str(kernel["KernelName"]), str(kernel.get("KernelFile", ""))
+    except (ValueError, KeyError, TypeError, AttributeError) as e:
+        raise UsageError(f"{path}: this is no T1 file: {type(e).__name__}: {e}") from None
+    local = kernel.get("LocalSize") or {}
+    arguments = [a for a in kernel.get("Arguments") or () if a.get("MemType") != "Constant"]
+    access = {"ReadOnly": "in", "WriteOnly": "out", "ReadWrite": "inout"}
+    size = kernel.get("ProblemSize")
+    return Tuning(
+        function=function,
+        source=path.parent / file if file else None,
+        text="",
+        block=tuple(name for axis in "XYZ" if (name := str(local.get(axis, ""))) in parameters),
+        values=parameters,
+        defaults={p["Name"]: p["Default"] for p in space["TuningParameters"] if "Default" in p},
+        size=_size(size),
+        divisors=tuple(tuple(map(str, kernel.get(f"GridDiv{axis}") or ())) for axis in "XYZ"),
+        restrictions=tuple(str(c.get("Expression", "")) for c in space.get("Conditions") or ()),
+        scalars={
+            i: a["FillValue"] for i, a in enumerate(arguments) if a.get("MemoryType") == "Scalar" and "FillValue" in a
+        },
+        roles={
+            i: access[a["AccessType"]]
+            for i, a in enumerate(arguments)
+            if a.get("MemoryType") != "Scalar" and a.get("AccessType") in access
+        },
+    )
+
+
+def _listed(values: Any) -> list[Any]:
+    """The values of a parameter: a list, or a Python expression of one."""
+    found = _value(ast.parse(values, mode="eval").body, {}) if isinstance(values, str) else values
+    return list(found)
+
+
+def _size(value: Any) -> tuple[int, ...]:
+    parts = value if isinstance(value, list | tuple) else [value]
+    return tuple(parts) if parts and all(isinstance(p, int) for p in parts) else ()
+
+
+def _statements(tree: ast.AST) -> list[ast.stmt]:
+    """The simple statements, in the order of the text."""
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return)]
+    return sorted(found, key=lambda n: n.lineno)
+
+
+def _assign(node: ast.stmt, known: dict[str, Any]) -> None:
+    """Take up what a statement sets, if it can be evaluated."""
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        return
+    target = node.targets[0]
+    try:
+        if isinstance(target, ast.Name):
+            known.pop(target.id, None)
+            known[target.id] = node.value if isinstance(node.value, ast.Lambda) else _value(node.value, known)
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            known[target.value.id][_value(target.slice, known)] = _value(node.value, known)
+    except (ValueError, KeyError, TypeError, IndexError, ArithmeticError):
+        return
+
+
+def _of_call(call: ast.Call, known: Mapping[str, Any], path: Path, tree: ast.AST) -> Tuning:
+    names = ("kernel_name", "kernel_source", "problem_size", "arguments", "tune_params")
+    given = {**dict(zip(names, call.args, strict=False)), **{k.arg or "": k.value for k in call.keywords}}
+
+    def of(name: str, default: Any) -> Any:
+        try:
+            return _value(given[name], known)
+        except (ValueError, KeyError, TypeError, IndexError, ArithmeticError):
+            return default
+
+    values = {str(n): list(v) for n, v in of("tune_params", {}).items() if isinstance(v, list)}
+    block = [n for n in of("block_size_names", list(_BLOCK)) if n in values]
+    text, source = of("kernel_source", ""), None
+    if "__global__" not in str(text):
+        # A file's name; or its content, which the script reads.
+        files = [
+            str(text),
+            *(c.value for c in ast.walk(tree) if isinstance(c, ast.Constant) and isinstance(c.value, str)),
+        ]
+        source = next((path.parent / f for f in files if re.fullmatch(r"[^\n]+\.(cu|cuh|cpp|h)", f)), None)
+        text = ""
+    arguments = given.get("arguments")
+    if isinstance(arguments, ast.Name):
+        arguments = next(
+            (n.value for n in _statements(tree) if isinstance(n, ast.Assign) and _name(n.targets[0]) == arguments.id),
+            None,
+        )
+    listed = arguments.elts if isinstance(arguments, ast.List | ast.Tuple) else []
+    return Tuning(
+        function=str(of("kernel_name", "")),
+        source=source,
+        text=str(text),
+        block=tuple(block),
+        values=values,
+        defaults={},
+        size=_size(of("problem_size", None)),
+        divisors=tuple(tuple(map(str, of(f"grid_div_{axis}", ()) or ())) for axis in AXES),
+        restrictions=tuple(r for r in of("restrictions", []) or [] if isinstance(r, str)),
+        scalars={i: v for i, a in enumerate(listed) if isinstance(v := _number(a, known), int | float)},
+        roles={},
+    )
+
+
+def _number(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    try:
+        return _value(node, known)
+    except (ValueError, KeyError, TypeError, IndexError, ArithmeticError):
+        return None
+
+
+def _name(node: ast.AST) -> str:
+    """The last part of a name, such as `tune_kernel` of `kernel_tuner.tune_kernel`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _value(node: ast.AST, known: Mapping[str, Any]) -> Any:  # noqa: C901  (one case for each kind of node)
+    """An expression of numbers, texts, lists and dictionaries; a `ValueError` if it is another one."""
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.List() | ast.Tuple():
+            return [_value(e, known) for e in node.elts]
+        case ast.Dict():
+            return {_value(k, known): _value(v, known) for k, v in zip(node.keys, node.values, strict=True) if k}
+        case ast.Name() if node.id in known:
+            return known[node.id]
+        case ast.Subscript():
+            return _value(node.value, known)[_value(node.slice, known)]
+        case ast.UnaryOp() if type(node.op) in _OPERATORS:
+            return _OPERATORS[type(node.op)](_value(node.operand, known))
+        case ast.BinOp() if type(node.op) in _OPERATORS:
+            return _computed(node, known)
+        case ast.Compare() if len(node.ops) == 1 and type(node.ops[0]) in _OPERATORS:
+            return _OPERATORS[type(node.ops[0])](_value(node.left, known), _value(node.comparators[0], known))
+        case ast.Call() if _name(node.func) in _FUNCTIONS:
+            named = {k.arg: _value(k.value, known) for k in node.keywords if k.arg}
+            return _FUNCTIONS[_name(node.func)](*(_value(a, known) for a in node.args), **named)
+        case ast.ListComp() if len(node.generators) == 1:
+            loop = node.generators[0]
+            each = [{**known, _name(loop.target): v} for v in _value(loop.iter, known)]
+            return [_value(node.elt, inner) for inner in each if all(_value(c, inner) for c in loop.ifs)]
+    raise ValueError(ast.dump(node)[:60])
+
+
+def _computed(node: ast.BinOp, known: Mapping[str, Any]) -> Any:
+    left, right = _value(node.left, known), _value(node.right, known)
+    if isinstance(node.op, ast.Pow | ast.LShift) and not (isinstance(right, int | float) and abs(right) < 64):
+        raise ValueError("too large")
+    if isinstance(node.op, ast.Mult) and not (isinstance(left, int | float) and isinstance(right, int | float)):
+        raise ValueError("too large")  # noqa: TRY004  (of what a script may say)
+    return _OPERATORS[type(node.op)](left, right)
