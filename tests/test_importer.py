@@ -125,11 +125,11 @@ def test_what_the_parser_finds_in_a_cu(tmp_path):
     }
     assert arguments == {
         "out": ("out", "dtype"), "in": ("in", "dtype"), "sums": ("inout", "float32"), "flags": ("in", "int32"),
-        "pairs": ("in", "float32"), "n": ("size", "int32"), "stride": ("stride", "int32"), "factor": ("factor", "dtype"),
+        "pairs": ("in", "float2"), "n": ("size", "int32"), "stride": ("stride", "int32"), "factor": ("factor", "dtype"),
         "weights": ("in", "float32"),
     }  # fmt: skip
     shapes = {a["name"]: a.get("shape") for a in content["arguments"]}
-    assert (shapes["pairs"], shapes["weights"]) == ("2 * size", ["TAPS", "4"])
+    assert (shapes["pairs"], shapes["weights"]) == ("size", ["TAPS", "4"])
     assert content["shared"] == "itemsize(dtype) * block"
     assert content["reference"] == dict.fromkeys(("out", "sums"), "???")
     plane = written(tmp_path, "plane")[1]

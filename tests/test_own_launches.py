@@ -39,11 +39,14 @@ __global__ void scanBlocks(int* data, int* sums, int n)
     if (threadIdx.x == BLOCK - 1) sums[blockIdx.x] = t[threadIdx.x];
     if (i == 0) passes += 1;
 }
-__global__ void addBefore(int* data, const int* sums, int* counted, int n)
+namespace fixed {
+template <class T, int THREADS>
+__global__ void addBefore(T* data, const T* sums, int* counted, int n)
 {
-    const int i = blockIdx.x * BLOCK + threadIdx.x;
+    const int i = blockIdx.x * THREADS + threadIdx.x;
     if (i < n && blockIdx.x) data[i] += sums[blockIdx.x - 1];
     if (i == 0) *counted = passes, passes = 0;
+}
 }
 
 __global__ void bitonic(float* data, int k, int j)
@@ -84,7 +87,7 @@ grid: ceil_div(size, block)
 launches:
   - {{function: scanBlocks, arguments: [data, sums, n], shared: 4 * block}}
   - {{function: scanBlocks, arguments: [sums, top, blocks], shared: 4 * block, grid: 1}}
-  - {{function: addBefore, arguments: [data, sums, counted, n]}}
+  - {{function: "fixed::addBefore<int, block>", arguments: [data, sums, counted, n]}}
 reference: {{data: cumsum(data), counted: "full(2, 1)"}}
 """
 SORT = """source: own.cu
@@ -153,7 +156,7 @@ def test_a_program_of_several_launches_is_right(bench, folder, name, launches):
             "[partial, out, blocks], grid: 2",
             "out-of-bounds write of 'out'|wrote outside",
         ),
-        ("scanWithFixUp", "  - {function: addBefore", "#  - {function: addBefore", "elements differ"),
+        ("scanWithFixUp", '  - {function: "fixed', '#  - {function: "fixed', "elements differ"),
         ("bitonicSort", "step: stage + 1", "step: stage", "elements differ"),
         ("pingPong", "twice: 2", "twice: 1", "elements differ"),
     ],
@@ -173,16 +176,16 @@ def test_a_launch_that_is_missing_or_wrong_is_found(bench, folder, name, old, ne
     ("old", "new", "message"),
     [
         ("arguments: [data", "arguments: [date", r"launches\[0\]: arguments: 'date' is not an argument; allowed: data, sums"),
-        ("function: addBefore", "kernel: addBefore", r"launches\[2\]: 'kernel' is not a valid key"),
-        ("function: addBefore", "function: add-before", r"launches\[2\]: function: 'add-before' is not the name of a function"),
-        ("function: addBefore", "function: addAfter", "addAfter"),
+        ('function: "fixed', 'kernel: "fixed', r"launches\[2\]: 'kernel' is not a valid key"),
+        ('function: "fixed::addBefore<int, block>"', "function: add-before", r"launches\[2\]: function: 'add-before' is not the name of a function"),
+        ('function: "fixed::addBefore<int, block>"', "function: addAfter", "addAfter"),
         ("grid: ceil_div(size, block)\n", "", r"launches\[0\]: the key 'grid' is missing"),
         ("shared: 4 * block, grid: 1", "shared: 4 * block, grid: 0", "a grid of 0 blocks in x"),
         ("shared: 4 * block, grid: 1", "shared: 4 * block, grid: 1, block: 2048", "a block of 2048 threads"),
-        ("- {function: addBefore", "- {for: {size: 2}, function: addBefore", "launches: 'size' is the name of something else"),
-        ("- {function: addBefore", "- {for: {i: 20000}, function: addBefore", "there would be more than 10000 launches"),
-        ("- {function: addBefore", "- {for: {i: j}, function: addBefore", "names 'j', which is not a parameter"),
-        ("function: addBefore, arguments: [data, sums, counted, n]", "function: addBefore, arguments: [data]", "the kernel takes 4 arguments"),
+        ('- {function: "fixed', '- {for: {size: 2}, function: "fixed', "launches: 'size' is the name of something else"),
+        ('- {function: "fixed', '- {for: {i: 20000}, function: "fixed', "there would be more than 10000 launches"),
+        ('- {function: "fixed', '- {for: {i: j}, function: "fixed', "names 'j', which is not a parameter"),
+        ("arguments: [data, sums, counted, n]", "arguments: [data]", "the kernel takes 4 arguments"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_launches_is_one_sentence(bench, folder, old, new, message):

@@ -181,7 +181,7 @@ def test_nvrtc_gets_the_kernel_and_what_it_needs(kernel, folder):
     for function in ("shapes::offset<double, block>", "hidden", "shifted"):
         source = kernel(function).source()
         binary = compiler.compile(source)
-        made[function] = elf.kernel_symbol(binary.path.read_bytes(), source.function)
+        made[function] = elf.kernel_symbol(binary.path.read_bytes(), source.function, 0)
         assert "there is no <algorithm>" in binary.log
     assert [name[:40] for name in made.values()][1:] == ["_Z6hiddenPii", "_Z7shiftedPii"]
     assert made["shapes::offset<double, block>"].endswith("6offsetIdLi64EEEvPT_i")

@@ -203,14 +203,12 @@ def _role(found: Found, tuning: Tuning | None, position: int, name: str) -> str:
 
 
 def _array(kind: str, found: Found, parameters: _Parameters) -> tuple[str, str]:
-    """The dtype and the shape of an array of a C++ type; a vector's elements are numbers."""
+    """The dtype and the shape of an array of a C++ type."""
     if kind in _C_TYPES:
         return _C_TYPES[kind], "size"
     template = {(re.findall(r"\w+", t.partition("=")[0]) or [""])[-1] for t in found.kernel.template}
     if kind in template or kind in ("SCALAR", "TYPE", "DTYPE", "T"):
         return parameters.add("dtype", "float32"), "size"
-    if (vector := re.fullmatch(r"([a-z]+)([234])", kind)) and vector[1] in _C_TYPES:
-        return _C_TYPES[vector[1]], f"{vector[2]} * size"
     return BLANK, "size"
 
 

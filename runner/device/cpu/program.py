@@ -163,7 +163,7 @@ class CpuProgram:
         )
         gaps = [Zone.of(zone) for zone in zones.between(variables, total)]
         self.zones = (Zone * len(gaps))(*gaps)
-        self.parameters = self._signature("simt_signature")
+        self.parameters = self._signature("simt_signature_0")
         self.kernel, self.shared_anchor = map(self._address, ("simt_kernel_0", "simt_shared_anchor"))
         self._functions = source.functions
         self._origin = self  # a sibling keeps the library loaded
