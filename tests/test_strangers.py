@@ -212,7 +212,7 @@ def emulated(bench):
 )
 def test_a_result_that_depends_on_the_order_is_a_hazard(emulated, kernel, monkeypatch, name, found):
     """A missing barrier or __syncwarp, and blocks that count on others: another order shows what the usual one hides."""
-    monkeypatch.setattr("runner.sweep.run_case.LEAST_LIMIT_S", 0.5)
+    monkeypatch.setattr("runner.sweep.further_checks.LEAST_LIMIT_S", 0.5)
     monkeypatch.setattr(emulated.device, "_threads", 1)  # so that the usual order is that of the blocks' numbers
     outcome = emulated.run(kernel(name, OF_THREADS), samples=1)
     assert outcome.status == "hazard"
