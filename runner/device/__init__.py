@@ -58,6 +58,7 @@ class Source:
     macros: tuple[tuple[str, str], ...] = ()  # (name, replacement) in order: `#define` lines, never `-D` flags
     constants: tuple[str, ...] = ()  # `__constant__` or `__device__` arrays that are set before a launch
     headers: tuple[str, ...] = ()  # CUDA's headers that the macros need, such as `cuda_fp16.h`; included first
+    cooperative: bool = False  # launched with all blocks resident at once, so that they can wait for each other
 
     def defines(self) -> str:
         """The lines before the text: the headers, then one `#define` line per macro."""

@@ -117,7 +117,8 @@ class Case:
         constants = tuple(a.name for a in self.kernel.arrays if a.constant)
         dtypes = [DTYPES[str(dict(self.parameters)[p.name])] for p in self.kernel.parameters if p.kind is Kind.DTYPE]
         headers = tuple(dict.fromkeys(d.header for d in dtypes if d.header))
-        return Source(path, _text(path, path.stat().st_mtime_ns), self.kernel.name, macros, constants, headers)
+        text, name = _text(path, path.stat().st_mtime_ns), self.kernel.name
+        return Source(path, text, name, macros, constants, headers, cooperative=self.kernel.cooperative)
 
     def count(self, what: str) -> int | None:
         """The value of `bytes_read`, `operations`, `in_flight` or `depth`; `None` if it is not declared."""
