@@ -41,6 +41,12 @@ struct GroupCall {
     const char* file;
 };
 
+// Not inline, unlike the intrinsics: a scan alone has five of these, and a kernel may have many scans.
+__attribute__((noinline)) inline uint64_t group_collective(Operation operation, uint32_t lanes, uint64_t operand,
+                                                           uint32_t source, const GroupCall& call) {
+    return collective(operation, lanes, operand, source, call.line, call.file, call.caller);
+}
+
 // A shuffle of a type of up to 32 bytes, eight at a time. `source` is a lane of the warp.
 template <Operation kind, class Value>
 inline Value shuffle_from(uint32_t lanes, Value value, uint32_t source, const GroupCall& call) {
@@ -48,13 +54,13 @@ inline Value shuffle_from(uint32_t lanes, Value value, uint32_t source, const Gr
     static_assert(std::is_trivially_copyable<Value>::value, "collectives take types that can be copied as bytes");
     uint64_t words[(sizeof(Value) + 7) / 8] = {};
     memcpy(words, &value, sizeof value);
-    for (uint64_t& word : words) word = collective(kind, lanes, word, source, call.line, call.file, call.caller);
+    for (uint64_t& word : words) word = group_collective(kind, lanes, word, source, call);
     memcpy(&value, words, sizeof value);
     return value;
 }
 
 inline uint64_t vote_of(uint32_t lanes, Operation operation, uint64_t operand, const GroupCall& call) {
-    return collective(operation, lanes, operand, 0, call.line, call.file, call.caller);
+    return group_collective(operation, lanes, operand, 0, call);
 }
 
 }  // namespace simt

@@ -1,29 +1,13 @@
 // cuda::std: the host's own namespace std, in which the same functions and types are. What C++17 lacks follows.
 #pragma once
 
-// The host's headers use these words as they are.
-#pragma push_macro("__noinline__")
-#pragma push_macro("__forceinline__")
-#pragma push_macro("printf")
-#undef __noinline__
-#undef __forceinline__
-#undef printf
-#include <algorithm>
+#include "host_begin.h"
 #include <array>
-#include <chrono>
-#include <complex>
-#include <functional>
-#include <iterator>
 #include <limits>
-#include <numeric>
-#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <variant>
-#pragma pop_macro("printf")
-#pragma pop_macro("__forceinline__")
-#pragma pop_macro("__noinline__")
+#include "host_end.h"
 
 #include "functional.h"
 
@@ -32,6 +16,10 @@ namespace std {
 
 using namespace ::std;
 
+template <class Value>
+constexpr const Value& clamp(const Value& value, const Value& low, const Value& high) {
+    return value < low ? low : high < value ? high : value;
+}
 template <class To, class From>
 inline To bit_cast(const From& from) { return simt::bit_cast<To>(from); }
 

@@ -1,0 +1,260 @@
+"""Cooperative groups and libcu++ compute on the CPU device what CUDA says, and what a GPU computes."""
+
+import dataclasses
+from functools import reduce
+
+import numpy as np
+import pytest
+from support import ROOT
+
+from runner.device import Launch, Role, Source
+from runner.device.kinds import compiler_for
+from runner.errors import CompileError, Hazard, NotResident
+from runner.settings import DeviceConfig
+
+FOLDER = ROOT / "tests" / "kernels" / "groups"
+COLUMNS = 28
+SMALL, LARGE = 14, 4  # groups of a thread
+UNSET = -7
+
+
+def value_of(thread):
+    """What the kernels call valueOf."""
+    return (thread * 37 + 11) % 64
+
+
+def launched(bench, file, function, *arguments, grid=1, block=32, shared=0, cooperative=False):
+    """Launch a kernel of a file; give the arrays afterwards."""
+    path = FOLDER / file
+    source = Source(path, path.read_text(), function, cooperative=cooperative)
+    program = bench.device.load(source, bench.compiler.compile(source))
+    passed = [
+        bench.device.place(f"array {i}", a, Role.INOUT) if isinstance(a, np.ndarray) else a
+        for i, a in enumerate(arguments)
+    ]
+    three = [n if isinstance(n, tuple) else (n, 1, 1) for n in (grid, block)]
+    bench.device.launch(Launch(program, *three, shared, tuple(passed)), 20.0)
+    arrays = [a for a in passed if not isinstance(a, np.generic)]
+    contents = [a.read() for a in arrays]
+    for array in arrays:
+        array.free()
+    return contents
+
+
+def described(members, me, rank, count):
+    """The columns 0 to 4."""
+    place, size = members.index(me), len(members)
+    return [place, size, rank, count, place + 10100 * size]
+
+
+def combined(members, me):
+    """The columns 5 to 20."""
+    v, place = [value_of(t) for t in members], members.index(me)
+    row = [v[-1], int(any(x % 7 == 0 for x in v)), int(all(x % 7 for x in v))]
+    row += [sum(v), min(v), max(v), reduce(lambda a, b: a & b, v), reduce(lambda a, b: a | b, v)]
+    row += [reduce(lambda a, b: a ^ b, v), sum(v), reduce(lambda a, b: (a + b) % 1009, v)]
+    before = v[:place]
+    return [*row, sum(v[: place + 1]), max(v[: place + 1]), sum(before), sum(before), max(before, default=0)]
+
+
+def exchanged(members, me):
+    """The columns 21 to 27."""
+    v, place = [value_of(t) for t in members], members.index(me)
+    size, mine = len(v), v[place]
+    up, down = v[max(place - 1, 0)], v[place + 2] if place + 2 < size else mine
+    ballot = sum(1 << i for i, x in enumerate(v) if x & 1)
+    match = sum(1 << i for i, x in enumerate(v) if x % 3 == mine % 3)
+    everyone = ((1 << size) - 1) + 1
+    return [up, down, ballot, match, everyone, 2 * v[0], 1000 + size]
+
+
+def parts(members, label):
+    """The parts of a group by label, in the order of their first members."""
+    found = {}
+    for t in members:
+        found.setdefault(label(t), []).append(t)
+    return list(found.values())
+
+
+def tiles(members, size):
+    """Consecutive tiles of a group."""
+    return [members[i : i + size] for i in range(0, len(members), size)]
+
+
+def small_groups(block):
+    """For each kind of group of smallGroups, the groups as (parent's parts): lists of lists of members."""
+    threads = list(range(block))
+    warps = tiles(threads, 32)
+    kinds = [[tiles(threads, size)] for size in (1, 2, 4, 8, 16, 32)]
+    branch = lambda t: 0 if t % 3 == 0 else 1 if t % 32 < 20 else 2  # noqa: E731
+    kinds.append([[part] for warp in warps for part in parts(warp, branch)])
+    kinds.append([tiles([t for t in warp if t % 3 != 1], 4) for warp in warps])
+    kinds.append([parts(warp, lambda t: value_of(t) % 5) for warp in warps])
+    kinds.append([sorted(parts(warp, lambda t: value_of(t) % 4 == 0), key=lambda p: value_of(p[0]) % 4 == 0) for warp in warps])
+    kinds.append([parts([t for t in warp if t % 32 >= 5], lambda t: value_of(t) % 2) for warp in warps])
+    kinds.append([parts([t for t in warp if t % 32 < 30], lambda t: t % 32 < 16)[::-1] for warp in warps])
+    kinds.append([tiles(half, 4) for half in tiles(threads, 16)])
+    kinds.append([[warp] for warp in warps])
+    return kinds
+
+
+def test_groups_of_a_warp(bench):
+    """Tiles of all sizes, coalesced threads, their tiles, and parts by label and predicate, with all their functions."""
+    block = 96
+    expected = np.full((block, SMALL, COLUMNS), UNSET, np.int64)
+    for kind, families in enumerate(small_groups(block)):
+        for family in families:
+            for rank, members in enumerate(family):
+                for t in members:
+                    row = [*described(members, t, rank, len(family)), *combined(members, t), *exchanged(members, t)]
+                    if kind < 6:  # noqa: PLR2004  (tiles also call shfl_xor)
+                        row[26] += value_of(members[members.index(t) ^ len(members) // 2]) + 1000 * rank
+                    expected[t, kind] = row
+    out = np.full(block * SMALL * COLUMNS, UNSET, np.int32)
+    (got,) = launched(bench, "groups.cu", "smallGroups", out, block=(16, 6, 1))
+    got = got.reshape(expected.shape)
+    wrong = np.argwhere(got != expected.astype(np.int32))
+    assert not wrong.size, [(tuple(w), got[tuple(w)], expected[tuple(w)]) for w in wrong[:8]]
+
+
+def test_tiles_of_several_warps(bench):
+    """Tiles of 64 to 512 threads, which CUDA makes of whole warps."""
+    block = 512
+    expected = np.full((block, LARGE, COLUMNS), UNSET, np.int64)
+    for kind, size in enumerate((64, 128, 256, 512)):
+        for rank, members in enumerate(tiles(list(range(block)), size)):
+            for t in members:
+                row = [*described(members, t, rank, block // size), *combined(members, t)]
+                expected[t, kind, : len(row)] = row
+    out = np.full(block * LARGE * COLUMNS, UNSET, np.int32)
+    (got,) = launched(bench, "groups.cu", "largeGroups", out, block=(64, 8, 1))
+    got = got.reshape(expected.shape)
+    wrong = np.argwhere(got != expected)
+    assert not wrong.size, [(tuple(w), got[tuple(w)], expected[tuple(w)]) for w in wrong[:8]]
+
+
+def test_blocks_grids_and_groups_of_unknown_kind(bench):
+    """What blocks and grids say of themselves in three dimensions, and groups as thread_group."""
+    grid, block = (2, 3, 2), (4, 4, 2)
+    size, blocks = 32, 12
+    (out,) = launched(bench, "groups.cu", "anyGroups", np.zeros(size * blocks * 16, np.int32), grid=grid, block=block)
+    for rank, row in enumerate(out.reshape(-1, 16)):
+        b, t = divmod(rank, size)
+        bx, by, bz = b % 2, b // 2 % 3, b // 6
+        tx, ty, tz = t % 4, t // 4 % 4, t // 16
+        index = (bx * 4 + tx) + 100 * (by * 4 + ty) + 10000 * (bz * 2 + tz)
+        expected = [32 + 1000 * t, 16 + 1000 * (t % 16), 8 + 1000 * (t % 8), 1, 1, 384, b + 1200, index]
+        expected += [8 + 1200 + 40000, bx + 10 * by + 100 * bx, tx + 10 * ty + 100 * tz, 4 + 40 + 200, 32032, 0]
+        assert list(row) == [*expected, int(t == 0), 384 + 2 + 2], (b, t)
+
+
+@pytest.mark.parametrize("order", [0, 1, 5])
+def test_a_barrier_of_the_grid(bench, order):
+    """All blocks of a cooperative launch wait for each other, and each keeps its own shared memory meanwhile."""
+    grid, block, count = 6, 64, 4
+    n = grid * block
+    threads = np.arange(n)
+    state, mine = threads * 3 % 17, threads // block + threads
+    first = state.astype(np.int32)
+    for r in range(count):
+        state, mine = state[(threads + block + 1) % n] + mine, mine + r
+    ordered = dataclasses.replace(bench, device=_Ordered(bench.device, order))
+    _, out = launched(
+        ordered, "groups.cu", "rounds", first, np.zeros(n, np.int32), np.int32(count),
+        grid=grid, block=block, shared=4 * block, cooperative=True,
+    )  # fmt: skip
+    assert (out == state[::-1] + 1000).all()
+
+
+@dataclasses.dataclass
+class _Ordered:
+    """A device that launches in another order."""
+
+    device: object
+    order: int
+
+    def __getattr__(self, name):
+        return getattr(self.device, name)
+
+    def launch(self, launch, limit):
+        return self.device.launch(dataclasses.replace(launch, order=self.order), limit)
+
+
+TILES = 7
+
+
+@pytest.mark.parametrize(
+    ("file", "kernel", "stages"), [("groups.cu", "copiesAhead", 2), ("libcu.cu", "pipelines", 2)]
+)
+def test_copies_ahead_of_their_use(bench, file, kernel, stages):
+    """memcpy_async of a group, by itself and in a cuda::pipeline of two stages, fills each tile before it is read."""
+    n = 128
+    numbers = np.random.default_rng(4).integers(0, 1000, (TILES, n)).astype(np.int32)
+    given = numbers.ravel(), np.zeros(n, np.int32), np.int32(TILES)
+    _, out = launched(bench, file, kernel, *given, block=n, shared=4 * n * stages)
+    assert (out == sum((i + 1) * np.roll(tile, -1) for i, tile in enumerate(numbers))).all()
+
+
+def test_producers_and_consumers(bench):
+    """One warp fills three stages of a cuda::pipeline, the others empty them."""
+    n = 128
+    numbers = np.random.default_rng(5).integers(0, 1000, (TILES, n)).astype(np.int32)
+    given = numbers.ravel(), np.zeros(n, np.int32), np.int32(TILES)
+    _, out = launched(bench, "libcu.cu", "roles", *given, block=n, shared=4 * n * 3)
+    expected = sum((i + 1) * np.roll(tile, -1) for i, tile in enumerate(numbers))
+    expected[32:64] += sum(tile[:32] for tile in numbers)
+    expected[:32] = 0
+    assert (out == expected).all()
+
+
+def test_copies_of_single_threads(bench):
+    """A thread's own pipeline, the functions of <cuda_pipeline.h> and copies that a barrier waits for."""
+    numbers = np.random.default_rng(6).integers(0, 1000, 256).astype(np.int32)
+    a, b, c, d = numbers.reshape(4, 64)
+    d = np.where(np.arange(64) % 4 < 2, d, 0)
+    expected = a + 2 * b + 3 * c[::-1] + 4 * d[::-1] + 5 * np.roll(a[::-1], -1) + 6 * b[::-1]
+    _, out = launched(bench, "libcu.cu", "ownCopies", numbers, np.zeros(64, np.int32), block=64)
+    assert (out == expected).all()
+
+
+def test_barriers(bench):
+    """Arriving and waiting apart, barriers of some of the threads, those that leave, and functions for the last."""
+    (out,) = launched(bench, "libcu.cu", "barriers", np.zeros(128, np.int32), block=128)
+    t = np.arange(128)
+    assert (out == 45 + 127 - t + 1000 * (t % 32 + 3)).all()
+    (phases,) = launched(bench, "libcu.cu", "completions", np.zeros(64, np.int32), block=64)
+    assert (phases == 5).all()
+
+
+def test_atomics(bench):
+    """Each operation, by threads of several blocks at once."""
+    blocks, block = 5, 96
+    n = blocks * block
+    i = np.arange(n)
+    ints = np.zeros(16, np.int32)
+    ints[5], ints[12] = -1, 9
+    got, longs, floats = launched(
+        bench, "libcu.cu", "atomics", ints, np.zeros(1, np.uint64), np.zeros(1 + n, np.float32),
+        grid=blocks, block=block,
+    )  # fmt: skip
+    shuffled = i * 7919 % 5003
+    expected = [i.sum(), -n, shuffled.max(), (shuffled - 9000).min(), (1 << 20) - 1, ~((1 << 20) - 1)]
+    expected += [np.bitwise_xor.reduce(i), n, 2 * n, 3 * n, 77, 9, 4, n, blocks * sum(range(block, 2 * block))]
+    assert list(got[: len(expected)]) == expected
+    assert int(longs[0]) == n << 33
+    assert floats[0] == n / 2
+    assert (floats[1:] == i % 9).all()
+
+
+def test_threads_that_spin_on_an_atomic_let_the_others_run(bench):
+    """A lock passes through all threads of a block, and a thread waits for another one's word."""
+    (out,) = launched(bench, "libcu.cu", "locks", np.zeros(96, np.int32), block=96)
+    assert (out == 96).all()
+
+
+def test_names_of_cuda_std(bench):
+    """Arrays, complex numbers, limits, bits, tuples and spans in device code."""
+    (out,) = launched(bench, "libcu.cu", "standard", np.zeros(12 * 32, np.float32), block=32)
+    for t, row in enumerate(out.reshape(32, 12)):
+        expected = [t + 9 + 4, -t, 1 + 5, min(t, 7) + 1.5, -32768, t.bit_count() + 3100, t + 2.5, t // 2]
+        assert list(row) == [*expected, -(-(t + 1) // 4), max(t, 3) + min(t, 3), 127, 1 + t]
