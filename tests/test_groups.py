@@ -1,14 +1,15 @@
 """Cooperative groups and libcu++ compute on the CPU device what CUDA says, and what a GPU computes."""
 
 import dataclasses
+import re
 from functools import reduce
 
 import numpy as np
 import pytest
-from support import ROOT
+from support import ROOT, Bench
 
 from runner.device import Launch, Role, Source
-from runner.device.kinds import compiler_for
+from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError, Hazard, NotResident
 from runner.settings import DeviceConfig
 
@@ -90,7 +91,9 @@ def small_groups(block):
     kinds.append([[part] for warp in warps for part in parts(warp, branch)])
     kinds.append([tiles([t for t in warp if t % 3 != 1], 4) for warp in warps])
     kinds.append([parts(warp, lambda t: value_of(t) % 5) for warp in warps])
-    kinds.append([sorted(parts(warp, lambda t: value_of(t) % 4 == 0), key=lambda p: value_of(p[0]) % 4 == 0) for warp in warps])
+    kinds.append(
+        [sorted(parts(warp, lambda t: value_of(t) % 4 == 0), key=lambda p: value_of(p[0]) % 4 == 0) for warp in warps]
+    )
     kinds.append([parts([t for t in warp if t % 32 >= 5], lambda t: value_of(t) % 2) for warp in warps])
     kinds.append([parts([t for t in warp if t % 32 < 30], lambda t: t % 32 < 16)[::-1] for warp in warps])
     kinds.append([tiles(half, 4) for half in tiles(threads, 16)])
@@ -107,7 +110,7 @@ def test_groups_of_a_warp(bench):
             for rank, members in enumerate(family):
                 for t in members:
                     row = [*described(members, t, rank, len(family)), *combined(members, t), *exchanged(members, t)]
-                    if kind < 6:  # noqa: PLR2004  (tiles also call shfl_xor)
+                    if kind < 6:  # tiles, which also call shfl_xor
                         row[26] += value_of(members[members.index(t) ^ len(members) // 2]) + 1000 * rank
                     expected[t, kind] = row
     out = np.full(block * SMALL * COLUMNS, UNSET, np.int32)
@@ -183,9 +186,7 @@ class _Ordered:
 TILES = 7
 
 
-@pytest.mark.parametrize(
-    ("file", "kernel", "stages"), [("groups.cu", "copiesAhead", 2), ("libcu.cu", "pipelines", 2)]
-)
+@pytest.mark.parametrize(("file", "kernel", "stages"), [("groups.cu", "copiesAhead", 2), ("libcu.cu", "pipelines", 2)])
 def test_copies_ahead_of_their_use(bench, file, kernel, stages):
     """memcpy_async of a group, by itself and in a cuda::pipeline of two stages, fills each tile before it is read."""
     n = 128
@@ -258,3 +259,124 @@ def test_names_of_cuda_std(bench):
     for t, row in enumerate(out.reshape(32, 12)):
         expected = [t + 9 + 4, -t, 1 + 5, min(t, 7) + 1.5, -32768, t.bit_count() + 3100, t + 2.5, t // 2]
         assert list(row) == [*expected, -(-(t + 1) // 4), max(t, 3) + min(t, 3), 127, 1 + t]
+
+
+@pytest.fixture
+def cpu(own_cache):
+    """The CPU device and its compiler."""
+    config = DeviceConfig(kind="cpu", threads=2)
+    device = open_device(config)
+    return Bench(device, compiler_for(config, device.info))
+
+
+@pytest.fixture
+def misused(cpu):
+    """Launch a kernel of misuse.cu on the CPU device, and give the message."""
+
+    def launch(kernel, error=Hazard, **how):
+        with pytest.raises(error) as found:
+            launched(cpu, "misuse.cu", kernel, np.zeros(256, np.int32), **how)
+        return str(found.value)
+
+    return launch
+
+
+MISUSES = {
+    "sizeOfTile": ("tiled_partition: 12 is not a power of two from 1 to 32; block (0,0,0), thread", {}),
+    "halfOfTile": (
+        (
+            "deadlock: lanes 0-15 of warp 0 wait in group.shfl_down(mask=0xffffffff), which also names lanes 16-31; these "
+            "wait at thread_block::sync on line <halfOfTile-others>; block (0,0,0)"
+        ),
+        {},
+    ),
+    "halfReduces": (
+        (
+            "lane 7 waits in group.sync(mask=0x000000ff), but lane 0, named in that mask, waits in "
+            "cooperative_groups::reduce(mask=0x000000ff) on line <halfReduces-others>"
+        ),
+        {},
+    ),
+    "oneWarpOfTwo": (
+        "deadlock: 32 threads wait in group.sync, at which 32 of the group's 64 threads have arrived; block (0,0,0)",
+        {"block": 64},
+    ),
+    "differentCalls": (
+        "this thread calls group.any while others of its group wait in group.sync on line <differentCalls-others>",
+        {"block": 64},
+    ),
+    "noSuchRank": ("group.shfl: there is no thread of rank 7 in a group of 5", {}),
+    "gridSync": (
+        "deadlock: 32 threads wait in grid_group::sync, at which 2 of 3 blocks have arrived; block (1,0,0) has returned",
+        {"grid": 3, "cooperative": True},
+    ),
+    "gridAndBlock": (
+        (
+            "barrier divergence: this thread waits at __syncthreads on line <gridAndBlock> while other threads of the "
+            "block wait at grid_group::sync on line <gridAndBlock-others>"
+        ),
+        {"cooperative": True},
+    ),
+    "barrierOfMore": (
+        "deadlock: 32 threads wait in cuda::barrier::wait, at which 1 of 33 threads have not arrived; block (0,0,0)",
+        {},
+    ),
+    "barrierOfLess": ("cuda::barrier: 30 of 30 threads are still to arrive in this phase, and 31 do", {}),
+    "noInit": ("cuda::barrier is used before init()", {}),
+    "copyOfThree": ("__pipeline_memcpy_async of 3 bytes, 0 of them zeros: it copies 4, 8 or 16 bytes", {}),
+    "copyBeyond": ("out-of-bounds read of 'array 0': index 40000, but 'array 0' has 256 elements", {}),
+    "promisedAlignment": (
+        "memcpy_async of 64 bytes: size or addresses are no multiple of the promised alignment of 16",
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("kernel", MISUSES)
+def test_misuse_is_named_with_its_line(kernel, misused):
+    """A group in which not all take part, a wrong size, and the like: the message has the line of the call."""
+    expected, how = MISUSES[kernel]
+    text = (FOLDER / "misuse.cu").read_text().splitlines()
+
+    def line(name):
+        return str(next(n for n, content in enumerate(text, 1) if content.endswith(f"// {name}")))
+
+    expected = re.sub(r"<([\w-]+)>", lambda found: line(found[1]), expected)
+    message = misused(kernel, **how)
+    assert message.startswith(f"misuse.cu:{line(kernel)}: "), message
+    assert expected in message
+
+
+def test_a_barrier_of_the_grid_needs_a_cooperative_launch(misused):
+    """The message says what to write into the YAML; a grid that cannot be resident is a reason to skip the case."""
+    assert "set 'cooperative: true' in the kernel's YAML" in misused("gridSync")
+    message = misused("gridSync", error=NotResident, grid=600, cooperative=True)
+    assert message.startswith(
+        "a cooperative launch of 600 blocks of 32 threads: the CPU device holds at most 512 blocks"
+    )
+    assert NotResident.status == "skipped"
+
+
+def test_an_asynchronous_copy_is_not_there_before_the_wait(cpu):
+    """A kernel that forgets the wait reads garbage on the CPU device."""
+    (out,) = launched(cpu, "misuse.cu", "noWait", np.arange(32, dtype=np.int32))
+    assert out.view(np.uint32)[0] == 0xCBCBCBCB
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("auto tile = cg::tiled_partition<12>(cg::this_thread_block());", "a tile is a power of two from 1 to 1024"),
+        ("auto cluster = &cg::this_cluster();", "clusters of blocks are not there on the CPU device; give this as the"),
+        ("#include <cuda/mdspan>\n", r"cuda/mdspan: No such file or directory \(not on the CPU device; .*'gpu_only'"),
+    ],
+)
+def test_what_is_not_there_is_said_when_compiling(text, message, tmp_path, cpu):
+    """Sizes that no tile has, clusters and further headers: one sentence, with the key that skips the kernel."""
+    path = tmp_path / "lacks.cu"
+    head = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+    include, body = (text, "") if text.startswith("#") else ("", text)
+    content = f'{include}{head}extern "C" __global__ void lacks(int* out) {{ {body} out[0] = 1; }}\n'
+    path.write_text(content)
+    with pytest.raises(CompileError, match=message):
+        cpu.compiler.compile(Source(path, content, "lacks"))

@@ -64,7 +64,9 @@ _UNRESOLVED = re.compile(r"undefined reference to [`'](?P<name>[^']+)'|undefined
 _LOCATION = re.compile(r"^(?:In file included from|\s+from) |^(?P<file>[^\s:][^\n:]*):\d+")
 _POISONED = re.compile(r"poisoned \"?'?(?:asm|__asm__)|poisoned identifier")
 _HOST_ONLY = re.compile(rf"{MARK}(\w+)")
+_NO_HEADER = re.compile(r"'?(?:cu|thrust/|cooperative_|nv|mma)[\w./]*'?(?:: No such file| file not found)")
 _NO_PTX = "inline PTX cannot run on the CPU device"
+_GPU_ONLY = "not on the CPU device; if a kernel needs it, give that as the reason under 'gpu_only' in its YAML"
 
 _building = threading.Lock()  # several threads compile at once; one of them builds what all need
 
@@ -304,6 +306,8 @@ def _explained(source: Source, log: str) -> CompileError:
         text = f"{first['file']}:{first['line']}: {first['text']}"
         if _POISONED.search(first["text"]):
             text += f" ({_NO_PTX})"
+        if _NO_HEADER.match(first["text"]):
+            text += f" ({_GPU_ONLY})"
         return CompileError(f"{source.path} does not compile: {text}", _without_noise(log, first.group()))
     wrapped = next((e["text"] for e in errors if e["file"] == WRAPPER), None)
     if wrapped is not None:

@@ -46,7 +46,8 @@ constexpr void require_operands() {
 
 // Lanes that are next to each other, a power of two of them.
 template <class Value, class Combine>
-__attribute__((noinline)) inline Value reduce_lanes(uint32_t lanes, unsigned size, Value value, Combine& combine, const simt::GroupCall& call) {
+__attribute__((noinline)) inline Value reduce_lanes(uint32_t lanes, unsigned size, Value value, Combine& combine,
+                                                    const simt::GroupCall& call) {
     const unsigned lane = simt::current_lane->number;
     for (unsigned mask = size / 2; mask > 0; mask /= 2) {
         value = combine(value, simt::shuffle_from<simt::Operation::shfl_xor>(lanes, value, lane ^ mask, call));
@@ -56,7 +57,8 @@ __attribute__((noinline)) inline Value reduce_lanes(uint32_t lanes, unsigned siz
 
 // Any lanes: each gets what those up to itself give.
 template <class Value, class Combine>
-__attribute__((noinline)) inline Value scan_lanes(uint32_t lanes, Value value, Combine& combine, const simt::GroupCall& call) {
+__attribute__((noinline)) inline Value scan_lanes(uint32_t lanes, Value value, Combine& combine,
+                                                  const simt::GroupCall& call) {
     const unsigned rank = simt::rank_in(lanes), size = unsigned(__builtin_popcount(lanes));
     for (unsigned distance = 1; distance < size; distance *= 2) {
         const unsigned source = simt::lane_of_rank(lanes, distance <= rank ? rank - distance : rank);

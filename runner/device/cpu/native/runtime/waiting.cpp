@@ -45,7 +45,7 @@ struct TeamCondition : Condition {
     uint32_t phase;
 
     TeamCondition(const Team* team_, const char* name_)
-        : Condition{holds_now, explain_now, name_, current_lane}, team(team_), phase(team_->phase) {}
+        : Condition{holds_now, explain_now, name_, nullptr}, team(team_), phase(team_->phase) {}
 
     static bool holds_now(const Condition* self) {
         const TeamCondition* const me = static_cast<const TeamCondition*>(self);

@@ -71,7 +71,7 @@ struct Condition {
     bool (*holds)(const Condition* self);
     void (*explain)(const Condition* self, char* out, size_t room);  // why it does not hold: the end of a message
     const char* name;       // of what the lane waits in
-    const void* address;    // of what it waits for: in shared memory, only threads of the block can change it
+    const void* address;    // of what it waits for, if other blocks may change that
 };
 
 #pragma GCC visibility push(default)
