@@ -6,12 +6,14 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from support import ROOT, Bench
+from support import ROOT, Bench, case_of, few, read_kernel
 
 from runner.device import Launch, Role, Source
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError, Hazard, NotResident
 from runner.settings import DeviceConfig
+from runner.sweep.run_case import run_case
+from runner.sweep.worker import Task
 
 FOLDER = ROOT / "tests" / "kernels" / "groups"
 COLUMNS = 28
@@ -167,6 +169,23 @@ def test_a_barrier_of_the_grid(bench, order):
         grid=grid, block=block, shared=4 * block, cooperative=True,
     )  # fmt: skip
     assert (out == state[::-1] + 1000).all()
+
+
+def test_a_cooperative_kernel_is_checked_and_measured(bench):
+    """`cooperative: true` in the YAML: right in each launch, also in a graph of launches back to back."""
+    case = case_of(read_kernel(FOLDER / "spread.yaml"))
+    source = case.source()
+    task = Task(case, source, bench.compiler.compile(source), dataclasses.replace(few(3), hot=True), 20.0)
+    outcome = run_case(bench.device, task, lambda _: None)
+    assert (outcome.status, outcome.reason) == ("ok", "")
+    assert (outcome.measured.hot_us > 0).all()
+
+
+def test_a_grid_that_does_not_fit_is_skipped(bench):
+    """The reason says how many blocks the device holds at once."""
+    outcome = bench.run(case_of(read_kernel(FOLDER / "spread.yaml"), blocks=100000))
+    assert outcome.status == "skipped"
+    assert re.match(r"a cooperative launch of 100000 blocks.* at once", outcome.reason)
 
 
 @dataclasses.dataclass
