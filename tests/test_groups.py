@@ -267,9 +267,9 @@ def test_atomics(bench):
 
 
 def test_threads_that_spin_on_an_atomic_let_the_others_run(bench):
-    """A lock passes through all threads of a block, and a thread waits for another one's word."""
+    """Locks of either kind pass through all threads of a block, and a thread waits for another one's word."""
     (out,) = launched(bench, "libcu.cu", "locks", np.zeros(96, np.int32), block=96)
-    assert (out == 96).all()
+    assert (out == 2 * 96).all()
 
 
 def test_names_of_cuda_std(bench):
@@ -335,6 +335,10 @@ MISUSES = {
             "block wait at grid_group::sync on line <gridAndBlock-others>"
         ),
         {"cooperative": True},
+    ),
+    "gridWithoutFirst": (
+        "grid_group::sync without the first thread of the block, which has returned; block (2,0,0), thread (1,0,0)",
+        {"grid": 3, "cooperative": True},
     ),
     "barrierOfMore": (
         "deadlock: 32 threads wait in cuda::barrier::wait, at which 1 of 33 threads have not arrived; block (0,0,0)",

@@ -108,17 +108,13 @@ extern "C" __global__ void smallGroups(int* out)
 
     const auto warp = cg::tiled_partition<32>(block);
     row += COLUMNS;
-    if (t % 3 == 0) {
-        const cg::coalesced_group own = cg::coalesced_threads();
-        all(own, v, row);
-    } else if (t % 32 < 20) {
-        const auto own = cg::coalesced_threads();
-        all(own, v, row);
-    } else {
-        const auto own = cg::coalesced_threads();
-        all(own, v, row);
+    for (int branch = 0; branch < 3; ++branch) {
+        if (branch == (t % 3 == 0 ? 0 : t % 32 < 20 ? 1 : 2)) {
+            const cg::coalesced_group own = cg::coalesced_threads();
+            all(own, v, row);
+        }
+        warp.sync();
     }
-    warp.sync();
     row += COLUMNS;
     if (t % 3 != 1) {
         const cg::coalesced_group own = cg::tiled_partition(cg::coalesced_threads(), 4);
@@ -134,6 +130,7 @@ extern "C" __global__ void smallGroups(int* out)
     if (t % 32 < 30) all(cg::binary_partition(cg::coalesced_threads(), t % 32 < 16), v, row);
     warp.sync();
     all(cg::tiled_partition<4>(cg::tiled_partition<16>(block)), v, row += COLUMNS);
+    warp.sync();
     all(cg::coalesced_threads(), v, row += COLUMNS);
 }
 

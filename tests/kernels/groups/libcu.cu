@@ -131,8 +131,24 @@ extern "C" __global__ void locks(int* out)
         int open = 0;
         if (lock.compare_exchange_strong(open, 1, cuda::memory_order_acquire)) {
             const int before = *(volatile int*)&guarded;
+            for (int i = 0; i < 70; ++i) (void)lock.load();  // meanwhile others find it taken
             *(volatile int*)&guarded = before + 1;
             lock.store(0, cuda::memory_order_release);
+            done = true;
+        }
+    }
+    __syncthreads();
+    __shared__ int plain;
+    if (threadIdx.x == 0) plain = 0;
+    __syncthreads();
+    for (bool done = false; !done;) {
+        if (threadIdx.x % 2 ? atomicCAS(&plain, 0, 1) == 0 : atomicExch(&plain, 1) == 0) {
+            __threadfence_block();
+            const int before = *(volatile int*)&guarded;
+            for (int i = 0; i < 70; ++i) (void)lock.load();  // meanwhile others find it taken
+            *(volatile int*)&guarded = before + 1;
+            __threadfence_block();
+            atomicExch(&plain, 0);
             done = true;
         }
     }

@@ -65,6 +65,13 @@ extern "C" __global__ void gridAndBlock(int* out)
     out[threadIdx.x] = 1;
 }
 
+extern "C" __global__ void gridWithoutFirst(int* out)
+{
+    if (threadIdx.x == 0 && blockIdx.x == 2) return;
+    cg::this_grid().sync();  // gridWithoutFirst
+    out[threadIdx.x] = 1;
+}
+
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
 
 extern "C" __global__ void barrierOfMore(int* out)

@@ -351,10 +351,6 @@ class thread_block_tile<tile_size, void> : public details::Tile<tile_size>, publ
     using Base = details::Tile<tile_size>;
 
 public:
-    template <class Parent>
-    thread_block_tile(const thread_block_tile<tile_size, Parent>& tile)
-        : thread_block_tile(tile.meta_group_rank(), tile.meta_group_size()) {}
-
     using Base::_group_id;
     using Base::num_threads;
     using Base::size;

@@ -1,7 +1,6 @@
 // What groups of at most 32 threads are made of: sets of lanes, and collectives of any such set.
 #pragma once
 
-#define SIMT_CALLED_FROM int line = __builtin_LINE(), const char *file = __builtin_FILE()
 #ifdef __clang__
 #define SIMT_NOT_HERE(message) __attribute__((diagnose_if(true, message, "error")))
 #else

@@ -26,20 +26,30 @@ void refuse_divergence(RunningBlock* block) {
     }
 }
 
+// The block's first thread does that for all of them, on a GPU.
+void arrive_at_grid(RunningBlock* block) {
+    if (!(block->warps[0].live & 1)) {
+        for (unsigned t = 0; t < block->thread_count; ++t) {
+            Lane* const lane = &block->lanes[t];
+            if (!(lane->warp->live & bit(lane->number))) continue;
+            stop_at(lane, "grid_group::sync without the first thread of the block, which has returned");
+        }
+    }
+    Grid& grid = block->worker->grid;
+    block->grid_phase = grid.phase;
+    if (++grid.arrived == block->worker->launch->block_count) {
+        grid.arrived = 0;
+        ++grid.phase;
+    }
+}
+
 }  // namespace
 
 void release_barrier(RunningBlock* block) {
     BarrierState& barrier = block->gathering;
     if (__builtin_expect(barrier.differs, 0)) refuse_divergence(block);
     if (block->worker->static_shared_bytes) check_zones(block, barrier.file, barrier.line);
-    if (barrier.operation == Operation::barrier_of_grid) {
-        Grid& grid = block->worker->grid;
-        block->grid_phase = grid.phase;
-        if (++grid.arrived == block->worker->launch->block_count) {
-            grid.arrived = 0;
-            ++grid.phase;
-        }
-    }
+    if (barrier.operation == Operation::barrier_of_grid) arrive_at_grid(block);
     barrier.true_at_release = barrier.true_so_far;
     barrier.live_at_release = block->live;
     for (unsigned w = 0; w < block->warp_count; ++w) {

@@ -82,8 +82,10 @@ bool can_others_change(const RunningBlock* block, const Condition* condition) {
 Lane* wait_for(const Condition* condition, int line, const char* file) {
     Lane* const lane = current_lane;
     RunningBlock* const block = block_of(lane);
-    lane->line = line;
-    lane->file = file;
+    if (file) {
+        lane->line = line;
+        lane->file = file;
+    }
     block->conditions[lane - block->lanes] = condition;
     lane->warp->on_condition |= bit(lane->number);
     return successor(block, lane);

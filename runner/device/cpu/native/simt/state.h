@@ -102,7 +102,7 @@ int print(const char* format, ...);
 // The current lane lets all others run that can, before it goes on.
 void yield(int line, const char* file);
 
-// To be called where a kernel may spin: yields now and then.
+// To be called where a kernel may spin: yields now and then. `file` may be null.
 void maybe_spinning(int line, const char* file);
 
 // Whether all blocks of the launch are resident, so that they can wait for each other.
