@@ -89,7 +89,7 @@ def at_other_sizes(
             device.launch(trial.launch, task.time_limit_s)
             found, _ = trial.verify()
             memory.close()
-        except (UsageError, OutOfMemory, NotResident):  # the reference cannot be computed there, or the grid is too large
+        except (UsageError, OutOfMemory, NotResident):  # there is no reference there, or the grid is too large
             continue
         except LaunchError as e:
             raise type(e)(f"at {where}: {e}; {UNMEANT}") from None
