@@ -10,6 +10,7 @@
           Hazard           the kernel breaks one of CUDA's rules, and the CPU device noticed
           LaunchTimeout    the kernel exceeded its time limit
           OutOfMemory      the arrays do not fit
+          NotResident      the blocks of a cooperative launch do not fit on the device at once
 
 Every message says what is wrong, where, the offending value, and what is allowed.
 """
@@ -71,3 +72,9 @@ class OutOfMemory(LaunchError):
     """The arrays of the case do not fit into the device's memory."""
 
     status = "out_of_memory"
+
+
+class NotResident(LaunchError):
+    """The blocks of a cooperative launch do not fit on the device at once."""
+
+    status = "skipped"

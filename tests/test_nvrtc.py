@@ -7,8 +7,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support import KERNELS, case_of, shipped
+from support import KERNELS, ROOT, case_of, shipped
 
+from runner.device import Source
 from runner.device.cuda import compiler as compilers
 from runner.device.cuda.compiler import CudaCompiler, Nvrtc
 from runner.device.kinds import compiler_for
@@ -49,6 +50,16 @@ def test_headers_of_half_types_are_found(dtype, compiler):
     if not compilers._toolkit_headers():
         pytest.skip("there are no CUDA headers")
     assert compiler.compile(case_of(shipped("shflUp"), dtype=dtype).source()).digest
+
+
+@installed
+@pytest.mark.parametrize(("file", "kernel"), [("groups.cu", "rounds"), ("libcu.cu", "barriers")])
+def test_headers_of_cooperative_groups_and_libcu_are_found(file, kernel, compiler):
+    """cooperative_groups.h and cuda/barrier come from the toolkit; from CUDA 13 on the latter is in a folder of its own."""
+    if not compilers._toolkit_headers():
+        pytest.skip("there are no CUDA headers")
+    path = ROOT / "tests" / "kernels" / "groups" / file
+    assert compiler.compile(Source(path, path.read_text(), kernel)).digest
 
 
 @installed

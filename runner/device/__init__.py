@@ -67,6 +67,7 @@ class Source:
     constants: tuple[str, ...] = ()  # `__constant__` or `__device__` arrays that are set before a launch
     headers: tuple[str, ...] = ()  # CUDA's headers that the macros need, such as `cuda_fp16.h`; included first
     further: tuple[str, ...] = ()  # other `__global__` functions in it that a program of launches needs
+    cooperative: bool = False  # launched with all blocks resident at once, so that they can wait for each other
 
     @property
     def functions(self) -> tuple[str, ...]:

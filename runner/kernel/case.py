@@ -196,7 +196,8 @@ class Case:
         headers = tuple(dict.fromkeys(d.header for d in dtypes if d.header))
         text = _text(path, path.stat().st_mtime_ns)
         function, *further = self._functions
-        return Source(path, text, function, macros, constants, headers, tuple(further))
+        more = tuple(further)
+        return Source(path, text, function, macros, constants, headers, more, self.kernel.cooperative)
 
     @functools.cached_property
     def _functions(self) -> tuple[str, ...]:

@@ -291,6 +291,7 @@ class Kernel:
     finish: str
     min_arch: int
     gpu_only: str
+    cooperative: bool  # whether its blocks wait for each other (grid_group::sync)
     parameters: tuple[Parameter, ...]
     macros: tuple[tuple[str, Expression], ...]
     arguments: tuple[ArrayArgument | ScalarArgument | PointerArgument, ...]

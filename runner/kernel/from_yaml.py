@@ -49,9 +49,9 @@ from runner.kernel.yaml_reader import (
 
 _OF_THE_KERNEL_ALONE = frozenset(("name", "source", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
-    "function summary origin baseline finish min_arch gpu_only parameters let macros arguments grid shared constraints "
-    "bytes operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard structs "
-    "no_output undefined_where launches".split()
+    "function summary origin baseline finish min_arch gpu_only cooperative parameters let macros arguments grid shared "
+    "constraints bytes operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard "
+    "structs no_output undefined_where launches".split()
 )
 _THREADS = ("thread_x", "thread_y", "thread_z")
 
@@ -126,6 +126,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         finish=d.choice("finish", ("host", "device"), "device"),
         min_arch=_min_arch(d),
         gpu_only=_reason(d, "gpu_only"),
+        cooperative=d.flag("cooperative", default=False),
         parameters=parameters,
         macros=macros(d),
         arguments=arguments,

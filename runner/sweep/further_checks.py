@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from runner.device import Device, Order, Program
-from runner.errors import Hazard, LaunchError, LaunchTimeout, OutOfMemory, UsageError
+from runner.errors import Hazard, LaunchError, LaunchTimeout, NotResident, OutOfMemory, UsageError
 from runner.kernel import further
 from runner.kernel.check import CheckResult
 from runner.kernel.declaration import Kind
@@ -89,7 +89,7 @@ def at_other_sizes(
             device.launch(trial.launch, task.time_limit_s)
             found, _ = trial.verify()
             memory.close()
-        except (UsageError, OutOfMemory):  # the reference cannot be computed there
+        except (UsageError, OutOfMemory, NotResident):  # there is no reference there, or the grid is too large
             continue
         except LaunchError as e:
             raise type(e)(f"at {where}: {e}; {UNMEANT}") from None

@@ -58,7 +58,7 @@ GCC_FLAGS = (
 )
 
 # The headers that a kernel's text can reach.
-_SHIM = ("shim.h", "simt/*.h", "cuda/*.h", "half/*.h", "headers/*.h")
+_SHIM = ("shim.h", "simt/*.h", "cuda/*.h", "half/*.h", "groups/*.h", "libcu/*.h", "headers/**/*")
 
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 _UNRESOLVED = re.compile(r"undefined reference to [`'](?P<name>[^']+)'|undefined symbol: (?P<other>\S+)")
@@ -75,7 +75,9 @@ _HEADERS_OF_C = frozenset(
     for name in "assert complex ctype errno fenv float inttypes iso646 limits locale math memory setjmp signal "
     "stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib string tgmath time wchar wctype".split()
 )
+_NO_HEADER = re.compile(r"'?(?:cu|thrust/|cooperative_|nv|mma)[\w./]*'?(?:: No such file| file not found)")
 _NO_PTX = "inline PTX cannot run on the CPU device"
+_GPU_ONLY = "not on the CPU device; if a kernel needs it, give that as the reason under 'gpu_only' in its YAML"
 
 _building = threading.Lock()  # several threads compile at once; one of them builds what all need
 
@@ -315,7 +317,7 @@ class _CompilerFailed(CompileError):
 @functools.lru_cache(maxsize=8)
 def _text_of_sources(*patterns: str) -> str:
     """The names and contents of native sources, for keys of the cache."""
-    paths = [path for pattern in patterns for path in sorted(NATIVE.glob(pattern))]
+    paths = [path for pattern in patterns for path in sorted(NATIVE.glob(pattern)) if path.is_file()]
     return "\0".join(f"{path.relative_to(NATIVE)}\0{path.read_text(encoding='utf-8')}" for path in paths)
 
 
@@ -353,6 +355,8 @@ def _explained(source: Source, log: str, needed: Excerpt | None) -> CompileError
             text += f" ({_NO_PTX})"
         if needed and needed.headers and _UNKNOWN.search(first["text"]):
             text += f" (the CPU device has no {', '.join(f'<{name}>' for name in sorted(needed.headers))})"
+        if _NO_HEADER.match(first["text"]):
+            text += f" ({_GPU_ONLY})"
         return CompileError(f"{source.path} does not compile: {text}", _without_noise(log, first.group()))
     if wrapped := next((e for e in errors if e["file"] == WRAPPER), None):
         return CompileError(f"{source.path}: {_about_wrapper(source, log, wrapped)}", log)

@@ -22,7 +22,7 @@ from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CpuProgram, Fault, LaunchReport, LaunchRequest, Outcome, Variable
 from runner.device.cpu.translate import PARAMETERS, WRAPPER, is_ours
 from runner.device.kinds import CPU, processor
-from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout
+from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout, NotResident
 
 SHARED_LIMIT = 232448  # bytes per block on sm_90
 MAX_THREADS = 1024
@@ -30,6 +30,8 @@ MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
 PRINTED_BYTES = 64 << 10
 STACK_KIB = 64  # FiberPool::stack_bytes
+MOST_RESIDENT_THREADS = 16384  # of a cooperative launch: FiberPool::most
+MOST_RESIDENT_BLOCKS = 512  # each has shared memory of its own
 
 
 class CpuDevice:
@@ -141,7 +143,7 @@ class _Prepared:
         self._pointers = (ctypes.c_void_p * max(1, len(self._values)))(*map(ctypes.addressof, self._values))
         self._request = LaunchRequest(
             kernel=program.kernel,
-            shared_anchor=program.shared_anchor if program.resources.shared_bytes != 0 else None,
+            shared_anchor=program.shared_anchor if program.resources.shared_bytes or program.cooperative else None,
             arguments=self._pointers,
             grid=launch.grid,
             block=launch.block,
@@ -152,6 +154,7 @@ class _Prepared:
             printed_capacity=PRINTED_BYTES,
             time_limit=time_limit,
             os_threads=threads,
+            cooperative=program.cooperative,
             order=order,
             zones=program.zones,
             zone_count=len(program.zones),
@@ -204,6 +207,12 @@ def _check_shape(program: CpuProgram, launch: Launch) -> None:
             raise LaunchError(f"{name}: {what} {given} is not between (1, 1, 1) and {allowed}")
     if (threads := math.prod(launch.block)) > MAX_THREADS:
         raise LaunchError(f"{name}: block {launch.block} has {threads} threads, {MAX_THREADS} are allowed")
+    blocks = math.prod(launch.grid)
+    if program.cooperative and (blocks > MOST_RESIDENT_BLOCKS or blocks * threads > MOST_RESIDENT_THREADS):
+        raise NotResident(
+            f"a cooperative launch of {blocks} blocks of {threads} threads: the CPU device holds at most "
+            f"{MOST_RESIDENT_BLOCKS} blocks and {MOST_RESIDENT_THREADS} threads at once"
+        )
     static = program.resources.shared_bytes or 0
     if launch.shared < 0 or static + launch.shared > SHARED_LIMIT:
         raise LaunchError(

@@ -32,7 +32,7 @@ rand srand random qsort getenv system atoi atof strtol puts putchar fopen fprint
 
 _QUALIFIED = re.compile(rf"(?<!cuda::)\bstd\s*::\s*(?P<name>{'|'.join(_STANDARD)})\b")
 _LIMITS = re.compile(
-    r"\bstd\s*::\s*numeric_limits\s*<[^;(){}]*>\s*::\s*"
+    r"(?<!cuda::)\bstd\s*::\s*numeric_limits\s*<[^;(){}]*>\s*::\s*"
     r"(?P<name>min|max|lowest|epsilon|infinity|quiet_NaN|signaling_NaN|denorm_min|round_error)\b(?=\s*\()"
 )
 _PLAIN = re.compile(rf"(?<![\w.:>])(?:::\s*)?(?P<name>{'|'.join(_OF_C)})\b(?=\s*\()")

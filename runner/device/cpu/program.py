@@ -105,6 +105,7 @@ class LaunchRequest(ctypes.Structure):
         ("printed_capacity", ctypes.c_uint64),
         ("time_limit", ctypes.c_double),
         ("os_threads", ctypes.c_int32),
+        ("cooperative", ctypes.c_int32),
         ("order", ctypes.c_uint32),
         ("zones", ctypes.POINTER(Zone)),
         ("zone_count", ctypes.c_uint64),
@@ -151,6 +152,7 @@ class CpuProgram:
 
     def __init__(self, source: Source, binary: Binary) -> None:
         self.function, self.path, self.binary = source.function, source.path, binary.path
+        self.cooperative = source.cooperative
         visible = blank(source.text)
         found = re.search(rf"\b{re.escape(source.plain_function)}\s*\(", visible)
         self.definition_line = visible.count("\n", 0, found.start()) + 1 if found else 0  # 0 if it is in another file

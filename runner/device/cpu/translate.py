@@ -1,8 +1,8 @@
 """Translate a kernel's text for the host compiler.
 
 The shim's macros turn CUDA's keywords into plain C++. One construct needs a rewrite: `extern __shared__ T name[];`
-becomes a pointer, because `extern` excludes the storage class that `__shared__` stands for. What only the host has is
-marked (`host_only.py`). Lines keep their numbers.
+becomes a pointer, because `extern` excludes the storage class that `__shared__` stands for. An `alignas` behind
+`__shared__` changes places with it. What only the host has is marked (`host_only.py`). Lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _DYNAMIC_SHARED = re.compile(
     rf"\b(?:extern\b{_BETWEEN}\b__shared__|__shared__\b{_BETWEEN}\bextern)\b"
     rf"(?P<rest>(?:{_ATTRIBUTE}|[^;{{}}()])*\[\s*\](?:{_ATTRIBUTE}|[^;{{}}()])*);"
 )
+_ALIGNED_SHARED = re.compile(rf"\b__shared__(\s+)(alignas\s*{_GROUP})")
 _DECLARATOR = re.compile(r"(?P<element>.*?)(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*(?P<rows>(?:\[[^][]*\]\s*)*)", re.DOTALL)
 # What a brace opens without beginning a function or a class; the literal of `extern "C"` is blank.
 _TRANSPARENT = re.compile(r"(?:\bnamespace(?:\s+[\w:]+)?|\bextern)\s*$")
@@ -61,9 +62,18 @@ def rewrite_dynamic_shared(text: str) -> str:
     return "".join(pieces) + text[end:]
 
 
+def put_alignment_first(text: str) -> str:
+    """Swap `__shared__ alignas(16)`: C++ wants `alignas` before what `__shared__` stands for."""
+    pieces, end = [], 0
+    for found in _ALIGNED_SHARED.finditer(blank(text)):
+        pieces += [text[end : found.start()], text[found.start(2) : found.end()], found[1], "__shared__"]
+        end = found.end()
+    return "".join(pieces) + text[end:]
+
+
 def rewrite(text: str) -> str:
     """All that is rewritten in a text."""
-    return rewrite_dynamic_shared(mark_host_only(text, blank(text)))
+    return rewrite_dynamic_shared(put_alignment_first(mark_host_only(text, blank(text))))
 
 
 def _pointers(declaration: str, *, outside: bool) -> str:

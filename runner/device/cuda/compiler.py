@@ -214,17 +214,22 @@ class Nvrtc:
 @functools.cache
 def _digest_of_headers() -> str:
     """Of the toolkit's headers that kernels include: another toolkit makes other cubins."""
-    paths = sorted(path for folder in _toolkit_headers() for path in folder.glob("cuda_*16.h*"))
+    patterns = ("cuda_*16.h*", "cooperative_groups.h", "cuda/std/__cccl/version.h")
+    paths = sorted(path for folder in _toolkit_headers() for name in patterns for path in folder.glob(name))
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
 
 
 @functools.cache
 def _toolkit_headers() -> tuple[Path, ...]:
-    """The folder of cuda_fp16.h and the like: in a toolkit, or in a package beside NVRTC's."""
+    """The folders of cuda_fp16.h and the like, and of libcu++ and CUB: in a toolkit, or in a package beside NVRTC's.
+
+    From CUDA 13 on the latter two have a folder of their own.
+    """
     own = importlib.util.find_spec("nvidia")
     packages = [p / n for p in map(Path, own.submodule_search_locations or []) for n in NVIDIA] if own else []
     folders = [f / "include" for f in (*_toolkits(), *packages)]
-    return tuple(f for f in folders if (f / "cuda_fp16.h").is_file())[:1]
+    first = next((f for f in folders if (f / "cuda_fp16.h").is_file()), None)
+    return tuple(f for f in (first, first / "cccl") if f.is_dir()) if first else ()
 
 
 def find_nvcc() -> str | None:

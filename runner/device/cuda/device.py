@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ class CudaDevice:
     def load(self, source: Source, binary: Binary) -> CudaProgram:
         """Make the kernel ready to launch."""
         try:
-            return CudaProgram(binary.path.read_bytes(), source.functions)
+            return CudaProgram(binary.path.read_bytes(), source.functions, cooperative=source.cooperative)
         except driver.LogicError as e:
             if "not found" not in str(e):
                 raise LaunchError(f"{source.path.name}: the kernel {source.function} cannot be loaded: {e}") from None
@@ -81,8 +81,8 @@ class CudaDevice:
     def _variable(program: CudaProgram, name: str, nbytes: int) -> int:
         """Where a variable lies."""
         try:
-            pointer, size = program.module.get_global(elf.linked_name(program.cubin, name))
-        except driver.Error:
+            pointer, size = program.variable(elf.linked_name(program.cubin, name))
+        except (driver.Error, LaunchError):
             raise LaunchError(f"the kernel has no __constant__ or __device__ variable '{name}'") from None
         if size < nbytes:  # the rest keeps what the source gives it
             raise LaunchError(f"constant '{name}' has {size} bytes, the experiment sets {nbytes}")
@@ -179,9 +179,9 @@ class CudaDevice:
                 queues[id(launch)]()
 
         try:
-            with contextlib.closing(Graph(self.stream.handle, queue_all)) as graph:
+            with self._captured(launches, queue_all) as queue:
                 before.record(self.stream)
-                graph.launch()
+                queue()
                 after.record(self.stream)
                 self._wait(time_limit)
         except driver.Error as e:
@@ -190,6 +190,19 @@ class CudaDevice:
             self.usable = False  # the stream may still be capturing
             raise
         return float(before.time_till(after)) * 1000.0
+
+    @contextlib.contextmanager
+    def _captured(self, launches: Sequence[Launch], queue_all: Callable[[], None]) -> Iterator[Callable[[], None]]:
+        """A function that queues a graph of the launches; each by itself where a driver captures no cooperative one."""
+        try:
+            graph = Graph(self.stream.handle, queue_all)
+        except LaunchError:
+            if not any(getattr(launch.program, "cooperative", None) for launch in launches):
+                raise
+            yield queue_all
+        else:
+            with contextlib.closing(graph):
+                yield graph.launch
 
     def conditions(self) -> GpuState | None:
         """The GPU's state now, by NVML."""

@@ -5,7 +5,7 @@ The kernels are in guard.cu. They are kept as PTX, which the driver compiles, so
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import functools
 import secrets
 from pathlib import Path
@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 from pycuda import driver
+
+from runner.device.cuda.driver_calls import call
+from runner.errors import LaunchError
 
 THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
@@ -28,7 +31,6 @@ class Guard:
         self._blocks = get(names.MULTIPROCESSOR_COUNT)  # one for each
         self._shared = get(names.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
         self._full = self._blocks * (get(names.MAX_THREADS_PER_MULTIPROCESSOR) // THREADS)  # blocks that fill the GPU
-        self._driver = ctypes.CDLL("libcuda.so.1")
 
     @functools.cached_property
     def _kernels(self) -> dict[str, Any]:
@@ -68,7 +70,8 @@ class Guard:
         Args:
             local_bytes: Local memory that a thread of the kernel has; 0 takes no time.
         """
-        self._driver.cuCtxResetPersistingL2Cache()  # fails where there is no such L2 cache
+        with contextlib.suppress(LaunchError):  # where there is no such L2 cache
+            call("cuCtxResetPersistingL2Cache")
         self._kernels["clear_shared"].prepared_async_call(
             (self._blocks, 1), (1024, 1, 1), self._stream, self._shared, shared_size=self._shared
         )

@@ -1,8 +1,4 @@
-"""Kernels on a GPU, their arrays and launches; driver calls that PyCUDA lacks: occupancy and graphs.
-
-Those calls act on the context that PyCUDA made current in this thread (CUDA Driver API, "Occupancy", "Graph
-Management").
-"""
+"""Kernels on a GPU, their arrays and launches; occupancy and graphs, which PyCUDA lacks."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ import contextlib
 import copy
 import ctypes
 import functools
-import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -20,11 +15,11 @@ from numpy.typing import NDArray
 from pycuda import driver
 
 from runner.device import Inside, Launch, Resources, Role, Value, elf
+from runner.device.cuda.cooperative import DriverFunction, DriverModule
+from runner.device.cuda.driver_calls import call
 from runner.device.cuda.guard import Guard
 from runner.errors import LaunchError
 
-MAX_DYNAMIC_SHARED_SIZE_BYTES = 8  # of CUfunction_attribute
-CACHES = ("none", "shared", "l1", "equal")  # in the order of CUfunc_cache
 CAPTURE_THREAD_LOCAL = 1  # of CUstreamCaptureMode: other threads' calls do not matter
 GUARD = 512  # bytes on either side; a multiple of the 256 to which the driver aligns memory
 GUARDED = 0x5C
@@ -34,11 +29,12 @@ VARIABLES = (".nv.global", ".nv.constant3")  # the sections of __device__ and __
 class CudaProgram:
     """A kernel's function, and the module it keeps alive."""
 
-    def __init__(self, cubin: bytes, functions: Sequence[str]) -> None:
+    def __init__(self, cubin: bytes, functions: Sequence[str], *, cooperative: bool = False) -> None:
         self.cubin, self._functions = cubin, functions
         self.name = elf.kernel_symbol(cubin, functions[0], 0)
         self.module = driver.module_from_buffer(cubin)
         self.function = self.module.get_function(self.name)
+        self.cooperative = DriverFunction(DriverModule(cubin), self.name) if cooperative else None
         self.prepared: tuple[Any, ...] | None = None
         self._variables: list[tuple[int, driver.DeviceAllocation, int]] | None = None  # address, first content, bytes
 
@@ -51,6 +47,7 @@ class CudaProgram:
             other.function = self.module.get_function(other.name)
         except driver.LogicError:
             raise LaunchError(f"the program has no __global__ function '{function}'") from None
+        other.cooperative = self.cooperative and DriverFunction(self.cooperative.module, other.name)
         return other
 
     @property
@@ -75,12 +72,19 @@ class CudaProgram:
             if address == int(pointer):
                 driver.memcpy_dtod(first, address, size)
 
+    def variable(self, name: str) -> tuple[int, int]:
+        """Address and size of a variable in the module that is launched; a `driver.Error` or `LaunchError` if none."""
+        if self.cooperative:
+            return self.cooperative.module.variable(name)
+        address, size = self.module.get_global(name)
+        return int(address), int(size)
+
     def _globals(self) -> Iterator[tuple[int, int]]:
         """Address and size of each variable."""
         for variable in elf.variables(self.cubin):
             if variable.section.startswith(VARIABLES):
-                with contextlib.suppress(driver.Error):
-                    yield self.module.get_global(variable.name)
+                with contextlib.suppress(driver.Error, LaunchError):
+                    yield self.variable(variable.name)
 
 
 class Inputs:
@@ -240,8 +244,10 @@ def queued(launch: Launch, stream: driver.Stream) -> Callable[[], None]:
             program.function.set_attribute(attribute, launch.shared)  # above 48 KiB a kernel must opt in
         program.prepared = (types, launch.shared, launch.cache)
     values = [_value(a) for a in numbers]
-    call = program.function.prepared_async_call
-    return functools.partial(call, launch.grid, launch.block, stream, *values, shared_size=launch.shared)
+    if program.cooperative:
+        return program.cooperative.queued(launch, stream.handle, program.function.arg_format, values)
+    queue = program.function.prepared_async_call
+    return functools.partial(queue, launch.grid, launch.block, stream, *values, shared_size=launch.shared)
 
 
 def _own(launch: Launch) -> CudaProgram:
@@ -284,18 +290,14 @@ def active_blocks(launch: Launch) -> int:
 
     PyCUDA does not expose a function's handle, so the cubin is loaded a second time. A `LaunchError` if that fails.
     """
-    program, shared = _own(launch), ctypes.c_size_t(launch.shared)
-    module, handle, blocks = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
-    _call("cuModuleLoadData", ctypes.byref(module), program.cubin)
+    program = _own(launch)
+    if program.cooperative:
+        return program.cooperative.active_blocks(launch)
+    loaded = DriverModule(program.cubin)
     try:
-        _call("cuModuleGetFunction", ctypes.byref(handle), module, program.name.encode())
-        _call("cuFuncSetCacheConfig", handle, CACHES.index(launch.cache))
-        _call("cuFuncSetAttribute", handle, MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.shared)
-        threads = math.prod(launch.block)
-        _call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(blocks), handle, threads, shared)
+        return DriverFunction(loaded, program.name).active_blocks(launch)
     finally:
-        _call("cuModuleUnload", module)
-    return blocks.value
+        loaded.close()
 
 
 class Graph:
@@ -305,29 +307,20 @@ class Graph:
         """Capture what `queue` queues on the stream, instead of running it."""
         self._stream = ctypes.c_void_p(stream)
         graph, self._executable = ctypes.c_void_p(), ctypes.c_void_p()
-        _call("cuStreamBeginCapture_v2", self._stream, CAPTURE_THREAD_LOCAL)
+        call("cuStreamBeginCapture_v2", self._stream, CAPTURE_THREAD_LOCAL)
         try:
             queue()
         finally:
-            _call("cuStreamEndCapture", self._stream, ctypes.byref(graph))
+            call("cuStreamEndCapture", self._stream, ctypes.byref(graph))
         try:
-            _call("cuGraphInstantiateWithFlags", ctypes.byref(self._executable), graph, ctypes.c_ulonglong(0))
+            call("cuGraphInstantiateWithFlags", ctypes.byref(self._executable), graph, ctypes.c_ulonglong(0))
         finally:
-            _call("cuGraphDestroy", graph)
+            call("cuGraphDestroy", graph)
 
     def launch(self) -> None:
         """Queue it."""
-        _call("cuGraphLaunch", self._executable, self._stream)
+        call("cuGraphLaunch", self._executable, self._stream)
 
     def close(self) -> None:
         """Destroy it."""
-        _call("cuGraphExecDestroy", self._executable)
-
-
-def _call(name: str, *arguments: object) -> None:
-    library = ctypes.CDLL("libcuda.so.1")
-    status = getattr(library, name)(*arguments)
-    if status:
-        text = ctypes.c_char_p()
-        library.cuGetErrorString(status, ctypes.byref(text))
-        raise LaunchError(f"{name} failed: {(text.value or b'').decode(errors='replace') or status}")
+        call("cuGraphExecDestroy", self._executable)

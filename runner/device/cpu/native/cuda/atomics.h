@@ -29,9 +29,18 @@ template <class T>
 inline T compare_and_swap(T* address, T expected, T desired) {
     using Word = typename WordOf<sizeof(T)>::type;
     Word seen = bit_cast<Word>(expected);
-    __atomic_compare_exchange_n(reinterpret_cast<Word*>(address), &seen, bit_cast<Word>(desired), false,
-                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    if (!__atomic_compare_exchange_n(reinterpret_cast<Word*>(address), &seen, bit_cast<Word>(desired), false,
+                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        maybe_spinning(0, nullptr);  // on a lock that another thread has
+    }
     return bit_cast<T>(seen);
+}
+
+template <class T>
+inline T exchange(T* address, T value) {
+    const T before = update(address, [value](T) { return value; });
+    if (memcmp(&before, &value, sizeof value) == 0) maybe_spinning(0, nullptr);
+    return before;
 }
 
 template <class T>
@@ -64,7 +73,7 @@ SIMT_ATOMIC_IN_ALL_SCOPES(atomicAdd, "int, unsigned, unsigned long long, float o
 SIMT_ATOMIC_IN_ALL_SCOPES(atomicSub, "int or unsigned",
                           { return __atomic_fetch_sub(address, value, __ATOMIC_RELAXED); }, int, unsigned)
 SIMT_ATOMIC_IN_ALL_SCOPES(atomicExch, "int, unsigned, unsigned long long or float",
-                          { return simt::update(address, [value](T) { return value; }); },
+                          { return simt::exchange(address, T(value)); },
                           int, unsigned, simt::Ull, float)
 SIMT_ATOMIC_IN_ALL_SCOPES(atomicMin, "int, unsigned, long long or unsigned long long",
                           { return simt::update(address, [value](T old) { return value < old ? value : old; }); },

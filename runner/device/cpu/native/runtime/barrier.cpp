@@ -11,11 +11,11 @@ namespace {
 
 bool same_file(const char* a, const char* b) { return a == b || strcmp(a, b) == 0; }
 
-void refuse_divergence(Worker* worker) {
-    const BarrierState& first = worker->gathering;
-    for (unsigned w = 0; w < worker->warp_count; ++w) {
-        for (uint32_t rest = worker->warps[w].at_barrier; rest; rest &= rest - 1) {
-            Lane* const lane = worker->warps[w].lanes + __builtin_ctz(rest);
+void refuse_divergence(RunningBlock* block) {
+    const BarrierState& first = block->gathering;
+    for (unsigned w = 0; w < block->warp_count; ++w) {
+        for (uint32_t rest = block->warps[w].at_barrier; rest; rest &= rest - 1) {
+            Lane* const lane = block->warps[w].lanes + __builtin_ctz(rest);
             const bool same_call = lane->line == first.line && same_file(lane->file, first.file);
             if (same_call && lane->barrier == first.operation) continue;
             stop_at(lane,
@@ -26,29 +26,47 @@ void refuse_divergence(Worker* worker) {
     }
 }
 
+// The block's first thread does that for all of them, on a GPU.
+void arrive_at_grid(RunningBlock* block) {
+    if (!(block->warps[0].live & 1)) {
+        for (unsigned t = 0; t < block->thread_count; ++t) {
+            Lane* const lane = &block->lanes[t];
+            if (!(lane->warp->live & bit(lane->number))) continue;
+            stop_at(lane, "grid_group::sync without the first thread of the block, which has returned");
+        }
+    }
+    Grid& grid = block->worker->grid;
+    block->grid_phase = grid.phase;
+    if (++grid.arrived == block->worker->launch->block_count) {
+        grid.arrived = 0;
+        ++grid.phase;
+    }
+}
+
 }  // namespace
 
-void release_barrier(Worker* worker) {
-    BarrierState& barrier = worker->gathering;
-    if (__builtin_expect(barrier.differs, 0)) refuse_divergence(worker);
-    if (worker->static_shared_bytes) check_zones(worker, barrier.file, barrier.line);
+void release_barrier(RunningBlock* block) {
+    BarrierState& barrier = block->gathering;
+    if (__builtin_expect(barrier.differs, 0)) refuse_divergence(block);
+    if (block->worker->static_shared_bytes) check_zones(block, barrier.file, barrier.line);
+    if (barrier.operation == Operation::barrier_of_grid) arrive_at_grid(block);
     barrier.true_at_release = barrier.true_so_far;
-    barrier.live_at_release = worker->live;
-    for (unsigned w = 0; w < worker->warp_count; ++w) {
-        Warp& warp = worker->warps[w];
+    barrier.live_at_release = block->live;
+    for (unsigned w = 0; w < block->warp_count; ++w) {
+        Warp& warp = block->warps[w];
         if (!warp.at_barrier) continue;
-        make_ready(worker, &warp, warp.at_barrier);
+        make_ready(block, &warp, warp.at_barrier);
         warp.at_barrier = 0;
     }
-    worker->at_barrier = 0;
+    block->at_barrier = 0;
 }
 
 Lane* arrive_at_barrier(Operation operation, bool predicate, int line, const char* file) {
     Lane* const lane = current_lane;
     Warp* const warp = lane->warp;
-    Worker* const worker = worker_of(lane);
-    BarrierState& barrier = worker->gathering;
-    if (worker->at_barrier == 0) {
+    RunningBlock* const block = block_of(lane);
+    BarrierState& barrier = block->gathering;
+    if (block->at_barrier == 0) {
         barrier.operation = operation;
         barrier.file = file;
         barrier.line = line;
@@ -61,15 +79,15 @@ Lane* arrive_at_barrier(Operation operation, bool predicate, int line, const cha
     barrier.true_so_far += predicate;
     barrier.differs |= line != barrier.line || operation != barrier.operation || file != barrier.file;
     warp->at_barrier |= bit(lane->number);
-    if (++worker->at_barrier != worker->live) return successor(worker, lane);
-    release_barrier(worker);
+    if (++block->at_barrier != block->live) return successor(block, lane);
+    release_barrier(block);
     warp->ready &= ~bit(lane->number);
     return nullptr;
 }
 
 // Nobody can release the next barrier before every thread has left this one, so the result stays until all have it.
 int barrier_result(Operation operation) {
-    const BarrierState& barrier = worker_of(current_lane)->gathering;
+    const BarrierState& barrier = block_of(current_lane)->gathering;
     switch (operation) {
         case Operation::barrier_count: return int(barrier.true_at_release);
         case Operation::barrier_and: return barrier.true_at_release == barrier.live_at_release;

@@ -6,6 +6,6 @@
 namespace simt {
 
 // All live threads of the block wait at a barrier: lets them go, or reports that they wait at different ones.
-void release_barrier(Worker* worker);
+void release_barrier(RunningBlock* block);
 
 }  // namespace simt

@@ -112,7 +112,7 @@ inline void resolve(Warp* warp, Operation operation, uint32_t lanes) {
     stop_at(lane,
             "lane %u waits in %s(mask=0x%08x), but lane %u, named in that mask, waits in %s(mask=0x%08x) on line %d: "
             "all lanes named in a mask must execute the same intrinsic with the same mask",
-            lane->number, name_of(operation_of(mine)), mask_of(mine), other->number, name_of(operation_of(theirs)),
+            lane->number, name_of(mine), mask_of(mine), other->number, name_of(theirs),
             mask_of(theirs), other->line);
 }
 
@@ -141,7 +141,7 @@ inline bool all_expect_the_same(Warp* warp, Lane* lane, uint32_t lanes) {
 Lane* arrive(Rendezvous expected, uint64_t operand, uint32_t source, int line, const char* file) {
     Lane* const lane = current_lane;
     Warp* const warp = lane->warp;
-    Worker* const worker = worker_of(lane);
+    RunningBlock* const block = block_of(lane);
     const uint32_t number = lane->number;
     const uint32_t me = bit(number);
     const uint32_t mask = mask_of(expected);
@@ -155,10 +155,10 @@ Lane* arrive(Rendezvous expected, uint64_t operand, uint32_t source, int line, c
     if (__builtin_expect(!(mask & me), 0)) {
         if (operation_of(expected) == Operation::activemask) {  // resolved when nothing else can run
             warp->waiting |= me;
-            return successor(worker, lane);
+            return successor(block, lane);
         }
         stop_at(lane, "lane %u calls %s with mask 0x%08x, which does not name it", number,
-                name_of(operation_of(expected)), mask);
+                name_of(expected), mask);
     }
     const uint32_t needed = mask & warp->live;
     const bool all_wait = ((warp->waiting | me) & needed) == needed;
@@ -168,15 +168,15 @@ Lane* arrive(Rendezvous expected, uint64_t operand, uint32_t source, int line, c
         const uint32_t others = needed & ~me;
         if (others) {
             warp->waiting &= ~others;
-            make_ready(worker, warp, others);
+            make_ready(block, warp, others);
         }
         return nullptr;
     }
     warp->waiting |= me;
-    return successor(worker, lane);
+    return successor(block, lane);
 }
 
-void complete_after_exit(Worker* worker, Lane* gone) {
+void complete_after_exit(RunningBlock* block, Lane* gone) {
     Warp* const warp = gone->warp;
     uint32_t seen = 0;
     for (uint32_t rest = warp->waiting; rest; rest &= rest - 1) {
@@ -189,7 +189,7 @@ void complete_after_exit(Worker* worker, Lane* gone) {
             resolve(warp, operation_of(expected), needed);
             seen |= needed;
             warp->waiting &= ~needed;
-            make_ready(worker, warp, needed);
+            make_ready(block, warp, needed);
         }
     }
 }

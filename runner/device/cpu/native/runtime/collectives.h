@@ -6,6 +6,6 @@
 namespace simt {
 
 // `gone` has returned: completes the collectives that waited for it.
-void complete_after_exit(Worker* worker, Lane* gone);
+void complete_after_exit(RunningBlock* block, Lane* gone);
 
 }  // namespace simt

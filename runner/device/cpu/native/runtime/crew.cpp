@@ -15,11 +15,13 @@ namespace simt {
 
 __thread Worker* current_worker __attribute__((tls_model("initial-exec"))) = nullptr;
 
-Worker::Worker() : fibers(fiber_body) {
+RunningBlock::RunningBlock(Worker* worker_) : worker(worker_) {
     memset(warps, 0, sizeof warps);
     memset(lanes, 0, sizeof lanes);
     memset(&gathering, 0, sizeof gathering);
 }
+
+Worker::Worker() : block(this), fibers(fiber_body) {}
 
 namespace {
 
@@ -42,21 +44,34 @@ int find_shared_block(dl_phdr_info* info, size_t, void* data) {
     return 0;
 }
 
-void lay_out_block(Worker* worker, const dim3& size) {
-    worker->thread_count = unsigned(size.volume());
-    worker->warp_count = (worker->thread_count + lanes_per_warp - 1) / lanes_per_warp;
-    for (unsigned t = 0; t < worker->thread_count; ++t) {
-        Lane& lane = worker->lanes[t];
+void lay_out_block(RunningBlock* block, const Launch& launch) {
+    const dim3& size = launch.block_size;
+    block->grid_size = launch.grid_size;
+    block->block_size = size;
+    block->order = launch.request.order;
+    block->dynamic_shared = block->dynamic_shared_memory.provide(launch.request.dynamic_shared);
+    block->thread_count = unsigned(size.volume());
+    block->warp_count = (block->thread_count + lanes_per_warp - 1) / lanes_per_warp;
+    for (unsigned t = 0; t < block->thread_count; ++t) {
+        Lane& lane = block->lanes[t];
         lane.thread_index = uint3{t % size.x, t / size.x % size.y, t / size.x / size.y};
         lane.number = t % lanes_per_warp;
-        lane.warp = &worker->warps[t / lanes_per_warp];
-        lane.block = worker;
+        lane.warp = &block->warps[t / lanes_per_warp];
+        lane.block = block;
         lane.line = 0;
     }
-    for (unsigned w = 0; w < worker->warp_count; ++w) {
-        worker->warps[w].number = w;
-        worker->warps[w].lanes = &worker->lanes[w * lanes_per_warp];
+    for (unsigned w = 0; w < block->warp_count; ++w) {
+        block->warps[w].number = w;
+        block->warps[w].lanes = &block->lanes[w * lanes_per_warp];
     }
+}
+
+void lay_out_blocks(Worker* worker, const Launch& launch) {
+    if (!launch.request.cooperative) return lay_out_block(&worker->block, launch);
+    while (worker->further.size() < launch.block_count) {
+        worker->further.push_back(std::make_unique<RunningBlock>(worker));
+    }
+    for (uint64_t n = 0; n < launch.block_count; ++n) lay_out_block(worker->further[n].get(), launch);
 }
 
 void run_blocks(Worker* worker) {
@@ -95,11 +110,7 @@ private:
 
 void take_part(Worker* worker, Launch& launch) {
     worker->launch = &launch;
-    worker->grid_size = launch.grid_size;
-    worker->block_size = launch.block_size;
-    worker->order = launch.request.order;
-    worker->dynamic_shared = worker->dynamic_shared_memory.provide(launch.request.dynamic_shared);
-    lay_out_block(worker, launch.block_size);
+    lay_out_blocks(worker, launch);
     worker->static_shared_bytes = 0;
     if (launch.request.shared_anchor) {
         worker->static_shared = static_cast<unsigned char*>(launch.request.shared_anchor());
@@ -110,7 +121,11 @@ void take_part(Worker* worker, Launch& launch) {
     const Interruptible interruptible;
     if (sigsetjmp(worker->escape, 1) == 0) {
         worker->may_escape = 1;
-        run_blocks(worker);
+        if (launch.request.cooperative) {
+            run_grid(worker);
+        } else {
+            run_blocks(worker);
+        }
     }
     worker->may_escape = 0;
     current_lane = nullptr;
@@ -183,6 +198,7 @@ void Crew::wait_for_end(Launch& launch, unsigned count) {
 void Crew::run(Launch& launch) {
     unsigned count = launch.request.os_threads > 0 ? unsigned(launch.request.os_threads) : 1;
     if (count > launch.block_count) count = unsigned(launch.block_count);
+    if (launch.request.cooperative) count = 1;  // whose blocks take turns
     launch.running = count;
     {
         std::lock_guard<std::mutex> guard(mutex_);

@@ -30,8 +30,37 @@ const char* name_of(Operation operation) {
         case Operation::barrier_count: return "__syncthreads_count";
         case Operation::barrier_and: return "__syncthreads_and";
         case Operation::barrier_or: return "__syncthreads_or";
+        case Operation::barrier_of_group: return "thread_block::sync";
+        case Operation::barrier_of_grid: return "grid_group::sync";
     }
     return "?";
+}
+
+const char* name_of(Rendezvous expected) {
+    switch (caller_of(expected)) {
+        case Caller::intrinsic: break;
+        case Caller::reduce: return "cooperative_groups::reduce";
+        case Caller::inclusive_scan: return "cooperative_groups::inclusive_scan";
+        case Caller::exclusive_scan: return "cooperative_groups::exclusive_scan";
+        case Caller::labeled_partition: return "labeled_partition";
+        case Caller::binary_partition: return "binary_partition";
+        case Caller::invoke_one: return "invoke_one_broadcast";
+        case Caller::group:
+            switch (operation_of(expected)) {
+                case Operation::shfl_idx: return "group.shfl";
+                case Operation::shfl_up: return "group.shfl_up";
+                case Operation::shfl_down: return "group.shfl_down";
+                case Operation::shfl_xor: return "group.shfl_xor";
+                case Operation::syncwarp: return "group.sync";
+                case Operation::ballot: return "group.ballot";
+                case Operation::any: return "group.any";
+                case Operation::all: return "group.all";
+                case Operation::match_any: return "group.match_any";
+                case Operation::match_all: return "group.match_all";
+                default: break;
+            }
+    }
+    return name_of(operation_of(expected));
 }
 
 Text& Text::add_list(const char* format, va_list arguments) {
@@ -101,11 +130,11 @@ void stop_at(Lane* lane, const char* format, ...) {
     text.add_list(format, arguments);
     va_end(arguments);
     text.add_thread(*lane);
-    stop(worker_of(lane), message);
+    stop(block_of(lane)->worker, message);
 }
 
 void note_undefined_read(Lane* lane, uint32_t source) {
-    Worker* const worker = worker_of(lane);
+    Worker* const worker = block_of(lane)->worker;
     Launch& launch = *worker->launch;
     if (launch.undefined_reads.fetch_add(1, std::memory_order_relaxed) != 0) return;
     const Rendezvous expected = lane->warp->expects[lane->number];
@@ -114,7 +143,7 @@ void note_undefined_read(Lane* lane, uint32_t source) {
     std::lock_guard<std::mutex> guard(launch.mutex);
     Text(launch.report.first_undefined_read, sizeof launch.report.first_undefined_read)
         .add_position(lane->file, lane->line)
-        .add("%s: lane %u reads lane %u, which %s: the value is undefined on a GPU", name_of(operation_of(expected)),
+        .add("%s: lane %u reads lane %u, which %s: the value is undefined on a GPU", name_of(expected),
              lane->number, source, named ? "has exited or is not in the block" : "is not named in the mask")
         .add_thread(*lane);
 }

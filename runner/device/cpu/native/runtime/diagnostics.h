@@ -25,6 +25,7 @@ private:
 };
 
 const char* name_of(Operation operation);
+const char* name_of(Rendezvous expected);
 
 // Ends the launch with a message; the first one counts. Throws the worker back to its own stack.
 [[noreturn]] void stop(Worker* worker, const char* message);

@@ -90,6 +90,8 @@ void copy(uint32_t (&to)[3], const uint3& from) {
 void describe(Fault& fault, Worker* worker, int signal, const siginfo_t* info, const ucontext_t* context) {
     const MachineState state = machine_state(context);
     const uintptr_t address = reinterpret_cast<uintptr_t>(info->si_addr);
+    const Lane* const lane = current_lane != &worker->outside ? current_lane : nullptr;
+    const RunningBlock* const block = lane ? block_of(lane) : &worker->block;
     const bool bad_memory = signal == SIGSEGV || signal == SIGBUS;
     fault.signal = signal;
     fault.code_address = kernel_code_address(worker, state);
@@ -98,12 +100,11 @@ void describe(Fault& fault, Worker* worker, int signal, const siginfo_t* info, c
     fault.is_unaddressed = (signal == SIGSEGV && info->si_code == SI_KERNEL) ||
                            (signal == SIGBUS && info->si_code == BUS_ADRALN);
     fault.in_stack_guard = bad_memory && worker->fibers.has_stack_at(address);
-    fault.in_shared_guard = bad_memory && worker->dynamic_shared_memory.guards(address);
+    fault.in_shared_guard = bad_memory && block->dynamic_shared_memory.guards(address);
     if (fault.in_shared_guard) {
-        fault.shared_offset = int64_t(address - reinterpret_cast<uintptr_t>(worker->dynamic_shared));
+        fault.shared_offset = int64_t(address - reinterpret_cast<uintptr_t>(block->dynamic_shared));
     }
-    copy(fault.block, worker->index);
-    const Lane* const lane = current_lane;
+    copy(fault.block, block->index);
     if (!lane) return;
     copy(fault.thread, lane->thread_index);
     fault.warp = lane->warp->number;

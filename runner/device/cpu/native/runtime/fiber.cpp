@@ -16,7 +16,7 @@ namespace simt {
 
 namespace {
 
-constexpr size_t arena_bytes = max_threads * FiberPool::stack_bytes;
+constexpr size_t arena_bytes = FiberPool::most * FiberPool::stack_bytes;
 
 // All stacks begin at the same offset in a page, so their hot frames would compete for the same sets of the L1 cache.
 constexpr size_t stagger_bytes = 192;

@@ -9,7 +9,8 @@
 namespace simt {
 
 // A fiber is a worker: it runs one lane after the other, and stays with a lane only while that lane waits. So a kernel
-// without barriers needs one, a kernel with shuffles 32, and one with barriers as many as its block has threads.
+// without barriers needs one, a kernel with shuffles 32, one with barriers as many as its block has threads, and one with
+// barriers of the grid as many as the grid has.
 struct Fiber {
     void* stack_pointer;
     Fiber* next_free;
@@ -20,6 +21,7 @@ struct Fiber {
 class FiberPool {
 public:
     static constexpr size_t stack_bytes = 64 * 1024;  // virtual; only touched pages are in memory
+    static constexpr size_t most = 16384;             // of which each makes two mappings, and Linux allows 65530
 
     explicit FiberPool(void (*body)()) : body_(body) {}
     ~FiberPool();

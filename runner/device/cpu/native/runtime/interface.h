@@ -36,7 +36,8 @@ struct LaunchRequest {
     uint64_t printed_capacity;
     double time_limit;
     int32_t os_threads;
-    uint32_t order;  // in which lanes, warps and blocks run; see below
+    int32_t cooperative;  // all blocks are resident at once
+    uint32_t order;       // in which lanes, warps and blocks run; see below
     const Zone* zones;
     uint64_t zone_count;
 };

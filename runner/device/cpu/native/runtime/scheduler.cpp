@@ -27,54 +27,83 @@ uint64_t next_random(uint64_t& state) {
 }
 
 // One of a set that is not empty: the last, or the next one behind a random place.
-unsigned choose(Worker* worker, uint32_t set) {
-    if (worker->order == reverse_order) return unsigned(31 - __builtin_clz(set));
-    const unsigned place = unsigned(next_random(worker->random)) % lanes_per_warp;
+unsigned choose(RunningBlock* block, uint32_t set) {
+    if (block->order == reverse_order) return unsigned(31 - __builtin_clz(set));
+    const unsigned place = unsigned(next_random(block->random)) % lanes_per_warp;
     const uint32_t behind = set & (all_lanes << place);
     return unsigned(__builtin_ctz(behind ? behind : set));
 }
 
-void start_block(Worker* worker, uint64_t number) {
-    worker->random = (number + 1) * 0x9E3779B97F4A7C15ull ^ worker->order;  // the same on any OS thread
-    if (!worker->random) worker->random = 1;
-    worker->index = block_index(number, worker->grid_size);
-    worker->live = worker->thread_count;
-    worker->at_barrier = 0;
-    worker->runnable_warps = first_lanes(worker->warp_count);
-    for (unsigned w = 0; w < worker->warp_count; ++w) {
-        Warp& warp = worker->warps[w];
-        const unsigned threads = worker->thread_count - w * lanes_per_warp;
-        warp.unstarted = warp.live = first_lanes(threads);
-        warp.ready = warp.waiting = warp.at_barrier = 0;
-        for (unsigned i = 0; i < lanes_per_warp && i < threads; ++i) warp.lanes[i].fiber = nullptr;
-    }
-    if (worker->static_shared_bytes) memset(worker->static_shared, garbage, worker->static_shared_bytes);
-    if (worker->launch->request.dynamic_shared) {
-        memset(worker->dynamic_shared, garbage, worker->launch->request.dynamic_shared);
-    }
-}
-
 // A lane that has returned no longer counts, which may complete what others wait for.
-void leave(Worker* worker, Lane* lane) {
+void leave(RunningBlock* block, Lane* lane) {
     Warp* const warp = lane->warp;
     warp->live &= ~bit(lane->number);
-    worker->live--;
-    if (__builtin_expect(warp->waiting != 0, 0)) complete_after_exit(worker, lane);
-    if (__builtin_expect(worker->at_barrier != 0 && worker->at_barrier == worker->live, 0)) release_barrier(worker);
+    block->live--;
+    if (__builtin_expect(warp->waiting != 0, 0)) complete_after_exit(block, lane);
+    if (__builtin_expect(block->at_barrier != 0 && block->at_barrier == block->live, 0)) release_barrier(block);
+}
+
+Lane* first_lane(RunningBlock* block) {
+    const bool in_reverse = block->order == reverse_order;
+    return pick(block, &block->warps[in_reverse ? block->warp_count - 1 : 0]);
+}
+
+// Of blocks that all wait, one in which lanes wait for each other; else `otherwise`.
+RunningBlock* most_telling(Worker* worker, RunningBlock* otherwise) {
+    for (uint64_t n = 0; n < worker->launch->block_count; ++n) {
+        RunningBlock* const block = worker->further[n].get();
+        if (!block->live) continue;
+        for (unsigned w = 0; w < block->warp_count; ++w) {
+            if (block->warps[w].waiting) return block;
+        }
+        if (block->at_barrier) return block;
+    }
+    return otherwise;
+}
+
+// The block's static shared variables, in place of those of the block that ran before.
+void bring_in(RunningBlock* block, RunningBlock* before) {
+    const Worker* const worker = block->worker;
+    if (block == before || !worker->static_shared_bytes) return;
+    if (before) memcpy(before->own_shared.data(), worker->static_shared, worker->static_shared_bytes);
+    memcpy(worker->static_shared, block->own_shared.data(), worker->static_shared_bytes);
 }
 
 }  // namespace
 
+void start_block(RunningBlock* block, uint64_t number) {
+    const Worker* const worker = block->worker;
+    block->random = (number + 1) * 0x9E3779B97F4A7C15ull ^ block->order;  // the same on any OS thread
+    if (!block->random) block->random = 1;
+    block->index = block_index(number, block->grid_size);
+    block->live = block->thread_count;
+    block->at_barrier = 0;
+    block->teams.clear();
+    block->copies.clear();
+    block->runnable_warps = first_lanes(block->warp_count);
+    for (unsigned w = 0; w < block->warp_count; ++w) {
+        Warp& warp = block->warps[w];
+        const unsigned threads = block->thread_count - w * lanes_per_warp;
+        warp.unstarted = warp.live = first_lanes(threads);
+        warp.ready = warp.waiting = warp.at_barrier = warp.on_condition = 0;
+        for (unsigned i = 0; i < lanes_per_warp && i < threads; ++i) warp.lanes[i].fiber = nullptr;
+    }
+    if (worker->static_shared_bytes) memset(worker->static_shared, garbage, worker->static_shared_bytes);
+    if (worker->launch->request.dynamic_shared) {
+        memset(block->dynamic_shared, garbage, worker->launch->request.dynamic_shared);
+    }
+}
+
 // In a random order any warp may be next. In reverse the same warp goes on, as usual.
-Lane* pick_otherwise(Worker* worker, Warp* warp) {
-    bool another = worker->order != reverse_order;
+Lane* pick_otherwise(RunningBlock* block, Warp* warp) {
+    bool another = block->order != reverse_order;
     while (another || !(warp->unstarted | warp->ready)) {
-        if (!another) worker->runnable_warps &= ~bit(warp->number);
-        if (!worker->runnable_warps) return nullptr;
-        warp = &worker->warps[choose(worker, worker->runnable_warps)];
+        if (!another) block->runnable_warps &= ~bit(warp->number);
+        if (!block->runnable_warps) return nullptr;
+        warp = &block->warps[choose(block, block->runnable_warps)];
         another = false;
     }
-    const unsigned lane = choose(worker, warp->unstarted | warp->ready);
+    const unsigned lane = choose(block, warp->unstarted | warp->ready);
     warp->unstarted &= ~bit(lane);
     warp->ready &= ~bit(lane);
     return warp->lanes + lane;
@@ -82,44 +111,77 @@ Lane* pick_otherwise(Worker* worker, Warp* warp) {
 
 bool next_lane_slowly() {
     Lane* const done = current_lane;
-    Worker* const worker = worker_of(done);
+    RunningBlock* const block = block_of(done);
+    Worker* const worker = block->worker;
     Fiber* const fiber = done->fiber;
-    leave(worker, done);
-    Lane* next = pick(worker, done->warp);
-    while (!next && worker->live) {
-        unblock(worker);
-        next = pick(worker, done->warp);
+    leave(block, done);
+    Lane* next = pick(block, done->warp);
+    while (!next && block->live) {
+        next = unblock(block);
+        if (!next) next = pick(block, done->warp);
     }
-    if (next && !next->fiber) {
+    if (!next) next = &worker->outside;
+    if (next != &worker->outside && !next->fiber) {
         next->fiber = fiber;
         current_lane = next;
         return true;
     }
     worker->fibers.give_back(fiber);
-    if (next) {
-        current_lane = next;
-        switch_stack(&fiber->stack_pointer, next->stack_pointer);
-    } else {
-        switch_stack(&fiber->stack_pointer, worker->main_stack_pointer);
-    }
+    current_lane = next;
+    switch_stack(&fiber->stack_pointer, next->stack_pointer);
     return false;  // taken again: perhaps for another kernel, so begin again in fiber_body
 }
 
 void fiber_body() {
     for (;;) {
-        const LaunchRequest& request = worker_of(current_lane)->launch->request;
+        const LaunchRequest& request = block_of(current_lane)->worker->launch->request;
         request.kernel(request.arguments);
     }
 }
 
+void resume(RunningBlock* block, Lane* lane) {
+    if (!lane->fiber) {
+        lane->fiber = block->worker->fibers.take();
+        lane->stack_pointer = lane->fiber->stack_pointer;
+    }
+    current_lane = lane;
+    switch_stack(&block->worker->outside.stack_pointer, lane->stack_pointer);
+}
+
 void run_block(Worker* worker, uint64_t number) {
-    start_block(worker, number);
-    const bool in_reverse = worker->order == reverse_order;
-    Lane* const first = pick(worker, &worker->warps[in_reverse ? worker->warp_count - 1 : 0]);
-    first->fiber = worker->fibers.take();
-    current_lane = first;
-    switch_stack(&worker->main_stack_pointer, first->fiber->stack_pointer);
-    if (worker->static_shared_bytes) check_zones(worker, nullptr, 0);
+    RunningBlock* const block = &worker->block;
+    start_block(block, number);
+    resume(block, first_lane(block));
+    if (worker->static_shared_bytes) check_zones(block, nullptr, 0);
+}
+
+// Each block runs until none of its lanes can. So a barrier of the grid costs one turn of all blocks.
+void run_grid(Worker* worker) {
+    const uint64_t count = worker->launch->block_count;
+    worker->grid = Grid();
+    for (uint64_t n = 0; n < count; ++n) {
+        RunningBlock* const block = worker->further[n].get();
+        start_block(block, worker->launch->block_number(n));
+        block->own_shared.assign(worker->static_shared_bytes, garbage);
+    }
+    RunningBlock* in = nullptr;
+    for (uint64_t left = count, idle = 0, n = 0; left; n = (n + 1) % count) {
+        RunningBlock* const block = worker->further[n].get();
+        if (!block->live) continue;
+        wake(block);
+        Lane* const lane = first_lane(block);
+        if (!lane) {
+            if (++idle == left) report_deadlock(most_telling(worker, block));
+            continue;
+        }
+        idle = 0;
+        bring_in(block, in);
+        in = block;
+        resume(block, lane);
+        if (block->live) continue;
+        --left;
+        if (worker->static_shared_bytes) check_zones(block, nullptr, 0);
+    }
 }
 
 }  // namespace simt

@@ -20,7 +20,7 @@ size_t first_changed(const unsigned char* begin, size_t size) {
     return at;
 }
 
-[[noreturn]] void report_overrun(Worker* worker, const Zone& zone, size_t at, const char* file, int line) {
+[[noreturn]] void report_overrun(const RunningBlock* block, const Zone& zone, size_t at, const char* file, int line) {
     const bool beyond = zone.before && (!zone.behind || at < zone.size - at);
     const long long byte = beyond ? (long long)(zone.before_size + at) : (long long)at - (long long)zone.size;
     char message[512];
@@ -29,18 +29,19 @@ size_t first_changed(const unsigned char* begin, size_t size) {
                                       beyond ? zone.before : zone.behind, byte,
                                       (unsigned long long)(beyond ? zone.before_size : zone.behind_size));
     text.add(file ? " (found at this barrier)" : " (found at the end of the block, so the line is not known)");
-    text.add_block(*worker);
-    stop(worker, message);
+    text.add_block(*block);
+    stop(block->worker, message);
 }
 
 }  // namespace
 
-void check_zones(Worker* worker, const char* file, int line) {
+void check_zones(const RunningBlock* block, const char* file, int line) {
+    const Worker* const worker = block->worker;
     const LaunchRequest& request = worker->launch->request;
     for (uint64_t i = 0; i < request.zone_count; ++i) {
         const Zone& zone = request.zones[i];
         const size_t at = first_changed(worker->static_shared + zone.begin, zone.size);
-        if (__builtin_expect(at < zone.size, 0)) report_overrun(worker, zone, at, file, line);
+        if (__builtin_expect(at < zone.size, 0)) report_overrun(block, zone, at, file, line);
     }
 }
 

@@ -6,7 +6,7 @@
 
 namespace simt {
 
-struct Worker;
+struct RunningBlock;
 
 // Fresh shared memory is garbage on a GPU. Here it is this garbage, so that what an earlier block left there cannot
 // hide that a kernel forgot to initialise it.
@@ -14,7 +14,7 @@ constexpr int garbage = 0xCB;
 
 // Reports a write between static shared variables. `file` and `line` are of the barrier at which the threads are; null
 // at the end of a block.
-void check_zones(Worker* worker, const char* file, int line);
+void check_zones(const RunningBlock* block, const char* file, int line);
 
 // Ends at a guard, as near as an alignment of 16 bytes lets it, so that an access past the end faults at its line.
 class DynamicSharedMemory {

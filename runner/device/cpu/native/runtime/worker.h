@@ -6,10 +6,13 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <numeric>
+#include <vector>
 
 #include "../simt/state.h"
+#include "copies.h"
 #include "fiber.h"
 #include "interface.h"
 #include "shared_memory.h"
@@ -66,18 +69,52 @@ struct BarrierState {
     uint32_t live_at_release;
 };
 
-struct Worker : Block {
+// A group of several whole warps of a block, whose threads exchange values.
+struct Team {
+    unsigned size = 0;
+    unsigned arrived = 0;
+    uint32_t phase = 0;
+    const char* name = nullptr;  // of what the threads that have arrived called, and where
+    int line = 0;
+    std::vector<uint64_t> values;
+};
+
+struct Worker;
+
+// A block that has begun and not ended.
+struct RunningBlock : Block {
     Warp warps[max_warps];
     Lane lanes[max_threads];
+    const Condition* conditions[max_threads];  // meaningful while a lane's bit in Warp::on_condition is set
     unsigned thread_count = 0;
     unsigned warp_count = 0;
     uint64_t random = 0;          // state of the generator of random choices
     uint32_t runnable_warps = 0;  // a bit for each warp that has unstarted or ready lanes, perhaps stale
     BarrierState gathering;
-    FiberPool fibers;
+    uint32_t grid_phase = 0;  // in which it arrived at the barrier of the grid last
+    std::vector<Team> teams;
+    Copies copies;
     DynamicSharedMemory dynamic_shared_memory;
-    void* main_stack_pointer = nullptr;
+    Worker* worker;
+    std::vector<unsigned char> own_shared;  // in a cooperative launch: its static shared variables while another one runs
+
+    explicit RunningBlock(Worker* worker_);
+};
+
+// What the blocks of a cooperative launch have in common.
+struct Grid {
+    unsigned arrived = 0;  // blocks, at the barrier of the grid
+    uint32_t phase = 0;    // how often all of them were there
+};
+
+struct Worker {
+    RunningBlock block;  // the only one, unless the launch is cooperative
+    std::vector<std::unique_ptr<RunningBlock>> further;  // blocks of cooperative launches, kept for the next one
+    Grid grid;
+    FiberPool fibers;
+    Lane outside = {};  // none of a kernel's: stands for the OS thread's own stack
     Launch* launch = nullptr;
+    unsigned spins = 0;
 
     // This OS thread's copy of the kernel's static shared variables.
     unsigned char* static_shared = nullptr;
@@ -91,7 +128,7 @@ struct Worker : Block {
 
 extern __thread Worker* current_worker __attribute__((tls_model("initial-exec")));
 
-inline Worker* worker_of(Lane* lane) { return static_cast<Worker*>(lane->block); }
+inline RunningBlock* block_of(const Lane* lane) { return static_cast<RunningBlock*>(lane->block); }
 
 // While this exists a signal cannot throw the thread out of the code it runs: it holds a lock.
 class NoEscape {

@@ -29,16 +29,31 @@ enum class Operation : uint32_t {
     barrier_count,
     barrier_and,
     barrier_or,
+    barrier_of_group,  // thread_block::sync()
+    barrier_of_grid,   // the first half of grid_group::sync(): the block's own threads
 };
 
-// The operation and the mask of a collective in one word: lanes meet if and only if these words are equal, and the
-// comparison is the innermost loop of the scheduler.
+// What called a collective, where that is no intrinsic.
+enum class Caller : uint32_t {
+    intrinsic,
+    group,  // a member function of cooperative groups, of the intrinsic's name
+    reduce,
+    inclusive_scan,
+    exclusive_scan,
+    labeled_partition,
+    binary_partition,
+    invoke_one,
+};
+
+// The operation, what called it and the mask of a collective in one word: lanes meet if and only if these words are
+// equal, and the comparison is the innermost loop of the scheduler.
 using Rendezvous = uint64_t;
 
-constexpr Rendezvous rendezvous(Operation operation, uint32_t mask) {
-    return uint64_t(operation) << 32 | mask;
+constexpr Rendezvous rendezvous(Operation operation, uint32_t mask, Caller caller = Caller::intrinsic) {
+    return uint64_t(caller) << 48 | uint64_t(operation) << 32 | mask;
 }
-constexpr Operation operation_of(Rendezvous r) { return Operation(r >> 32); }
+constexpr Operation operation_of(Rendezvous r) { return Operation(r >> 32 & 0xffff); }
+constexpr Caller caller_of(Rendezvous r) { return Caller(r >> 48); }
 constexpr uint32_t mask_of(Rendezvous r) { return uint32_t(r); }
 
 }  // namespace simt

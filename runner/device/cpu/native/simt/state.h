@@ -36,11 +36,12 @@ struct alignas(64) Lane {  // one line of the cache
 };
 
 struct Warp {
-    // Sets of lanes, a bit each. A live lane is in one of the first four, or is the one that runs.
+    // Sets of lanes, a bit each. A live lane is in one of the first five, or is the one that runs.
     uint32_t unstarted;
     uint32_t ready;       // what they waited for has happened
     uint32_t waiting;     // in a collective of the warp
     uint32_t at_barrier;
+    uint32_t on_condition;  // wait for a word in memory to change
     uint32_t live;        // exist, and have not returned
 
     uint32_t number;
@@ -64,6 +65,15 @@ struct Block {
     uint32_t order;       // in which lanes run: 0 as they are numbered, 1 in reverse, else a seed of random choices
 };
 
+// What a lane waits for that others bring about by writing to memory: a `cuda::barrier`, a group of several warps. It
+// lies on the stack of the lane that waits.
+struct Condition {
+    bool (*holds)(const Condition* self);
+    void (*explain)(const Condition* self, char* out, size_t room);  // why it does not hold: the end of a message
+    const char* name;       // of what the lane waits in
+    const void* address;    // of what it waits for, if other blocks may change that
+};
+
 #pragma GCC visibility push(default)
 
 // The lane that runs on this OS thread: the only thread-local variable of the runtime. `__thread` and not
@@ -75,6 +85,9 @@ extern __thread Lane* current_lane __attribute__((tls_model("initial-exec")));
 Lane* arrive(Rendezvous expected, uint64_t operand, uint32_t source, int line, const char* file);
 Lane* arrive_at_barrier(Operation operation, bool predicate, int line, const char* file);
 
+// The current lane waits until the condition holds. The lane to hand over to, or null: look again.
+Lane* wait_for(const Condition* condition, int line, const char* file);
+
 // What the barrier that the current lane has just left found, as that kind of barrier reports it.
 int barrier_result(Operation operation);
 
@@ -85,6 +98,32 @@ bool next_lane_slowly();
 [[noreturn]] void violation(int line, const char* file, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
 int print(const char* format, ...);
+
+// The current lane lets all others run that can, before it goes on.
+void yield(int line, const char* file);
+
+// To be called where a kernel may spin: yields now and then. `file` may be null.
+void maybe_spinning(int line, const char* file);
+
+// Whether all blocks of the launch are resident, so that they can wait for each other.
+bool is_cooperative();
+
+// The barrier of the grid: the phase that a block's threads have arrived in, and the wait for its end.
+uint32_t arrive_at_grid(int line, const char* file);
+void wait_for_grid(uint32_t phase, int line, const char* file);
+
+// All threads of a group of `size` threads, a multiple of 32, arrive with a value each. Gives the values of all.
+const uint64_t* exchange(unsigned size, uint64_t value, const char* name, int line, const char* file);
+
+bool is_shared(const void* address);  // in the shared memory of the current block
+
+// Asynchronous copies: done as late as CUDA allows, so that a missing wait is seen. The first `bytes` are copied, and
+// `zeros` more are set to zero. They belong to a barrier, whose phase they end with, or (null) to the thread.
+void copy_later(void* to, const void* from, size_t bytes, size_t zeros, const void* barrier);
+void commit_copies();                            // of this thread, as one batch
+void bind_copies(const void* barrier);           // of this thread to a barrier
+void finish_copies(size_t batches_left);         // of this thread, all but its last batches
+void finish_copies_of(const void* barrier);
 
 #pragma GCC visibility pop
 

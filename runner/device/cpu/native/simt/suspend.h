@@ -15,14 +15,20 @@ SIMT_ALWAYS_INLINE void hand_over_to(Lane* next) {
 }
 
 SIMT_ALWAYS_INLINE uint64_t collective(Operation operation, uint32_t mask, uint64_t operand, uint32_t source, int line,
-                                       const char* file) {
-    if (Lane* next = arrive(rendezvous(operation, mask), operand, source, line, file)) hand_over_to(next);
+                                       const char* file, Caller caller = Caller::intrinsic) {
+    if (Lane* next = arrive(rendezvous(operation, mask, caller), operand, source, line, file)) hand_over_to(next);
     const Lane* me = current_lane;
     return me->warp->result[me->number];
 }
 
 SIMT_ALWAYS_INLINE void barrier(Operation operation, bool predicate, int line, const char* file) {
     if (Lane* next = arrive_at_barrier(operation, predicate, line, file)) hand_over_to(next);
+}
+
+inline void wait_until(const Condition& condition, int line, const char* file) {
+    while (!condition.holds(&condition)) {
+        if (Lane* next = wait_for(&condition, line, file)) hand_over_to(next);
+    }
 }
 
 // The current lane has returned: can a fresh lane of its warp run on the same stack, without any switch? That is what
