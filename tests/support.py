@@ -13,7 +13,7 @@ import yaml
 from numpy.typing import NDArray
 
 from runner.config import CONF
-from runner.device import Compiler, Device, LaunchDiagnostics
+from runner.device import Compiler, Device, Launch, LaunchDiagnostics, Role, Source
 from runner.errors import CompileError
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
@@ -73,6 +73,20 @@ class Bench:
     def outputs(self, case: Case) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
         """What one launch leaves in the arrays that the kernel writes, and what the device noticed."""
         return launch_once(self.device, case, self.compiler.compile(case.source()))
+
+    def call(self, source: Source, *arguments: NDArray[Any], grid: int = 1, block: int = 32) -> list[NDArray[Any]]:
+        """Launch a kernel of its own; give back each array that it may write, in order.
+
+        An array that is read-only is an input.
+        """
+        program = self.device.load(source, self.compiler.compile(source))
+        roles = [Role.INOUT if a.flags.writeable else Role.IN for a in arguments]
+        placed = [self.device.place(f"array {i}", a, r) for i, (a, r) in enumerate(zip(arguments, roles, strict=True))]
+        self.device.launch(Launch(program, (grid, 1, 1), (block, 1, 1), 0, tuple(placed)), 60.0)
+        written = [a.read() for a in placed if a.role is Role.INOUT]
+        for array in placed:
+            array.free()
+        return written
 
     def _compile(self, case: Case) -> None:
         if not reason_to_skip(case, self.device.info):
