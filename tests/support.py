@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 from numpy.typing import NDArray
 
@@ -38,6 +39,13 @@ def read_kernel(path: Path) -> Kernel:
 def shipped(name: str) -> Kernel:
     """One of the kernels that come with the project."""
     return read_kernel(CONF / "kernel" / f"{name}.yaml")
+
+
+def constant(array: Any) -> NDArray[Any]:
+    """A read-only copy, which `Bench.call` takes for an input."""
+    copy = np.array(array)
+    copy.flags.writeable = False
+    return copy
 
 
 def few(samples: int, rounds: int = 1) -> Protocol:
@@ -74,17 +82,23 @@ class Bench:
         """What one launch leaves in the arrays that the kernel writes, and what the device noticed."""
         return launch_once(self.device, case, self.compiler.compile(case.source()))
 
-    def call(self, source: Source, *arguments: NDArray[Any], grid: int = 1, block: int = 32) -> list[NDArray[Any]]:
+    def call(self, source: Source, *arguments: Any, grid: int = 1, block: int | tuple[int, int] = 32) -> Any:
         """Launch a kernel of its own; give back each array that it may write, in order.
 
-        An array that is read-only is an input.
+        A read-only array is an input, and an integer an `int`.
         """
+        passed: list[Any] = []
+        for i, a in enumerate(arguments):
+            if isinstance(a, np.ndarray):
+                passed.append(self.device.place(f"array {i}", a, Role.INOUT if a.flags.writeable else Role.IN))
+            else:
+                passed.append(np.int32(a))
         program = self.device.load(source, self.compiler.compile(source))
-        roles = [Role.INOUT if a.flags.writeable else Role.IN for a in arguments]
-        placed = [self.device.place(f"array {i}", a, r) for i, (a, r) in enumerate(zip(arguments, roles, strict=True))]
-        self.device.launch(Launch(program, (grid, 1, 1), (block, 1, 1), 0, tuple(placed)), 60.0)
-        written = [a.read() for a in placed if a.role is Role.INOUT]
-        for array in placed:
+        shape = (*block, 1) if isinstance(block, tuple) else (block, 1, 1)
+        self.device.launch(Launch(program, (grid, 1, 1), shape, 0, tuple(passed)), 60.0)
+        arrays = [a for a in passed if not isinstance(a, np.generic)]
+        written = [a.read() for a in arrays if a.role is Role.INOUT]
+        for array in arrays:
             array.free()
         return written
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import constant
 
 from runner.device import Source
 
@@ -41,13 +42,6 @@ def source_of(folder: Path, text: str) -> Source:
     path = folder / "own.cu"
     path.write_text(text)
     return Source(path, text, "kernel")
-
-
-def constant(array) -> np.ndarray:
-    """A read-only copy: an input."""
-    copy = np.array(array)
-    copy.flags.writeable = False
-    return copy
 
 
 def computed(bench, folder, expressions, operands, result) -> dict[str, np.ndarray]:

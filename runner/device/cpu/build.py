@@ -57,7 +57,7 @@ GCC_FLAGS = (
 )
 
 # The headers that a kernel's text can reach.
-_SHIM = ("shim.h", "simt/*.h", "cuda/*.h", "half/*.h", "headers/*.h")
+_SHIM = ("shim.h", "simt/*.h", "cuda/*.h", "half/*.h", "libcu/*.h", "cub/*.h", "headers/**/*")
 
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 _UNRESOLVED = re.compile(r"undefined reference to [`'](?P<name>[^']+)'|undefined symbol: (?P<other>\S+)")
@@ -283,7 +283,7 @@ class _CompilerFailed(CompileError):
 @functools.lru_cache(maxsize=8)
 def _text_of_sources(*patterns: str) -> str:
     """The names and contents of native sources, for keys of the cache."""
-    paths = [path for pattern in patterns for path in sorted(NATIVE.glob(pattern))]
+    paths = [path for pattern in patterns for path in sorted(NATIVE.glob(pattern)) if path.is_file()]
     return "\0".join(f"{path.relative_to(NATIVE)}\0{path.read_text(encoding='utf-8')}" for path in paths)
 
 
