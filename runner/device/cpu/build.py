@@ -57,10 +57,13 @@ GCC_FLAGS = (
 )
 
 # The headers that a kernel's text can reach.
-_SHIM = ("shim.h", "simt/*.h", "cuda/*.h", "half/*.h", "libcu/*.h", "cub/*.h", "headers/**/*")
+_SHIM = ("*.h", "simt/*.h", "cuda/*.h", "half/*.h", "libcu/*.h", "cub/*.h", "headers/**/*")
 
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 _UNRESOLVED = re.compile(r"undefined reference to [`'](?P<name>[^']+)'|undefined symbol: (?P<other>\S+)")
+_USED_FROM = re.compile(
+    r"^(?P<file>[^\n:]+):(?P<line>\d+):\d+: (?:  required from here|note: in instantiation of )", re.MULTILINE
+)
 _LOCATION = re.compile(r"^(?:In file included from|\s+from) |^(?P<file>[^\s:][^\n:]*):\d+")
 _POISONED = re.compile(r"poisoned \"?'?(?:asm|__asm__)|poisoned identifier")
 _HOST_ONLY = re.compile(rf"{MARK}(\w+)")
@@ -305,6 +308,10 @@ def _explained(source: Source, log: str) -> CompileError:
         if _POISONED.search(first["text"]):
             text += f" ({_NO_PTX})"
         return CompileError(f"{source.path} does not compile: {text}", _without_noise(log, first.group()))
+    users = [found for found in _USED_FROM.finditer(log) if found["file"] != WRAPPER and not is_ours(found["file"])]
+    if users and errors and is_ours(errors[0]["file"]):  # an assertion of a header of ours, about the kernel's types
+        text = f"{users[0]['file']}:{users[0]['line']}: {errors[0]['text']}"
+        return CompileError(f"{source.path} does not compile: {text}", log)
     wrapped = next((e["text"] for e in errors if e["file"] == WRAPPER), None)
     if wrapped is not None:
         return CompileError(f"{source.path}: {_about_wrapper(source, log, wrapped)}", log)
