@@ -18,6 +18,7 @@ from pathlib import Path
 
 from runner import atomic
 from runner.device import Binary, Source, cache
+from runner.device.cpu import absent
 from runner.device.cpu.host_only import MARK
 from runner.device.cpu.translate import NATIVE, WRAPPER, Translation, is_ours, translate
 from runner.device.cpu.zones import add_zones
@@ -306,7 +307,8 @@ def _explained(source: Source, log: str) -> CompileError:
     if first:
         text = f"{first['file']}:{first['line']}: {first['text']}"
         if _POISONED.search(first["text"]):
-            text += f" ({_NO_PTX})"
+            text += f" ({_NO_PTX}; {absent.ADVICE})"
+        text += absent.explained(first["text"])
         return CompileError(f"{source.path} does not compile: {text}", _without_noise(log, first.group()))
     users = [found for found in _USED_FROM.finditer(log) if found["file"] != WRAPPER and not is_ours(found["file"])]
     if users and errors and is_ours(errors[0]["file"]):  # an assertion of a header of ours, about the kernel's types
