@@ -35,14 +35,14 @@ inline Float from_unsigned(unsigned long long x) {
 #define SIMT_TWO(T) T a, T b
 #define SIMT_THREE(T) T a, T b, T c
 #define SIMT_ROUNDED(NAME, RESULT, T, OPERANDS, VALUES, ...)                                                      \
-    inline RESULT NAME##_rn(OPERANDS(T)) { return __VA_ARGS__; }                                                  \
-    inline RESULT NAME##_rz(OPERANDS(T)) {                                                                        \
+    SIMT_IF_USED RESULT NAME##_rn(OPERANDS(T)) { return __VA_ARGS__; }                                            \
+    SIMT_IF_USED RESULT NAME##_rz(OPERANDS(T)) {                                                                  \
         return simt::rounded<RESULT>(FE_TOWARDZERO, [](OPERANDS(T)) -> RESULT { return __VA_ARGS__; }, VALUES);   \
     }                                                                                                             \
-    inline RESULT NAME##_rd(OPERANDS(T)) {                                                                        \
+    SIMT_IF_USED RESULT NAME##_rd(OPERANDS(T)) {                                                                  \
         return simt::rounded<RESULT>(FE_DOWNWARD, [](OPERANDS(T)) -> RESULT { return __VA_ARGS__; }, VALUES);     \
     }                                                                                                             \
-    inline RESULT NAME##_ru(OPERANDS(T)) {                                                                        \
+    SIMT_IF_USED RESULT NAME##_ru(OPERANDS(T)) {                                                                  \
         return simt::rounded<RESULT>(FE_UPWARD, [](OPERANDS(T)) -> RESULT { return __VA_ARGS__; }, VALUES);       \
     }
 #define SIMT_VALUES_1 a

@@ -32,13 +32,13 @@ SIMT_ALWAYS_INLINE int clamped(int x) {
 }  // namespace simt
 
 #define SIMT_OF_ONE(NAME, UNIT, ...) \
-    inline unsigned NAME(unsigned x) { return simt::unit_by_unit<UNIT>([](int a) { return int(__VA_ARGS__); }, x); }
+    SIMT_IF_USED unsigned NAME(unsigned x) { return simt::unit_by_unit<UNIT>([](int a) { return int(__VA_ARGS__); }, x); }
 #define SIMT_OF_TWO(NAME, UNIT, ...)                                                          \
-    inline unsigned NAME(unsigned x, unsigned y) {                                            \
+    SIMT_IF_USED unsigned NAME(unsigned x, unsigned y) {                                      \
         return simt::unit_by_unit<UNIT>([](int a, int b) { return int(__VA_ARGS__); }, x, y); \
     }
 #define SIMT_SUM(NAME, UNIT) \
-    inline unsigned NAME(unsigned x, unsigned y) { \
+    SIMT_IF_USED unsigned NAME(unsigned x, unsigned y) { \
         return simt::sum_of_units<UNIT>([](int a, int b) { return a < b ? b - a : a - b; }, x, y); \
     }
 // Each comparison in two forms: all bits of the unit, or 1.
@@ -81,9 +81,9 @@ SIMT_UNITS(4, int8_t, uint8_t)
 
 // Minima and maxima of three, or of a sum and a number; `relu`: at least 0. Of one word, and of its halfwords.
 #define SIMT_OF_WORDS(NAME, T, ...) \
-    inline T NAME(T a, T b, T c) { return __VA_ARGS__; }
+    SIMT_IF_USED T NAME(T a, T b, T c) { return __VA_ARGS__; }
 #define SIMT_OF_HALFWORDS(NAME, UNIT, ...)                                                           \
-    inline unsigned NAME(unsigned x, unsigned y, unsigned z) {                                       \
+    SIMT_IF_USED unsigned NAME(unsigned x, unsigned y, unsigned z) {                                 \
         return simt::unit_by_unit<UNIT>([](int a, int b, int c) { return int(__VA_ARGS__); }, x, y, z); \
     }
 #define SIMT_EXTREMES(OF, NAME, T, WHICH)                           \
@@ -120,7 +120,7 @@ inline int __vibmin_s32(int a, int b, bool* first) { return *first = a <= b, min
 inline unsigned __vibmax_u32(unsigned a, unsigned b, bool* first) { return *first = a >= b, max(a, b); }
 inline unsigned __vibmin_u32(unsigned a, unsigned b, bool* first) { return *first = a <= b, min(a, b); }
 #define SIMT_EXTREME_OF_PAIRS(NAME, EXTREME, COMPARISON)                                       \
-    inline unsigned NAME(unsigned a, unsigned b, bool* high_is_first, bool* low_is_first) {    \
+    SIMT_IF_USED unsigned NAME(unsigned a, unsigned b, bool* high_is_first, bool* low_is_first) { \
         const unsigned firsts = COMPARISON(a, b);                                              \
         *high_is_first = firsts >> 16;                                                         \
         *low_is_first = firsts & 1;                                                            \
@@ -147,14 +147,14 @@ inline unsigned dot(unsigned a, unsigned b, unsigned sum) {
 // Dot products, added to a number: of four bytes with four, and of two halfwords with the two bytes of the second
 // word's lower or upper half.
 #define SIMT_DOT_PRODUCTS(T, BYTE, BYTES, HALFWORD, HALFWORDS)                                                          \
-    inline T __dp4a(T a, T b, T c) { return T(simt::dot<BYTE, BYTE>(unsigned(a), unsigned(b), unsigned(c))); }          \
-    inline T __dp2a_lo(T a, T b, T c) { return T(simt::dot<HALFWORD, BYTE>(unsigned(a), unsigned(b), unsigned(c))); }   \
-    inline T __dp2a_hi(T a, T b, T c) {                                                                                 \
+    SIMT_IF_USED T __dp4a(T a, T b, T c) { return T(simt::dot<BYTE, BYTE>(unsigned(a), unsigned(b), unsigned(c))); }    \
+    SIMT_IF_USED T __dp2a_lo(T a, T b, T c) { return T(simt::dot<HALFWORD, BYTE>(unsigned(a), unsigned(b), unsigned(c))); } \
+    SIMT_IF_USED T __dp2a_hi(T a, T b, T c) {                                                                           \
         return T(simt::dot<HALFWORD, BYTE>(unsigned(a), unsigned(b) >> 16, unsigned(c)));                               \
     }                                                                                                                   \
-    inline T __dp4a(BYTES a, BYTES b, T c) { return __dp4a(simt::bit_cast<T>(a), simt::bit_cast<T>(b), c); }            \
-    inline T __dp2a_lo(HALFWORDS a, BYTES b, T c) { return __dp2a_lo(simt::bit_cast<T>(a), simt::bit_cast<T>(b), c); }  \
-    inline T __dp2a_hi(HALFWORDS a, BYTES b, T c) { return __dp2a_hi(simt::bit_cast<T>(a), simt::bit_cast<T>(b), c); }
+    SIMT_IF_USED T __dp4a(BYTES a, BYTES b, T c) { return __dp4a(simt::bit_cast<T>(a), simt::bit_cast<T>(b), c); }      \
+    SIMT_IF_USED T __dp2a_lo(HALFWORDS a, BYTES b, T c) { return __dp2a_lo(simt::bit_cast<T>(a), simt::bit_cast<T>(b), c); } \
+    SIMT_IF_USED T __dp2a_hi(HALFWORDS a, BYTES b, T c) { return __dp2a_hi(simt::bit_cast<T>(a), simt::bit_cast<T>(b), c); }
 SIMT_DOT_PRODUCTS(int, int8_t, char4, int16_t, short2)
 SIMT_DOT_PRODUCTS(unsigned, uint8_t, uchar4, uint16_t, ushort2)
 #undef SIMT_DOT_PRODUCTS

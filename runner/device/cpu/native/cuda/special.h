@@ -87,8 +87,8 @@ inline Wide length(const T (&coordinates)[count]) {
 }  // namespace simt
 
 #define SIMT_SPECIAL(NAME, ...)                                                      \
-    inline double NAME(double a) { const simt::Longest x = a; return double(__VA_ARGS__); } \
-    inline float NAME##f(float a) { const double x = a; return float(__VA_ARGS__); }
+    SIMT_IF_USED double NAME(double a) { const simt::Longest x = a; return double(__VA_ARGS__); } \
+    SIMT_IF_USED float NAME##f(float a) { const double x = a; return float(__VA_ARGS__); }
 SIMT_SPECIAL(erfcinv, simt::inverse_erfc(x))
 SIMT_SPECIAL(erfinv, simt::inverse_erf(x))
 SIMT_SPECIAL(erfcx, simt::scaled_erfc(x))
@@ -101,14 +101,14 @@ SIMT_SPECIAL(cospi, simt::cosine_of_turns(x))
 #undef SIMT_SPECIAL
 
 #define SIMT_LENGTHS(T, WIDE, SUFFIX)                                                                            \
-    inline T rhypot##SUFFIX(T a, T b) { return T(1 / simt::length<WIDE>({a, b})); }                              \
-    inline T norm3d##SUFFIX(T a, T b, T c) { return T(simt::length<WIDE>({a, b, c})); }                          \
-    inline T rnorm3d##SUFFIX(T a, T b, T c) { return T(1 / simt::length<WIDE>({a, b, c})); }                     \
-    inline T norm4d##SUFFIX(T a, T b, T c, T d) { return T(simt::length<WIDE>({a, b, c, d})); }                  \
-    inline T rnorm4d##SUFFIX(T a, T b, T c, T d) { return T(1 / simt::length<WIDE>({a, b, c, d})); }             \
-    inline T norm##SUFFIX(int count, const T* a) { return T(simt::length<WIDE>(a, count)); }                     \
-    inline T rnorm##SUFFIX(int count, const T* a) { return T(1 / simt::length<WIDE>(a, count)); }                \
-    inline void sincospi##SUFFIX(T x, T* sine, T* cosine) { *sine = sinpi##SUFFIX(x), *cosine = cospi##SUFFIX(x); }
+    SIMT_IF_USED T rhypot##SUFFIX(T a, T b) { return T(1 / simt::length<WIDE>({a, b})); }                        \
+    SIMT_IF_USED T norm3d##SUFFIX(T a, T b, T c) { return T(simt::length<WIDE>({a, b, c})); }                    \
+    SIMT_IF_USED T rnorm3d##SUFFIX(T a, T b, T c) { return T(1 / simt::length<WIDE>({a, b, c})); }               \
+    SIMT_IF_USED T norm4d##SUFFIX(T a, T b, T c, T d) { return T(simt::length<WIDE>({a, b, c, d})); }            \
+    SIMT_IF_USED T rnorm4d##SUFFIX(T a, T b, T c, T d) { return T(1 / simt::length<WIDE>({a, b, c, d})); }       \
+    SIMT_IF_USED T norm##SUFFIX(int count, const T* a) { return T(simt::length<WIDE>(a, count)); }               \
+    SIMT_IF_USED T rnorm##SUFFIX(int count, const T* a) { return T(1 / simt::length<WIDE>(a, count)); }          \
+    SIMT_IF_USED void sincospi##SUFFIX(T x, T* sine, T* cosine) { *sine = sinpi##SUFFIX(x), *cosine = cospi##SUFFIX(x); }
 SIMT_LENGTHS(double, simt::Longest, )
 SIMT_LENGTHS(float, double, f)
 #undef SIMT_LENGTHS
