@@ -53,7 +53,7 @@ def misuse(bench, tmp_path):
 
     def run(mistake, text=CUB):
         out = bench.place(np.zeros(64, np.int32))
-        source = bench.text(tmp_path, text, macros=(("MISTAKE", mistake),))
+        source = bench.text(tmp_path, text, macros=(("MISTAKE", str(mistake)),))
         bench.launch(bench.load(source), out, block=64)
         return out.read()
 
