@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 from numpy.typing import NDArray
 
 from runner.config import CONF
-from runner.device import Compiler, Device, LaunchDiagnostics
+from runner.device import Compiler, Device, Launch, LaunchDiagnostics, Role, Source
 from runner.errors import CompileError
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
@@ -38,6 +39,13 @@ def read_kernel(path: Path) -> Kernel:
 def shipped(name: str) -> Kernel:
     """One of the kernels that come with the project."""
     return read_kernel(CONF / "kernel" / f"{name}.yaml")
+
+
+def constant(array: Any) -> NDArray[Any]:
+    """A read-only copy, which `Bench.call` takes for an input."""
+    copy = np.array(array)
+    copy.flags.writeable = False
+    return copy
 
 
 def few(samples: int, rounds: int = 1) -> Protocol:
@@ -73,6 +81,26 @@ class Bench:
     def outputs(self, case: Case) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
         """What one launch leaves in the arrays that the kernel writes, and what the device noticed."""
         return launch_once(self.device, case, self.compiler.compile(case.source()))
+
+    def call(self, source: Source, *arguments: Any, grid: int = 1, block: int | tuple[int, int] = 32) -> Any:
+        """Launch a kernel of its own; give back each array that it may write, in order.
+
+        A read-only array is an input, and an integer an `int`.
+        """
+        passed: list[Any] = []
+        for i, a in enumerate(arguments):
+            if isinstance(a, np.ndarray):
+                passed.append(self.device.place(f"array {i}", a, Role.INOUT if a.flags.writeable else Role.IN))
+            else:
+                passed.append(np.int32(a))
+        program = self.device.load(source, self.compiler.compile(source))
+        shape = (*block, 1) if isinstance(block, tuple) else (block, 1, 1)
+        self.device.launch(Launch(program, (grid, 1, 1), shape, 0, tuple(passed)), 60.0)
+        arrays = [a for a in passed if not isinstance(a, np.generic)]
+        written = [a.read() for a in arrays if a.role is Role.INOUT]
+        for array in arrays:
+            array.free()
+        return written
 
     def _compile(self, case: Case) -> None:
         if not reason_to_skip(case, self.device.info):

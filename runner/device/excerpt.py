@@ -89,7 +89,7 @@ def explained(source: Source, function: str, reason: str) -> str:
     return f"'{function}' cannot be launched: {reason}; {names}"
 
 
-def absent(source: Source) -> str:
+def unnamed(source: Source) -> str:
     """The first function whose name is in no text, and which no macro can make; empty if there is none."""
     contents = [file.content for _, file in reached(source)]
     if any(b"##" in content for content in contents):

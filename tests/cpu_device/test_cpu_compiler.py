@@ -310,3 +310,26 @@ def test_runtime_has_no_warnings():
     command = "c++ -std=c++17 -O1 -Wall -Wextra -Werror -fPIC -S -o /dev/null -x c++ -".split()
     done = subprocess.run(command, input=unit, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+LACKS = {
+    "textures": ("", "tex2D<float>(cudaTextureObject_t(0), 1.0f, 2.0f);"),
+    "surfaces": ("", "surf2Dwrite(1.0f, cudaSurfaceObject_t(0), 4, 2);"),
+    "clusters of blocks": ("", "__cluster_barrier_arrive();"),
+    "this part of cuRAND": ("#include <curand_kernel.h>", "curandState s; curand_poisson(&s, 3.0);"),
+    "cub::BlockMergeSort": ("#include <cub/cub.cuh>", "using Sort = cub::BlockMergeSort<int, 32, 4, int>;"),
+    "cub::DeviceReduce": ("#include <cub/cub.cuh>", "cub::DeviceReduce::Sum(out);"),
+    "wmma's int4 and single bits": ("#include <mma.h>", "using S = nvcuda::wmma::experimental::precision::s4;"),
+}
+
+
+@pytest.mark.parametrize("what", LACKS)
+def test_what_is_not_there_is_named_with_what_to_do(bench, tmp_path, what):
+    """The kernel's own line, what the CPU device lacks, and the YAML's key for it."""
+    header, statement = LACKS[what]
+    text = f'{header}\nextern "C" __global__ void kernel(int *out) {{\n    {statement}\n}}\n'
+    with pytest.raises(CompileError) as caught:
+        bench.load(bench.text(tmp_path, text))
+    said = f"(the CPU device lacks {what}; set gpu_only in the kernel's YAML to run it on GPUs alone)"
+    assert str(caught.value).startswith(f"{tmp_path}/own.cu does not compile: {tmp_path}/own.cu:3: ")
+    assert str(caught.value).endswith(said)

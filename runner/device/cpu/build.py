@@ -18,10 +18,11 @@ from pathlib import Path
 
 from runner import atomic
 from runner.device import Binary, Source, cache
+from runner.device.cpu import absent
 from runner.device.cpu.host_only import MARK
 from runner.device.cpu.translate import NATIVE, WRAPPER, Translation, is_ours, translate
 from runner.device.cpu.zones import add_zones
-from runner.device.excerpt import Excerpt, absent, excerpt, explained
+from runner.device.excerpt import Excerpt, excerpt, explained, unnamed
 from runner.device.kinds import CPU
 from runner.errors import CompileError
 
@@ -58,10 +59,13 @@ GCC_FLAGS = (
 )
 
 # The headers that a kernel's text can reach.
-_SHIM = ("shim.h", "simt/*.h", "cuda/*.h", "half/*.h", "groups/*.h", "libcu/*.h", "headers/**/*")
+_SHIM = ("*.h", "simt/*.h", "cuda/*.h", "half/*.h", "groups/*.h", "libcu/*.h", "cub/*.h", "headers/**/*")
 
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 _UNRESOLVED = re.compile(r"undefined reference to [`'](?P<name>[^']+)'|undefined symbol: (?P<other>\S+)")
+_USED_FROM = re.compile(
+    r"^(?P<file>[^\n:]+):(?P<line>\d+):\d+: (?:  required from here|note: in instantiation of )", re.MULTILINE
+)
 _LOCATION = re.compile(r"^(?:In file included from|\s+from) |^(?P<file>[^\s:][^\n:]*):\d+")
 _POISONED = re.compile(r"poisoned \"?'?(?:asm|__asm__)|poisoned identifier")
 _UNDECLARED = re.compile(r"'(?P<name>\w+)' was not declared|undeclared identifier '(?P<other>\w+)'")
@@ -77,7 +81,6 @@ _HEADERS_OF_C = frozenset(
 )
 _NO_HEADER = re.compile(r"'?(?:cu|thrust/|cooperative_|nv|mma)[\w./]*'?(?:: No such file| file not found)")
 _NO_PTX = "inline PTX cannot run on the CPU device"
-_GPU_ONLY = "not on the CPU device; if a kernel needs it, give that as the reason under 'gpu_only' in its YAML"
 
 _building = threading.Lock()  # several threads compile at once; one of them builds what all need
 
@@ -165,7 +168,7 @@ class CpuCompiler:
         log_file = target.with_suffix(".log")
         cached = cache.intact(target)
         if not cached:
-            if function := absent(source):
+            if function := unnamed(source):
                 raise CompileError(f"{source.path}: {explained(source, function, 'not found')}")
             own = [moved, f"-iquote{folder}"]
             try:
@@ -352,12 +355,19 @@ def _explained(source: Source, log: str, needed: Excerpt | None) -> CompileError
     if first:
         text = f"{first['file']}:{first['line']}: {first['text']}"
         if _POISONED.search(first["text"]):
-            text += f" ({_NO_PTX})"
+            text += f" ({_NO_PTX}; {absent.ADVICE})"
         if needed and needed.headers and _UNKNOWN.search(first["text"]):
-            text += f" (the CPU device has no {', '.join(f'<{name}>' for name in sorted(needed.headers))})"
-        if _NO_HEADER.match(first["text"]):
-            text += f" ({_GPU_ONLY})"
+            headers = ", ".join(f"<{name}>" for name in sorted(needed.headers))
+            text += f" (the CPU device has no {headers}; {absent.ADVICE})"
+        elif _NO_HEADER.match(first["text"]):
+            text += f" (not on the CPU device; {absent.ADVICE})"
+        else:
+            text += absent.explained(first["text"])
         return CompileError(f"{source.path} does not compile: {text}", _without_noise(log, first.group()))
+    users = [found for found in _USED_FROM.finditer(log) if found["file"] != WRAPPER and not is_ours(found["file"])]
+    if users and errors and is_ours(errors[0]["file"]):  # an assertion of a header of ours, about the kernel's types
+        text = f"{users[0]['file']}:{users[0]['line']}: {errors[0]['text']}"
+        return CompileError(f"{source.path} does not compile: {text}", log)
     if wrapped := next((e for e in errors if e["file"] == WRAPPER), None):
         return CompileError(f"{source.path}: {_about_wrapper(source, log, wrapped)}", log)
     if unresolved := _UNRESOLVED.search(log):

@@ -24,7 +24,7 @@ from typing import Any
 
 from runner import atomic
 from runner.device import Binary, Source, cache, elf, plain
-from runner.device.excerpt import absent, excerpt, explained, system_headers
+from runner.device.excerpt import excerpt, explained, system_headers, unnamed
 from runner.device.kinds import CUDA
 from runner.errors import CompileError, DeviceUnavailable
 from runner.settings import NVCC_FLAGS
@@ -89,7 +89,7 @@ class CudaCompiler:
         while True:
             missing |= _absent(error)
             needed = excerpt(source, lambda name: name not in missing)  # noqa: B023  (called at once)
-            if needed is None and (function := absent(source)):
+            if needed is None and (function := unnamed(source)):
                 raise CompileError(f"{source.path}: {explained(source, function, '')}", error.log)
             if needed is None:
                 raise error

@@ -10,6 +10,7 @@
 #undef _GLIBCXX_USE_STD_SPEC_FUNCS  // std::riemann_zeta and the like: more text than all of the rest
 
 #include <assert.h>
+#include <fenv.h>
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -17,6 +18,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cstdio>  // not <stdio.h>: the first <cstdio> undefines printf, which is ours from then on
 
@@ -32,6 +34,9 @@
 #include "cuda/integer.h"
 #include "cuda/conversion.h"
 #include "cuda/mathematics.h"
+#include "cuda/rounding.h"
+#include "cuda/special.h"
+#include "cuda/simd.h"
 #include "cuda/diagnostics.h"
 #include "cuda/kernel.h"
 

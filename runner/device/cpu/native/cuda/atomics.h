@@ -99,6 +99,17 @@ SIMT_ATOMIC_IN_ALL_SCOPES(atomicDec, "unsigned",
                             }); },
                           unsigned)
 
+// Of vectors each element is added by itself.
+#define SIMT_ATOMIC_ADD_OF_VECTORS(NAME)                                                                               \
+    inline float2 NAME(float2* a, float2 b) { return {simt::add(&a->x, b.x), simt::add(&a->y, b.y)}; }                 \
+    inline float4 NAME(float4* a, float4 b) {                                                                          \
+        return {simt::add(&a->x, b.x), simt::add(&a->y, b.y), simt::add(&a->z, b.z), simt::add(&a->w, b.w)};           \
+    }
+SIMT_ATOMIC_ADD_OF_VECTORS(atomicAdd)
+SIMT_ATOMIC_ADD_OF_VECTORS(atomicAdd_block)
+SIMT_ATOMIC_ADD_OF_VECTORS(atomicAdd_system)
+#undef SIMT_ATOMIC_ADD_OF_VECTORS
+
 #define SIMT_COMPARE_AND_SWAP(NAME)                                                                       \
     template <class T>                                                                                    \
     inline T NAME(T* address, simt::NotDeduced<T> expected, simt::NotDeduced<T> desired) {                \

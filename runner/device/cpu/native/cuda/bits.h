@@ -1,6 +1,9 @@
 // Reading a value's bits as another type.
 #pragma once
 
+// A function of which nothing is compiled before a kernel calls it: hundreds of plain ones would cost every kernel time.
+#define SIMT_IF_USED template <int = 0> inline
+
 namespace simt {
 
 template <class To, class From>

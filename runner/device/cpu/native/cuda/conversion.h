@@ -46,13 +46,3 @@ SIMT_CONVERSIONS(double, uint, unsigned, double)
 SIMT_CONVERSIONS(double, ll, long long, double)
 SIMT_CONVERSIONS(double, ull, unsigned long long, double)
 #undef SIMT_CONVERSIONS
-
-inline float __int2float_rn(int x) { return float(x); }
-inline float __uint2float_rn(unsigned x) { return float(x); }
-inline float __ll2float_rn(long long x) { return float(x); }
-inline float __ull2float_rn(unsigned long long x) { return float(x); }
-inline float __double2float_rn(double x) { return float(x); }
-inline double __int2double_rn(int x) { return double(x); }
-inline double __uint2double_rn(unsigned x) { return double(x); }
-inline double __ll2double_rn(long long x) { return double(x); }
-inline double __ull2double_rn(unsigned long long x) { return double(x); }

@@ -18,6 +18,17 @@ inline unsigned long long __brevll(unsigned long long x) {
     return (unsigned long long)__brev(unsigned(x)) << 32 | __brev(unsigned(x >> 32));
 }
 
+// The position of the n-th set bit of `mask`, counted from bit `base` upwards, or downwards if n is negative; for n = 0,
+// of `base` itself. All bits if there is none.
+inline unsigned __fns(unsigned mask, unsigned base, int n) {
+    int left = n < 0 ? -n : n ? n : 1;
+    for (unsigned at = base; at < 32; at += n < 0 ? -1 : 1) {
+        if ((mask >> at & 1) && --left == 0) return at;
+        if (n == 0) break;
+    }
+    return 0xffffffffu;
+}
+
 // Four bytes picked from the eight of `low` and `high`: a hex digit each of the selector; its bit 3 is ignored here.
 inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
     const uint64_t bytes = uint64_t(high) << 32 | low;

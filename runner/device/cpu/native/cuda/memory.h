@@ -24,3 +24,13 @@ SIMT_STORE(__stcg)
 SIMT_STORE(__stcs)
 SIMT_STORE(__stwt)
 #undef SIMT_STORE
+
+// All addresses are in one space here.
+#define SIMT_CONVERSIONS(SPACE)                                                                             \
+    inline size_t __cvta_generic_to_##SPACE(const void* address) { return reinterpret_cast<size_t>(address); } \
+    inline void* __cvta_##SPACE##_to_generic(size_t address) { return reinterpret_cast<void*>(address); }
+SIMT_CONVERSIONS(global)
+SIMT_CONVERSIONS(shared)
+SIMT_CONVERSIONS(constant)
+SIMT_CONVERSIONS(local)
+#undef SIMT_CONVERSIONS

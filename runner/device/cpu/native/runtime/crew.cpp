@@ -1,5 +1,6 @@
 #include "crew.h"
 
+#include <fenv.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -118,6 +119,7 @@ void take_part(Worker* worker, Launch& launch) {
     }
     // Fibers may be parked in another kernel's code, which may be unloaded by now, or in the middle of a failed launch.
     worker->fibers.reset();
+    fesetround(FE_TONEAREST);  // a launch that was interrupted may have left another mode
     const Interruptible interruptible;
     if (sigsetjmp(worker->escape, 1) == 0) {
         worker->may_escape = 1;

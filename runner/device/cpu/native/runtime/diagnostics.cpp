@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 namespace simt {
 
@@ -180,4 +181,16 @@ int print(const char* format, ...) {
 
 extern "C" void simt_assertion_failed(const char* expression, const char* file, unsigned line, const char*) noexcept {
     simt::violation(int(line), file, "assertion `%s` failed", expression);
+}
+
+extern "C" long simt_clock() noexcept {
+#if defined(__x86_64__)
+    return long(__builtin_ia32_rdtsc());
+#elif defined(__aarch64__)
+    long ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return clock();
+#endif
 }

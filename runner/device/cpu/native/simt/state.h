@@ -132,3 +132,6 @@ void finish_copies_of(const void* barrier);
 // The name that <assert.h> calls (see cuda/diagnostics.h).
 extern "C" [[noreturn]] __attribute__((visibility("default"))) void simt_assertion_failed(
     const char* expression, const char* file, unsigned line, const char* function) noexcept;
+
+// What `clock` and `clock64` give.
+extern "C" __attribute__((visibility("default"))) long simt_clock() noexcept;

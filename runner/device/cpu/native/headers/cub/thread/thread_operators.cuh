@@ -1,0 +1,3 @@
+// CUDA's name for it.
+#pragma once
+#include "../../../cub/threads.h"

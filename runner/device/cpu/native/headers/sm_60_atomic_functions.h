@@ -1,0 +1,2 @@
+// The shim has all of it already; kernels may include it nevertheless.
+#pragma once
