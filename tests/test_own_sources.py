@@ -158,7 +158,7 @@ def test_a_function_that_is_not_there_lists_those_that_are(bench, kernel, functi
     ("function", "message"),
     [
         ("wrong", "program.cu:LINE: a kernel cannot use 'index_of_host', which only the host has (nvcc refuses it)"),
-        ("unknown", "'library_function' was not declared in this scope (the CPU device has no <library_of_the_author.h>)"),
+        ("unknown", "'library_function' was not declared in this scope (the CPU device lacks <library_of_the_author.h>; set gpu_only in the kernel's YAML to run it on GPUs alone)"),
         ("broken", "program.cu:LINE: "),
     ],
 )  # fmt: skip

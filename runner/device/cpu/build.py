@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import platform
-import re
 import shlex
 import shutil
 import subprocess
@@ -18,9 +17,8 @@ from pathlib import Path
 
 from runner import atomic
 from runner.device import Binary, Source, cache
-from runner.device.cpu import absent
-from runner.device.cpu.host_only import MARK
-from runner.device.cpu.translate import NATIVE, WRAPPER, Translation, is_ours, translate
+from runner.device.cpu import compile_errors
+from runner.device.cpu.translate import NATIVE, Translation, translate
 from runner.device.cpu.zones import add_zones
 from runner.device.excerpt import Excerpt, excerpt, explained, unnamed
 from runner.device.kinds import CPU
@@ -61,26 +59,11 @@ GCC_FLAGS = (
 # The headers that a kernel's text can reach.
 _SHIM = ("*.h", "simt/*.h", "cuda/*.h", "half/*.h", "groups/*.h", "libcu/*.h", "cub/*.h", "headers/**/*")
 
-_ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
-_UNRESOLVED = re.compile(r"undefined reference to [`'](?P<name>[^']+)'|undefined symbol: (?P<other>\S+)")
-_USED_FROM = re.compile(
-    r"^(?P<file>[^\n:]+):(?P<line>\d+):\d+: (?:  required from here|note: in instantiation of )", re.MULTILINE
-)
-_LOCATION = re.compile(r"^(?:In file included from|\s+from) |^(?P<file>[^\s:][^\n:]*):\d+")
-_POISONED = re.compile(r"poisoned \"?'?(?:asm|__asm__)|poisoned identifier")
-_UNDECLARED = re.compile(r"'(?P<name>\w+)' was not declared|undeclared identifier '(?P<other>\w+)'")
-_UNKNOWN = re.compile(
-    r"declared|does not name a type|not a member|no member|not a namespace|no type named|unknown type|not a template|"
-    r"expected namespace"
-)
-_HOST_ONLY = re.compile(rf"{MARK}(\w+)")
 _HEADERS_OF_C = frozenset(
     f"{name}.h"
     for name in "assert complex ctype errno fenv float inttypes iso646 limits locale math memory setjmp signal "
     "stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib string tgmath time wchar wctype".split()
 )
-_NO_HEADER = re.compile(r"'?(?:cu|thrust/|cooperative_|nv|mma)[\w./]*'?(?:: No such file| file not found)")
-_NO_PTX = "inline PTX cannot run on the CPU device"
 
 _building = threading.Lock()  # several threads compile at once; one of them builds what all need
 
@@ -175,7 +158,7 @@ class CpuCompiler:
                 log = self._kernel(runtime, source, unit, own, target, needed)
             except CompileError as error:
                 whole = translate(source, self._cache / "included")
-                if needed is None or whole.text == unit.text or isinstance(error, _HostOnly):
+                if needed is None or whole.text == unit.text or isinstance(error, compile_errors.HostOnly):
                     raise
                 try:  # what is needed is told by names alone
                     log = self._kernel(runtime, source, whole, own, target)
@@ -227,7 +210,7 @@ class CpuCompiler:
                 return build(NATIVE / "shim.h")
             except _CompilerFailed as failed:
                 error = failed
-        raise _explained(source, error.log, needed)
+        raise compile_errors.explained(source, error.log, needed)
 
     def _shim(self) -> Path:
         """A header that includes the shim, with its precompiled form beside it: most of a kernel's compilation.
@@ -324,77 +307,6 @@ def _text_of_sources(*patterns: str) -> str:
     return "\0".join(f"{path.relative_to(NATIVE)}\0{path.read_text(encoding='utf-8')}" for path in paths)
 
 
-class _HostOnly(CompileError):
-    """The kernel uses what only the host has."""
-
-
 def _has_header(name: str) -> bool:
     """Whether a kernel can include a header: the shim's own, or one of C and C++."""
     return name.isidentifier() or name in _HEADERS_OF_C or (NATIVE / "headers" / name).is_file()
-
-
-def _explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
-    """The error to raise for a kernel that does not compile."""
-    errors = list(_ERROR.finditer(log))
-    if _POISONED.search(log):
-        log = f"{log.rstrip()}\n{_NO_PTX}\n"
-    first = next((e for e in errors if e["file"] != WRAPPER and not is_ours(e["file"])), None)
-    refused = next(((e, found) for e in errors if (found := _HOST_ONLY.search(e["text"]))), None)
-    if refused:
-        error, name = refused[0], refused[1][1]
-        text = (
-            f"{error['file']}:{error['line']}: a kernel cannot call '{name}', a function of the host (nvcc refuses it)"
-        )
-        return _HostOnly(f"{source.path} does not compile: {text}", log.replace(MARK, ""))
-    undeclared = _UNDECLARED.search(first["text"]) if first and needed else None
-    if first and undeclared and needed and (name := undeclared["name"] or undeclared["other"]) in needed.host:
-        text = (
-            f"{first['file']}:{first['line']}: a kernel cannot use '{name}', which only the host has (nvcc refuses it)"
-        )
-        return _HostOnly(f"{source.path} does not compile: {text}", _without_noise(log, first.group()))
-    if first:
-        text = f"{first['file']}:{first['line']}: {first['text']}"
-        if _POISONED.search(first["text"]):
-            text += f" ({_NO_PTX}; {absent.ADVICE})"
-        if needed and needed.headers and _UNKNOWN.search(first["text"]):
-            headers = ", ".join(f"<{name}>" for name in sorted(needed.headers))
-            text += f" (the CPU device has no {headers}; {absent.ADVICE})"
-        elif _NO_HEADER.match(first["text"]):
-            text += f" (not on the CPU device; {absent.ADVICE})"
-        else:
-            text += absent.explained(first["text"])
-        return CompileError(f"{source.path} does not compile: {text}", _without_noise(log, first.group()))
-    users = [found for found in _USED_FROM.finditer(log) if found["file"] != WRAPPER and not is_ours(found["file"])]
-    if users and errors and is_ours(errors[0]["file"]):  # an assertion of a header of ours, about the kernel's types
-        text = f"{users[0]['file']}:{users[0]['line']}: {errors[0]['text']}"
-        return CompileError(f"{source.path} does not compile: {text}", log)
-    if wrapped := next((e for e in errors if e["file"] == WRAPPER), None):
-        return CompileError(f"{source.path}: {_about_wrapper(source, log, wrapped)}", log)
-    if unresolved := _UNRESOLVED.search(log):
-        name = unresolved["name"] or unresolved["other"]
-        return CompileError(f"{source.path} does not link: '{name}' is declared, but defined nowhere", log)
-    first_line = errors[0]["text"] if errors else (log.strip().splitlines() or ["the compiler gave no reason"])[0]
-    return CompileError(f"{source.path} does not compile: {first_line}", log)
-
-
-def _about_wrapper(source: Source, log: str, error: re.Match[str]) -> str:
-    """Explain an error in the generated lines: the kernel lacks something that the experiment needs."""
-    for name in source.constants:
-        word = re.escape(name)
-        if re.search(rf"'{word}' (?:was not|has not been) declared|undeclared identifier '{word}'", log):
-            return f"has no __constant__ or __device__ variable '{name}'"
-    number = int(error["line"]) - 1  # the first lines name the functions
-    function = source.functions[number] if number < len(source.functions) else source.function
-    return explained(source, function, error["text"])
-
-
-def _without_noise(log: str, first_error: str) -> str:
-    """The log with its first error on top and without notes that point into the shim."""
-    kept, skipping = [], False
-    for line in log.splitlines():
-        if found := _LOCATION.match(line):
-            skipping = is_ours(found["file"] or "") and " error:" not in line
-        if not skipping:
-            kept.append(line)
-    body = "\n".join(kept)
-    return f"{body}\n" if body.startswith(first_error) else f"{first_error}\n\n{body}\n"

@@ -1,0 +1,127 @@
+"""Compiler errors in a user's words: which line of the kernel is wrong, and what the CPU device lacks."""
+
+from __future__ import annotations
+
+import re
+
+from runner.device import Source
+from runner.device.cpu.host_only import MARK
+from runner.device.cpu.translate import WRAPPER, is_ours
+from runner.device.excerpt import Excerpt
+from runner.device.excerpt import explained as why_not_named
+from runner.errors import CompileError
+
+_ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+_UNRESOLVED = re.compile(r"undefined reference to [`'](?P<name>[^']+)'|undefined symbol: (?P<other>\S+)")
+_USED_FROM = re.compile(
+    r"^(?P<file>[^\n:]+):(?P<line>\d+):\d+: (?:  required from here|note: in instantiation of )", re.MULTILINE
+)
+_LOCATION = re.compile(r"^(?:In file included from|\s+from) |^(?P<file>[^\s:][^\n:]*):\d+")
+_POISONED = re.compile(r"poisoned \"?'?(?:asm|__asm__)|poisoned identifier")
+_UNDECLARED = re.compile(r"'(?P<name>\w+)' was not declared|undeclared identifier '(?P<other>\w+)'")
+_UNKNOWN = re.compile(
+    r"declared|does not name a type|not a member|no member|not a namespace|no type named|unknown type|not a template|"
+    r"expected namespace"
+)
+_HOST_ONLY = re.compile(rf"{MARK}(\w+)")
+_NO_HEADER = re.compile(r"'?(?:cu|thrust/|cooperative_|nv|mma)[\w./]*'?(?:: No such file| file not found)")
+_NO_PTX = "inline PTX cannot run on the CPU device"
+
+ADVICE = "set gpu_only in the kernel's YAML to run it on GPUs alone"
+
+# What a compiler's message names, in the order of search.
+_ABSENT = (
+    (
+        r"(?:tex[123]D\w*|tex2Dgather|texCubemap\w*|cudaTextureObject_t|cudaTextureType\w*|tex1Dfetch|texture)",
+        "textures",
+    ),
+    (r"(?:surf(?:[123]D|Cubemap)\w*|cudaSurfaceObject_t|surface)", "surfaces"),
+    (r"(?:__cluster\w*|cluster_group|this_cluster|__cluster_dims__)", "clusters of blocks"),
+    (r"__is(?:Global|Shared|Local|Constant|GridConstant|ClusterShared|CtaShared)", "address spaces"),
+    (r"(?:curandState(?:MRG32k3a|Mtgp32|Sobol|Scrambled)\w*|curand_(?:poisson|discrete)\w*)", "this part of cuRAND"),
+    (r"(?:bmma_sync|experimental)", "wmma's int4 and single bits"),
+    (r"__nv_atomic_\w+|__u128Atomic\w+", "these atomics"),
+    (r"cudaGraph\w+|cudaLaunchDevice\w*|cudaStreamFireAndForget|cudaStreamTailLaunch", "launches from a kernel"),
+)
+_NAMED = [(re.compile(rf"'{name}(?:<[^']*>)?'"), what) for name, what in _ABSENT]
+_OF_CUB = re.compile(
+    r"'(?P<name>\w+)' (?:is not a member of|in namespace|was not declared).*'(?:::)?cub'|"
+    r"no (?:member|template|type) named '(?P<other>\w+)' in namespace 'cub'|'cub::(?P<third>\w+)' has not been declared"
+)
+
+
+class HostOnly(CompileError):
+    """The kernel uses what only the host has."""
+
+
+def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
+    """The error to raise for a kernel that does not compile.
+
+    Args:
+        source: The kernel.
+        log: What the compiler printed.
+        needed: The part of the kernel's files that it was given; `None`: all.
+    """
+    errors = list(_ERROR.finditer(log))
+    if _POISONED.search(log):
+        log = f"{log.rstrip()}\n{_NO_PTX}\n"
+    fails = f"{source.path} does not compile"
+    for error in errors:
+        if found := _HOST_ONLY.search(error["text"]):
+            text = f"a kernel cannot call '{found[1]}', a function of the host (nvcc refuses it)"
+            return HostOnly(f"{fails}: {error['file']}:{error['line']}: {text}", log.replace(MARK, ""))
+    if first := next((e for e in errors if e["file"] != WRAPPER and not is_ours(e["file"])), None):
+        where, log = f"{fails}: {first['file']}:{first['line']}", _without_noise(log, first.group())
+        undeclared = _UNDECLARED.search(first["text"])
+        if needed and undeclared and (name := undeclared["name"] or undeclared["other"]) in needed.host:
+            return HostOnly(f"{where}: a kernel cannot use '{name}', which only the host has (nvcc refuses it)", log)
+        return CompileError(f"{where}: {first['text']}{_lacking(first['text'], needed)}", log)
+    users = [found for found in _USED_FROM.finditer(log) if found["file"] != WRAPPER and not is_ours(found["file"])]
+    if users and errors and is_ours(errors[0]["file"]):  # an assertion of a header of ours, about the kernel's types
+        return CompileError(f"{fails}: {users[0]['file']}:{users[0]['line']}: {errors[0]['text']}", log)
+    if wrapped := next((e for e in errors if e["file"] == WRAPPER), None):
+        return CompileError(f"{source.path}: {_about_wrapper(source, log, wrapped)}", log)
+    if unresolved := _UNRESOLVED.search(log):
+        name = unresolved["name"] or unresolved["other"]
+        return CompileError(f"{source.path} does not link: '{name}' is declared, but defined nowhere", log)
+    first_line = errors[0]["text"] if errors else (log.strip().splitlines() or ["the compiler gave no reason"])[0]
+    return CompileError(f"{fails}: {first_line}", log)
+
+
+def _lacking(error: str, needed: Excerpt | None) -> str:
+    """What to add to a compiler's error; empty unless it names something that only the CPU device lacks."""
+    lacks = ""
+    if _POISONED.search(error):
+        return f" ({_NO_PTX}; {ADVICE})"
+    if needed and needed.headers and _UNKNOWN.search(error):
+        lacks = ", ".join(f"<{name}>" for name in sorted(needed.headers))
+    elif _NO_HEADER.match(error):
+        lacks = "it"
+    elif found := _OF_CUB.search(error):
+        lacks = f"cub::{found['name'] or found['other'] or found['third']}"
+    else:
+        lacks = next((what for pattern, what in _NAMED if pattern.search(error)), "")
+    return f" (the CPU device lacks {lacks}; {ADVICE})" if lacks else ""
+
+
+def _about_wrapper(source: Source, log: str, error: re.Match[str]) -> str:
+    """Explain an error in the generated lines: the kernel lacks something that the experiment needs."""
+    for name in source.constants:
+        word = re.escape(name)
+        if re.search(rf"'{word}' (?:was not|has not been) declared|undeclared identifier '{word}'", log):
+            return f"has no __constant__ or __device__ variable '{name}'"
+    number = int(error["line"]) - 1  # the first lines name the functions
+    function = source.functions[number] if number < len(source.functions) else source.function
+    return why_not_named(source, function, error["text"])
+
+
+def _without_noise(log: str, first_error: str) -> str:
+    """The log with its first error on top and without notes that point into the shim."""
+    kept, skipping = [], False
+    for line in log.splitlines():
+        if found := _LOCATION.match(line):
+            skipping = is_ours(found["file"] or "") and " error:" not in line
+        if not skipping:
+            kept.append(line)
+    body = "\n".join(kept)
+    return f"{body}\n" if body.startswith(first_error) else f"{first_error}\n\n{body}\n"
