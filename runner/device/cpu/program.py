@@ -168,7 +168,7 @@ class CpuProgram:
         self.parameters = self._signature("simt_signature_0")
         self.kernel, self.shared_anchor = map(self._address, ("simt_kernel_0", "simt_shared_anchor"))
         self._functions = source.functions
-        self._origin = self  # a sibling keeps the library loaded
+        self._origin: CpuProgram | None = None  # keeps the library of a sibling loaded
         self.code_begin, self.code_end = _code_range(Path(self._library._name).name)  # noqa: SLF001
         self._variables: list[tuple[int, bytes]] | None = None  # address and first content
         self.run = self._library.simt_launch  # of the runtime library, to which the binary is linked
@@ -179,7 +179,7 @@ class CpuProgram:
         """Another function of the same module."""
         number = self._functions.index(function)
         other = copy.copy(self)
-        other.function = function
+        other.function, other._origin = function, self  # noqa: SLF001
         other.kernel = self._address(f"simt_kernel_{number}")
         other.parameters = self._signature(f"simt_signature_{number}")
         return other
