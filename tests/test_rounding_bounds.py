@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from runner.errors import UsageError
 from runner.kernel.check import check, ulp
 from runner.kernel.expression import ArrayExpression
 from runner.kernel.precision import Arithmetic
@@ -375,3 +376,42 @@ def test_rounding_may_choose_the_index_of_a_maximum():
     assert [check({"o": np.array([i])}, {"o": expected}).ok for i in range(5)] == [False, False, True, True, False]
     certain = evaluate(ArrayExpression("argmin(x, axis=1)", "a test"), {"x": x}, {})
     assert (int(certain.values[0]), certain.bounds) == (1, None)
+
+
+MONOTONE = {
+    "rsqrt": (lambda x: 1 / np.sqrt(x), 0.1, 9), "exp2": (np.exp2, -9, 9), "log2": (np.log2, 0.1, 9),
+    "log10": (np.log10, 0.1, 9), "expm1": (np.expm1, -2, 2), "log1p": (np.log1p, -0.5, 9), "cbrt": (np.cbrt, -9, 9),
+    "sinh": (np.sinh, -3, 3), "asin": (np.arcsin, -0.99, 0.99), "acos": (np.arccos, -0.99, 0.99),
+    "atan": (np.arctan, -9, 9), "erf": (np.vectorize(math.erf), -3, 3), "erfc": (np.vectorize(math.erfc), -3, 3),
+    "floor": (np.floor, -9, 9), "ceil": (np.ceil, -9, 9), "rint": (np.rint, -9, 9), "sign": (np.sign, -9, 9),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MONOTONE)
+def test_a_function_carries_the_error_of_its_argument_and_its_own(name):
+    """Of a rounded argument, with the published error; a result that is off by ten times as much is wrong."""
+    function, low, high = MONOTONE[name]
+    rng = np.random.default_rng(3)
+    x, y = (rng.uniform(low, high, 500).astype(np.float32) for _ in range(2))
+    exact = x.astype(np.float64) * 0.25 + y.astype(np.float64) * 0.75
+    rounded = (x * np.float32(0.25) + y * np.float32(0.75)).astype(np.float64)
+    expected = evaluate(ArrayExpression(f"{name}(x * 0.25 + y * 0.75)", "a test"), {"x": x, "y": y}, {})
+    got = function(rounded).astype(np.float32)
+    assert check({"out": got}, {"out": expected}).ok
+    assert np.allclose(np.asarray(expected.values, np.float64), function(exact), rtol=1e-12)
+    assert check({"out": got + 10 * np.spacing(np.maximum(np.abs(got), 2))}, {"out": expected}).mismatches > 400
+
+
+def test_elements_are_ordered_clipped_and_inverted():
+    """What is certain has one order; where rounding decides, it is not known."""
+    names = {"x": np.array([[3, 1, 2], [0, 5, 5]], np.int32), "f": np.array([0.5, np.nan, 2], np.float32)}
+
+    def of(text):
+        return np.asarray(ArrayExpression(text, "a test")(names).value).tolist()
+
+    assert of("argsort(x, axis=1)") == [[1, 2, 0], [0, 1, 2]]
+    assert of("cummax(x, axis=1)") == [[3, 3, 3], [0, 5, 5]]
+    assert of("clip(x, 1, 3)") == [[3, 1, 2], [1, 3, 3]]
+    assert (of("isnan(f)"), of("~(x > 1)")) == ([False, True, False], [[False, True, False], [True, False, False]])
+    with pytest.raises(UsageError, match="argsort of rounded numbers is not known"):
+        evaluate(ArrayExpression("argsort(f * 0.1)", "a test"), names, {})

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.kernel import bounded
 from runner.kernel.bounded import (
     Bounded,
     amount,
@@ -281,10 +282,45 @@ def _function(name: str, function: Callable[[Any], Any], *, falls: bool = False)
     return call
 
 
-def _erf(x: Any) -> Any:
-    from scipy import special  # noqa: PLC0415  (a worker that needs it not starts sooner)
+def _special(name: str) -> Callable[[Any], Any]:
+    """A function of SciPy's, which has it in double precision only."""
 
-    return special.erf(np.asarray(x, dtype=np.float64))  # in double precision only
+    def call(x: Any) -> Any:
+        from scipy import special  # noqa: PLC0415  (a worker that needs it not starts sooner)
+
+        return getattr(special, name)(np.asarray(x, dtype=np.float64))
+
+    return call
+
+
+def _clip(x: Bounded, least: Bounded, most: Bounded) -> Bounded:
+    raised: Bounded = bounded.TABLE["maximum"](x, least)
+    return bounded.TABLE["minimum"](raised, most)
+
+
+def _argsort(x: Bounded, axis: Any = None) -> Bounded:
+    """The indices in the order of the elements, equal ones as they stand."""
+    if not x.certain:
+        raise TypeError("argsort of rounded numbers is not known; sort the numbers of an array")
+    order = np.argsort(x.value, axis=-1 if axis is None else amount(axis), kind="stable")
+    return Bounded(order, order, order, x.arithmetic)
+
+
+def _running(function: Any) -> Callable[..., Bounded]:
+    """The largest or smallest so far along an axis: nothing is rounded."""
+    return lambda x, axis=None: moved(x, lambda a: function.accumulate(a, axis=amount(axis) or 0))
+
+
+def _is_nan(x: Bounded) -> Bounded:
+    found = np.isnan(np.asarray(x.value, np.float64))
+    return Bounded(found, found, found, x.arithmetic)
+
+
+def _inverted(x: Bounded) -> Bounded:
+    if not x.certain:
+        return Bounded(~np.asarray(x.value), ~np.asarray(x.high), ~np.asarray(x.low), x.arithmetic)
+    found = ~np.asarray(x.value)
+    return Bounded(found, found, found, x.arithmetic)
 
 
 def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
@@ -311,7 +347,12 @@ TABLE: Mapping[Any, Callable[..., Any]] = {
     "max": _extreme(np.max), "min": _extreme(np.min), "argmax": _where_extreme(1), "argmin": _where_extreme(-1),
     "softmax": _softmax, "sort": _sort, "take": _take, "bincount": _bincount,
     "stack": _joined(np.stack), "concatenate": _joined(np.concatenate), "full": _full, "windows": _windows,
-    "rsqrt": _function("rsqrt", lambda x: 1 / np.sqrt(x), falls=True), "erf": _function("erf", _erf),
+    "rsqrt": _function("rsqrt", lambda x: 1 / np.sqrt(x), falls=True), "erf": _function("erf", _special("erf")),
+    "erfc": _function("erfc", _special("erfc"), falls=True), "log10": _function("log10", np.log10),
+    "cbrt": _function("cbrt", np.cbrt), "sinh": _function("sinh", np.sinh), "atan": _function("atan", np.arctan),
+    "asin": _function("asin", np.arcsin), "acos": _function("acos", np.arccos, falls=True),
+    "clip": _clip, "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: _inverted,
+    "argsort": _argsort, "cummax": _running(np.maximum), "cummin": _running(np.minimum),
     "exp2": _function("exp2", np.exp2), "log2": _function("log2", np.log2),
     "expm1": _function("expm1", np.expm1), "log1p": _function("log1p", np.log1p),
     "floor": _stepped(np.floor), "ceil": _stepped(np.ceil), "rint": _stepped(np.rint),
@@ -319,11 +360,28 @@ TABLE: Mapping[Any, Callable[..., Any]] = {
 KEYWORDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("sum", "mean", "prod", "max", "min"), ("axis", "keepdims")),
     **dict.fromkeys(
-        ("cumsum", "argmax", "argmin", "softmax", "sort", "take", "stack", "concatenate", "roll", "flip", "repeat"),
+        (
+            "cumsum",
+            "cummax",
+            "cummin",
+            "argmax",
+            "argmin",
+            "softmax",
+            "sort",
+            "argsort",
+            "take",
+            "stack",
+            "concatenate",
+            "roll",
+            "flip",
+            "repeat",
+        ),
         ("axis",),
     ),
     "bincount": ("weights",),
 }
-ELEMENTWISE = frozenset("rsqrt erf exp2 log2 expm1 log1p floor ceil rint".split())
+ELEMENTWISE = frozenset(
+    "rsqrt erf erfc exp2 log2 log10 expm1 log1p cbrt sinh atan asin acos clip sign isnan floor ceil rint".split()
+)
 SUMS = frozenset("sum cumsum mean matmul einsum softmax bincount".split())
-SELECTING = frozenset("max min argmax argmin sort floor ceil rint".split())
+SELECTING = frozenset("max min cummax cummin argmax argmin sort argsort clip sign floor ceil rint".split())

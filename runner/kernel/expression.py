@@ -180,7 +180,7 @@ class ArrayExpression(Formula):
     TABLE: ClassVar[Table] = {**array_functions.TABLE, **bounded.TABLE}
     SYNTAX = (ast.Subscript, ast.Slice, ast.Tuple, ast.keyword)
     CONSTANTS = (int, float, str)
-    OPERATORS = "+ - * / // % ** @ << >> & | ^, comparisons, slices"
+    OPERATORS = "+ - * / // % ** @ << >> & | ^ ~, comparisons, slices"
     KEYWORDS = array_functions.KEYWORDS
 
     @property
