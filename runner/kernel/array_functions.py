@@ -96,15 +96,16 @@ def _einsum(equation: Bounded, *operands: Bounded) -> Bounded:
 
 def _mean(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
     """A sum divided by the number of its terms; the kernel may also divide the terms, or multiply by the inverse."""
+    how = x.arithmetic
+    x = numeric(x, how) if how else x
     total = sums(x, axis, keepdims)
     count = np.size(x.value) // max(np.size(total.value), 1)
-    how = x.arithmetic
     if how is None:
         return plain(np.asarray(total.value) / count)
-    mean = divide(numeric(total, how), numeric(plain(count, how), how), how)
+    mean = divide(total, numeric(plain(count, how), how), how)
     if mean.certain:
         return mean
-    magnitude = np.sum(magnitude_of(numeric(x, how)), axis=amount(axis), keepdims=bool(amount(keepdims))) / count
+    magnitude = np.sum(magnitude_of(x), axis=amount(axis), keepdims=bool(amount(keepdims))) / count
     off = magnitude * (2 * how.unit) + how.tiny * count
     return made(mean.value, mean.low - off, mean.high + off, how)
 

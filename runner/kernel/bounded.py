@@ -88,11 +88,7 @@ def plain(value: Any, arithmetic: Arithmetic | None = None) -> Bounded:
     """
     if isinstance(value, Bounded):
         return value
-    if (
-        isinstance(value, np.ndarray)
-        and value.dtype.kind in "iu"
-        and value.dtype.itemsize < np.dtype(np.int32).itemsize
-    ):
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.dtype.itemsize < INT_BYTES:
         value = value.astype(np.int32)
     exact = Bounded(value, value, value, arithmetic)
     if arithmetic is None or exact.whole or isinstance(value, str):

@@ -28,6 +28,7 @@ from runner.kernel.declaration import (
 from runner.kernel.expression import FUNCTIONS
 from runner.kernel.lanes import INTRINSICS
 from runner.kernel.yaml_arguments import argument, array_types, structs
+from runner.kernel.yaml_launches import launches, loop_names
 from runner.kernel.yaml_reader import (
     LOADER,
     Reader,
@@ -36,8 +37,6 @@ from runner.kernel.yaml_reader import (
     array_names,
     constraints,
     function,
-    launches,
-    loop_names,
     macros,
     of_arrays,
     one_dimension,
