@@ -8,7 +8,6 @@ no call of anything else, and no number that could exhaust the memory.
 from __future__ import annotations
 
 import ast
-import copy
 import functools
 import operator
 import re
@@ -262,11 +261,11 @@ def expanded(text: str, definitions: Mapping[str, str], where: str, within: tupl
             if node.id in within:
                 raise UsageError(f"{where}: '{shortened(text)}': '{node.id}' is defined by itself")
             definition = expanded(definitions[node.id], definitions, where, (*within, node.id))
-            return copy.deepcopy(parse(definition, where).body)
+            return _parsed(definition, where).body
 
     if not any(re.search(rf"\b{name}\b", text) for name in definitions):
         return text
-    return ast.unparse(Replaced().visit(copy.deepcopy(parse(text, where))))
+    return ast.unparse(Replaced().visit(_parsed(text, where)))
 
 
 # Kernels like to call an array `in`, which Python's parser takes for a keyword.
@@ -301,6 +300,11 @@ def named(tree: ast.AST) -> frozenset[str]:
 @functools.lru_cache(maxsize=4096)
 def parse(text: str, where: str) -> ast.Expression:
     """The tree of a text; a `UsageError` if it has none."""
+    return _parsed(text, where)
+
+
+def _parsed(text: str, where: str) -> ast.Expression:
+    """The same, not shared, so that it can be changed."""
     try:
         tree: ast.Expression = _Restored().visit(ast.parse(_IN.sub(_SAFE, text.strip()), mode="eval"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
