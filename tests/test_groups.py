@@ -380,9 +380,10 @@ def test_a_barrier_of_the_grid_needs_a_cooperative_launch(misused):
     assert NotResident.status == "skipped"
 
 
-def test_an_asynchronous_copy_is_not_there_before_the_wait(cpu):
-    """A kernel that forgets the wait reads garbage on the CPU device."""
-    (out,) = launched(cpu, "misuse.cu", "noWait", np.arange(32, dtype=np.int32))
+@pytest.mark.parametrize("kernel", ["noWait", "waitsForTheFirst"])
+def test_an_asynchronous_copy_is_not_there_before_the_wait(kernel, cpu):
+    """A kernel that forgets the wait, or waits for too few copies, reads garbage on the CPU device."""
+    (out,) = launched(cpu, "misuse.cu", kernel, np.arange(32, dtype=np.int32))
     assert out.view(np.uint32)[0] == 0xCBCBCBCB
 
 

@@ -104,6 +104,16 @@ extern "C" __global__ void noWait(int* out)
     out[threadIdx.x] = s[threadIdx.x];
     cg::wait(block);
 }
+extern "C" __global__ void waitsForTheFirst(int* out)
+{
+    __shared__ int s[2][32];
+    __pipeline_memcpy_async(&s[0][threadIdx.x], out + threadIdx.x, 4);
+    __pipeline_commit();
+    __pipeline_memcpy_async(&s[1][threadIdx.x], out + threadIdx.x, 4);
+    __pipeline_commit();
+    __pipeline_wait_prior(1);
+    out[threadIdx.x] = s[1][threadIdx.x];
+}
 extern "C" __global__ void copyOfThree(int* out)
 {
     __shared__ int s[32];
