@@ -63,13 +63,16 @@ class CudaDevice:
     def load(self, source: Source, binary: Binary) -> CudaProgram:
         """Make the kernel ready to launch."""
         try:
-            return CudaProgram(binary.path.read_bytes(), source.functions, cooperative=source.cooperative)
+            program = CudaProgram(binary.path.read_bytes(), source.functions, cooperative=source.cooperative)
         except driver.LogicError as e:
             if "not found" not in str(e):
                 raise LaunchError(f"{source.path.name}: the kernel {source.function} cannot be loaded: {e}") from None
             raise LaunchError(f"{source.path}: {explained(source, source.function, 'the cubin lacks it')}") from None
         except driver.Error as e:
             raise LaunchError(f"{source.path.name}: the kernel {source.function} cannot be loaded: {e}") from None
+        if "this_grid" in source.text and not source.cooperative:
+            program.hint = "; grid_group::sync needs 'cooperative: true' in the kernel's YAML"
+        return program
 
     def set_constant(self, program: CudaProgram, name: str, value: NDArray[Any]) -> None:
         """Write a `__constant__` or `__device__` array."""
@@ -123,7 +126,7 @@ class CudaDevice:
             self.queued(launch)()
             self._wait(time_limit)
         except driver.Error as e:
-            raise self._failed(e) from None
+            raise self._failed(e, getattr(launch.program, "hint", "")) from None
         return LaunchDiagnostics()
 
     def active_blocks(self, launch: Launch) -> int | None:
@@ -255,11 +258,11 @@ class CudaDevice:
                 time.sleep(min(waited / 10, 0.005))
         self.stream.synchronize()
 
-    def _failed(self, error: Exception) -> LaunchError:
+    def _failed(self, error: Exception, hint: str = "") -> LaunchError:
         self.usable = False
         if isinstance(error, driver.MemoryError):
             return OutOfMemory(f"the launch does not fit into the GPU's memory: {error}")
-        return LaunchError(f"the GPU refused the launch or faulted in it: {error}")
+        return LaunchError(f"the GPU refused the launch or faulted in it: {error}{hint}")
 
 
 def present(index: int) -> bool:

@@ -36,6 +36,7 @@ class CudaProgram:
         self.function = self.module.get_function(self.name)
         self.cooperative = DriverFunction(DriverModule(cubin), self.name) if cooperative else None
         self.prepared: tuple[Any, ...] | None = None
+        self.hint = ""  # for the message if a launch of it fails
         self._variables: list[tuple[int, driver.DeviceAllocation, int]] | None = None  # address, first content, bytes
 
     def sibling(self, function: str) -> CudaProgram:
