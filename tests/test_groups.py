@@ -171,6 +171,17 @@ def test_a_barrier_of_the_grid(bench, order):
     assert (out == state[::-1] + 1000).all()
 
 
+def test_blocks_that_spin_on_each_other(bench):
+    """In a cooperative launch a block may wait for a later one, which runs meanwhile."""
+    place = np.array([3, 1, 2, 0], np.int32)
+    given = np.zeros(1, np.int32), np.zeros(4, np.int32), place
+    turn, out, _ = launched(bench, "groups.cu", "turns", *given, grid=4, cooperative=True)
+    expected = [0] * 4
+    for block in np.argsort(place):
+        expected[block] = 10 * expected[block - 1] + int(place[block])
+    assert (int(turn[0]), list(out)) == (4, expected)
+
+
 def test_a_cooperative_kernel_is_checked_and_measured(bench):
     """`cooperative: true` in the YAML: right in each launch, also in a graph of launches back to back."""
     case = case_of(read_kernel(FOLDER / "spread.yaml"))

@@ -198,6 +198,19 @@ extern "C" __global__ void rounds(int* state, int* out, int count)
     out[i] = state[n - 1 - i] + 1000 * grid.is_valid();
 }
 
+// Block by block: each spins until the one before it is done, in the order that is given.
+extern "C" __global__ void turns(int* turn, int* out, const int* place)
+{
+    if (threadIdx.x == 0) {
+        while (atomicCAS(turn, place[blockIdx.x], -1) != place[blockIdx.x]) { }
+        __threadfence();
+        volatile int* const before = out + (blockIdx.x + gridDim.x - 1) % gridDim.x;
+        out[blockIdx.x] = 10 * *before + place[blockIdx.x];
+        __threadfence();
+        atomicExch(turn, place[blockIdx.x] + 1);
+    }
+}
+
 // The block copies a tile of numbers ahead of the one that it adds up.
 extern "C" __global__ void copiesAhead(const int* in, int* out, int tiles)
 {

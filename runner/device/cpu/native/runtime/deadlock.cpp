@@ -118,9 +118,9 @@ Lane* unblock(RunningBlock* block) {
     for (unsigned w = 0; w < block->warp_count; ++w) {
         if (complete_active_masks(block, &block->warps[w])) return nullptr;
     }
-    if (wake(block)) return nullptr;
-    if (block->worker->launch->request.cooperative) return &block->worker->outside;
-    report_deadlock(block);
+    if (block->worker->launch->request.cooperative) return &block->worker->outside;  // and wakes lanes later
+    if (!wake(block)) report_deadlock(block);
+    return nullptr;
 }
 
 }  // namespace simt

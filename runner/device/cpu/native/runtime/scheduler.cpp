@@ -72,7 +72,8 @@ void bring_in(RunningBlock* block, RunningBlock* before) {
 }  // namespace
 
 void start_block(RunningBlock* block, uint64_t number) {
-    const Worker* const worker = block->worker;
+    Worker* const worker = block->worker;
+    const NoEscape no_escape(worker);
     block->random = (number + 1) * 0x9E3779B97F4A7C15ull ^ block->order;  // the same on any OS thread
     if (!block->random) block->random = 1;
     block->index = block_index(number, block->grid_size);
@@ -162,6 +163,7 @@ void run_grid(Worker* worker) {
     for (uint64_t n = 0; n < count; ++n) {
         RunningBlock* const block = worker->further[n].get();
         start_block(block, worker->launch->block_number(n));
+        const NoEscape no_escape(worker);
         block->own_shared.assign(worker->static_shared_bytes, garbage);
     }
     RunningBlock* in = nullptr;

@@ -64,6 +64,7 @@ const Condition others_had_their_turn = {[](const Condition*) { return true; }, 
 // The group of `size` threads that the current one belongs to. Groups of all sizes are in one row: 16 of two warps,
 // 8 of four, 4 of eight, 2 of sixteen, and the block.
 Team& team_of(RunningBlock* block, unsigned size, unsigned thread) {
+    const NoEscape no_escape(block->worker);
     if (block->teams.empty()) block->teams.resize(31);
     unsigned first = 0;
     for (unsigned smaller = 2 * lanes_per_warp; smaller < size; smaller *= 2) first += max_threads / smaller;
