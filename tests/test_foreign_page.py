@@ -1,0 +1,31 @@
+"""docs/foreign.md does what it says: its program is imported, its YAML runs, and its messages are the runner's."""
+
+import re
+
+import yaml
+from support import ROOT
+from told import lay, run
+
+PAGE = (ROOT / "docs" / "foreign.md").read_text(encoding="utf-8")
+
+
+def test_the_guide_leads_to_a_running_kernel(tmp_path):
+    """By its own commands, and with what the import writes filled in as it says."""
+    program, filled_in = re.findall(r"^```\w+\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    importing, running = re.findall(r"^    python -m runner (.*)$", PAGE, re.MULTILINE)
+    lay(tmp_path, {"src/blur.cu": program})
+    assert run(tmp_path, *importing.split()).code == 0
+    path = tmp_path / "my_kernels" / "kernel" / "blur.yaml"
+    found, wanted = yaml.safe_load(path.read_text()), yaml.safe_load(filled_in)
+    assert found["arguments"] == wanted["arguments"]
+    assert (found["source"], found["grid"]) == (wanted["source"], wanted["grid"])
+    assert found["reference"] == {"out": "???"}
+    path.write_text(filled_in)
+    done = run(tmp_path, *running.split())
+    assert done.code == 0, done.out + done.err
+    assert (done.folder / "results.csv").read_text().count(",ok,") == 8
+    for old, new, message in (("blur<", "blurr<", "has no __global__ function 'filters::blurr<"),
+                              ("blur<dtype, block>", "blur", "is a template; name its arguments, too")):  # fmt: skip
+        path.write_text(filled_in.replace(f"filters::{old}", f"filters::{new}"))
+        assert message in run(tmp_path, *running.split(), "size=100", "block=64", "dtype=float32").out
+        assert message in PAGE or "'blurr'" in PAGE
