@@ -20,8 +20,8 @@ _LOCATION = re.compile(r"^(?:In file included from|\s+from) |^(?P<file>[^\s:][^\
 _POISONED = re.compile(r"poisoned \"?'?(?:asm|__asm__)|poisoned identifier")
 _UNDECLARED = re.compile(r"'(?P<name>\w+)' was not declared|undeclared identifier '(?P<other>\w+)'")
 _UNKNOWN = re.compile(
-    r"declared|does not name a type|not a member|no member|not a namespace|no type named|unknown type|not a template|"
-    r"expected namespace"
+    r"declared|declaration of|does not name a type|not a member|no member|not a namespace|no type named|unknown type|"
+    r"not a template|expected namespace|no match for"
 )
 _HOST_ONLY = re.compile(rf"{MARK}(\w+)")
 _NO_HEADER = re.compile(r"'?(?:cu|thrust/|cooperative_|nv|mma)[\w./]*'?(?:: No such file| file not found)")
