@@ -1,6 +1,7 @@
 """A `.cu` as its author left it, with the program around its kernels: a YAML names a kernel, and it runs."""
 
 import importlib.util
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ PROGRAM = """\
 #include <type_traits>
 #include <vector>
 
+#include <cublas_v2.h>  // which includes the half types, and need not be here
 #include <cuda_runtime.h>
 #include <device_launch_parameters.h>
 #include <library_of_the_author.h>  // not here
@@ -57,6 +59,12 @@ struct Host {
 static __global__ void hidden(int* out, int n) { const int i = index_of(); if (i < n) out[i] = 2 * i; }
 static __global__ void atomics_only(int* out, int n) { asm("// PTX"); }
 DEFINE_SHIFT(shifted, 7)
+__global__ void halved(int* out, int n)
+{
+    const int i = index_of();
+    const __half half_of_it = __float2half(float(i % 100) / 2);
+    if (i < n) out[i] = int(2 * __half2float(half_of_it));
+}
 __global__ void twice(int* out) { *out = 1; }
 __global__ void twice(float* out) { *out = 1; }
 __global__ void wrong(int* out, int n) { out[0] = index_of_host(); }
@@ -89,7 +97,7 @@ __device__ __forceinline__ int index_of() { return blockIdx.x * blockDim.x + thr
 YAML = """
 source: program.cu
 parameters: {size: 1000, block: 64, shift: 3, dtype: float32}
-macros: [shift, {n0: 4, K: 5, x0: block}]
+macros: [shift, {n0: 4, swap: 5, x0: block}]
 arguments:
   - {name: out, role: out, dtype: DTYPE, shape: size}
   - {name: n, scalar: int32, value: size}
@@ -125,6 +133,7 @@ def kernel(folder):
         ("shapes::scaled<int, (x0 > 64 ? 32 : 64), false>", "arange(size) * shift", "int32"),
         ("hidden", "2 * arange(size)", "int32"),
         ("shifted", "arange(size) + 7", "int32"),
+        ("halved", "arange(size) % 100", "int32"),
     ],
 )
 def test_a_function_of_a_whole_program_runs(bench, kernel, function, reference, dtype):
@@ -158,7 +167,11 @@ def test_a_function_that_is_not_there_lists_those_that_are(bench, kernel, functi
     ("function", "message"),
     [
         ("wrong", "program.cu:LINE: a kernel cannot use 'index_of_host', which only the host has (nvcc refuses it)"),
+<<<<<<< HEAD
         ("unknown", "'library_function' was not declared in this scope (the CPU device lacks <library_of_the_author.h>; set gpu_only in the kernel's YAML to run it on GPUs alone)"),
+=======
+        ("unknown", "'library_function' was not declared in this scope (the CPU device has no <cublas_v2.h>, <library_of_the_author.h>)"),
+>>>>>>> f2fbe7d (Tests of names in cubins, of half types through cublas, and of a macro that headers use)
         ("broken", "program.cu:LINE: "),
     ],
 )  # fmt: skip
@@ -189,6 +202,24 @@ def test_nvrtc_gets_the_kernel_and_what_it_needs(kernel, folder):
         CompileError, match=r"program\.cu: has no __global__ function 'hiden'; its kernels are shapes::"
     ):
         compiler.compile(kernel("hiden").source())
+
+
+@pytest.mark.nvcc
+def test_the_symbol_is_that_of_the_named_instance(tmp_path):
+    """Of several instances of a template, and beside functions whose names begin alike."""
+    text = """namespace n { template <class T, int k> __global__ void of(T* o, const T* i, T*) { *o = *i + k; } }
+    template __global__ void n::of<int, 1>(int*, const int*, int*);
+    template __global__ void n::of<float, 1>(float*, const float*, float*);
+    template __global__ void n::of<float, 12>(float*, const float*, float*);
+    __global__ void plain(int* o) { *o = 1; }
+    extern "C" __global__ void plainer(int* o) { *o = 1; }
+    static __global__ void own(int* o) { *o = 1; }"""
+    for number, (function, symbol) in enumerate((("n::of<float, 1>", "_ZN1n2ofIfLi1EEEvPT_PKS1_S2_"), ("own", "_Z3ownPi"),
+                                                 ("plain", "_Z5plainPi"), ("plainer", "plainer"))):  # fmt: skip
+        (tmp_path / f"{number}.cu").write_text(text + elf.naming(function))
+        command = ["nvcc", "-cubin", "-arch=sm_90", f"{number}.cu", "-o", f"{number}.cubin"]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+        assert elf.kernel_symbol((tmp_path / f"{number}.cubin").read_bytes(), function) == symbol
 
 
 @pytest.mark.parametrize("function", ["a b", "a; b", "a<1", "a<(>", "a>", "<int>", "a::", "1a"])
