@@ -167,11 +167,7 @@ def test_a_function_that_is_not_there_lists_those_that_are(bench, kernel, functi
     ("function", "message"),
     [
         ("wrong", "program.cu:LINE: a kernel cannot use 'index_of_host', which only the host has (nvcc refuses it)"),
-<<<<<<< HEAD
-        ("unknown", "'library_function' was not declared in this scope (the CPU device lacks <library_of_the_author.h>; set gpu_only in the kernel's YAML to run it on GPUs alone)"),
-=======
-        ("unknown", "'library_function' was not declared in this scope (the CPU device has no <cublas_v2.h>, <library_of_the_author.h>)"),
->>>>>>> f2fbe7d (Tests of names in cubins, of half types through cublas, and of a macro that headers use)
+        ("unknown", "'library_function' was not declared in this scope (the CPU device lacks <cublas_v2.h>, <library_of_the_author.h>; set gpu_only"),
         ("broken", "program.cu:LINE: "),
     ],
 )  # fmt: skip
