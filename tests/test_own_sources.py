@@ -215,7 +215,7 @@ def test_the_symbol_is_that_of_the_named_instance(tmp_path):
         (tmp_path / f"{number}.cu").write_text(text + elf.naming(function))
         command = ["nvcc", "-cubin", "-arch=sm_90", f"{number}.cu", "-o", f"{number}.cubin"]
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-        assert elf.kernel_symbol((tmp_path / f"{number}.cubin").read_bytes(), function) == symbol
+        assert elf.kernel_symbol((tmp_path / f"{number}.cubin").read_bytes(), function, 0) == symbol
 
 
 @pytest.mark.parametrize("function", ["a b", "a; b", "a<1", "a<(>", "a>", "<int>", "a::", "1a"])
