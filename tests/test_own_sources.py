@@ -212,7 +212,7 @@ def test_the_symbol_is_that_of_the_named_instance(tmp_path):
     static __global__ void own(int* o) { *o = 1; }"""
     for number, (function, symbol) in enumerate((("n::of<float, 1>", "_ZN1n2ofIfLi1EEEvPT_PKS1_S2_"), ("own", "_Z3ownPi"),
                                                  ("plain", "_Z5plainPi"), ("plainer", "plainer"))):  # fmt: skip
-        (tmp_path / f"{number}.cu").write_text(text + elf.naming(function))
+        (tmp_path / f"{number}.cu").write_text(text + elf.naming([function]))
         command = ["nvcc", "-cubin", "-arch=sm_90", f"{number}.cu", "-o", f"{number}.cubin"]
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
         assert elf.kernel_symbol((tmp_path / f"{number}.cubin").read_bytes(), function, 0) == symbol

@@ -118,6 +118,9 @@ def test_cases_share_a_reference_unless_it_differs(declared):
     assert reference(parameters=parameters, depth=3) is not first
     assert reference(parameters=parameters, compute="float64") is not first
     assert reference(parameters=parameters, reference={"y": "x * 0.1 + block"}) is not first
+    assert reference(parameters=parameters, undefined_where={"y": "x < 0.5"}) is not first
+    scaled = reference(parameters=parameters, let={"scaled": "x * 0.1"}, reference={"y": "scaled"})
+    assert reference(parameters=parameters, let={"scaled": "x * 0.2"}, reference={"y": "scaled"}) is not scaled
 
 
 def test_compute_says_in_which_type_the_kernel_computes(declared):

@@ -98,11 +98,12 @@ def _depends_on(case: Case) -> tuple[Any, ...]:
     kernel, values = case.kernel, case.variables
     if isinstance(kernel.reference, str):
         return (kernel, *values.items(), case.grid)
-    read = sorted({name for _, e in kernel.reference for name in e.names if name in values})
-    types = [(a.name, a.dtype.name) for a in case.arrays()]
+    expressions = (*kernel.reference, *kernel.undefined_where)
+    texts = [(name, e.full, *((n, helper.full) for n, helper in e.helpers)) for name, e in expressions]
+    read = sorted({name for _, e in expressions for name in e.names if name in values})
+    arrays = [(a.name, a.dtype, a.shape) for a in case.arrays()]
     compute = case.dtype(kernel.compute).name if kernel.compute else None
-    expressions = [(name, e.full) for name, e in kernel.reference]
-    return (*expressions, *((n, values[n]) for n in read), *types, compute, kernel.fast_math, case.count("depth"))
+    return (*texts, *((n, values[n]) for n in read), *arrays, compute, kernel.fast_math, case.count("depth"))
 
 
 class _Recent:
