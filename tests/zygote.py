@@ -12,11 +12,15 @@ import os
 import pkgutil
 import runpy
 import signal
+import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
 
 import runner
+from runner.sweep import run_case, worker
 
 # What the program imports late, or inside libraries.
 LATE = ("hydra._internal.hydra", "matplotlib.backends.backend_svg", "matplotlib.figure", "pandas", "rich.table")
@@ -32,6 +36,46 @@ def preload() -> None:
     gc.freeze()
 
 
+class Fork(subprocess.Popen):
+    """A program's worker process without its imports, too: `subprocess` waits for a fork instead of a new interpreter."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        super().__init__(["worker"])
+
+    def _execute_child(self, *_: object) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        self.pid = os.fork()
+        self._child_created = True
+        if self.pid:
+            return
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.closerange(3, self.descriptor)
+        os.closerange(self.descriptor + 1, os.sysconf("SC_OPEN_MAX"))
+        status = 1
+        try:
+            run_case.serve(self.descriptor)
+            status = 0
+        except BaseException:  # noqa: BLE001  (the parent must not go on twice)
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(status)
+
+
+started = worker._started
+
+
+def forked(descriptor: int) -> subprocess.Popen:
+    """A worker; beside threads, or once a GPU's driver is loaded, a fork would not be as good as a fresh process."""
+    loaded = {name.partition(".")[0] for name in sys.modules}
+    if threading.active_count() > 1 or not loaded.isdisjoint(("cuda", "pycuda", "pynvml")):
+        return started(descriptor)
+    return Fork(descriptor)
+
+
 def become(request: dict, out: int, err: int) -> None:
     """Go on as `python -m MODULE ...`, in the folder and with the environment of the request."""
     os.setsid()
@@ -42,6 +86,7 @@ def become(request: dict, out: int, err: int) -> None:
     os.environ.update(request["environment"])
     time.tzset()
     signal.alarm(request["timeout"])
+    worker._started = forked
     sys.path[0] = request["directory"]
     sys.argv = [request["module"], *request["arguments"]]
     module = request["module"]
