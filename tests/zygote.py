@@ -19,6 +19,10 @@ import threading
 import time
 import traceback
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
+from omegaconf import OmegaConf
+
 import runner
 from runner.sweep import run_case, worker
 
@@ -33,7 +37,15 @@ def preload() -> None:
         if not name.endswith(".__main__") and ".cuda" not in name:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
+    warm()
     gc.freeze()
+
+
+def warm() -> None:
+    """Let Hydra and Jinja fill the caches that they keep: tables of their parsers, plugins, compiled templates."""
+    Plugins.instance()
+    OverridesParser.create().parse_overrides(["kernel=a,b*", "+size='2**4'", "c.d=[1,-2.5]", "e=${f}", "g=glob(h*)"])
+    OmegaConf.to_container(OmegaConf.create({"a": "b/${oc.env:HOME}-${c}", "c": 1}), resolve=True)
 
 
 class Fork(subprocess.Popen):
