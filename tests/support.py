@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ import yaml
 from numpy.typing import NDArray
 
 from runner.config import CONF
-from runner.device import Compiler, Device, Launch, LaunchDiagnostics, Role, Source
+from runner.device import Binary, Compiler, Device, Launch, LaunchDiagnostics, Role, Source
 from runner.errors import CompileError
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
@@ -63,20 +64,15 @@ class Bench:
 
     def run(self, case: Case, samples: int = 3, time_limit: float = 20.0) -> Outcome:
         """Compile and run one case; one that cannot be run here or compiled is an outcome, too."""
-        if reason := reason_to_skip(case, self.device.info):
-            return Outcome("skipped", reason)
-        source = case.source()
-        try:
-            binary = self.compiler.compile(source)
-        except CompileError as e:
-            return Outcome(e.status, str(e))
-        return run_case(self.device, Task(case, source, binary, few(samples), time_limit), lambda _: None)
+        return self._run(case, few(samples), time_limit, self._compile)
 
     def run_all(self, cases: list[Case]) -> list[Outcome]:
-        """Compile on all cores, then run one after the other."""
+        """Compile each variant once, on all cores, then run one case after the other, at its own size alone."""
+        variants = list(dict.fromkeys(c.source() for c in cases if not reason_to_skip(c, self.device.info)))
         with ThreadPoolExecutor() as pool:
-            list(pool.map(self._compile, cases))
-        return [self.run(c, samples=1) for c in cases]
+            compiled = dict(zip(variants, pool.map(self._compile, variants), strict=True))
+        protocol = dataclasses.replace(few(1), check_sizes=False)
+        return [self._run(c, protocol, 20.0, compiled.__getitem__) for c in cases]
 
     def outputs(self, case: Case) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
         """What one launch leaves in the arrays that the kernel writes, and what the device noticed."""
@@ -102,9 +98,22 @@ class Bench:
             array.free()
         return written
 
-    def _compile(self, case: Case) -> None:
-        if not reason_to_skip(case, self.device.info):
-            self.compiler.compile(case.source())
+    def _run(
+        self, case: Case, protocol: Protocol, time_limit: float, compiled: Callable[[Source], Binary | CompileError]
+    ) -> Outcome:
+        if reason := reason_to_skip(case, self.device.info):
+            return Outcome("skipped", reason)
+        source = case.source()
+        binary = compiled(source)
+        if isinstance(binary, CompileError):
+            return Outcome(binary.status, str(binary))
+        return run_case(self.device, Task(case, source, binary, protocol, time_limit), lambda _: None)
+
+    def _compile(self, source: Source) -> Binary | CompileError:
+        try:
+            return self.compiler.compile(source)
+        except CompileError as e:
+            return e
 
 
 def case_of(kernel: Kernel, seed: int = 0, **requested: object) -> Case:

@@ -170,7 +170,7 @@ class CpuProgram:
         self.kernel, self.shared_anchor = map(self._address, ("simt_kernel_0", "simt_shared_anchor"))
         self._functions = source.functions
         self._origin: CpuProgram | None = None  # keeps the library of a sibling loaded
-        self.code_begin, self.code_end = _code_range(Path(self._library._name).name)  # noqa: SLF001
+        self.code_begin, self.code_end = _code_range(self._library, binary.path.read_bytes())
         self._variables: list[tuple[int, bytes]] | None = None  # address and first content
         self.run = self._library.simt_launch  # of the runtime library, to which the binary is linked
         self.run.argtypes = [ctypes.POINTER(LaunchRequest), ctypes.POINTER(LaunchReport)]
@@ -356,11 +356,11 @@ def _load_copy(path: Path) -> ctypes.CDLL:
         copy.unlink(missing_ok=True)
 
 
-def _code_range(file: str) -> tuple[int, int]:
-    """Begin and end of where a file is mapped, whose name no other one has."""
-    lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
-    bounds = [int(part, 16) for line in lines if file in line for part in line.split(maxsplit=1)[0].split("-")]
-    return min(bounds, default=0), max(bounds, default=0)
+def _code_range(library: ctypes.CDLL, content: bytes) -> tuple[int, int]:
+    """Begin and end of where a library is loaded."""
+    # dlopen's handle is a `struct link_map` (link.h), whose first member is the base address.
+    base = ctypes.c_size_t.from_address(library._handle).value  # noqa: SLF001
+    return base, base + elf.loaded_bytes(content)
 
 
 def _thread_locals(path: Path) -> tuple[list[zones.Variable], int]:
