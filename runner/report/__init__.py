@@ -17,34 +17,53 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
+
+    from runner.report.findings import Verdict
 
 __all__ = ["build", "draw_lanes", "print_summary", "publish"]
 
 
 def build(folder: Path) -> Path:
     """Write the figures and `report.html` of a run folder, and return the page's path."""
-    os.environ["MPLBACKEND"] = "agg"  # notebooks name a backend of theirs there, which matplotlib may not have
-    from runner.report.page import write as build_page  # noqa: PLC0415 - matplotlib would slow the runner's start
-
-    return build_page(folder)
+    frame, verdict = _read(folder)
+    return _page(folder, frame, verdict)
 
 
 def print_summary(folder: Path, console: Console) -> None:
     """Print what a run found: the times, the verdict, and the failures."""
     from runner.report.terminal import print_summary as show  # noqa: PLC0415 - pandas would slow the runner's start
 
-    show(folder, console)
+    show(*_read(folder), console)
 
 
 def publish(folder: Path, console: Console) -> None:
     """Print what a run found, then write verdict.json and the report: the verdict does not wait for the figures."""
-    print_summary(folder, console)
+    from runner.report.terminal import print_summary as show  # noqa: PLC0415
     from runner.report.verdict import write  # noqa: PLC0415
 
-    write(folder)
-    page = build(folder)
+    frame, verdict = _read(folder)
+    show(frame, verdict, console)
+    write(folder, frame=frame)
+    page = _page(folder, frame, verdict)
     console.print(f"Report: {page}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _read(folder: Path) -> tuple[pd.DataFrame, Verdict]:
+    """The table of a run and the verdict on it, which every part of the report starts from."""
+    from runner.report.findings import judge  # noqa: PLC0415
+    from runner.report.table import load  # noqa: PLC0415
+
+    frame = load(folder)
+    return frame, judge(frame)
+
+
+def _page(folder: Path, frame: pd.DataFrame, verdict: Verdict) -> Path:
+    os.environ["MPLBACKEND"] = "agg"  # notebooks name a backend of theirs there, which matplotlib may not have
+    from runner.report.page import write  # noqa: PLC0415 - matplotlib would slow the runner's start
+
+    return write(folder, frame, verdict)
 
 
 def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:

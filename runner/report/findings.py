@@ -223,19 +223,23 @@ def steps(frame: pd.DataFrame) -> list[Step]:
 
 def judge(frame: pd.DataFrame) -> Verdict:
     """The verdict on a run."""
-    problems = _problems(frame)
     right = int((frame["status"] == "ok").sum())
-    if any(problem.failed for problem in problems):
-        level: Level = "bad"
-    elif right == 0:
-        level = "none"
-    else:
-        level = "partial" if (frame["status"] == "not_run").any() else "good"
     shown = [name for name in varying(measured(frame)) if name not in ("size", "device", "dtype", "seed")]
     apart = [name for name in differing_peers(frame) if name != "device"]
     first, *others = [_speeds(one, shown, apart) for one in headline_groups(frame)] or [[]]
     headline = " ".join([*_matches(frame, right), *first[:1]])
-    return Verdict(level, headline, (*first[1:], *(group[0] for group in others)), _cautions(frame), problems)
+    further = (*first[1:], *(group[0] for group in others))
+    return Verdict(level(frame), headline, further, _cautions(frame), _problems(frame))
+
+
+def level(frame: pd.DataFrame) -> Level:
+    """The verdict on a run in a word."""
+    statuses = set(frame["status"])
+    if statuses - {"ok", *IDLE}:
+        return "bad"
+    if "ok" not in statuses:
+        return "none"
+    return "partial" if "not_run" in statuses else "good"
 
 
 def _side(row: Row) -> Side:

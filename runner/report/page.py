@@ -55,16 +55,15 @@ class CompiledKernel:
     """The texts, perhaps cut, of its source, the included files, and its YAML, by their paths within sources/."""
 
 
-def write(path: Path) -> Path:
+def write(path: Path, frame: pd.DataFrame, verdict: findings.Verdict) -> Path:
     """Write the figures and the page of a run folder, and return the page's path."""
     from runner.report import figures  # noqa: PLC0415 - `template` must not load matplotlib
 
-    frame = table.load(path)
     ratios = findings.ratios(frame)
     drawn = figures.draw_all(path, frame, ratios)
     figures.write(path / "figures", drawn)
     target = path / "report.html"
-    page = template("page.html", "runner.report").render(_context(path, frame, ratios, drawn))
+    page = template("page.html", "runner.report").render(_context(path, frame, verdict, ratios, drawn))
     atomic.write(target, page.encode())
     return target
 
@@ -89,9 +88,13 @@ def template(name: str, *packages: str) -> jinja2.Template:
 
 
 def _context(
-    path: Path, frame: pd.DataFrame, ratios: dict[int, findings.Ratio], drawn: Sequence[Drawn]
+    path: Path,
+    frame: pd.DataFrame,
+    verdict: findings.Verdict,
+    ratios: dict[int, findings.Ratio],
+    drawn: Sequence[Drawn],
 ) -> dict[str, Any]:
-    known, verdict, best = environment(path), findings.judge(frame), findings.fastest(frame)
+    known, best = environment(path), findings.fastest(frame)
     steps = cells.ladder_steps(frame)
     return {
         "title": _title(frame, known),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.device.kinds import label
-from runner.report.findings import IDLE, WORDS, Verdict, judge
-from runner.report.table import load, measured, records, varying, where_read
+from runner.report.findings import IDLE, WORDS, Verdict
+from runner.report.table import measured, records, varying, where_read
 from runner.report.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
 
 Row = dict[str, Any]
@@ -45,10 +44,8 @@ def say_columns(console: Console, table: Table) -> None:
         console.print(text, soft_wrap=True)
 
 
-def print_summary(folder: Path, console: Console) -> None:
+def print_summary(frame: pd.DataFrame, judged: Verdict, console: Console) -> None:
     """Print what a run found: values and times, the verdict, and the failures."""
-    frame = load(folder)
-    judged = judge(frame)
     if not frame.empty:
         _print_listing(frame, console)
     say(console, f"{WORDS[judged.level]}: {judged.headline}", STYLES[judged.level])

@@ -11,7 +11,7 @@ import pandas as pd
 
 from runner import atomic
 from runner.folder import read_json
-from runner.report.findings import judge, ranker, ratio, ratios
+from runner.report.findings import level, ranker, ratio, ratios
 from runner.report.table import load, parameters, records
 from runner.report.text import absent
 from runner.runs import environment, section
@@ -29,17 +29,18 @@ RESULTS = (
 )  # fmt: skip
 
 
-def write(folder: Path, baseline: str = "") -> dict[str, Any]:
-    """Write the verdict on a run, and give it.
+def write(folder: Path, baseline: str = "", frame: pd.DataFrame | None = None) -> dict[str, Any]:
+    """Write the verdict on a run, and give it. `frame` is its table, if it has been read.
 
     `baseline` is the kernel with which the others are compared. Without one it is that of the verdict before, and
     otherwise that of each kernel's YAML.
     """
     before = read_json(folder / FILE)
     baseline = baseline or str((before if isinstance(before, dict) else {}).get("baseline") or "")
-    frame = load(folder)
+    frame = load(folder) if frame is None else frame
     if baseline:
-        frame["baseline"] = [None if kernel == baseline else baseline for kernel in frame["kernel"]]
+        others: list[Any] = [None if kernel == baseline else baseline for kernel in frame["kernel"]]
+        frame = frame.assign(baseline=others)
     devices = section(environment(folder), "devices")
     sized = {kind for kind in devices if section(section(devices, kind), "timing").get("check_sizes")}
     content = verdict(frame, sized) | ({"baseline": baseline} if baseline else {})
@@ -73,7 +74,7 @@ def verdict(frame: pd.DataFrame, sized: Collection[str] = ()) -> dict[str, Any]:
             case["against"] = {"kernel": base["kernel"], "case": base["case"], "word": word, **numbers}
         cases.append(case)
     counts = {str(status): int(n) for status, n in frame["status"].value_counts().items()}
-    return {"schema": SCHEMA, "verdict": WORDS[judge(frame).level], "statuses": counts, "cases": cases}
+    return {"schema": SCHEMA, "verdict": WORDS[level(frame)], "statuses": counts, "cases": cases}
 
 
 def _guards(row: Mapping[str, Any], *, sizes: bool) -> list[str]:

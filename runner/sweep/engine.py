@@ -20,7 +20,7 @@ from typing import Any
 from runner import atomic, environment, interruption, sources
 from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache
-from runner.device.kinds import backend, compiler_for
+from runner.device.kinds import backend, compiler_for, is_emulated
 from runner.errors import CompileError, DeviceUnavailable
 from runner.folder import RunFolder
 from runner.kernel.case import Case
@@ -90,7 +90,8 @@ class _Group:
         """Open the device, compile, and measure all rounds."""
         self._progress.stage("opening the device", 1)
         first = self._jobs[0]
-        ahead = _import_ahead(len(self._jobs))
+        # One case hardly has a figure, and emulated times have none.
+        ahead = _import_ahead(figures=len(self._jobs) > 1 and not is_emulated(first.device.kind))
         try:
             info = self._worker.info
             self._ledger.opened(self._jobs, info.kind)
@@ -193,10 +194,10 @@ class _Group:
         return {**before, **results.times(case, info, measured, samples, hot_us, before)}
 
 
-def _import_ahead(cases: int) -> threading.Event:
+def _import_ahead(*, figures: bool) -> threading.Event:
     """Import what the results and the report need while the device is opened and measured; ends early if set."""
     enough = threading.Event()
-    modules = ("pandas", "matplotlib.figure") if cases > 1 else ("pandas",)  # one case hardly has a figure
+    modules = ("pandas", "matplotlib.figure") if figures else ("pandas",)
 
     def work() -> None:
         for name in modules:

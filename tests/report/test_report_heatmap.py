@@ -6,7 +6,7 @@ from drawing import chosen, table, words
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 
-from runner.report.figures.heat import COLOURS, LEAST, ink
+from runner.report.figures.heat import LEAST, colours, ink
 
 
 def shapes(kernels=("a",), *, blocks=(64, 128, 256), sizes=(2**20, 2**22), **given):
@@ -148,5 +148,5 @@ def test_letters_can_be_read_on_every_colour():
         return np.dot((0.2126, 0.7152, 0.0722), linear)
 
     for percent in range(101):
-        low, high = sorted((luminance(COLOURS((percent - LEAST) / 50)), luminance(ink(percent))))
+        low, high = sorted((luminance(colours()((percent - LEAST) / 50)), luminance(ink(percent))))
         assert (high + 0.05) / (low + 0.05) >= 4.5

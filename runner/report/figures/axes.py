@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 import textwrap
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from runner.report.figures.figure import INK, PALE, Row, Stroke
 from runner.report.text import one_line, power, value_of
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
 WIDE = 9.0
 """The width of every figure in inches: the page scales all to one width, so their letters are of one size."""
-
-PLAIN = FuncFormatter(lambda value, _: f"{value:,.10g}")
-"""Numbers without powers of ten."""
 
 
 class End(NamedTuple):
@@ -31,8 +29,15 @@ class End(NamedTuple):
     stroke: Stroke | None = None
 
 
+def plain(value: float, _: object = None) -> str:
+    """A tick's number without powers of ten."""
+    return f"{value:,.10g}"
+
+
 def sheet(title: str, panels: int, columns: int, height: float, **grid: Any) -> tuple[Figure, list[Axes]]:
     """A figure with so many panels in so many columns; `height` is that of a row of panels in inches, with labels."""
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     lines = math.ceil(panels / columns)
     figure = Figure(figsize=(WIDE, 0.4 + lines * height), layout="constrained")
     figure.suptitle(textwrap.fill(title, 76), x=0.01, ha="left", fontsize=12, fontweight="bold")
@@ -55,6 +60,8 @@ def positions(rows: list[Row], x: str) -> dict[str, float]:
 
 def set_x(axes: Axes, places: dict[str, float], x: str, most: int = 11) -> None:
     """Set ticks, label and limits of the x axis; of sizes at most that many ticks."""
+    from matplotlib.ticker import FixedLocator  # noqa: PLC0415
+
     low, high = min(places.values()), max(places.values())
     margin = 0.04 * (high - low) or 0.5
     axes.set_xlim(low - margin, high + margin)
@@ -74,12 +81,14 @@ def set_x(axes: Axes, places: dict[str, float], x: str, most: int = 11) -> None:
 
 def set_ticks(axis: Axis, low: float, high: float, unit: str = "") -> None:
     """Set limits and ticks of a logarithmic axis, at round numbers. 1 is a tick wherever it is in the range."""
+    from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator  # noqa: PLC0415
+
     axis.set_view_interval(low, high, ignore=True)
     ticks = [tick for tick in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high) if tick > 0]
     wide = LogLocator(subs=(1, 2, 5) if high / low < 3000 else (1,), numticks=20)
     axis.set_major_locator(FixedLocator(ticks) if high / low < 6 else wide)
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}{unit}"))
+    axis.set_major_formatter(lambda value, _: f"{plain(value)}{unit}")
 
 
 def name_ends(axes: Axes, ends: list[End], gap: float) -> None:

@@ -15,15 +15,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-import matplotlib as mpl
 import pandas as pd
-from matplotlib.figure import Figure as Drawing
 
 from runner.report.findings import Ratio
 from runner.report.table import parameters
 from runner.report.text import absent
+
+if TYPE_CHECKING:  # matplotlib would slow a report without figures
+    from matplotlib.figure import Figure as Drawing
 
 Row = dict[str, Any]
 Section = Literal["times", "shape", "baseline", "lanes", "raw"]
@@ -105,6 +106,8 @@ class Figure(ABC):
     """A figure of a section of the page; its files are named after the stem. Making one draws nothing yet."""
 
     section: ClassVar[Section]
+    is_svg: ClassVar[bool] = False
+    """Whether `draw` gives the SVG itself, without matplotlib."""
     stem: str
     title: str
     caption: str
@@ -114,7 +117,7 @@ class Figure(ABC):
         """The numbers that it shows: the rows of the CSV beside it."""
 
     @abstractmethod
-    def draw(self) -> Drawing | bytes:
+    def draw(self) -> Any:
         """The drawing, or the SVG itself."""
 
 
@@ -137,24 +140,24 @@ class Drawn:
 
 def drawn(figure: Figure, stem: str) -> Drawn:
     """Draw a figure. The same figure gives the same bytes."""
-    svg, png = saved(figure.draw)
+    svg, png = (figure.draw(), b"") if figure.is_svg else saved(figure.draw)
     files = {"svg": svg, **({"png": png} if png else {}), "csv": as_csv(figure.rows())}
     return Drawn(figure.section, stem, figure.title, figure.caption, files)
 
 
-def saved(make: Callable[[], Drawing | bytes], *, png: bool = True) -> tuple[bytes, bytes]:
-    """What `make` draws, as SVG and as PNG; the PNG is empty without `png`, and where `make` returns an SVG.
+def saved(make: Callable[[], Drawing], *, png: bool = True) -> tuple[bytes, bytes]:
+    """What `make` draws, as SVG and as PNG; the PNG is empty without `png`.
 
     The same figure gives the same bytes on any day, whatever the user's matplotlibrc says.
     """
+    import matplotlib as mpl  # noqa: PLC0415
+
     with mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
         mpl.rcParams.update(SETTINGS)
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign letter in a name becomes a box
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support")  # some scripts
         figure = make()
-        if isinstance(figure, bytes):
-            return figure, b""
         if engine := figure.get_layout_engine():
             engine.execute(figure)
             figure.set_layout_engine("none")  # one layout serves both formats

@@ -10,20 +10,20 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure as Drawing
-from matplotlib.patches import Rectangle
 
 from runner.report.figures.axes import WIDE, positions, sheet, whole
 from runner.report.figures.figure import INK, Figure, Row, Run
 from runner.report.findings import IDLE
 from runner.report.table import records, size_key
 from runner.report.text import absent, count, listed, one_line, size_of, slug, value_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure as Drawing
 
 MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
 """Kernels that are drawn; columns up to which cells have numbers; kernels without a panel that the caption names."""
@@ -36,9 +36,6 @@ LEAST = 50
 
 LIGHT = 68.2
 """Percent from which on black letters have the greater contrast."""
-
-COLOURS = ListedColormap([mpl.colormaps["cividis"](0.12 + 0.088 * step) for step in range(11)])
-"""Cividis is even to the eye, also to a colour-blind one, and on paper without colours."""
 
 Place = tuple[str, str]
 """The values of a cell, down and across."""
@@ -110,6 +107,8 @@ class HeatMap(Figure):
         return figure
 
     def _cells(self, axes: Axes, panel: Panel) -> None:
+        from matplotlib.patches import Rectangle  # noqa: PLC0415
+
         values = np.full((len(self.lines), len(self.columns)), np.nan)
         text: dict[str, Any] = {"ha": "center", "va": "center", "in_layout": False}
         for place, row in panel.rows.items():
@@ -128,12 +127,20 @@ class HeatMap(Figure):
                 number = str(round(percent))
                 axes.text(x + 0.5, y + 0.5, number, color=ink(percent), fontsize=8, fontweight=bold, **text)
         shown = np.ma.masked_invalid(values)
-        axes.pcolormesh(shown, cmap=COLOURS, vmin=LEAST, vmax=100, edgecolor="white", linewidth=0.8, zorder=0)
+        axes.pcolormesh(shown, cmap=colours(), vmin=LEAST, vmax=100, edgecolor="white", linewidth=0.8, zorder=0)
 
 
 def ink(percent: float) -> str:
     """The colour of letters with the greater contrast on a cell's colour."""
     return "#000000" if percent > LIGHT else "#ffffff"
+
+
+def colours() -> ListedColormap:
+    """Cividis is even to the eye, also to a colour-blind one, and on paper without colours."""
+    import matplotlib as mpl  # noqa: PLC0415
+    from matplotlib.colors import ListedColormap  # noqa: PLC0415
+
+    return ListedColormap([mpl.colormaps["cividis"](0.12 + 0.088 * step) for step in range(11)])
 
 
 def figures(run: Run) -> list[HeatMap]:

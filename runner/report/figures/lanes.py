@@ -74,6 +74,7 @@ class Lanes(Figure):
     """Steps below one another, in the order of the run, with notes on what they have in common."""
 
     section = "lanes"
+    is_svg = True
     steps: tuple[Step, ...]
     notes: str
 

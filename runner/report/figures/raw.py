@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from runner import samples
 from runner.folder import RunFolder
-from runner.report.figures.axes import PLAIN, End, name_ends, sheet
+from runner.report.figures.axes import End, name_ends, plain, sheet
 from runner.report.figures.figure import COLOURS, CRIMSON, INK, MARKERS, PALE, Figure, Row, Run
 from runner.report.table import measured, records, varying
 from runner.report.text import absent, count, described, exact, listed, slug
 from runner.statistics import Samples
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 IQR_PERCENT, ROUNDS_PERCENT = 5.0, 2.0
 """A spread is wide from here on: of the quartiles in percent of the median, and of the rounds."""
@@ -48,14 +49,16 @@ class RawSamples(Figure):
 
     def draw(self) -> Drawing:
         """Draw the samples, and the histogram beside them on the same scale."""
+        from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
+
         figure, (axes, histogram) = sheet(self.title, 2, 2, 3.2, sharey=True, width_ratios=(4, 1))
         us = self.samples["us"]
         low = us.min() - (self.high - us.min()) * 0.04
         axes.set_xlim(-0.01 * len(us), 1.01 * len(us))
         axes.set_ylim(low, self.high)
         axes.yaxis.set_major_locator(MaxNLocator(6))
-        axes.yaxis.set_major_formatter(PLAIN)
-        axes.xaxis.set_major_formatter(PLAIN)
+        axes.yaxis.set_major_formatter(plain)
+        axes.xaxis.set_major_formatter(plain)
         axes.set_xlabel("sample, in the order of taking")
         axes.set_ylabel("µs of one launch")
         self._points(axes)

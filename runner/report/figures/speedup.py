@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
+from typing import TYPE_CHECKING
 
 from runner.report.cells import Case, by_baseline
 from runner.report.figures.axes import positions, set_ticks, set_x, sheet
 from runner.report.figures.figure import PALE, Figure, Row, Run
 from runner.report.text import count, listed, one_line, value_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 MOST_PANELS, GREY = 12, "#9a9aa2"
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
-
-from runner.report.figures.axes import PLAIN, End, name_ends, positions, set_ticks, set_x, sheet
+from runner.report.figures.axes import End, name_ends, plain, positions, set_ticks, set_x, sheet
 from runner.report.figures.figure import BACKGROUND, PALE, Figure, Row, Run
 from runner.report.table import measured, records, size_key
 from runner.report.text import (
@@ -30,6 +27,10 @@ from runner.report.text import (
     slug,
     value_of,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 MOST_BARS, MOST_LINES, MOST_PANELS = 24, 10, 6
 FEW = 3
@@ -132,7 +133,7 @@ class Lines(Times):
             set_ticks(axes.yaxis, low / 1.15, high * 1.15)
         else:
             axes.set_ylim(0, high * 1.06)
-            axes.yaxis.set_major_formatter(PLAIN)
+            axes.yaxis.set_major_formatter(plain)
 
     def _lines(self, axes: Axes, panel: Panel, y: str, places: dict[str, float]) -> list[End]:
         """Draw a panel's lines with the bands of their quartiles, the grey ones below the others."""
@@ -174,7 +175,7 @@ class Bars(Times):
             axes.set_yticks(range(len(panel.rows)), [self._bar_name(row) for row in panel.rows])
             axes.set_ylim(len(panel.rows) - 0.4, -0.6)
             axes.set_xlim(0, 1.02 * max(max(_quartiles(row, "median_us")[1], row["median_us"]) for row in self.every))
-            axes.xaxis.set_major_formatter(PLAIN)
+            axes.xaxis.set_major_formatter(plain)
             axes.grid(visible=False, axis="y")
             axes.set_xlabel(LABELS["median_us"])
         return figure
