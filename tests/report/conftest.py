@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,17 +46,29 @@ def without_figures(monkeypatch):
     monkeypatch.setattr("runner.report.figures.draw_all", lambda *_: [])
 
 
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """The report of some rows, made once for all tests that only read it."""
+    pages = {}
+
+    def make(rows, *, figures=True, **options):
+        key = json.dumps([rows, figures, options])
+        if key not in pages:
+            folder = report_runs.write(tmp_path_factory.mktemp("built") / "03-04-05-reduce", rows, **options)
+            with pytest.MonkeyPatch.context() as patch:
+                if not figures:
+                    patch.setattr("runner.report.figures.draw_all", lambda *_: [])
+                pages[key] = build(folder)
+        return pages[key]
+
+    return make
+
+
 @pytest.fixture
-def visit(open_page, run_folder, monkeypatch):
+def visit(open_page, built):
     """Opens the report of some rows, without figures unless they are asked for."""
 
     def go(rows, anchor="", folder=None, *, figures=False, **options):
-        made = run_folder(rows, f"run-{len(made_so_far)}", **(folder or {}))
-        made_so_far.append(made)
-        with monkeypatch.context() as patch:
-            if not figures:
-                patch.setattr("runner.report.figures.draw_all", lambda *_: [])
-            return open_page(build(made), anchor, **options)
+        return open_page(built(rows, figures=figures, **(folder or {})), anchor, **options)
 
-    made_so_far = []
     return go

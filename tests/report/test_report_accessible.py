@@ -6,8 +6,9 @@ axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-c
 
 pytestmark = pytest.mark.browser
 
+LADDER = ("reduceGmem", "reduceSmem", "reduceShfl")
 RUNS = {
-    "figures": (runs.sweep(sizes=(20, 24)), {}),
+    "figures": ([r for r in runs.sweep((18, 20, 24), (128, 256)) if r["kernel"] in LADDER], {}),
     "failures": (runs.failures(), {}),
     "emulated": (runs.emulated(), {}),
     "lanes": (tour(), {"columns": COLUMNS}),

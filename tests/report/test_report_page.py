@@ -1,10 +1,13 @@
+import os
 import re
 import shutil
+import subprocess
+import sys
 from html.parser import HTMLParser
 
 import pytest
 import report_runs as runs
-from shuffle_rows import COLUMNS, tour
+from shuffle_rows import COLUMNS, butterfly, tour
 
 from runner.errors import UsageError
 from runner.report import build
@@ -41,9 +44,9 @@ def titles(text):
     return re.findall("<h2>(.*?)</h2>", text)
 
 
-def test_the_page_says_what_matters_in_order(run_folder):
+def test_the_page_says_what_matters_in_order(built):
     """Verdict, how to repeat it, the fastest, speed-ups, figures, all cases, details."""
-    text = page(run_folder(runs.sweep()))
+    text = built(runs.sweep()).read_text("utf-8")
     assert titles(text) == [
         *("How to repeat this run", "Fastest configuration per size", "Steps"),
         *("Bandwidth and time", "Heat map", "All cases", "Details"),
@@ -79,9 +82,9 @@ def test_the_level_is_a_word(run_folder, rows, level, word):
     assert f'<p class="verdict {level}"><strong>{word}:</strong>' in page(run_folder(rows))
 
 
-def test_figures_stand_where_they_belong(run_folder):
+def test_figures_stand_where_they_belong(built):
     """Lane pictures stand ahead of all cases, each figure with links to its files."""
-    text = page(run_folder(tour(), "lanes", columns=COLUMNS))
+    text = built(tour(), columns=COLUMNS).read_text("utf-8")
     assert text.index("Which lane each value came from") < text.index('id="figure-lanes"') < text.index('id="cases"')
     assert {"svg", "csv"} <= set(re.findall(r'href="figures/lanes\.(\w+)"', text))
 
@@ -135,30 +138,33 @@ def test_ids_are_unique_even_where_cases_are_not(run_folder):
     assert len(ids) == len(set(ids))
 
 
-def test_nothing_is_loaded_from_elsewhere(run_folder):
+def test_nothing_is_loaded_from_elsewhere(built):
     """Links of the page are its own rows, embedded images, and files of the folder."""
-    folder = run_folder(runs.sweep())
-    for link in Reader(page(folder)).links:
-        assert link.startswith(("#", "data:")) or (folder / link).is_file()
+    report = built(runs.sweep())
+    for link in Reader(report.read_text("utf-8")).links:
+        assert link.startswith(("#", "data:")) or (report.parent / link).is_file()
 
 
-def test_the_same_results_give_the_same_bytes(run_folder, tmp_path):
-    """A rebuild, also of a copy elsewhere, changes no byte of page and figures, and holds no path."""
-    folder = run_folder(runs.failures())
+def test_the_same_results_give_the_same_bytes_in_any_process(run_folder, tmp_path):
+    """Another process with another seed for its hashes, and a copy elsewhere: no byte of page and figures differs.
+
+    No byte is a path, either.
+    """
+    folder = run_folder([*runs.failures(), *butterfly()], columns=COLUMNS)
     build(folder)
+    assert {path.name.partition("-")[0] for path in (folder / "figures").iterdir()} >= {"bandwidth", "speedup", "lanes"}
     copy = tmp_path / "elsewhere" / folder.name
     shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("figures", "report.html"))
-    build(copy)
+    code = f"from pathlib import Path; from runner.report import build; build(Path({str(copy)!r}))"
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONHASHSEED": "7"})
     first, second = ({p.relative_to(f): p.read_bytes() for p in f.rglob("*") if p.is_file()} for f in (folder, copy))
     assert first == second
     assert str(tmp_path).encode() not in first[next(p for p in first if p.name == "report.html")]
 
 
-def test_nothing_is_left_behind(run_folder):
+def test_nothing_is_left_behind(built):
     """Files are written whole: no temporary one stays."""
-    folder = run_folder(runs.sweep())
-    build(folder)
-    assert not list(folder.rglob(".*"))
+    assert not list(built(runs.sweep()).parent.rglob(".*"))
 
 
 def test_a_page_can_be_mailed(run_folder):
