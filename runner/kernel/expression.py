@@ -1,8 +1,8 @@
 """Expressions in a kernel's YAML: over numbers (grid, shapes, constraints) and over arrays (references, values).
 
-Python's parser reads the text, and one walk over a few allowed nodes evaluates it. A table says what an operator or a
-function does: one for numbers, below, and one for arrays, in `runner.kernel.bounded`. There is no `eval`, no attribute,
-no call of anything else, and no number that could exhaust the memory.
+Python's parser reads the text, and a few allowed nodes become functions that evaluate it. A table says what an operator
+or a function does: one for numbers, below, and one for arrays, in `runner.kernel.bounded`. There is no `eval`, no
+attribute, no call of anything else, and no number that could exhaust the memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ast
 import functools
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,6 +24,7 @@ from runner.kernel.precision import Arithmetic
 
 Value = int | float | bool | str
 Table = Mapping[Any, Callable[..., Any]]
+Evaluate = Callable[[Mapping[str, Any], Callable[[Any], Any]], Any]  # of names, and of what a constant or a name is
 
 LARGEST_BITS = 128  # enough for products of sizes; too few for 9**9**9 to do harm
 
@@ -140,7 +141,7 @@ class Formula:
 
     def _evaluate(self, names: Mapping[str, Any], leaf: Callable[[Any], Any]) -> Any:
         try:
-            return _walk(self.tree.body, names, self.TABLE, leaf)
+            return _evaluator(self.full, self.where, arrays=isinstance(self, ArrayExpression))(names, leaf)
         except KeyError as e:
             raise UsageError(f"{self.shown} names {e}, which is unknown; known: {', '.join(sorted(names))}") from None
         except (ArithmeticError, TypeError, ValueError, IndexError, RecursionError) as e:
@@ -312,36 +313,64 @@ def _parsed(text: str, where: str) -> ast.Expression:
     return tree
 
 
-def _walk(node: ast.expr, names: Mapping[str, Any], table: Table, leaf: Callable[[Any], Any]) -> Any:
-    of = functools.partial(_walk, names=names, table=table, leaf=leaf)
+@functools.lru_cache(maxsize=4096)
+def _evaluator(text: str, where: str, *, arrays: bool) -> Evaluate:
+    return _function(parse(text, where).body, ArrayExpression.TABLE if arrays else Expression.TABLE)
+
+
+def _function(node: ast.expr, table: Table) -> Evaluate:
+    """A function that evaluates a node: most expressions are evaluated often, some for each thread of a block."""
     match node:
         case ast.Constant(value=value):
-            return leaf(value)
+            return lambda _, leaf: leaf(value)
         case ast.Name(id=name):
-            return leaf(names[name])
+            return lambda names, leaf: leaf(names[name])
         case ast.BinOp(left=left, op=op, right=right):
-            return table[type(op)](of(left), of(right))
-        case ast.UnaryOp(op=unary, operand=operand):
-            return table[type(unary)](of(operand))
+            binary, one, other = table[type(op)], _function(left, table), _function(right, table)
+            return lambda names, leaf: binary(one(names, leaf), other(names, leaf))
+        case ast.UnaryOp(op=sign, operand=operand):
+            unary, inner = table[type(sign)], _function(operand, table)
+            return lambda names, leaf: unary(inner(names, leaf))
         case ast.BoolOp(op=boolean, values=values):
-            return (all if isinstance(boolean, ast.And) else any)(of(v) for v in values)
+            joined, parts = (all if isinstance(boolean, ast.And) else any), [_function(v, table) for v in values]
+            return lambda names, leaf: joined(part(names, leaf) for part in parts)
         case ast.Compare(left=first, ops=ops, comparators=rest):
-            operands = [of(first), *map(of, rest)]
-            results = [table[type(op)](*operands[i : i + 2]) for i, op in enumerate(ops)]
-            return results[0] if len(results) == 1 else all(results)
+            return _comparison([table[type(op)] for op in ops], [_function(part, table) for part in (first, *rest)])
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-            return table[name](*map(of, args), **{str(k.arg): of(k.value) for k in keywords})
-        case ast.Tuple(elts=parts):
-            return tuple(map(of, parts))
-        case ast.Subscript(value=inner, slice=index):
-            return of(inner)[_index(index, of)]
+            called, given = table[name], [_function(arg, table) for arg in args]
+            options = [(str(k.arg), _function(k.value, table)) for k in keywords]
+            return lambda names, leaf: called(
+                *[part(names, leaf) for part in given], **{key: part(names, leaf) for key, part in options}
+            )
+        case ast.Tuple(elts=elements):
+            members = [_function(part, table) for part in elements]
+            return lambda names, leaf: tuple(part(names, leaf) for part in members)
+        case ast.Subscript(value=of, slice=index):
+            array, place = _function(of, table), _index(index, table)
+            return lambda names, leaf: array(names, leaf)[place(names, leaf)]
     raise TypeError(f"{type(node).__name__} is not understood here")
 
 
-def _index(node: ast.expr, of: Callable[[ast.expr], Any]) -> Any:
+def _comparison(tests: Sequence[Callable[..., Any]], parts: Sequence[Evaluate]) -> Evaluate:
+    def compare(names: Mapping[str, Any], leaf: Callable[[Any], Any]) -> Any:
+        operands = [part(names, leaf) for part in parts]
+        results = [test(*operands[i : i + 2]) for i, test in enumerate(tests)]
+        return results[0] if len(results) == 1 else all(results)
+
+    return compare
+
+
+def _index(node: ast.expr, table: Table) -> Evaluate:
     if isinstance(node, ast.Tuple):
-        return tuple(_index(part, of) for part in node.elts)
+        parts = [_index(part, table) for part in node.elts]
+        return lambda names, leaf: tuple(part(names, leaf) for part in parts)
     if isinstance(node, ast.Slice):
-        return slice(*(None if part is None else int(of(part).value) for part in (node.lower, node.upper, node.step)))
-    place = of(node)
-    return array_functions.checked_indices(place) if np.ndim(place.value) else int(place.value)
+        ends = [None if part is None else _function(part, table) for part in (node.lower, node.upper, node.step)]
+        return lambda names, leaf: slice(*(None if end is None else int(end(names, leaf).value) for end in ends))
+    whole = _function(node, table)
+
+    def place(names: Mapping[str, Any], leaf: Callable[[Any], Any]) -> Any:
+        found = whole(names, leaf)
+        return array_functions.checked_indices(found) if np.ndim(found.value) else int(found.value)
+
+    return place

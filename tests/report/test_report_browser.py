@@ -144,6 +144,7 @@ def test_the_page_is_whole_without_scripts(visit):
     assert not page.locator("#filter").is_visible()
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_laptop_shows_the_table_of_a_real_sweep_whole(open_page, tmp_path):
     """Of 360 cases on a GPU all columns that decide fit on 1280 pixels."""
     shutil.copy(H200 / "results.csv", tmp_path / "results.csv")
