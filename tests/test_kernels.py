@@ -70,7 +70,7 @@ def test_every_width_and_mask_is_summed_right(name, bench):
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_block_of_two_dimensions_is_right_or_skipped(name, bench):
     """A kernel that numbers its threads in x alone refuses 32x2, rather than let each element be taken twice."""
-    outcome = bench.run(case_of(shipped(name), block="32x2"))
+    outcome = bench.run(case_of(shipped(name), block="32x2", size=4096))
     broken = bool(case_of(shipped(name)).hazard)
     assert outcome.status in (("skipped",) if broken else ("ok", "skipped"))
     assert outcome.status == "ok" or "in x alone" in outcome.reason

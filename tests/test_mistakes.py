@@ -240,20 +240,6 @@ def test_a_mistake_is_one_sentence(mistake, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["something.txt"]
 
 
-AS_A_USER = ("keys: a misspelt key", "values: text for a block", "hydra: a folder in use", "options: an unknown option",
-             "sweeps: a mistake in a single run", "hostile: two lines")  # fmt: skip
-
-
-@pytest.mark.parametrize("mistake", AS_A_USER)
-def test_a_user_is_told_the_same(mistake, runner, tmp_path):
-    """`python -m runner`, started by itself, answers as the forked one of the other tests does."""
-    (tmp_path / "something.txt").write_text("not ours")
-    arguments, words = MISTAKES[mistake]
-    done = runner(*arguments)
-    is_a_told_mistake(done, *words)
-    assert done == run(tmp_path, *arguments)
-
-
 IN_THE_WAY = {
     "a file": lambda path: path.write_text(""),
     "a link to nowhere": lambda path: path.symlink_to("/nonexistent/scratch"),

@@ -42,7 +42,9 @@ def test_padding_never_changes_the_answer(name, bench):
 @pytest.mark.parametrize("name", ["setRowReadColPad", "transposeSmemPad", "transposeSmemUnrollPad"])
 def test_padding_is_there(name, bench):
     """Each column of padding makes the tile wider by an element a row; no output would tell."""
-    plain, padded = (bench.run(case_of(shipped(name), block="16x8", dtype="int32", pad=p)) for p in (0, 4))
+    plain, padded = (
+        bench.run(case_of(shipped(name), block="16x8", dtype="int32", pad=p, size=4096, blocks=2)) for p in (0, 4)
+    )
     assert padded.resources.shared_bytes - plain.resources.shared_bytes == 8 * 4 * 4
 
 

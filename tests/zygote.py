@@ -91,6 +91,7 @@ def forked(descriptor: int) -> subprocess.Popen:
 def become(request: dict, out: int, err: int) -> None:
     """Go on as `python -m MODULE ...`, in the folder and with the environment of the request."""
     os.setsid()
+    gc.set_threshold(100_000)  # a short program makes little garbage
     for ours, given in ((0, os.open(os.devnull, os.O_RDONLY)), (1, out), (2, err)):
         os.dup2(given, ours)
     os.chdir(request["directory"])
