@@ -22,7 +22,11 @@ def test_an_experiment_runs_on_the_cpu_device(path, runner):
     """With small sizes, every case is right. CI runs the README's first experiment whole."""
     size = str((yaml.safe_load(path.read_text(encoding="utf-8")).get("on_cpu") or {}).get("size", ""))
     smaller = [f"size={'128x256' if 'x' in size else 2**12}"] if size else []
-    smaller += {"tutorial_reductions": ["size=2**12"], "ladder_reduction": ["block=256"]}.get(path.stem, [])
+    smaller += {
+        "tutorial_reductions": ["size=2**12"],
+        "ladder_reduction": ["block=256"],
+        "block_ladder": ["block=32,256"],
+    }.get(path.stem, [])
     done = runner(f"experiment={path.stem}", "device=cpu", *smaller)
     skipping = ("cache_preference", "ladder_reduction", "ladder_transpose")
     expected = {"ok", "hazard" if path.stem == "hazards" else "skipped" if path.stem in skipping else "ok"}

@@ -31,7 +31,7 @@ from runner.sweep import engine
 FILES = ("config.yaml", "hydra.yaml", "overrides.yaml")
 
 SWEEPS = {
-    "an experiment": ["experiment=smem_rectangle"],
+    "an experiment": ["experiment=mask_demo"],
     "kernels that vary fastest": ["block=64,128", "width=8", "kernel=reduceShfl,reduceSmem"],
     "devices and timing": ["device=cpu,cuda", "device.threads=1,2", "timing.warmup_ms=1,2.5"],
     "values that refer to others": ["experiment=partial_warp", "size=5,${block},'${seed}'", "block=64,128"],

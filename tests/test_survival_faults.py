@@ -40,7 +40,7 @@ FAULTS = {
 def test_a_fault_costs_its_own_row(fault, device, runner):
     """Whatever a kernel does, its row says what and where, and the cases before and after it are right."""
     name, on_cpu, on_gpu, reason = FAULTS[fault]
-    rows = rows_of(runner, ["saxpy", name, "speaks"], device, "device.time_limit_s=2")
+    rows = rows_of(runner, ["saxpy", name, "speaks"], device, "device.time_limit_s=1")
     assert harmed(rows) == [name]
     assert rows.loc[name, "status"] == (on_cpu if device == "cpu" else on_gpu)
     assert rows.loc[name, "reason"] if device == "cuda" else reason in rows.loc[name, "reason"]
@@ -51,7 +51,7 @@ def test_a_fault_costs_its_own_row(fault, device, runner):
 def test_fault_after_fault(device, runner):
     """Faults one behind the other, and a right kernel among them: each row is its own kernel's."""
     names = ["traps", "asserts", "saxpy", "writesBeyond", "hangs", "speaks"]
-    rows = rows_of(runner, names, device, "device.time_limit_s=2")
+    rows = rows_of(runner, names, device, "device.time_limit_s=1")
     assert harmed(rows) == ["traps", "asserts", "writesBeyond", "hangs"]
 
 
