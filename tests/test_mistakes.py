@@ -140,6 +140,7 @@ SWEEPS = {
     "a range without steps": (["block=range(1,2,0)"], ["block=range(1,2,0): a range needs"]),
     "an interval": (["block=interval(1,2)"], ["block=interval(1,2): an interval has no steps"]),
     "values for a single run": (["hydra.mode=RUN", "block=1,2"], ["Ambiguous value for argument 'block=1,2'"]),
+    "values of Hydra's own": (["hydra.verbose=true,false"], ["not supported : 'hydra.verbose=true,false'"]),
     "a mistake in a single run": (["hydra.mode=RUN", "block=abc"], ["block=abc: expected threads per block"]),
     "a mistake for a stock launcher": (
         ["hydra/launcher=basic", "block=abc"],

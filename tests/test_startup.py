@@ -55,6 +55,12 @@ def test_starting_the_worker_imports_nothing_slow():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+def test_a_report_without_figures_needs_no_matplotlib():
+    """It is imported by what draws."""
+    code = "import sys, runner.report.page, runner.report.figures; print([m for m in sys.modules if 'matplotlib' in m])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 def test_the_worker_needs_neither_configuration_nor_tables():
     """The worker imports what runs a case, not Hydra and pandas."""
     slow = "pandas", "hydra", "omegaconf", "matplotlib", "rich", "yaml", "scipy"

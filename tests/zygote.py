@@ -4,7 +4,9 @@ A fork is a process of its own, as fresh as one that was started; only the two s
 on the standard input and answers go to the standard output, one line of JSON each.
 """
 
+import atexit
 import contextlib
+import functools
 import gc
 import importlib
 import json
@@ -18,6 +20,8 @@ import tempfile
 import threading
 import time
 import traceback
+from collections.abc import Callable
+from typing import NoReturn
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
@@ -109,12 +113,31 @@ def become(request: dict, out: int, err: int) -> None:
     sys.exit()
 
 
+def leave(program: Callable[[], None]) -> NoReturn:
+    """Run a program and end as Python does, but for giving back the memory that is shared with this process."""
+    status = 1
+    try:
+        program()
+    except SystemExit as e:
+        status = e.code if isinstance(e.code, int) else int(e.code is not None)
+        if isinstance(e.code, str):
+            sys.stderr.write(f"{e.code}\n")
+    except BaseException:  # noqa: BLE001  (as Python does)
+        traceback.print_exc()
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
+
+
 def answer(request: dict) -> dict:
     """Run one command line in a child, and say what it left."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = os.fork()
         if child == 0:
-            become(request, out.fileno(), err.fileno())
+            leave(functools.partial(become, request, out.fileno(), err.fileno()))
         _, status = os.waitpid(child, 0)
         texts = {}
         for name, file in (("out", out), ("err", err)):
