@@ -259,32 +259,6 @@ class Inside:
     offset: int  # bytes from the array's first element
 
 
-ADDRESSES = ("wrap", "clamp", "mirror", "border")  # in the order of CUaddress_mode
-TEXTURE_NUMBERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float32")
-
-
-@dataclass(frozen=True)
-class TextureMode:
-    """How a texture is read."""
-
-    is_memory: bool = False  # in a line, by tex1Dfetch
-    filters: bool = False  # linearly between elements; otherwise the nearest one is read
-    address: str = "clamp"  # one of `ADDRESSES`: what is read outside
-    normalized_coordinates: bool = False  # from 0 to 1
-    normalized_values: bool = False  # of integers, as floats up to 1
-
-
-@dataclass(frozen=True)
-class Texture:
-    """An array that the kernel reads through a texture object."""
-
-    array: Array
-    mode: TextureMode
-    shape: tuple[int, ...]  # of the elements, the slowest dimension first
-    number: np.dtype[Any]  # of which an element has one, two or four
-    channels: int
-
-
 @dataclass(frozen=True)
 class Launch:
     """One kernel launch, with everything that a device needs for it; or several in order, timed as one."""
@@ -293,7 +267,7 @@ class Launch:
     grid: Dim3  # blocks in x, y, z
     block: Dim3  # threads of a block in x, y, z
     shared: int  # dynamic shared memory per block, in bytes
-    arguments: tuple[Array | np.generic | Value | Inside | Texture, ...]  # NumPy scalars have the kernel's own types
+    arguments: tuple[Array | np.generic | Value | Inside, ...]  # NumPy scalars have the kernel's own types
     cache: str = "none"  # the preferred split of on-chip memory: shared, l1, equal (cudaFuncSetCacheConfig) or none
     order: Order = Order.USUAL  # in which lanes, warps and blocks run, where the device can choose
     variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
@@ -308,8 +282,7 @@ class Launch:
         """The arrays among the arguments and variables that have one of `roles`."""
         import numpy as np  # noqa: PLC0415  (see the top)
 
-        passed = [a for one in self.all for a in one.arguments if not isinstance(a, np.generic | Value | Inside)]
-        given = [a.array if isinstance(a, Texture) else a for a in passed]
+        given = [a for one in self.all for a in one.arguments if not isinstance(a, np.generic | Value | Inside)]
         each = {id(a): a for a in (*given, *self.variables)}
         return [a for a in each.values() if a.role in roles]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.device import TEXTURE_NUMBERS, Dim3, Role, Source, TextureMode
+from runner.device import Dim3, Role, Source
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPES, FORMER_NAMES, DType
 from runner.kernel.declaration import (
@@ -49,7 +49,6 @@ class ArraySpec:
     lead: int
     constant: bool
     refill: bool = True  # whether the check may give it other contents of the same kind
-    texture: TextureMode | None = None
 
     @property
     def nbytes(self) -> int:
@@ -226,14 +225,7 @@ class Case:
         dtype = self.dtype(a.dtype)
         shape = tuple(int(e(self.variables)) for e in a.shape)
         offset, lead = int(a.offset(self.variables)), int(a.lead(self.variables))
-        spec = ArraySpec(
-            a.name, a.role, dtype, shape, self._fill(a.fill), offset, lead, a.constant, a.refill, a.texture
-        )
-        if a.texture and (dtype.fields or dtype.number not in TEXTURE_NUMBERS or dtype.numbers not in (1, 2, 4)):
-            raise UsageError(
-                f"{self.kernel.yaml.name}: argument '{a.name}': texture: no texture has elements of {dtype.name}, "
-                f"but one, two or four numbers of {', '.join(TEXTURE_NUMBERS)}"
-            )
+        spec = ArraySpec(a.name, a.role, dtype, shape, self._fill(a.fill), offset, lead, a.constant, a.refill)
         for column in spec.columns():
             where = f"{self.kernel.yaml.name}: argument '{column.name}': fill"
             if not isinstance(column.fill, tuple):

@@ -24,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from runner.device import Role, TextureMode
+from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
 from runner.kernel.expression import ArrayExpression, Expression, integer, shortened
@@ -180,7 +180,6 @@ class ArrayArgument:
     lead: Expression  # elements of the array before the pointer that the kernel gets
     constant: bool = False  # a `__constant__` array of the module, not an argument
     refill: bool = True  # whether the check may give it other contents of the same kind
-    texture: TextureMode | None = None  # the kernel gets a texture object in place of a pointer
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from runner.device import ADDRESSES, Role, TextureMode
+from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, DType, structure
 from runner.kernel.declaration import ArrayArgument, Kind, Parameter, PointerArgument, ScalarArgument
@@ -70,7 +70,7 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
         return _scalar(d.exactly("name", "scalar", "value"), counting)
     if "pointer" in d.raw:
         return _pointer(d, counting)
-    d.only(("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill", "texture"))
+    d.only(("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill"))
     d.need("role", "dtype", "shape")
     role = Role(d.choice("role", list(Role)))
     if role in (Role.IN, Role.INOUT) and "fill" not in d.raw:
@@ -85,34 +85,7 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
     shape, offset, lead = d.expressions("shape"), d.expression("offset", 0), d.expression("lead", 0)
     word, fill = d.text("dtype"), d.raw.get("fill", "zeros")
     filled = _fill(d, fill, f"{d.where}: fill", d.structs.get(word))
-    texture = _texture(d, role, shape) if "texture" in d.raw else None
-    return ArrayArgument(d.text("name"), role, word, shape, filled, offset, lead, constant, refill, texture)
-
-
-def _texture(d: Reader, role: Role, shape: Sequence[Expression]) -> TextureMode:
-    """`texture: fetch`, `point` or `linear`, or a mapping with what differs from `point`."""
-    given = d.raw["texture"]
-    if role is not Role.IN or any(key in d.raw for key in ("offset", "lead", "constant")):
-        raise UsageError(
-            f"{d.where}: texture: only an array of the role 'in' without offset, lead and constant has one"
-        )
-    if not isinstance(given, dict):
-        word = d.choice("texture", ("fetch", "point", "linear"))
-        mode = TextureMode(is_memory=word == "fetch", filters=word == "linear")
-    else:
-        level = d.at("texture", given)
-        level.only(("filter", "address", "normalized_coordinates", "normalized_values"))
-        mode = TextureMode(
-            filters="filter" in given and level.choice("filter", ("point", "linear")) == "linear",
-            address=level.choice("address", ADDRESSES) if "address" in given else "clamp",
-            normalized_coordinates=level.flag("normalized_coordinates", default=False),
-            normalized_values=level.flag("normalized_values", default=False),
-        )
-        if mode.address in ("wrap", "mirror") and not mode.normalized_coordinates:
-            raise UsageError(f"{level.where}: address: {mode.address} needs normalized_coordinates: true")
-    if mode.is_memory and len(shape) > 1:
-        raise UsageError(f"{d.where}: texture: fetch is for tex1Dfetch and needs an array of one dimension")
-    return mode
+    return ArrayArgument(d.text("name"), role, word, shape, filled, offset, lead, constant, refill)
 
 
 def _scalar(d: Reader, counting: Collection[str]) -> ScalarArgument:

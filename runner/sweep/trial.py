@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import NULL, Array, Binary, Device, Inside, Launch, LaunchDiagnostics, Program, Role, Texture, Value
+from runner.device import NULL, Array, Binary, Device, Inside, Launch, LaunchDiagnostics, Program, Role, Value
 from runner.errors import CaseError, OutOfMemory, UsageError
 from runner.kernel.arrays import is_float, part_types, with_parts
 from runner.kernel.case import ArraySpec, Case, PointerSpec, ScalarSpec
@@ -216,12 +216,10 @@ def _placed(device: Device, spec: ArraySpec, content: NDArray[Any], stack: ExitS
 
 def _passed(
     argument: ArraySpec | ScalarSpec | PointerSpec, arrays: Mapping[str, Array], sizes: Mapping[str, int]
-) -> Array | np.generic | Value | Inside | Texture:
+) -> Array | np.generic | Value | Inside:
     """What the launch gets for an argument."""
     if isinstance(argument, ArraySpec):
-        array, dtype = arrays[argument.name], argument.dtype
-        mode = argument.texture
-        return Texture(array, mode, argument.shape, dtype.numpy, dtype.numbers) if mode else array
+        return arrays[argument.name]
     return _by_value(argument) if isinstance(argument, ScalarSpec) else _pointer(argument, arrays, sizes)
 
 

@@ -31,8 +31,10 @@ ADVICE = "set gpu_only in the kernel's YAML to run it on GPUs alone"
 
 # What a compiler's message names, in the order of search.
 _ABSENT = (
-    (r"(?:tex[123]D\w+|texCubemap\w*)", "this kind of texture"),
-    (r"(?:texture|cudaTextureType\w*)", "texture references, which CUDA 12 has removed"),
+    (
+        r"(?:tex[123]D\w*|tex2Dgather|texCubemap\w*|cudaTextureObject_t|cudaTextureType\w*|tex1Dfetch|texture)",
+        "textures",
+    ),
     (r"(?:surf(?:[123]D|Cubemap)\w*|cudaSurfaceObject_t|surface)", "surfaces"),
     (r"(?:__cluster\w*|cluster_group|this_cluster|__cluster_dims__)", "clusters of blocks"),
     (r"__is(?:Global|Shared|Local|Constant|GridConstant|ClusterShared|CtaShared)", "address spaces"),

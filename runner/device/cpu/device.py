@@ -16,19 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import (
-    Around,
-    Binary,
-    DeviceInfo,
-    Inside,
-    Launch,
-    LaunchDiagnostics,
-    Order,
-    Role,
-    Source,
-    Texture,
-    Timed,
-)
+from runner.device import Around, Binary, DeviceInfo, Inside, Launch, LaunchDiagnostics, Order, Role, Source, Timed
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CpuProgram, Fault, LaunchReport, LaunchRequest, Outcome, Variable
@@ -149,7 +137,7 @@ class _Prepared:
         assert isinstance(program, CpuProgram)  # noqa: S101  (launches are made from what this device loaded)
         _check_shape(program, launch)
         self._program = program
-        passed = [a.array if isinstance(a, Inside | Texture) else a for a in launch.arguments]
+        passed = [a.array if isinstance(a, Inside) else a for a in launch.arguments]
         self._arrays = [argument for argument in passed if isinstance(argument, GuardedArray)]
         self._values = program.pack(launch.arguments)  # kept alive here
         self._pointers = (ctypes.c_void_p * max(1, len(self._values)))(*map(ctypes.addressof, self._values))

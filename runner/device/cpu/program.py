@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Binary, Inside, Resources, Role, Source, Texture, Value, elf
+from runner.device import Binary, Inside, Resources, Role, Source, Value, elf
 from runner.device.cpu import zones
 from runner.device.cpu.memory import GuardedArray
-from runner.device.cpu.texture import Handle, handle
 from runner.device.cpu.translate import ANCHOR, DYNAMIC, blank
 from runner.device.cpu.zones import plain_name
 from runner.errors import LaunchError
@@ -212,7 +211,7 @@ class CpuProgram:
             parameters.append(Parameter(form == "pointer", constness == "const", kind, int(size), name))
         return tuple(parameters)
 
-    def pack(self, arguments: Sequence[Any]) -> list[ctypes.Array[Any] | Handle]:
+    def pack(self, arguments: Sequence[Any]) -> list[ctypes.Array[Any]]:
         """Pack the kernel's arguments, one buffer each; a `LaunchError` if they do not match its parameters."""
         count = len(self.parameters)
         if count != len(arguments):
@@ -306,14 +305,10 @@ class Parameter:
             return True  # any element type is possible, such as float4 over an array of float
         return self.size == dtype.itemsize and (self.kind == "s" or self.size == 1 or self.kind == dtype.kind)
 
-    def pack(self, what: str, argument: Any) -> ctypes.Array[Any] | Handle:
+    def pack(self, what: str, argument: Any) -> ctypes.Array[Any]:
         """One argument in a buffer; `what` names it in messages."""
         if isinstance(argument, Value):
             return self._pack_value(what, argument)
-        if isinstance(argument, Texture):
-            if self.is_pointer or (self.kind, self.size) != ("u", 8):
-                raise LaunchError(f"{what} is '{self}', the YAML passes the texture '{argument.array.name}'")  # type: ignore[attr-defined]
-            return handle(argument)
         if isinstance(argument, Inside):
             self.pack(what, argument.array)  # says what does not fit
             address = argument.array.begin + argument.offset  # type: ignore[attr-defined]

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Inside, Launch, Resources, Role, Texture, TextureMode, Value, elf
+from runner.device import Inside, Launch, Resources, Role, Value, elf
 from runner.device.cuda.cooperative import DriverFunction, DriverModule
 from runner.device.cuda.driver_calls import call
 from runner.device.cuda.guard import Guard
-from runner.device.cuda.texture import BoundTexture
 from runner.errors import LaunchError
 
 CAPTURE_THREAD_LOCAL = 1  # of CUstreamCaptureMode: other threads' calls do not matter
@@ -143,7 +142,6 @@ class CudaArray:
         inputs: Inputs | None,
     ) -> None:
         self.role, self._guard = role, guard
-        self._bound: dict[TextureMode, BoundTexture] = {}
         self._host = np.ascontiguousarray(value)
         self._stream = stream
         self._start = GUARD + offset * value.itemsize  # of the content
@@ -193,17 +191,8 @@ class CudaArray:
                 return where
         return ""
 
-    def bound(self, texture: Texture) -> int:
-        """A texture object over the content, which must not change any more."""
-        if texture.mode not in self._bound:
-            self._bound[texture.mode] = BoundTexture(texture)
-        return self._bound[texture.mode].handle
-
     def free(self) -> None:
         """Give the memory back; the last user of the initial content frees that."""
-        for bound in self._bound.values():
-            bound.close()
-        self._bound.clear()
         self._memory.free()
         self._first = None
 
@@ -292,8 +281,6 @@ def _types(arguments: Sequence[Any]) -> tuple[Any, ...]:
 def _value(argument: Any) -> Any:
     if isinstance(argument, Value):
         return argument.content
-    if isinstance(argument, Texture):
-        return argument.array.bound(argument)  # type: ignore[attr-defined]
     if isinstance(argument, Inside):
         return argument.array.begin + argument.offset  # type: ignore[attr-defined]
     return argument if isinstance(argument, np.generic) else argument.pointer

@@ -31,7 +31,6 @@
 #include "cuda/barrier.h"
 #include "cuda/atomics.h"
 #include "cuda/memory.h"
-#include "cuda/texture.h"
 #include "cuda/integer.h"
 #include "cuda/conversion.h"
 #include "cuda/mathematics.h"
