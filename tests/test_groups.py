@@ -277,9 +277,9 @@ def test_atomics(bench):
     assert (floats[1:] == i % 9).all()
 
 
-def test_threads_that_spin_on_an_atomic_let_the_others_run(bench):
+def test_threads_that_spin_on_an_atomic_let_the_others_run(cpu):
     """Locks of either kind pass through all threads of a block, and a thread waits for another one's word."""
-    (out,) = launched(bench, "libcu.cu", "locks", np.zeros(96, np.int32), block=96)
+    (out,) = launched(cpu, "libcu.cu", "locks", np.zeros(96, np.int32), block=96)
     assert (out == 2 * 96).all()
 
 

@@ -31,7 +31,7 @@ __device__ __forceinline__ unsigned word(bool x) {{ return x; }}
 extern "C" __global__ void kernel(const {operand} *as, const {operand} *bs, const {operand} *cs, {result} *out)
 {{
     const int t = blockIdx.x * blockDim.x + threadIdx.x, count = gridDim.x * blockDim.x;
-    const {operand} a = as[t], b = bs[t], c = cs[t];
+    [[maybe_unused]] const {operand} a = as[t], b = bs[t], c = cs[t];
 {rows}
 }}
 """
