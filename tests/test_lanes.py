@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from support import case_of, shipped
 
-from runner.kernel.arrays import DTYPES
 from runner.kernel.check import check
 from runner.kernel.lanes import exchange, exchange_of, received, source_lane
 from runner.kernel.reference import expect
@@ -73,7 +72,7 @@ def drawn(count):
             size=draw.choice([1, 31, 100, 1000, 4097]),
             width=draw.choice([1, 2, 4, 8, 16, 32]),
             mask=draw.choice([0xFFFFFFFF, 0xFFFFFFFF, 0xFFFF, 0x00FF00FF, 0xAAAAAAAA, draw.getrandbits(32) or 1]),
-            dtype=draw.choice(list(DTYPES)),
+            dtype=draw.choice(shipped(name).parameter("dtype").allowed),
             fill="random",
             per_thread=draw.choice([1, 2, 4, 7]),
             first=0,

@@ -73,7 +73,7 @@ VALUES = {
     "true for a block": (["block=true"], ["block=True: expected threads per block"]),
     "infinitely many threads": (["block=inf"], ["block=inf: expected threads per block"]),
     "half a block": (["block=32x"], ["block=32x: expected threads per block"]),
-    "a block of three dimensions": (["block=8x8x8"], ["block=8x8x8: expected threads per block"]),
+    "a block of four dimensions": (["block=8x8x2x2"], ["block=8x8x2x2: expected threads per block"]),
     "an ambiguous number": (["size=010"], ["size=010: expected a number of elements"]),
     "a negative size": (["size=-5"], ["size=-5: expected a number of elements"]),
     "an unknown unit": (["size=16Ti"], ["size=16Ti: expected a number of elements"]),

@@ -50,7 +50,7 @@ def test_a_block_has_one_form(value, text):
 
 def test_expressions_see_the_parts_of_a_value():
     """`block` and `size` also give their dimensions."""
-    assert variables("block", Kind.BLOCK, "32x16") == {"block": 512, "block_x": 32, "block_y": 16}
+    assert variables("block", Kind.BLOCK, "32x16") == {"block": 512, "block_x": 32, "block_y": 16, "block_z": 1}
     assert variables("size", Kind.SIZE, "3x5") == {"size": 15, "rows": 3, "cols": 5}
 
 
