@@ -1,6 +1,7 @@
 """Kernels that are wrong, each in its own way, on the real devices."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -170,7 +171,8 @@ def test_a_write_into_an_input_is_found(bench):
     outcome = bench.run(case_of(own("writesInput")))
     if bench.device.info.kind == "cpu":
         assert outcome.status == "hazard"
-        assert "writesInput.cu:6: write to read-only input 'in', element 0" in outcome.reason
+        # Whichever block is first.
+        assert re.search(r"writesInput.cu:6: write to read-only input 'in', element \d+;", outcome.reason)
     else:
         assert outcome.status == "mismatch"
         assert "wrong later" in outcome.reason

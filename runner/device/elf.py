@@ -20,6 +20,7 @@ NAMING_FILE = "<function>"  # the name of its lines in messages
 
 _SYMBOL_TABLE = 2  # SHT_SYMTAB
 _LOADED_SEGMENT, _TLS_SEGMENT = 1, 7  # PT_LOAD, PT_TLS
+_EXECUTABLE = 1  # PF_X
 _UNDEFINED, _RESERVED = 0, 0xFF00  # numbers of a section
 
 
@@ -66,21 +67,23 @@ def variables(content: bytes) -> Iterator[Symbol]:
 
 def tls_bytes(content: bytes) -> int:
     """Size of the thread-local block of an ELF file."""
-    return next((size for kind, _, size in _segments(content) if kind == _TLS_SEGMENT), 0)
+    return next((size for kind, _, _, size in _segments(content) if kind == _TLS_SEGMENT), 0)
 
 
-def loaded_bytes(content: bytes) -> int:
-    """Size of an ELF file in memory, from its base address on."""
-    return max((begin + size for kind, begin, size in _segments(content) if kind == _LOADED_SEGMENT), default=0)
+def code_range(content: bytes) -> tuple[int, int]:
+    """Begin and end of an ELF file's instructions in memory, from its base address on."""
+    parts = [(begin, begin + size) for kind, flags, begin, size in _segments(content)
+             if kind == _LOADED_SEGMENT and flags & _EXECUTABLE]  # fmt: skip
+    return min((begin for begin, _ in parts), default=0), max((end for _, end in parts), default=0)
 
 
-def _segments(content: bytes) -> Iterator[tuple[int, int, int]]:
-    """Kind, address from the base address, and bytes in memory of each segment."""
+def _segments(content: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Kind, flags, address from the base address, and bytes in memory of each segment."""
     (headers_at,) = struct.unpack_from("<Q", content, 0x20)
     entry_bytes, count = struct.unpack_from("<HH", content, 0x36)
     for i in range(count):
-        kind, _, _, begin, _, _, size, _ = struct.unpack_from("<IIQQQQQQ", content, headers_at + i * entry_bytes)
-        yield kind, begin, size
+        kind, flags, _, begin, _, _, size, _ = struct.unpack_from("<IIQQQQQQ", content, headers_at + i * entry_bytes)
+        yield kind, flags, begin, size
 
 
 def linked_name(content: bytes, name: str) -> str:

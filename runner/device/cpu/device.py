@@ -221,13 +221,13 @@ def _check_shape(program: CpuProgram, launch: Launch) -> None:
         )
 
 
-def _line_of(program: CpuProgram, address: int) -> str | None:
-    """`file.cu:12` for an instruction: the innermost line of the user's code, not of the shim."""
+def _line_of(program: CpuProgram, addresses: Sequence[int]) -> str | None:
+    """`file.cu:12` for an instruction or calls: the innermost line of the user's code, not of the shim."""
     tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
-    if not address or tool is None:
+    offsets = [hex(address - program.base) for address in addresses if address]
+    if not offsets or tool is None:
         return None
-    offset = hex(address - program.code_begin)
-    said = subprocess.run([tool, "-i", "-e", program.binary, offset], capture_output=True, text=True, check=False)
+    said = subprocess.run([tool, "-i", "-e", program.binary, *offsets], capture_output=True, text=True, check=False)
     for location in said.stdout.splitlines():
         file, _, line = location.split(" ")[0].rpartition(":")
         ours = is_ours(file) or Path(file).name in (WRAPPER, PARAMETERS)
@@ -238,7 +238,7 @@ def _line_of(program: CpuProgram, address: int) -> str | None:
 
 def _sentence(program: CpuProgram, at: Fault, what: str) -> str:
     """The line of a fault, what happened, and the thread."""
-    line = _line_of(program, at.code_address)
+    line = _line_of(program, at.code_addresses)
     if line is None and at.last_line:
         line = f"{Path(at.last_file.decode(errors='replace')).name}:{at.last_line}"
     elif line is None and program.definition_line:

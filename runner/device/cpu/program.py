@@ -116,7 +116,7 @@ class Fault(ctypes.Structure):
     """Where a signal found the kernel."""
 
     _fields_ = (
-        ("code_address", ctypes.c_uint64),
+        ("code_addresses", ctypes.c_uint64 * 8),
         ("data_address", ctypes.c_uint64),
         ("signal", ctypes.c_int32),
         ("is_write", ctypes.c_int32),
@@ -169,7 +169,9 @@ class CpuProgram:
         self.kernel, self.shared_anchor = map(self._address, ("simt_kernel_0", "simt_shared_anchor"))
         self._functions = source.functions
         self._origin: CpuProgram | None = None  # keeps the library of a sibling loaded
-        self.code_begin, self.code_end = _code_range(self._library, binary.path.read_bytes())
+        # dlopen's handle is a `struct link_map` (link.h), whose first member is the base address.
+        self.base = ctypes.c_size_t.from_address(self._library._handle).value  # noqa: SLF001
+        self.code_begin, self.code_end = (self.base + at for at in elf.code_range(binary.path.read_bytes()))
         self._variables: list[tuple[int, bytes]] | None = None  # address and first content
         self.run = self._library.simt_launch  # of the runtime library, to which the binary is linked
         self.run.argtypes = [ctypes.POINTER(LaunchRequest), ctypes.POINTER(LaunchReport)]
@@ -191,7 +193,7 @@ class CpuProgram:
         """Bring `__device__` and `__constant__` variables back to their content at the first call."""
         if self._variables is None:
             found = (v for v in elf.variables(self.binary.read_bytes()) if v.section in (".data", ".bss"))
-            places = [(self.code_begin + v.value, v.size) for v in found if not _SHIM.match(v.name)]
+            places = [(self.base + v.value, v.size) for v in found if not _SHIM.match(v.name)]
             self._variables = [(address, ctypes.string_at(address, size)) for address, size in places]
         for address, content in self._variables:
             ctypes.memmove(address, content, len(content))
@@ -349,13 +351,6 @@ def _load_copy(path: Path) -> ctypes.CDLL:
         raise LaunchError(f"the compiled kernel {path.name} cannot be loaded: {error}") from error
     finally:
         copy.unlink(missing_ok=True)
-
-
-def _code_range(library: ctypes.CDLL, content: bytes) -> tuple[int, int]:
-    """Begin and end of where a library is loaded."""
-    # dlopen's handle is a `struct link_map` (link.h), whose first member is the base address.
-    base = ctypes.c_size_t.from_address(library._handle).value  # noqa: SLF001
-    return base, base + elf.loaded_bytes(content)
 
 
 def _thread_locals(path: Path) -> tuple[list[zones.Variable], int]:

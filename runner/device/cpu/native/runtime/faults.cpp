@@ -68,17 +68,20 @@ bool in_kernel_code(const LaunchRequest& request, uintptr_t address) {
     return address >= request.code_begin && address < request.code_end;
 }
 
-// The instruction of the kernel's own module that led here. If the fault is in a library that the kernel called, it is
-// the call: the first word on the stack that points into the module's code.
-uintptr_t kernel_code_address(Worker* worker, const MachineState& state) {
+// The instruction of the kernel's own module that faulted. If the fault is in a library that the kernel called, it is the
+// calls: the words on the stack that point into the module's code. A few such words may be left from earlier calls.
+void find_code_addresses(Worker* worker, const MachineState& state, uint64_t (&found)[8]) {
     const LaunchRequest& request = worker->launch->request;
-    if (in_kernel_code(request, state.code_address)) return state.code_address;
-    const uintptr_t end = worker->fibers.stack_end(state.stack_pointer);
-    for (uintptr_t at = state.stack_pointer & ~uintptr_t(7); at + sizeof(void*) <= end; at += sizeof(void*)) {
-        const uintptr_t word = *reinterpret_cast<const uintptr_t*>(at);
-        if (in_kernel_code(request, word)) return word - 1;  // the call itself, not what follows it
+    if (in_kernel_code(request, state.code_address)) {
+        found[0] = state.code_address;
+        return;  // the stack may have overflowed, so that it cannot be read
     }
-    return 0;
+    int count = 0;
+    const uintptr_t end = worker->fibers.stack_end(state.stack_pointer);
+    for (uintptr_t at = state.stack_pointer & ~uintptr_t(7); at + sizeof(void*) <= end && count < 8; at += sizeof(void*)) {
+        const uintptr_t word = *reinterpret_cast<const uintptr_t*>(at);
+        if (in_kernel_code(request, word)) found[count++] = word - 1;  // the call itself, not what follows it
+    }
 }
 
 void copy(uint32_t (&to)[3], const uint3& from) {
@@ -94,7 +97,7 @@ void describe(Fault& fault, Worker* worker, int signal, const siginfo_t* info, c
     const RunningBlock* const block = lane ? block_of(lane) : &worker->block;
     const bool bad_memory = signal == SIGSEGV || signal == SIGBUS;
     fault.signal = signal;
-    fault.code_address = kernel_code_address(worker, state);
+    find_code_addresses(worker, state, fault.code_addresses);
     fault.data_address = bad_memory ? address : 0;
     fault.is_write = state.is_write;
     fault.is_unaddressed = (signal == SIGSEGV && info->si_code == SI_KERNEL) ||

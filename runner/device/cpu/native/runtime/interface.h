@@ -47,7 +47,7 @@ constexpr uint32_t usual_order = 0;  // as they are numbered
 constexpr uint32_t reverse_order = 1;
 
 struct Fault {
-    uint64_t code_address;  // in the kernel's module if it could be found, else 0
+    uint64_t code_addresses[8];  // in the kernel's module, the innermost first; 0 behind the last one
     uint64_t data_address;
     int32_t signal;
     int32_t is_write;
