@@ -55,6 +55,15 @@ def few(samples: int, rounds: int = 1) -> Protocol:
     return Protocol(**{**timing, "min_samples": samples, "max_samples": samples})
 
 
+Extent = int | tuple[int, ...]
+
+
+def _three(extent: Extent) -> tuple[int, int, int]:
+    """The extent of a grid or block in three dimensions."""
+    x, y, z, *_ = (*(extent if isinstance(extent, tuple) else (extent,)), 1, 1)
+    return x, y, z
+
+
 @dataclass(frozen=True)
 class Bench:
     """A device and its compiler, to run single cases in this process."""
@@ -78,7 +87,9 @@ class Bench:
         """What one launch leaves in the arrays that the kernel writes, and what the device noticed."""
         return launch_once(self.device, case, self.compiler.compile(case.source()))
 
-    def call(self, source: Source, *arguments: Any, grid: int = 1, block: int | tuple[int, int] = 32) -> Any:
+    def call(
+        self, source: Source, *arguments: Any, grid: Extent = 1, block: Extent = 32, shared: int = 0
+    ) -> list[NDArray[Any]]:
         """Launch a kernel of its own; give back each array that it may write, in order.
 
         A read-only array is an input, and an integer an `int`.
@@ -90,8 +101,7 @@ class Bench:
             else:
                 passed.append(np.int32(a))
         program = self.device.load(source, self.compiler.compile(source))
-        shape = (*block, 1) if isinstance(block, tuple) else (block, 1, 1)
-        self.device.launch(Launch(program, (grid, 1, 1), shape, 0, tuple(passed)), 60.0)
+        self.device.launch(Launch(program, _three(grid), _three(block), shared, tuple(passed)), 60.0)
         arrays = [a for a in passed if not isinstance(a, np.generic)]
         written = [a.read() for a in arrays if a.role is Role.INOUT]
         for array in arrays:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import ROOT, Bench, case_of, few, read_kernel
 
-from runner.device import Launch, Role, Source
+from runner.device import Source
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError, Hazard, NotResident
 from runner.settings import DeviceConfig
@@ -26,22 +26,10 @@ def value_of(thread):
     return (thread * 37 + 11) % 64
 
 
-def launched(bench, file, function, *arguments, grid=1, block=32, shared=0, cooperative=False):
+def launched(bench, file, function, *arguments, cooperative=False, **how):
     """Launch a kernel of a file; give the arrays afterwards."""
     path = FOLDER / file
-    source = Source(path, path.read_text(), function, cooperative=cooperative)
-    program = bench.device.load(source, bench.compiler.compile(source))
-    passed = [
-        bench.device.place(f"array {i}", a, Role.INOUT) if isinstance(a, np.ndarray) else a
-        for i, a in enumerate(arguments)
-    ]
-    three = [n if isinstance(n, tuple) else (n, 1, 1) for n in (grid, block)]
-    bench.device.launch(Launch(program, *three, shared, tuple(passed)), 20.0)
-    arrays = [a for a in passed if not isinstance(a, np.generic)]
-    contents = [a.read() for a in arrays]
-    for array in arrays:
-        array.free()
-    return contents
+    return bench.call(Source(path, path.read_text(), function, cooperative=cooperative), *arguments, **how)
 
 
 def described(members, me, rank, count):
