@@ -58,8 +58,9 @@ trust() { # whether a cache hint gains anything through the flush; planted defec
   "$python" benchmarks/planted_defects.py --device cuda --jobs 10 --sizes 2**24 --dtypes float32 --out "$tables/trust_defects.txt"
 }
 
-agreement() { # the CPU device against the GPU; calculated accesses against counted ones
+agreement() { # the CPU device against the GPU; what CUDA's headers offer; calculated accesses against counted ones
   "$python" tools/agreement.py "$work/agreement.csv" >"$tables/agreement.txt"
+  "$python" tests/conformance.py "$tables/conformance.txt"
   "$python" tools/count_accesses.py "$work/accesses.csv" >"$tables/accesses.txt"
 }
 
