@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.device import Dim3, Role, Source
+from runner.device import Dim3, Role, Source, Surface, Texture
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPES, FORMER_NAMES, DType
 from runner.kernel.declaration import (
     ArrayArgument,
     Canonical,
+    DeclaredTexture,
     FunctionName,
     Kernel,
     Kind,
@@ -34,6 +35,7 @@ from runner.kernel.declaration import (
 )
 from runner.kernel.expression import Expression
 from runner.kernel.recipes import Fill, OfFields, Recipe
+from runner.kernel.textures import chosen
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class ArraySpec:
     lead: int
     constant: bool
     refill: bool = True  # whether the check may give it other contents of the same kind
+    image: Texture | Surface | None = None  # the object that the kernel gets in place of a pointer
 
     @property
     def nbytes(self) -> int:
@@ -225,7 +228,9 @@ class Case:
         dtype = self.dtype(a.dtype)
         shape = tuple(int(e(self.variables)) for e in a.shape)
         offset, lead = int(a.offset(self.variables)), int(a.lead(self.variables))
-        spec = ArraySpec(a.name, a.role, dtype, shape, self._fill(a.fill), offset, lead, a.constant, a.refill)
+        where = f"{self.kernel.yaml.name}: argument '{a.name}'"
+        image = chosen(a.image, dict(self.parameters), where) if isinstance(a.image, DeclaredTexture) else a.image
+        spec = ArraySpec(a.name, a.role, dtype, shape, self._fill(a.fill), offset, lead, a.constant, a.refill, image)
         for column in spec.columns():
             where = f"{self.kernel.yaml.name}: argument '{column.name}': fill"
             if not isinstance(column.fill, tuple):

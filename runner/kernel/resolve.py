@@ -17,6 +17,7 @@ from runner.kernel.arrays import COUNTING, FILLS
 from runner.kernel.case import ArraySpec, Case, LaunchSpec, PointerSpec, ScalarSpec, known_values, three, unrolled
 from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, threads, written
 from runner.kernel.recipes import Recipe, unfit
+from runner.kernel.textures import impossible
 
 # What CUDA allows any launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
 MAX_THREADS = 1024
@@ -135,6 +136,8 @@ def _unmakeable(a: ArraySpec) -> str:
         return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"
     if not 0 <= a.lead <= math.prod(a.shape):
         return f"the array '{a.name}' of {math.prod(a.shape)} elements cannot have {a.lead} before its pointer"
+    if a.image and (reason := impossible(a.image, a.dtype, a.shape)):
+        return f"{a.name}: {reason}"
     for column in a.columns():
         if reason := _overfull(column):
             return reason

@@ -209,7 +209,10 @@ def upload(
 
 def _placed(device: Device, spec: ArraySpec, content: NDArray[Any], stack: ExitStack) -> Array:
     numbers = spec.dtype.numbers  # of an element
-    array = device.place(spec.name, content, spec.role, spec.offset * numbers, spec.lead * numbers)
+    if spec.image:
+        array = device.image(spec.name, content, spec.role, numbers, spec.image)
+    else:
+        array = device.place(spec.name, content, spec.role, spec.offset * numbers, spec.lead * numbers)
     stack.callback(array.free)
     return array
 

@@ -31,11 +31,8 @@ ADVICE = "set gpu_only in the kernel's YAML to run it on GPUs alone"
 
 # What a compiler's message names, in the order of search.
 _ABSENT = (
-    (
-        r"(?:tex[123]D\w*|tex2Dgather|texCubemap\w*|cudaTextureObject_t|cudaTextureType\w*|tex1Dfetch|texture)",
-        "textures",
-    ),
-    (r"(?:surf(?:[123]D|Cubemap)\w*|cudaSurfaceObject_t|surface)", "surfaces"),
+    (r"(?:tex[123]D\w+|texCubemap\w*)", "layered, cubemap and mipmapped textures"),
+    (r"surf(?:[123]D\w+|Cubemap\w*)", "layered and cubemap surfaces"),
     (r"(?:__cluster\w*|cluster_group|this_cluster|__cluster_dims__)", "clusters of blocks"),
     (r"__is(?:Global|Shared|Local|Constant|GridConstant|ClusterShared|CtaShared)", "address spaces"),
     (r"(?:curandState(?:MRG32k3a|Mtgp32|Sobol|Scrambled)\w*|curand_(?:poisson|discrete)\w*)", "this part of cuRAND"),
@@ -44,6 +41,8 @@ _ABSENT = (
     (r"cudaGraph\w+|cudaLaunchDevice\w*|cudaStreamFireAndForget|cudaStreamTailLaunch", "launches from a kernel"),
 )
 _NAMED = [(re.compile(rf"'{name}(?:<[^']*>)?'"), what) for name, what in _ABSENT]
+_REFERENCE = re.compile(r"'(?:texture|surface)(?:<[^']*>)?'")
+_NO_REFERENCE = "CUDA 12 has no texture references; pass a cudaTextureObject_t or cudaSurfaceObject_t"
 _OF_CUB = re.compile(
     r"'(?P<name>\w+)' (?:is not a member of|in namespace|was not declared).*'(?:::)?cub'|"
     r"no (?:member|template|type) named '(?P<other>\w+)' in namespace 'cub'|'cub::(?P<third>\w+)' has not been declared"
@@ -93,6 +92,8 @@ def _lacking(error: str, needed: Excerpt | None) -> str:
     lacks = ""
     if _POISONED.search(error):
         return f" ({_NO_PTX}; {ADVICE})"
+    if _REFERENCE.search(error) and _UNKNOWN.search(error):
+        return f" ({_NO_REFERENCE})"
     if needed and needed.headers and _UNKNOWN.search(error):
         lacks = ", ".join(f"<{name}>" for name in sorted(needed.headers))
     elif _NO_HEADER.match(error):

@@ -16,10 +16,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Around, Binary, DeviceInfo, Inside, Launch, LaunchDiagnostics, Order, Role, Source, Timed
+from runner.device import (
+    Around,
+    Binary,
+    DeviceInfo,
+    Inside,
+    Launch,
+    LaunchDiagnostics,
+    Order,
+    Role,
+    Source,
+    Surface,
+    Texture,
+    Timed,
+)
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CpuProgram, Fault, LaunchReport, LaunchRequest, Outcome, Variable
+from runner.device.cpu.textures import GuardedImage
 from runner.device.cpu.translate import PARAMETERS, WRAPPER, is_ours
 from runner.device.kinds import CPU, processor
 from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout, NotResident
@@ -75,6 +89,10 @@ class CpuDevice:
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> GuardedArray:
         """Copy an array to memory between guard pages."""
         return GuardedArray(name, value, role, offset, lead)
+
+    def image(self, name: str, value: NDArray[Any], role: Role, channels: int, how: Texture | Surface) -> GuardedImage:
+        """Copy an array to memory, described for a texture or surface object."""
+        return GuardedImage(name, value, role, channels, how)
 
     def variable(self, program: CpuProgram, name: str, value: NDArray[Any], role: Role) -> Variable:
         """A `__device__` array of the program that the kernel writes."""

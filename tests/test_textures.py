@@ -1,0 +1,153 @@
+"""Textures and surfaces: what a YAML can say of them, on each device, and what is a mistake."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import shutil
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import ROOT, Bench, case_of, read_kernel
+from texture_fetches import WEIGHTS, fetched, fetches
+
+from runner.device.kinds import compiler_for, open_device
+from runner.settings import DeviceConfig
+
+FOLDER = ROOT / "tests" / "kernels" / "textures"
+IMAGE = """source: textures.cu
+parameters: {block: 16x8, wide: 100, high: 37, offset: 0, mode: 2}
+macros: [OFFSET, MODE]
+grid: ["ceil_div(wide, block_x)", "ceil_div(high, block_y)"]
+"""
+SIZES = "  - {name: width, scalar: int32, value: wide}\n  - {name: height, scalar: int32, value: high}\n"
+VOLUME = """source: textures.cu
+parameters: {block: 8x4x2, nx: 19, ny: 7, nz: 11}
+macros: {OFFSET: 0, MODE: 0}
+grid: ["ceil_div(nx, block_x)", "ceil_div(ny, block_y)", "ceil_div(nz, block_z)"]
+"""
+AXES = "".join(f"  - {{name: {n}_, scalar: int32, value: {n}}}\n" for n in ("nx", "ny", "nz"))
+LINE = """source: textures.cu
+parameters: {block: 64, size: 1000, distance: 3}
+macros: {OFFSET: 0, MODE: 0}
+grid: ceil_div(size, block)
+"""
+YAMLS = {
+    "rotated": f"""{IMAGE}arguments:
+  - name: image
+    role: in
+    dtype: float32
+    shape: [high, wide]
+    fill: random
+    texture: {{filter_mode: linear, normalized_coords: true}}
+  - {{name: out, role: out, dtype: float32, shape: [high, wide]}}
+{SIZES}  - {{name: cosine, scalar: float32, value: {np.cos(0.5)}}}
+  - {{name: sine, scalar: float32, value: {np.sin(0.5)}}}
+reference: texture_references.rotated
+""",
+    "around": f"""{LINE}arguments:
+  - {{name: numbers, role: in, dtype: int32, shape: size, fill: random_bytes, texture: {{resource: linear}}}}
+  - {{name: out, role: out, dtype: int32, shape: size}}
+  - {{name: distance_, scalar: int32, value: distance}}
+  - {{name: n, scalar: int32, value: size}}
+reference:
+  out: >-
+    where(index < distance, 0, numbers[maximum(index - distance, 0)])
+    + 3 * where(index + distance < size, numbers[minimum(index + distance, size - 1)], 0)
+let: {{index: arange(size)}}
+""",
+    "shifted": f"""{VOLUME}arguments:
+  - {{name: volume, role: in, dtype: uint16, shape: [nz, ny, nx], fill: random, texture: {{address_mode: clamp}}}}
+  - {{name: out, role: out, dtype: uint16, shape: [nz, ny, nx]}}
+{AXES}reference: texture_references.shifted
+""",
+    "fractions": f"""{IMAGE}arguments:
+  - {{name: image, role: in, dtype: uchar4, shape: [high, wide], fill: random, texture: {{read_mode: normalized_float}}}}
+  - {{name: out, role: out, dtype: float4, shape: [high, wide]}}
+{SIZES}reference: {{out: image / 255}}
+""",
+    "negative": f"""{IMAGE}arguments:
+  - {{name: in, role: in, dtype: uchar4, shape: [high, wide], fill: random, surface: true}}
+  - {{name: out, role: out, dtype: uchar4, shape: [high, wide], surface: true}}
+{SIZES}reference: {{out.x: 255 - in.x, out.y: 255 - in.y, out.z: 255 - in.z, out.w: in.w}}
+""",
+    "doubled": f"""{LINE}arguments:
+  - {{name: numbers, role: inout, dtype: float32, shape: size, fill: random, surface: true}}
+  - {{name: n, scalar: int32, value: size}}
+reference: {{numbers: 2 * numbers}}
+""",
+    "beyond": f"""{VOLUME}arguments:
+  - {{name: volume, role: in, dtype: int32, shape: [nz, ny, nx], fill: random, surface: true}}
+  - {{name: zero, role: out, dtype: int32, shape: [nz, ny, nx]}}
+  - {{name: nearest, role: out, dtype: int32, shape: [nz, ny, nx]}}
+{AXES}reference: texture_references.beyond
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The source of all kernels, and a YAML for each."""
+    path = tmp_path_factory.mktemp("textures") / "kernel"
+    shutil.copytree(FOLDER, path)
+    for name, text in YAMLS.items():
+        (path / f"{name}.yaml").write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("name", YAMLS)
+def test_a_kernel_reads_textures_and_writes_surfaces(bench, folder, name):
+    """Measured and checked as any other kernel."""
+    outcome = bench.run(case_of(read_kernel(folder / f"{name}.yaml")))
+    assert (outcome.status, outcome.reason) == ("ok", "")
+
+
+def test_fetches_give_what_the_programming_guide_says(bench):
+    """On the CPU device bit for bit; a GPU's weights may be rounded otherwise."""
+    wrong = []
+    chosen = list(fetches())
+    for (name, found), fetch in zip(fetched(bench, chosen).items(), chosen, strict=True):
+        expected = fetch.guide(fetch.coordinates)
+        allowed = 0.0
+        if fetch.how.filter_mode == "linear" and not bench.device.info.emulated:
+            texels = 1.0 if fetch.how.promotes else float(np.ptp(fetch.image.astype(np.float64)))
+            allowed = 2 * fetch.dimensions * texels / 256
+        off = np.abs(found.astype(np.float64) - expected.astype(fetch.result).astype(np.float64))
+        bad = np.flatnonzero((off > allowed).any(axis=1))
+        wrong += [f"{name}: {len(bad)} of {len(off)} differ by more than {allowed}"] * bool(len(bad))
+        wrong += [f"  at {fetch.coordinates[i]} got {found[i]}, expected {expected[i]}" for i in bad[:3]]
+    if wrong:
+        pytest.fail("\n".join(wrong), pytrace=False)
+
+
+@pytest.mark.gpu
+def test_both_devices_fetch_the_same():
+    """Bit for bit, in every mode."""
+    configs = [DeviceConfig(kind=kind, threads=2) for kind in ("cuda", "cpu")]
+    devices = [open_device(config) for config in configs]
+    benches = [Bench(d, compiler_for(c, d.info)) for d, c in zip(devices, configs, strict=True)]
+    chosen = [*fetches(), WEIGHTS]
+    gpu, cpu = (fetched(bench, chosen) for bench in benches)
+    file = io.BytesIO()
+    np.savez_compressed(file, **gpu)
+    if folder := os.environ.get("OUT"):
+        Path(folder, "textures.npz").write_bytes(file.getvalue())
+    told = ["-----BEGIN NPZ", *textwrap.wrap(base64.b64encode(file.getvalue()).decode(), 200), "-----END NPZ"]
+    steps = gpu[WEIGHTS.name][:, 0]
+    told.append(f"weights at k/2048, k = 0 to 95: {' '.join(f'{w:g}' for w in steps[:96])}")
+    rest = np.arange(len(steps)) / 8 - steps
+    told.append(f"k/8 - weight: from {rest.min()} to {rest.max()}, {len(np.unique(steps))} different weights")
+    for fetch in chosen:
+        a, b = gpu[fetch.name], cpu[fetch.name]
+        differ = np.flatnonzero((a.view(np.uint8) != b.view(np.uint8)).reshape(len(a), -1).any(axis=1))
+        if len(differ):
+            off = np.abs(a.astype(np.float64) - b.astype(np.float64)).max()
+            told.append(f"{fetch.name}: {len(differ)} of {len(a)} differ, by {off:.4g} at most")
+            told += [f"   {i} at {fetch.coordinates[i]}: GPU {a[i]}, CPU device {b[i]}" for i in differ[:2]]
+    same = sum(gpu[f.name].tobytes() == cpu[f.name].tobytes() for f in chosen)
+    told.append(f"{same} of {len(chosen)} modes are the same bit for bit")
+    if same < len(chosen):
+        pytest.fail("\n".join(told), pytrace=False)
