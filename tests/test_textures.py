@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import os
+import re
 import shutil
 import textwrap
 from pathlib import Path
@@ -15,6 +16,7 @@ from support import ROOT, Bench, case_of, read_kernel
 from texture_fetches import WEIGHTS, fetched, fetches
 
 from runner.device.kinds import compiler_for, open_device
+from runner.errors import UsageError
 from runner.settings import DeviceConfig
 
 FOLDER = ROOT / "tests" / "kernels" / "textures"
@@ -87,6 +89,25 @@ reference: {{numbers: 2 * numbers}}
 """,
 }
 
+BACK_AND_FORTH = """launches:
+  - {for: {step: 3}, launches: [{arguments: [a_texture, b, END]}, {arguments: [b_texture, a, END]}]}
+let: {neighbours: "where(abs(reshape(arange(LENGTH), LENGTH, 1) - arange(LENGTH)) == 1, 1, 0)"}
+reference: {a: a @ neighbours @ neighbours @ neighbours @ neighbours @ neighbours @ neighbours}
+"""
+YAMLS["spread"] = f"""{IMAGE}arguments:
+  - {{name: a, role: inout, dtype: int32, shape: [high, wide], fill: {{range: [-99, 99]}}, surface: true}}
+  - {{name: b, role: scratch, dtype: int32, shape: [high, wide], surface: true}}
+  - {{name: a_texture, of: a, texture: {{address_mode: border}}}}
+  - {{name: b_texture, of: b, texture: {{address_mode: border}}}}
+{SIZES}{BACK_AND_FORTH.replace("END", "width, height").replace("LENGTH", "wide")}"""
+YAMLS["spreadLinear"] = f"""{LINE}arguments:
+  - {{name: a, role: inout, dtype: int32, shape: size, fill: {{range: [-99, 99]}}}}
+  - {{name: b, role: scratch, dtype: int32, shape: size}}
+  - {{name: a_texture, of: a, texture: {{resource: linear}}}}
+  - {{name: b_texture, of: b, texture: {{resource: linear}}}}
+  - {{name: n, scalar: int32, value: size}}
+{BACK_AND_FORTH.replace("END", "n").replace("LENGTH", "size")}"""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -103,6 +124,79 @@ def test_a_kernel_reads_textures_and_writes_surfaces(bench, folder, name):
     """Measured and checked as any other kernel."""
     outcome = bench.run(case_of(read_kernel(folder / f"{name}.yaml")))
     assert (outcome.status, outcome.reason) == ("ok", "")
+
+
+@pytest.fixture(scope="module")
+def cpu(own_cache):
+    """The CPU device alone."""
+    config = DeviceConfig(kind="cpu", threads=2)
+    device = open_device(config)
+    return Bench(device, compiler_for(config, device.info))
+
+
+def test_a_write_outside_a_surface_is_found(cpu, folder):
+    """By default it traps; the message has the line, the surface, the place and the thread."""
+    kernel = read_kernel(folder / "negative.yaml")
+    outcome = cpu.run(case_of(kernel, offset=1))
+    assert outcome.status == "hazard"
+    assert re.fullmatch(
+        r"textures\.cu:40: surf2Dwrite: out of bounds of the surface 'out': byte 400 in x, but a row has 400 bytes; "
+        r"block \(6,\d,0\), thread \(3,\d,0\) \[warp \d, lane \d+\]",
+        outcome.reason,
+    ), outcome.reason
+
+
+def test_what_a_shifted_write_leaves_is_compared(bench, folder):
+    """Nothing lies in the first column, so its poison is there; with MODE=0 what lies outside is dropped."""
+    outcome = bench.run(case_of(read_kernel(folder / "negative.yaml"), offset=1, mode=0))
+    assert outcome.status == "mismatch"
+    assert re.search(r"elements differ: out\.?\w*\[0", outcome.reason), outcome.reason
+
+
+MISTAKES = [
+    ("rotated", "filter_mode: linear", "filter_mode: bilinear", "filter_mode: expected one of point, linear, not 'bilinear'"),
+    ("rotated", "filter_mode: linear", "filter: linear", "'filter' is not a valid key; did you mean filter_mode"),
+    ("rotated", "normalized_coords: true", "normalized_coords: 1", "normalized_coords: expected true or false, not '1'"),
+    ("rotated", "normalized_coords: true", "border_color: [1, 2, 3, 4, 5]", "border_color: expected up to 4 numbers"),
+    ("rotated", "role: in", "offset: 4\n    role: in", "offset: a texture or surface is no pointer that could have it"),
+    ("rotated", "role: in", "surface: true\n    role: in", "an array is a texture or a surface, not both"),
+    ("rotated", "role: in", "role: inout", "role: a kernel only reads a texture: expected in, not inout"),
+    ("rotated", "dtype: float32", "dtype: float64", r"image: a texel has 1, 2 or 4 numbers of int8, .*, not float64"),
+    ("rotated", "dtype: float32", "dtype: int32", "'filter_mode: linear' is for floats and for 'read_mode: normalized_float'"),
+    ("rotated", "filter_mode: linear", "read_mode: normalized_float", "is for integers of 8 and 16 bits, not for float32"),
+    ("rotated", "filter_mode: linear", "resource: linear", "'resource: linear' has 1 dimension, not 2"),
+    ("around", "resource: linear", "resource: pitch2d", "'resource: pitch2d' has 2 dimensions, not 1"),
+    ("around", "resource: linear", "resource: array", "tex1Dfetch: 'numbers' is no texture of linear memory: 'resource: linear'"),
+    ("around", ", texture: {resource: linear}", "", "argument 1 is 'unsigned long long', the YAML passes the array 'numbers'"),
+    ("around", "dtype: int32", "dtype: uint32", "tex1Dfetch: a fetch from 'numbers' gives uint, not"),
+    ("doubled", "size: 1000", "size: 40000", r"numbers: the shape \(40000,\) is not within CUDA's 1 to 32768"),
+    ("spread", "name: b, role: scratch", "name: b, offset: 4, role: scratch", "offset: a texture or surface is no pointer"),
+    ("spread", "of: b, texture: {", "of: c, texture: {", "of: expected the name of an array, not 'c'; known: a, b"),
+    ("spread", "of: b, texture: {", "of: b, texture: {resource: linear, ", "'resource: linear' needs an array without 'surface'"),
+    ("spread", "shape: [high, wide], surface: true", "shape: [high, wide]", "'resource: array' needs a surface, which 'b' is not"),
+    ("spreadLinear", "of: b, texture: {resource: linear}", "pointer: b", "argument 1 is 'unsigned long long', the YAML passes"),
+    ("spread", "of: b, texture: {address_mode: border}", "pointer: b", "b_texture: 'b' is a texture or a surface, into which"),
+    ("doubled", "surface: true", "texture: {}", "role: a kernel only reads a texture"),
+    ("fractions", "read_mode: normalized_float", "", "tex2D: a fetch from 'image' gives uchar4, not"),
+    ("fractions", "dtype: float4", "dtype: float4, texture: {}", "role: a kernel only reads a texture"),
+    ("beyond", "surface: true", "texture: {}", "surf3Dread: 'volume' is a texture"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "old", "new", "message"), MISTAKES)
+def test_what_cannot_be_meant_is_one_sentence(cpu, folder, name, old, new, message):
+    """A YAML that CUDA or the kernel does not take: the message names the place, the value, and what is allowed."""
+    assert old in YAMLS[name]
+    path = folder.parent / "wrong" / f"{name}.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(YAMLS[name].replace(old, new, 1).replace("textures.cu", "../kernel/textures.cu"))
+    try:
+        case = case_of(read_kernel(path))
+        told = case.excluded or cpu.run(case, samples=1).reason
+    except UsageError as e:
+        told = str(e)
+    assert re.search(message, told), told
+    assert "\n" not in told
 
 
 def test_fetches_give_what_the_programming_guide_says(bench):

@@ -298,6 +298,18 @@ class Inside:
 
 
 @dataclass(frozen=True)
+class View:
+    """A texture object of an array that the kernel reaches otherwise, too."""
+
+    array: Array
+    pointer: int  # the object
+    name: str  # of the array, for messages
+    kept: object  # what the object needs in memory
+
+    what = "texture"
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch, with everything that a device needs for it; or several in order, timed as one."""
 
@@ -305,7 +317,7 @@ class Launch:
     grid: Dim3  # blocks in x, y, z
     block: Dim3  # threads of a block in x, y, z
     shared: int  # dynamic shared memory per block, in bytes
-    arguments: tuple[Array | np.generic | Value | Inside, ...]  # NumPy scalars have the kernel's own types
+    arguments: tuple[Array | np.generic | Value | Inside | View, ...]  # NumPy scalars have the kernel's own types
     cache: str = "none"  # the preferred split of on-chip memory: shared, l1, equal (cudaFuncSetCacheConfig) or none
     order: Order = Order.USUAL  # in which lanes, warps and blocks run, where the device can choose
     variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
@@ -320,7 +332,8 @@ class Launch:
         """The arrays among the arguments and variables that have one of `roles`."""
         import numpy as np  # noqa: PLC0415  (see the top)
 
-        given = [a for one in self.all for a in one.arguments if not isinstance(a, np.generic | Value | Inside)]
+        passed = (a.array if isinstance(a, View) else a for one in self.all for a in one.arguments)
+        given = [a for a in passed if not isinstance(a, np.generic | Value | Inside)]
         each = {id(a): a for a in (*given, *self.variables)}
         return [a for a in each.values() if a.role in roles]
 
@@ -371,6 +384,12 @@ class Device(Protocol):
             channels: Numbers of a texel: 1, 2 or 4.
             how: The object.
         """
+
+    def view(self, name: str, array: Any, channels: int, how: Texture) -> View:
+        """A texture object of an array that `place` or, for a CUDA array, `image` gave; `release` ends it."""
+
+    def release(self, view: View) -> None:
+        """Destroy a view's object, before its array is freed."""
 
     def variable(self, program: Any, name: str, value: NDArray[Any], role: Role) -> Array:
         """A `__device__` array of the program as an array that the kernel writes; `value` is its first content."""

@@ -208,11 +208,12 @@ class ScalarArgument:
 
 @dataclass(frozen=True)
 class PointerArgument:
-    """A null pointer, or a pointer into an array that is an argument of its own."""
+    """A null pointer, a pointer into an array that is an argument of its own, or a texture object of such an array."""
 
     name: str
     array: str  # empty: null
     at: Expression  # elements from the array's first one
+    texture: DeclaredTexture | None = None
 
 
 # A function as C++ names it: pieces of text, and parameters in a template's arguments.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runner.device import Surface, Texture
 from runner.errors import UsageError
 from runner.kernel.arrays import DType
 from runner.kernel.declaration import DeclaredTexture
+
+if TYPE_CHECKING:
+    from runner.kernel.case import ArraySpec
 
 WORDS = {
     "resource": ("array", "linear", "pitch2d"),
@@ -25,6 +28,8 @@ LARGEST = {
     "pitch2d": ((), (131072, 65000), ()),
     "surface": ((32768,), (131072, 65536), (16384, 16384, 16384)),
 }
+
+ROW = 32  # bytes: texturePitchAlignment of GPUs
 
 
 def chosen(declared: DeclaredTexture, values: Mapping[str, Any], where: str) -> Texture:
@@ -51,11 +56,24 @@ def impossible(how: Texture | Surface, dtype: DType, shape: tuple[int, ...]) -> 
     resource = how.resource if isinstance(how, Texture) else "surface"
     limits = LARGEST[resource][len(shape) - 1]
     if not limits:
-        return f"'resource: {resource}' has {1 if resource == 'linear' else 2} dimensions, not {len(shape)}"
+        return (
+            f"'resource: {resource}' has {'1 dimension' if resource == 'linear' else '2 dimensions'}, not {len(shape)}"
+        )
     if any(not 1 <= n <= most for n, most in zip(reversed(shape), limits, strict=True)):
         sizes = " x ".join(map(str, reversed(limits)))
         return f"the shape {shape} is not within CUDA's 1 to {sizes}"
     return _unreadable(how, dtype) if isinstance(how, Texture) else ""
+
+
+def no_view(how: Texture, array: ArraySpec) -> str:
+    """Why there cannot be such a texture of an array that the kernel writes otherwise; empty if there can."""
+    needed = "a surface" if how.resource == "array" else "an array without 'surface', 'constant' and 'offset'"
+    plain = array.image is None and not array.constant and not array.offset
+    if not (isinstance(array.image, Surface) if how.resource == "array" else plain):
+        return f"'resource: {how.resource}' needs {needed}, which '{array.name}' is not"
+    if how.resource == "pitch2d" and array.shape[-1] * array.dtype.itemsize % ROW:
+        return f"rows of pitched memory have a multiple of {ROW} bytes, those of '{array.name}' do not"
+    return impossible(how, array.dtype, array.shape)
 
 
 def _unreadable(how: Texture, dtype: DType) -> str:

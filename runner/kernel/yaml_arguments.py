@@ -69,7 +69,7 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
     d.need("name")
     if "scalar" in d.raw:
         return _scalar(d.exactly("name", "scalar", "value"), counting)
-    if "pointer" in d.raw:
+    if "pointer" in d.raw or "of" in d.raw:
         return _pointer(d, counting)
     d.only(("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill", "texture", "surface"))
     d.need("role", "dtype", "shape")
@@ -102,6 +102,11 @@ def _image(d: Reader) -> DeclaredTexture | Surface | None:
         return Surface()
     if "texture" not in d.raw:
         return None
+    return _texture(d)
+
+
+def _texture(d: Reader) -> DeclaredTexture:
+    """The key `texture`."""
     level = d.at("texture", d.raw["texture"])
     level.only((*TEXTURE_WORDS, "normalized_coords", "border_color"))
     words = []
@@ -147,15 +152,18 @@ def _numbers(
 
 
 def _pointer(d: Reader, counting: Collection[str]) -> PointerArgument:
-    """`pointer: null`, or the name of an array and `at`, an element of it."""
-    d.only(("name", "pointer", "at"))
-    array = d.raw["pointer"]
-    if array is not None and array not in d.arrays:
+    """`pointer: null`, or the name of an array and `at`, an element of it; or a `texture` `of` an array."""
+    key = "of" if "of" in d.raw else "pointer"
+    d.only(("name", "of", "texture") if key == "of" else ("name", "pointer", "at"))
+    array = d.raw[key]
+    if array not in d.arrays and (key == "of" or array is not None):
         known = ", ".join(d.arrays)
-        raise UsageError(
-            f"{d.where}: pointer: expected null or the name of an array, not {shown(array)}; known: {known}"
-        )
-    return PointerArgument(d.text("name"), array or "", d.expression("at", 0, more=counting))
+        expected = "the name of an array" if key == "of" else "null or the name of an array"
+        raise UsageError(f"{d.where}: {key}: expected {expected}, not {shown(array)}; known: {known}")
+    if key == "pointer":
+        return PointerArgument(d.text("name"), array or "", d.expression("at", 0, more=counting))
+    d.need("texture")
+    return PointerArgument(d.text("name"), array, d.expression("at", 0), _texture(d))
 
 
 def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | OfFields:

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from runner.device import Role, Surface, Texture
+from runner.device import Role, Surface, Texture, View
 from runner.device.cpu.memory import GuardedArray
 
 ADDRESS_MODES = ("wrap", "clamp", "mirror", "border")
@@ -36,31 +36,42 @@ class Image(ctypes.Structure):
     )
 
 
+def described(array: GuardedArray, channels: int, how: Texture | Surface) -> Image:
+    """What the kernel's object points to."""
+    shape = array.shape if channels == 1 else array.shape[:-1]
+    texture = how if isinstance(how, Texture) else Texture()
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    word = "float" if kind == "f" or texture.promotes else _VECTORS[f"{kind}{size}"]
+    bound = _SURFACE if isinstance(how, Surface) else _LINEAR_MEMORY if texture.resource == "linear" else _TEXTURE
+    return Image(
+        data=array.begin,
+        size=(*reversed(shape), 1, 1)[:3],
+        name=array.name.encode(),
+        type=f"{word}{channels if channels > 1 else ''}".encode(),
+        border=tuple(texture.border(kind)),
+        address=tuple(ADDRESS_MODES.index(mode) for mode in texture.address_modes),
+        bound=bound,
+        dimensions=len(shape),
+        kind=ord(kind),
+        bytes=size,
+        channels=channels,
+        linear=texture.filter_mode == "linear",
+        promoted=texture.promotes,
+        normalized=texture.normalized_coords,
+    )
+
+
 class GuardedImage(GuardedArray):
     """An array that the kernel reaches through an object, which is its `pointer`."""
 
     def __init__(self, name: str, value: NDArray[Any], role: Role, channels: int, how: Texture | Surface) -> None:
         super().__init__(name, value, role)
-        shape = value.shape if channels == 1 else value.shape[:-1]
-        texture = how if isinstance(how, Texture) else Texture()
-        kind, size = value.dtype.kind, value.dtype.itemsize
-        word = "float" if kind == "f" or texture.promotes else _VECTORS[f"{kind}{size}"]
         self.what = "texture" if isinstance(how, Texture) else "surface"
-        bound = _SURFACE if isinstance(how, Surface) else _LINEAR_MEMORY if texture.resource == "linear" else _TEXTURE
-        self._image = Image(
-            data=self.begin,
-            size=(*reversed(shape), 1, 1)[:3],
-            name=name.encode(),
-            type=f"{word}{channels if channels > 1 else ''}".encode(),
-            border=tuple(texture.border(kind)),
-            address=tuple(ADDRESS_MODES.index(mode) for mode in texture.address_modes),
-            bound=bound,
-            dimensions=len(shape),
-            kind=ord(kind),
-            bytes=size,
-            channels=channels,
-            linear=texture.filter_mode == "linear",
-            promoted=texture.promotes,
-            normalized=texture.normalized_coords,
-        )
+        self._image = described(self, channels, how)
         self.pointer = ctypes.addressof(self._image)
+
+
+def view(array: GuardedArray, channels: int, how: Texture) -> View:
+    """A texture object of an array."""
+    image = described(array, channels, how)
+    return View(array, ctypes.addressof(image), array.name, image)

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Role, Surface, Texture
+from runner.device import Role, Surface, Texture, View
 from runner.device.cuda.driver_calls import call
 from runner.device.cuda.guard import Guard
+from runner.device.cuda.program import CudaArray
 from runner.errors import LaunchError
 
 HOST, DEVICE, ARRAY = 1, 2, 3  # CUmemorytype
@@ -106,7 +107,7 @@ class CudaImage:
         guard: Guard,
     ) -> None:
         self.role, self._guard, self._stream = role, guard, stream
-        self._host = np.ascontiguousarray(value)
+        self.host = np.ascontiguousarray(value)
         shape = value.shape if channels == 1 else value.shape[:-1]
         width, height, depth = (*reversed(shape), 1, 1)[:3]
         self._extent = (width * channels * value.itemsize, height, depth)  # of a copy: bytes of a row, rows, slices
@@ -133,25 +134,23 @@ class CudaImage:
             )
             call("cuArray3DCreate_v2", ctypes.byref(self._array), ctypes.byref(descriptor))
             self._there = End(kind=ARRAY, array=self._array)
-            described = Resource(kind=RESOURCES["array"], where=self._array.value)
+            self.described = Resource(kind=RESOURCES["array"], where=self._array.value)
         else:
             pitch = row if resource == "linear" else -(-row // PITCH) * PITCH
             memory = self._memory = driver.mem_alloc(pitch * height)
             self._there = End(kind=DEVICE, device=int(memory), pitch=pitch, height=height)
-            size = (row, 0, 0) if resource == "linear" else (shape[-1], height, pitch)
-            described = Resource(RESOURCES[resource], int(memory), *self._format, *size)
-        self._copy(End(kind=HOST, host=self._host.ctypes.data, pitch=row, height=height), self._there)
+            self.described = _in_memory(resource, int(memory), self._format, shape, pitch)
+        self._copy(End(kind=HOST, host=self.host.ctypes.data, pitch=row, height=height), self._there)
         if self._first is not None:
-            driver.memcpy_htod(self._first, self._host)
+            driver.memcpy_htod(self._first, self.host)
         if isinstance(how, Texture):
-            texture = ctypes.byref(_descriptor(how, self._host.dtype.kind))
-            call("cuTexObjectCreate", ctypes.byref(self._object), ctypes.byref(described), texture, None)
+            self._object = texture_object(self.described, how, self.host.dtype)
         else:
-            call("cuSurfObjectCreate", ctypes.byref(self._object), ctypes.byref(described))
+            call("cuSurfObjectCreate", ctypes.byref(self._object), ctypes.byref(self.described))
 
     def read(self) -> NDArray[Any]:
         """Copy the content back."""
-        result = np.empty_like(self._host)
+        result = np.empty_like(self.host)
         self._stream.synchronize()
         row, height, _ = self._extent
         self._copy(self._there, End(kind=HOST, host=result.ctypes.data, pitch=row, height=height))
@@ -159,7 +158,7 @@ class CudaImage:
 
     def fill_bytes(self, value: int) -> None:
         """Queue the setting of every byte on the stream."""
-        driver.memset_d8_async(self._dense, value, self._host.nbytes, self._stream)
+        driver.memset_d8_async(self._dense, value, self.host.nbytes, self._stream)
         self._copy(self._linear(self._dense), self._there, queued=True)
 
     def restore(self) -> None:
@@ -170,7 +169,7 @@ class CudaImage:
     def digest(self) -> int:
         """A hash of the content."""
         self._copy(self._there, self._linear(self._dense), queued=True)
-        return self._guard.digest(int(self._dense), self._host.nbytes)
+        return self._guard.digest(int(self._dense), self.host.nbytes)
 
     def overrun(self) -> str:
         """Nowhere: a write outside a surface traps, or is clamped or dropped."""
@@ -196,6 +195,32 @@ class CudaImage:
             call("cuMemcpy3DAsync_v2", copy, c_void_p(self._stream.handle))
         else:
             call("cuMemcpy3D_v2", copy)
+
+
+def view(array: CudaArray | CudaImage, channels: int, how: Texture) -> View:
+    """A texture object of an array that the kernel reaches otherwise, too."""
+    host = array.host
+    if isinstance(array, CudaImage):
+        resource = array.described
+    else:
+        shape = host.shape if channels == 1 else host.shape[:-1]
+        form = FORMATS[f"{host.dtype.kind}{host.itemsize}"], channels
+        resource = _in_memory(how.resource, array.begin, form, shape, shape[-1] * channels * host.itemsize)
+    return View(array, texture_object(resource, how, host.dtype).value, "", None)
+
+
+def _in_memory(resource: str, address: int, form: tuple[int, int], shape: tuple[int, ...], pitch: int) -> Resource:
+    """A description of linear or pitched memory; `pitch` is the bytes from a row to the next one."""
+    size = (pitch, 0, 0) if resource == "linear" else (shape[-1], shape[0], pitch)
+    return Resource(RESOURCES[resource], address, *form, *size)
+
+
+def texture_object(resource: Resource, how: Texture, dtype: np.dtype[Any]) -> c_uint64:
+    """Make a texture object."""
+    made = c_uint64()
+    descriptor = ctypes.byref(_descriptor(how, dtype.kind))
+    call("cuTexObjectCreate", ctypes.byref(made), ctypes.byref(resource), descriptor, None)
+    return made
 
 
 def _descriptor(texture: Texture, kind: str) -> Descriptor:

@@ -57,3 +57,16 @@ __global__ void beyond(cudaSurfaceObject_t volume, int* zero, int* nearest, int 
     surf3Dread(&zero[i], volume, 4 * (x - 1), y + 1, z - 1, cudaBoundaryModeZero);
     surf3Dread(&nearest[i], volume, 4 * (x - 1), y + 1, z - 1, cudaBoundaryModeClamp);
 }
+
+// Each element becomes the sum of its neighbours in a row: a step of a program that goes back and forth.
+__global__ void spread(cudaTextureObject_t in, cudaSurfaceObject_t out, int width, int height)
+{
+    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= width || y >= height) return;
+    surf2Dwrite(tex2D<int>(in, x - 0.5f, y + 0.5f) + tex2D<int>(in, x + 1.5f, y + 0.5f), out, 4 * x, y);
+}
+__global__ void spreadLinear(cudaTextureObject_t in, int* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = tex1Dfetch<int>(in, i - 1) + tex1Dfetch<int>(in, i + 1);
+}
