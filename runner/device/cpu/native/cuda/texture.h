@@ -63,19 +63,44 @@ __attribute__((noinline)) inline Place placed(const Image& image, int axis, floa
     return {{addressed(mode, fixed >> 8, n), addressed(mode, (fixed >> 8) + 1, n)}, int(fixed & 255)};
 }
 
-inline Place placed(const Image&, int, int texel) { return {{texel, border}, 0}; }
+inline Place placed(const Image&, int, int texel) { return {{texel, border}, 0}; }  // of linear memory
+
+// A texel, null for the border, and its weight.
+struct Corner {
+    const unsigned char* texel;
+    double weight;
+};
+
+// The texels that make up a fetch; how many they are.
+__attribute__((noinline)) inline int cornered(const Image& image, const Place (&places)[3], Corner (&corners)[8]) {
+    int count = 0;
+    for (int corner = 0; corner < (image.linear ? 1 << image.dimensions : 1); ++corner) {
+        int weight = 1;
+        int64_t at = 0;
+        bool inside = true;
+        for (int axis = image.dimensions - 1; axis >= 0; --axis) {
+            const int second = corner >> axis & 1;
+            const int64_t texel = places[axis].texel[second];
+            weight *= second ? places[axis].weight : 256 - places[axis].weight;
+            inside = inside && texel != border;
+            at = at * image.size[axis] + texel;
+        }
+        if (weight == 0) continue;
+        const unsigned char* const texel = image.data + at * image.channels * image.bytes;
+        corners[count++] = {inside ? texel : nullptr, ldexp(weight, -8 * image.dimensions)};
+    }
+    return count;
+}
 
 // One number of a texel as a fetch gives it; exact.
-__attribute__((noinline)) inline double number_of(const Image& image, int64_t x, int64_t y, int64_t z, int channel) {
-    if (x < 0 || y < 0 || z < 0) {
-        const uint32_t bits = image.border[channel];
+__attribute__((noinline)) inline double number_of(const Image& image, const unsigned char* texel, int channel) {
+    uint32_t bits = image.border[channel];
+    if (!texel) {
         if (image.kind == 'f' || image.promoted) return bit_cast<float>(bits);
         return image.kind == 'i' ? double(int32_t(bits)) : double(bits);
     }
-    const unsigned char* at =
-        image.data + (((z * image.size[1] + y) * image.size[0] + x) * image.channels + channel) * image.bytes;
-    uint32_t bits = 0;
-    memcpy(&bits, at, size_t(image.bytes));
+    bits = 0;
+    memcpy(&bits, texel + channel * image.bytes, size_t(image.bytes));
     if (image.kind == 'f') return image.bytes == 2 ? Binary16::decode(uint16_t(bits)) : bit_cast<float>(bits);
     const int unused = 32 - 8 * image.bytes;
     const double value = image.kind == 'i' ? double(int32_t(bits << unused) >> unused) : double(bits);
@@ -84,22 +109,11 @@ __attribute__((noinline)) inline double number_of(const Image& image, int64_t x,
     return float(fraction < -1 ? -1 : fraction);
 }
 
-// The weighted mean of up to eight texels. Weights and products are exact, and the sum is rounded once.
-__attribute__((noinline)) inline double blended(const Image& image, const Place (&places)[3], int channel) {
-    if (!image.linear || image.bound == Bound::linear_memory) {
-        return number_of(image, places[0].texel[0], places[1].texel[0], places[2].texel[0], channel);
-    }
+// The weighted mean. Weights and products are exact, and the sum is rounded once.
+inline double blended(const Image& image, const Corner* corners, int count, int channel) {
+    if (count == 1) return number_of(image, corners[0].texel, channel);
     double sum = 0;
-    for (int corner = 0; corner < 8; ++corner) {
-        double weight = 1;
-        int64_t texel[3];
-        for (int axis = 0; axis < 3; ++axis) {
-            const int second = corner >> axis & 1;
-            texel[axis] = places[axis].texel[second];
-            weight *= (second ? places[axis].weight : 256 - places[axis].weight) / 256.0;
-        }
-        if (weight != 0) sum += weight * number_of(image, texel[0], texel[1], texel[2], channel);
-    }
+    for (int i = 0; i < count; ++i) sum += corners[i].weight * number_of(image, corners[i].texel, channel);
     return sum;
 }
 
@@ -150,9 +164,13 @@ inline T fetched(unsigned long long object, Bound bound, int dimensions, Coordin
     if (bound == Bound::linear_memory && (x < 0 || x >= image.size[0])) {
         memset(&numbers, 0, sizeof numbers);
     } else {
-        const Place places[3] = {placed(image, 0, x), dimensions > 1 ? placed(image, 1, y) : Place{{0, 0}, 0},
-                                 dimensions > 2 ? placed(image, 2, z) : Place{{0, 0}, 0}};
-        for (int channel = 0; channel < image.channels; ++channel) numbers[channel] = Number(blended(image, places, channel));
+        const Place places[3] = {placed(image, 0, x), dimensions > 1 ? placed(image, 1, y) : Place(),
+                                 dimensions > 2 ? placed(image, 2, z) : Place()};
+        Corner corners[8];
+        const int count = cornered(image, places, corners);
+        for (int channel = 0; channel < image.channels; ++channel) {
+            numbers[channel] = Number(blended(image, corners, count, channel));
+        }
     }
     memcpy(&result, &numbers, sizeof result);
     return result;
