@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import io
 import os
 import re
@@ -15,8 +16,9 @@ import pytest
 from support import ROOT, Bench, case_of, read_kernel
 from texture_fetches import WEIGHTS, fetched, fetches
 
+from runner.device import Source
 from runner.device.kinds import compiler_for, open_device
-from runner.errors import UsageError
+from runner.errors import CompileError, UsageError
 from runner.settings import DeviceConfig
 
 FOLDER = ROOT / "tests" / "kernels" / "textures"
@@ -51,7 +53,7 @@ YAMLS = {
 reference: texture_references.rotated
 """,
     "around": f"""{LINE}arguments:
-  - {{name: numbers, role: in, dtype: int32, shape: size, fill: random_bytes, texture: {{resource: linear}}}}
+  - {{name: numbers, role: in, dtype: int32, shape: size, fill: {{range: [0, 999]}}, texture: {{resource: linear}}}}
   - {{name: out, role: out, dtype: int32, shape: size}}
   - {{name: distance_, scalar: int32, value: distance}}
   - {{name: n, scalar: int32, value: size}}
@@ -124,6 +126,7 @@ def test_a_kernel_reads_textures_and_writes_surfaces(bench, folder, name):
     """Measured and checked as any other kernel."""
     outcome = bench.run(case_of(read_kernel(folder / f"{name}.yaml")))
     assert (outcome.status, outcome.reason) == ("ok", "")
+    assert outcome.measured.input_sets == 2
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +218,32 @@ def test_fetches_give_what_the_programming_guide_says(bench):
         wrong += [f"  at {fetch.coordinates[i]} got {found[i]}, expected {expected[i]}" for i in bad[:3]]
     if wrong:
         pytest.fail("\n".join(wrong), pytrace=False)
+
+
+def test_a_texture_reference_is_named(cpu, folder):
+    """CUDA 12 removed them, so nvcc refuses them, too."""
+    text = "texture<float, 2> old;\n__global__ void older(float* out) { *out = tex2D(old, 1, 2); }\n"
+    with pytest.raises(
+        CompileError, match=r"older.cu:2: 'old' is a texture reference; CUDA 12 has texture objects alone"
+    ):
+        cpu.compiler.compile(Source(folder / "older.cu", text, "older"))
+
+
+@pytest.mark.parametrize("word", ["point", "linear", "cubic"])
+def test_a_parameter_may_hold_a_word_of_a_texture(bench, folder, word):
+    """So that a sweep compares them."""
+    text = YAMLS["rotated"].replace(
+        "mode: 2}", "mode: 2, filter: {default: linear, allowed: [point, linear, cubic], kind: choice}}"
+    )
+    (folder / "filtered.yaml").write_text(text.replace("filter_mode: linear", "filter_mode: filter"))
+    kernel = dataclasses.replace(read_kernel(folder / "filtered.yaml"), function=("rotated",))
+    if word == "cubic":
+        with pytest.raises(
+            UsageError, match="argument 'image': texture: filter_mode: 'cubic' is not one of point, linear"
+        ):
+            case_of(kernel, filter=word)
+        return
+    assert bench.run(case_of(kernel, filter=word)).status == ("ok" if word == "linear" else "mismatch")
 
 
 @pytest.mark.gpu

@@ -41,8 +41,6 @@ _ABSENT = (
     (r"cudaGraph\w+|cudaLaunchDevice\w*|cudaStreamFireAndForget|cudaStreamTailLaunch", "launches from a kernel"),
 )
 _NAMED = [(re.compile(rf"'{name}(?:<[^']*>)?'"), what) for name, what in _ABSENT]
-_REFERENCE = re.compile(r"'(?:texture|surface)(?:<[^']*>)?'")
-_NO_REFERENCE = "CUDA 12 has no texture references; pass a cudaTextureObject_t or cudaSurfaceObject_t"
 _OF_CUB = re.compile(
     r"'(?P<name>\w+)' (?:is not a member of|in namespace|was not declared).*'(?:::)?cub'|"
     r"no (?:member|template|type) named '(?P<other>\w+)' in namespace 'cub'|'cub::(?P<third>\w+)' has not been declared"
@@ -73,6 +71,8 @@ def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
         where, log = f"{fails}: {first['file']}:{first['line']}", _without_noise(log, first.group())
         undeclared = _UNDECLARED.search(first["text"])
         if needed and undeclared and (name := undeclared["name"] or undeclared["other"]) in needed.host:
+            if re.search(rf"\b(?:texture|surface)\s*<[^;]*>\s*{name}\b", source.text):
+                return HostOnly(f"{where}: '{name}' is a texture reference; CUDA 12 has texture objects alone", log)
             return HostOnly(f"{where}: a kernel cannot use '{name}', which only the host has (nvcc refuses it)", log)
         return CompileError(f"{where}: {first['text']}{_lacking(first['text'], needed)}", log)
     users = [found for found in _USED_FROM.finditer(log) if found["file"] != WRAPPER and not is_ours(found["file"])]
@@ -92,8 +92,6 @@ def _lacking(error: str, needed: Excerpt | None) -> str:
     lacks = ""
     if _POISONED.search(error):
         return f" ({_NO_PTX}; {ADVICE})"
-    if _REFERENCE.search(error) and _UNKNOWN.search(error):
-        return f" ({_NO_REFERENCE})"
     if needed and needed.headers and _UNKNOWN.search(error):
         lacks = ", ".join(f"<{name}>" for name in sorted(needed.headers))
     elif _NO_HEADER.match(error):
