@@ -254,6 +254,8 @@ def test_both_devices_fetch_the_same():
     benches = [Bench(d, compiler_for(c, d.info)) for d, c in zip(devices, configs, strict=True)]
     chosen = [*fetches(), WEIGHTS]
     gpu, cpu = (fetched(bench, chosen) for bench in benches)
+    for device in devices:
+        device.close()
     file = io.BytesIO()
     np.savez_compressed(file, **gpu)
     if folder := os.environ.get("OUT"):
