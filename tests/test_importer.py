@@ -30,6 +30,10 @@ __global__ void plane(float* out, const float* in, int width, int height)
     const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x < width && y < height) out[y * width + x] = 2 * in[y * width + x];
 }
+__global__ void copied(const cudaTextureObject_t from, cudaSurfaceObject_t to)
+{
+    surf1Dwrite(tex1D<float>(from, threadIdx.x), to, 4 * threadIdx.x);
+}
 int main() { filters::smooth<float, 8, true><<<dim3(4), 32>>>(0, 0, 0, 0, 0, 10, 1, 2.0f); }
 """
 SCRIPT = '''\
@@ -133,6 +137,9 @@ def test_what_the_parser_finds_in_a_cu(tmp_path):
     assert content["shared"] == "itemsize(dtype) * block"
     assert content["reference"] == dict.fromkeys(("out", "sums"), "???")
     plane = written(tmp_path, "plane")[1]
+    images = {a["name"]: (a.get("texture"), a.get("surface")) for a in written(tmp_path, "copied")[1]["arguments"][:2]}
+    assert images == {"from": ({}, None), "to": (None, True)}
+    assert written(tmp_path, "copied")[1]["reference"] == {"to": "???"}
     assert (plane["parameters"]["block"], len(plane["grid"])) == ("16x16", 2)
 
 

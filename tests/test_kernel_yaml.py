@@ -333,13 +333,13 @@ def test_every_example_of_the_page_runs(runner, tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block)
     commands = re.findall(r"^    python -m runner (.*)$", page, re.MULTILINE)
-    assert (len(blocks), len(commands)) == (13, 5)
+    assert (len(blocks), len(commands)) == (15, 6)
     for n, command in enumerate(commands):
         done = runner(*command.split(), "device=cpu", f"hydra.sweep.dir={n}")
         assert done.code == 0, done.out
-    rows = (tmp_path / "4" / "results.csv").read_text(encoding="utf-8").splitlines()
+    rows = (tmp_path / "5" / "results.csv").read_text(encoding="utf-8").splitlines()
     assert sum(",ok," in row for row in rows) == 4
-    kept = {p.name for p in (tmp_path / "4" / "sources").rglob("*") if p.is_file()}
+    kept = {p.name for p in (tmp_path / "5" / "sources").rglob("*") if p.is_file()}
     assert {"axpy.py", "saxpyVector.yaml", "saxpyVector.cu"} <= kept
-    again = runner("--config-path", str(tmp_path / "4" / "sources" / "conf"), "kernel=saxpyVector", "device=cpu")
+    again = runner("--config-path", str(tmp_path / "5" / "sources" / "conf"), "kernel=saxpyVector", "device=cpu")
     assert again.code == 0, again.err  # its family and its reference were kept, too

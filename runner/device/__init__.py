@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import enum
 import re
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,43 @@ class Role(enum.StrEnum):
     INOUT = "inout"  # changed in place; restored from its initial content before each launch
     STATE = "state"  # zeroed once; the kernel leaves it ready for its next launch
     SCRATCH = "scratch"  # working memory of the kernel; only the kernel reads it
+
+
+@dataclass(frozen=True)
+class Texture:
+    """How a kernel reads an array through a texture object, in the words of cudaResourceDesc and cudaTextureDesc."""
+
+    resource: str = "array"  # or linear, pitch2d
+    address_mode: tuple[str, str, str] = ("wrap", "wrap", "wrap")  # in x, y, z; or clamp, mirror, border
+    filter_mode: str = "point"  # or linear
+    read_mode: str = "element_type"  # or normalized_float
+    normalized_coords: bool = False
+    border_color: tuple[int | float, ...] = (0, 0, 0, 0)
+
+    @property
+    def promotes(self) -> bool:
+        """Whether integers are read as fractions."""
+        return self.read_mode == "normalized_float"
+
+    @property
+    def address_modes(self) -> tuple[str, str, str]:
+        """The modes in x, y, z. Coordinates that are not normalized cannot wrap: CUDA clamps them."""
+        if self.normalized_coords:
+            return self.address_mode
+        x, y, z = (m if m == "border" else "clamp" for m in self.address_mode)
+        return x, y, z
+
+    def border(self, kind: str) -> bytes:
+        """The numbers of `border_color` as the driver takes them: floats, or integers of 32 bits read as such.
+
+        `kind` is NumPy's letter for the array's numbers.
+        """
+        letter = "f" if kind == "f" or self.promotes else "i" if kind == "i" else "I"
+        return struct.pack(f"4{letter}", *(n if letter == "f" else int(n) for n in self.border_color))
+
+
+class Surface:
+    """A kernel reads and writes an array through a surface object."""
 
 
 class Order(enum.IntEnum):
@@ -260,6 +298,18 @@ class Inside:
 
 
 @dataclass(frozen=True)
+class View:
+    """A texture object of an array that the kernel reaches otherwise, too."""
+
+    array: Array
+    pointer: int  # the object
+    name: str  # of the array, for messages
+    kept: object  # what the object needs in memory
+
+    what = "texture"
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch, with everything that a device needs for it; or several in order, timed as one."""
 
@@ -267,7 +317,7 @@ class Launch:
     grid: Dim3  # blocks in x, y, z
     block: Dim3  # threads of a block in x, y, z
     shared: int  # dynamic shared memory per block, in bytes
-    arguments: tuple[Array | np.generic | Value | Inside, ...]  # NumPy scalars have the kernel's own types
+    arguments: tuple[Array | np.generic | Value | Inside | View, ...]  # NumPy scalars have the kernel's own types
     cache: str = "none"  # the preferred split of on-chip memory: shared, l1, equal (cudaFuncSetCacheConfig) or none
     order: Order = Order.USUAL  # in which lanes, warps and blocks run, where the device can choose
     variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
@@ -282,7 +332,8 @@ class Launch:
         """The arrays among the arguments and variables that have one of `roles`."""
         import numpy as np  # noqa: PLC0415  (see the top)
 
-        given = [a for one in self.all for a in one.arguments if not isinstance(a, np.generic | Value | Inside)]
+        passed = (a.array if isinstance(a, View) else a for one in self.all for a in one.arguments)
+        given = [a for a in passed if not isinstance(a, np.generic | Value | Inside)]
         each = {id(a): a for a in (*given, *self.variables)}
         return [a for a in each.values() if a.role in roles]
 
@@ -322,6 +373,23 @@ class Device(Protocol):
             offset: Elements of nobody before the content, for a deliberate misalignment; guarded.
             lead: Elements of the content before the pointer that the kernel gets, such as a halo.
         """
+
+    def image(self, name: str, value: NDArray[Any], role: Role, channels: int, how: Texture | Surface) -> Array:
+        """Copy an array to the device, for a kernel that gets a texture or surface object of it.
+
+        Args:
+            name: The kernel's name for it; messages use it.
+            value: The content: up to three axes, x last, and one more of the channels if there are several.
+            role: What the kernel may do with it.
+            channels: Numbers of a texel: 1, 2 or 4.
+            how: The object.
+        """
+
+    def view(self, name: str, array: Any, channels: int, how: Texture) -> View:
+        """A texture object of an array that `place` or, for a CUDA array, `image` gave; `release` ends it."""
+
+    def release(self, view: View) -> None:
+        """Destroy a view's object, before its array is freed."""
 
     def variable(self, program: Any, name: str, value: NDArray[Any], role: Role) -> Array:
         """A `__device__` array of the program as an array that the kernel writes; `value` is its first content."""

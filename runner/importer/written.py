@@ -20,6 +20,10 @@ _C_TYPES = {d.c_name: d.name for d in DTYPES.values()} | DTYPE_ALIASES | {
     "int64_t": "int64", "long": "int64", "unsigned long": "uint64", "unsigned long long int": "uint64",
     "__nv_bfloat16": "bfloat16", "nv_bfloat16": "bfloat16", "long long int": "int64", "unsigned long int": "uint64",
 }  # fmt: skip
+_OBJECTS = {
+    "cudaTextureObject_t": "role: in, texture: {}",
+    "cudaSurfaceObject_t": "role: inout, surface: true",
+}
 _AXES = dict.fromkeys(("w", "width", "cols", "columns", "nx"), "cols") | dict.fromkeys(
     ("h", "height", "rows", "ny"), "rows"
 )
@@ -57,6 +61,7 @@ def written(found: Found, source: str, tuning: Tuning | None) -> str:
     arguments = list(_arguments(found, tuning, parameters))
     pointers = [(i, p.name) for i, p in enumerate(found.kernel.parameters) if p.pointers]
     outputs = [name for i, name in pointers if _role(found, tuning, i, name) != "in"]
+    outputs += [p.name for p in found.kernel.parameters if p.type.split()[-1] == "cudaSurfaceObject_t"]
     lines = [
         f"# Fill in each {BLANK}, and look at what a comment asks. docs/kernel-yaml.md explains every key.",
         *(f"# Launched in the file as {launch}" for launch in found.launches),
@@ -168,6 +173,11 @@ def _arguments(found: Found, tuning: Tuning | None, parameters: _Parameters) -> 
                 else "; or out, if it reads none" * (role == "inout")
             )
             yield f"  - {{name: {p.name}, role: {role}, dtype: {dtype}, shape: {shape}{content}}}{note}{doubt}"
+            continue
+        if kind in _OBJECTS:
+            shape = "[rows, cols]" if found.dimensions > 1 else "size"
+            content = f"dtype: float32, shape: {shape}, fill: random"
+            yield f"  - {{name: {p.name}, {_OBJECTS[kind]}, {content}}}{note}; of float32?"
             continue
         dtype, _ = _array(kind, found, parameters)
         given = tuning.scalars.get(position) if tuning else None

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.device import Dim3, Role, Source
+from runner.device import Dim3, Role, Source, Surface, Texture
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPES, FORMER_NAMES, DType
 from runner.kernel.declaration import (
     ArrayArgument,
     Canonical,
+    DeclaredTexture,
     FunctionName,
     Kernel,
     Kind,
@@ -34,6 +35,7 @@ from runner.kernel.declaration import (
 )
 from runner.kernel.expression import Expression
 from runner.kernel.recipes import Fill, OfFields, Recipe
+from runner.kernel.textures import chosen
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class ArraySpec:
     lead: int
     constant: bool
     refill: bool = True  # whether the check may give it other contents of the same kind
+    image: Texture | Surface | None = None  # the object that the kernel gets in place of a pointer
 
     @property
     def nbytes(self) -> int:
@@ -84,11 +87,15 @@ class ScalarSpec:
 
 @dataclass(frozen=True)
 class PointerSpec:
-    """A pointer into another argument's array, so many elements from its first one, or a null pointer."""
+    """A pointer into another argument's array, so many elements from its first one, or a null pointer.
+
+    With a `texture`, it is a texture object of that array.
+    """
 
     name: str
     array: str
     at: int
+    texture: Texture | None = None
 
 
 @dataclass(frozen=True)
@@ -184,7 +191,7 @@ class Case:
         if isinstance(a, ScalarArgument):
             return self._scalar(a, known)
         if isinstance(a, PointerArgument):
-            return PointerSpec(a.name, a.array, int(a.at(known)))
+            return PointerSpec(a.name, a.array, int(a.at(known)), self._texture(a.name, a.texture))
         return self._array(a)
 
     def source(self) -> Source:
@@ -225,7 +232,8 @@ class Case:
         dtype = self.dtype(a.dtype)
         shape = tuple(int(e(self.variables)) for e in a.shape)
         offset, lead = int(a.offset(self.variables)), int(a.lead(self.variables))
-        spec = ArraySpec(a.name, a.role, dtype, shape, self._fill(a.fill), offset, lead, a.constant, a.refill)
+        image = self._texture(a.name, a.image) if isinstance(a.image, DeclaredTexture) else a.image
+        spec = ArraySpec(a.name, a.role, dtype, shape, self._fill(a.fill), offset, lead, a.constant, a.refill, image)
         for column in spec.columns():
             where = f"{self.kernel.yaml.name}: argument '{column.name}': fill"
             if not isinstance(column.fill, tuple):
@@ -237,6 +245,10 @@ class Case:
             if wrong := [n for n in column.fill if not column.dtype.holds(n)]:
                 raise UsageError(f"{where}: {wrong[0]} is not a valid {column.dtype.name}")
         return spec
+
+    def _texture(self, name: str, declared: DeclaredTexture | None) -> Texture | None:
+        where = f"{self.kernel.yaml.name}: argument '{name}': texture"
+        return chosen(declared, dict(self.parameters), where) if declared else None
 
     def _fill(self, fill: Fill | OfFields) -> Fill | OfFields:
         """A fill with the values of the parameters that it names."""

@@ -24,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from runner.device import Role
+from runner.device import Role, Surface
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
 from runner.kernel.expression import ArrayExpression, Expression, integer, shortened
@@ -168,6 +168,17 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class DeclaredTexture:
+    """How a kernel reads an array through a texture object. Each word may be the name of a parameter that holds one."""
+
+    words: tuple[
+        tuple[str, tuple[str, ...]], ...
+    ]  # by keys of `runner.kernel.textures.WORDS`; one or one for each axis
+    normalized_coords: bool
+    border_color: tuple[int | float, ...]
+
+
+@dataclass(frozen=True)
 class ArrayArgument:
     """An array that the kernel reads or writes."""
 
@@ -180,6 +191,7 @@ class ArrayArgument:
     lead: Expression  # elements of the array before the pointer that the kernel gets
     constant: bool = False  # a `__constant__` array of the module, not an argument
     refill: bool = True  # whether the check may give it other contents of the same kind
+    image: DeclaredTexture | Surface | None = None  # the kernel gets a texture or surface object, not a pointer
 
 
 @dataclass(frozen=True)
@@ -196,11 +208,12 @@ class ScalarArgument:
 
 @dataclass(frozen=True)
 class PointerArgument:
-    """A null pointer, or a pointer into an array that is an argument of its own."""
+    """A null pointer, a pointer into an array that is an argument of its own, or a texture object of such an array."""
 
     name: str
     array: str  # empty: null
     at: Expression  # elements from the array's first one
+    texture: DeclaredTexture | None = None
 
 
 # A function as C++ names it: pieces of text, and parameters in a template's arguments.

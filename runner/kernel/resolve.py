@@ -17,6 +17,7 @@ from runner.kernel.arrays import COUNTING, FILLS
 from runner.kernel.case import ArraySpec, Case, LaunchSpec, PointerSpec, ScalarSpec, known_values, three, unrolled
 from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, threads, written
 from runner.kernel.recipes import Recipe, unfit
+from runner.kernel.textures import impossible, no_view
 
 # What CUDA allows any launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
 MAX_THREADS = 1024
@@ -109,13 +110,13 @@ def _impossible(case: Case) -> str:
     if len(list(itertools.islice(unrolled(case.kernel.launches, case.variables), MOST_LAUNCHES + 1))) > MOST_LAUNCHES:
         return f"there would be more than {MOST_LAUNCHES} launches"
     for launch in case.launches:
-        if reason := _unlaunchable(launch, {a.name: math.prod(a.shape) for a in case.arrays()}):
+        if reason := _unlaunchable(launch, {a.name: a for a in case.arrays()}):
             return reason
     _evaluate_the_rest(case)
     return ""
 
 
-def _unlaunchable(launch: LaunchSpec, sizes: Mapping[str, int]) -> str:
+def _unlaunchable(launch: LaunchSpec, arrays: Mapping[str, ArraySpec]) -> str:
     """Why a launch cannot be made; empty if it can."""
     if reason := _beyond_limits(launch.grid) or _beyond_block(launch.block):
         return reason
@@ -124,9 +125,19 @@ def _unlaunchable(launch: LaunchSpec, sizes: Mapping[str, int]) -> str:
     for s in launch.arguments:
         if isinstance(s, ScalarSpec) and (reason := _unheld(s)):
             return reason
-        if isinstance(s, PointerSpec) and s.array and not 0 <= s.at <= sizes[s.array]:
-            return f"{s.name}: element {s.at} is not within '{s.array}' of {sizes[s.array]} elements"
+        if isinstance(s, PointerSpec) and s.array and (reason := _unreachable(s, arrays[s.array])):
+            return f"{s.name}: {reason}"
     return ""
+
+
+def _unreachable(s: PointerSpec, array: ArraySpec) -> str:
+    """Why the array cannot be reached so; empty if it can."""
+    size = math.prod(array.shape)
+    if s.texture:
+        return no_view(s.texture, array)
+    if array.image:
+        return f"'{array.name}' is a texture or a surface, into which there is no pointer"
+    return "" if 0 <= s.at <= size else f"element {s.at} is not within '{array.name}' of {size} elements"
 
 
 def _unmakeable(a: ArraySpec) -> str:
@@ -135,6 +146,8 @@ def _unmakeable(a: ArraySpec) -> str:
         return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"
     if not 0 <= a.lead <= math.prod(a.shape):
         return f"the array '{a.name}' of {math.prod(a.shape)} elements cannot have {a.lead} before its pointer"
+    if a.image and (reason := impossible(a.image, a.dtype, a.shape)):
+        return f"{a.name}: {reason}"
     for column in a.columns():
         if reason := _overfull(column):
             return reason

@@ -8,12 +8,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from runner.device import Role
+from runner.device import Role, Surface
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, DType, structure
-from runner.kernel.declaration import ArrayArgument, Kind, Parameter, PointerArgument, ScalarArgument
+from runner.kernel.declaration import ArrayArgument, DeclaredTexture, Kind, Parameter, PointerArgument, ScalarArgument
 from runner.kernel.expression import ArrayExpression, Expression
 from runner.kernel.recipes import NUMBERS, WORDS, Fill, OfFields, Recipe
+from runner.kernel.textures import WORDS as TEXTURE_WORDS
 from runner.kernel.yaml_reader import Argument, Reader, array_names, shown
 
 INDICES = ("index", "index0", "index1", "index2", "index3")  # that a fill's expression may use
@@ -68,9 +69,9 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
     d.need("name")
     if "scalar" in d.raw:
         return _scalar(d.exactly("name", "scalar", "value"), counting)
-    if "pointer" in d.raw:
+    if "pointer" in d.raw or "of" in d.raw:
         return _pointer(d, counting)
-    d.only(("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill"))
+    d.only(("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill", "texture", "surface"))
     d.need("role", "dtype", "shape")
     role = Role(d.choice("role", list(Role)))
     if role in (Role.IN, Role.INOUT) and "fill" not in d.raw:
@@ -82,10 +83,45 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
     for key in ("offset", "lead"):
         if constant and key in d.raw:
             raise UsageError(f"{d.where}: {key}: a __constant__ or __device__ array is no pointer that could be moved")
+    if image := _image(d):
+        if unfit := [key for key in ("constant", "offset", "lead") if key in d.raw]:
+            raise UsageError(f"{d.where}: {unfit[0]}: a texture or surface is no pointer that could have it")
+        if isinstance(image, DeclaredTexture) and role is not Role.IN:
+            raise UsageError(f"{d.where}: role: a kernel only reads a texture: expected in, not {role}")
     shape, offset, lead = d.expressions("shape"), d.expression("offset", 0), d.expression("lead", 0)
     word, fill = d.text("dtype"), d.raw.get("fill", "zeros")
     filled = _fill(d, fill, f"{d.where}: fill", d.structs.get(word))
-    return ArrayArgument(d.text("name"), role, word, shape, filled, offset, lead, constant, refill)
+    return ArrayArgument(d.text("name"), role, word, shape, filled, offset, lead, constant, refill, image)
+
+
+def _image(d: Reader) -> DeclaredTexture | Surface | None:
+    """The keys `texture` and `surface` of an array; `None` for a plain pointer."""
+    if d.flag("surface", default=False):
+        if "texture" in d.raw:
+            raise UsageError(f"{d.where}: an array is a texture or a surface, not both")
+        return Surface()
+    if "texture" not in d.raw:
+        return None
+    return _texture(d)
+
+
+def _texture(d: Reader) -> DeclaredTexture:
+    """The key `texture`."""
+    level = d.at("texture", d.raw["texture"])
+    level.only((*TEXTURE_WORDS, "normalized_coords", "border_color"))
+    words = []
+    for key, allowed in TEXTURE_WORDS.items():
+        given = level.raw.get(key, allowed[0])
+        several = given if isinstance(given, list) and key == "address_mode" and 1 <= len(given) <= 3 else [given]
+        for word in several:
+            if not isinstance(word, str) or word not in (*allowed, *level.known):
+                raise UsageError(f"{level.where}: {key}: expected one of {', '.join(allowed)}, not {shown(word)}")
+            level.used.add(word)
+        words.append((key, tuple(several)))
+    border = level.sequence("border_color") or [0]
+    if len(border) > 4 or not all(isinstance(n, int | float) for n in border):
+        raise UsageError(f"{level.where}: border_color: expected up to 4 numbers, not {shown(border)}")
+    return DeclaredTexture(tuple(words), level.flag("normalized_coords", default=False), (*border, 0, 0, 0)[:4])
 
 
 def _scalar(d: Reader, counting: Collection[str]) -> ScalarArgument:
@@ -116,15 +152,18 @@ def _numbers(
 
 
 def _pointer(d: Reader, counting: Collection[str]) -> PointerArgument:
-    """`pointer: null`, or the name of an array and `at`, an element of it."""
-    d.only(("name", "pointer", "at"))
-    array = d.raw["pointer"]
-    if array is not None and array not in d.arrays:
+    """`pointer: null`, or the name of an array and `at`, an element of it; or a `texture` `of` an array."""
+    key = "of" if "of" in d.raw else "pointer"
+    d.only(("name", "of", "texture") if key == "of" else ("name", "pointer", "at"))
+    array = d.raw[key]
+    if array not in d.arrays and (key == "of" or array is not None):
         known = ", ".join(d.arrays)
-        raise UsageError(
-            f"{d.where}: pointer: expected null or the name of an array, not {shown(array)}; known: {known}"
-        )
-    return PointerArgument(d.text("name"), array or "", d.expression("at", 0, more=counting))
+        expected = "the name of an array" if key == "of" else "null or the name of an array"
+        raise UsageError(f"{d.where}: {key}: expected {expected}, not {shown(array)}; known: {known}")
+    if key == "pointer":
+        return PointerArgument(d.text("name"), array or "", d.expression("at", 0, more=counting))
+    d.need("texture")
+    return PointerArgument(d.text("name"), array, d.expression("at", 0), _texture(d))
 
 
 def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | OfFields:

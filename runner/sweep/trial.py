@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import NULL, Array, Binary, Device, Inside, Launch, LaunchDiagnostics, Program, Role, Value
+from runner.device import NULL, Array, Binary, Device, Inside, Launch, LaunchDiagnostics, Program, Role, Value, View
 from runner.errors import CaseError, OutOfMemory, UsageError
 from runner.kernel.arrays import is_float, part_types, with_parts
 from runner.kernel.case import ArraySpec, Case, PointerSpec, ScalarSpec
@@ -191,6 +191,7 @@ def upload(
         elif spec.role in WRITTEN:
             arrays[spec.name] = device.variable(program, spec.name, inputs[spec.name], spec.role)
             variables.append(arrays[spec.name])
+    views = _views(device, case, arrays, stack)
     cache, sizes = str(case.variables["cache"]), {a.name: a.dtype.itemsize for a in case.arrays()}
     programs = {f: program.sibling(f) if f else program for f in {one.function for one in case.launches}}
     first, *others = (
@@ -199,7 +200,7 @@ def upload(
             one.grid,
             one.block,
             one.shared,
-            tuple(_passed(a, arrays, sizes) for a in one.arguments),
+            tuple(views.get(a.name) or _passed(a, arrays, sizes) for a in one.arguments),
             cache,
         )
         for one in case.launches
@@ -209,9 +210,23 @@ def upload(
 
 def _placed(device: Device, spec: ArraySpec, content: NDArray[Any], stack: ExitStack) -> Array:
     numbers = spec.dtype.numbers  # of an element
-    array = device.place(spec.name, content, spec.role, spec.offset * numbers, spec.lead * numbers)
+    if spec.image:
+        array = device.image(spec.name, content, spec.role, numbers, spec.image)
+    else:
+        array = device.place(spec.name, content, spec.role, spec.offset * numbers, spec.lead * numbers)
     stack.callback(array.free)
     return array
+
+
+def _views(device: Device, case: Case, arrays: Mapping[str, Array], stack: ExitStack) -> dict[str, View]:
+    """The texture objects of arrays that are arguments of their own, by the names of the arguments."""
+    channels = {a.name: a.dtype.numbers for a in case.arrays()}
+    found: dict[str, View] = {}
+    for a in (a for one in case.launches for a in one.arguments):
+        if isinstance(a, PointerSpec) and a.texture and a.name not in found:
+            found[a.name] = device.view(a.name, arrays[a.array], channels[a.array], a.texture)
+            stack.callback(device.release, found[a.name])
+    return found
 
 
 def _passed(

@@ -313,8 +313,8 @@ def test_runtime_has_no_warnings():
 
 
 LACKS = {
-    "textures": ("", "tex2D<float>(cudaTextureObject_t(0), 1.0f, 2.0f);"),
-    "surfaces": ("", "surf2Dwrite(1.0f, cudaSurfaceObject_t(0), 4, 2);"),
+    "layered, cubemap and mipmapped textures": ("", "tex2DLayered<float>(cudaTextureObject_t(0), 1.0f, 2.0f, 1);"),
+    "layered and cubemap surfaces": ("", "surf2DLayeredwrite(1.0f, cudaSurfaceObject_t(0), 4, 2, 1);"),
     "clusters of blocks": ("", "__cluster_barrier_arrive();"),
     "this part of cuRAND": ("#include <curand_kernel.h>", "curandState s; curand_poisson(&s, 3.0);"),
     "cub::BlockMergeSort": ("#include <cub/cub.cuh>", "using Sort = cub::BlockMergeSort<int, 32, 4, int>;"),

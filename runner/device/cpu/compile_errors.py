@@ -31,11 +31,8 @@ ADVICE = "set gpu_only in the kernel's YAML to run it on GPUs alone"
 
 # What a compiler's message names, in the order of search.
 _ABSENT = (
-    (
-        r"(?:tex[123]D\w*|tex2Dgather|texCubemap\w*|cudaTextureObject_t|cudaTextureType\w*|tex1Dfetch|texture)",
-        "textures",
-    ),
-    (r"(?:surf(?:[123]D|Cubemap)\w*|cudaSurfaceObject_t|surface)", "surfaces"),
+    (r"(?:tex[123]D\w+|texCubemap\w*)", "layered, cubemap and mipmapped textures"),
+    (r"surf(?:[123]D\w+|Cubemap\w*)", "layered and cubemap surfaces"),
     (r"(?:__cluster\w*|cluster_group|this_cluster|__cluster_dims__)", "clusters of blocks"),
     (r"__is(?:Global|Shared|Local|Constant|GridConstant|ClusterShared|CtaShared)", "address spaces"),
     (r"(?:curandState(?:MRG32k3a|Mtgp32|Sobol|Scrambled)\w*|curand_(?:poisson|discrete)\w*)", "this part of cuRAND"),
@@ -74,6 +71,8 @@ def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
         where, log = f"{fails}: {first['file']}:{first['line']}", _without_noise(log, first.group())
         undeclared = _UNDECLARED.search(first["text"])
         if needed and undeclared and (name := undeclared["name"] or undeclared["other"]) in needed.host:
+            if re.search(rf"\b(?:texture|surface)\s*<[^;]*>\s*{name}\b", source.text):
+                return HostOnly(f"{where}: '{name}' is a texture reference; CUDA 12 has texture objects alone", log)
             return HostOnly(f"{where}: a kernel cannot use '{name}', which only the host has (nvcc refuses it)", log)
         return CompileError(f"{where}: {first['text']}{_lacking(first['text'], needed)}", log)
     users = [found for found in _USED_FROM.finditer(log) if found["file"] != WRAPPER and not is_ours(found["file"])]

@@ -16,10 +16,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Around, Binary, DeviceInfo, Inside, Launch, LaunchDiagnostics, Order, Role, Source, Timed
+from runner.device import (
+    Around,
+    Binary,
+    DeviceInfo,
+    Inside,
+    Launch,
+    LaunchDiagnostics,
+    Order,
+    Role,
+    Source,
+    Surface,
+    Texture,
+    Timed,
+    View,
+)
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CpuProgram, Fault, LaunchReport, LaunchRequest, Outcome, Variable
+from runner.device.cpu.textures import GuardedImage, view
 from runner.device.cpu.translate import PARAMETERS, WRAPPER, is_ours
 from runner.device.kinds import CPU, processor
 from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout, NotResident
@@ -75,6 +90,17 @@ class CpuDevice:
     def place(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> GuardedArray:
         """Copy an array to memory between guard pages."""
         return GuardedArray(name, value, role, offset, lead)
+
+    def image(self, name: str, value: NDArray[Any], role: Role, channels: int, how: Texture | Surface) -> GuardedImage:
+        """Copy an array to memory, described for a texture or surface object."""
+        return GuardedImage(name, value, role, channels, how)
+
+    def view(self, name: str, array: GuardedArray, channels: int, how: Texture) -> View:  # noqa: ARG002
+        """A texture object of an array."""
+        return view(array, channels, how)
+
+    def release(self, view: View) -> None:
+        """Nothing: it is a description."""
 
     def variable(self, program: CpuProgram, name: str, value: NDArray[Any], role: Role) -> Variable:
         """A `__device__` array of the program that the kernel writes."""
@@ -137,7 +163,7 @@ class _Prepared:
         assert isinstance(program, CpuProgram)  # noqa: S101  (launches are made from what this device loaded)
         _check_shape(program, launch)
         self._program = program
-        passed = [a.array if isinstance(a, Inside) else a for a in launch.arguments]
+        passed = [a.array if isinstance(a, Inside | View) else a for a in launch.arguments]
         self._arrays = [argument for argument in passed if isinstance(argument, GuardedArray)]
         self._values = program.pack(launch.arguments)  # kept alive here
         self._pointers = (ctypes.c_void_p * max(1, len(self._values)))(*map(ctypes.addressof, self._values))

@@ -48,7 +48,7 @@ class GuardedArray:
             raise ValueError(f"array '{name}': offset {offset} or lead {lead} is negative")
         value = np.asarray(value, order="C")
         self.name, self.role = name, role
-        self.dtype, self.size, self._shape = value.dtype, value.size, value.shape
+        self.dtype, self.size, self.shape = value.dtype, value.size, value.shape
         content = value.reshape(-1).view(np.uint8)
         self._initial = content.copy() if role is not Role.IN and content.any() else 0
         before = offset * value.itemsize
@@ -87,7 +87,7 @@ class GuardedArray:
 
     def read(self) -> NDArray[Any]:
         """Copy the content back, in the shape in which it was uploaded."""
-        return self._content.view(self.dtype).reshape(self._shape).copy()
+        return self._content.view(self.dtype).reshape(self.shape).copy()
 
     def fill_bytes(self, value: int) -> None:
         """Set every byte to `value`."""

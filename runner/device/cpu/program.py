@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Binary, Inside, Resources, Role, Source, Value, elf
+from runner.device import Binary, Inside, Resources, Role, Source, Value, View, elf
 from runner.device.cpu import zones
 from runner.device.cpu.memory import GuardedArray
+from runner.device.cpu.textures import GuardedImage
 from runner.device.cpu.translate import ANCHOR, DYNAMIC, blank
 from runner.device.cpu.zones import plain_name
 from runner.errors import LaunchError
@@ -315,6 +316,10 @@ class Parameter:
             self.pack(what, argument.array)  # says what does not fit
             address = argument.array.begin + argument.offset  # type: ignore[attr-defined]
             return ctypes.create_string_buffer(address.to_bytes(8, "little"), 8)
+        if isinstance(argument, GuardedImage | View):
+            if (self.is_pointer, self.kind, self.size) != (False, "u", 8):
+                raise LaunchError(f"{what} is '{self}', the YAML passes the {argument.what} '{argument.name}'")
+            return ctypes.create_string_buffer(argument.pointer.to_bytes(8, "little"), 8)
         if isinstance(argument, GuardedArray):
             given, content = f"the array '{argument.name}' of", argument.pointer.to_bytes(8, "little")
         elif isinstance(argument, np.generic):

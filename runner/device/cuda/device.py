@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,10 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 from pycuda import driver
 
-from runner.device import Around, Binary, GpuState, Launch, LaunchDiagnostics, Role, Source, Timed, elf
+from runner.device import (
+    Around,
+    Binary,
+    GpuState,
+    Launch,
+    LaunchDiagnostics,
+    Role,
+    Source,
+    Surface,
+    Texture,
+    Timed,
+    View,
+    elf,
+)
 from runner.device.cuda.describe import Nvml, describe, measure_overhead
+from runner.device.cuda.driver_calls import call
 from runner.device.cuda.guard import Guard
 from runner.device.cuda.program import CudaArray, CudaProgram, Graph, Inputs, Variable, active_blocks, queued
+from runner.device.cuda.textures import CudaImage, view
 from runner.device.excerpt import explained
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory
 
@@ -108,6 +124,24 @@ class CudaDevice:
             if not self._inputs.forget():
                 raise
         return CudaArray(value, role, offset, lead, self.stream, self._guard, None)
+
+    def image(self, name: str, value: NDArray[Any], role: Role, channels: int, how: Texture | Surface) -> CudaImage:
+        """Copy an array to the GPU, and make a texture or surface object of it."""
+        try:
+            return CudaImage(value, role, channels, how, self.stream, self._guard)
+        except (driver.MemoryError, OutOfMemory):
+            raise OutOfMemory(f"'{name}' ({value.nbytes} bytes) does not fit into the GPU's memory") from None
+
+    def view(self, name: str, array: CudaArray | CudaImage, channels: int, how: Texture) -> View:
+        """A texture object of an array."""
+        try:
+            return view(array, channels, how)
+        except LaunchError as e:
+            raise LaunchError(f"'{name}': {e}") from None
+
+    def release(self, view: View) -> None:
+        """Destroy the object."""
+        call("cuTexObjectDestroy", ctypes.c_uint64(view.pointer))
 
     def variable(self, program: CudaProgram, name: str, value: NDArray[Any], role: Role) -> Variable:
         """A `__device__` array of the program that the kernel writes."""

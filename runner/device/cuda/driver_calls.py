@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import functools
 
-from runner.errors import LaunchError
+from runner.errors import LaunchError, OutOfMemory
+
+OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
 
 @functools.cache
@@ -19,4 +21,5 @@ def call(name: str, *arguments: object) -> None:
     if status:
         text = ctypes.c_char_p()
         _driver().cuGetErrorString(status, ctypes.byref(text))
-        raise LaunchError(f"{name} failed: {(text.value or b'').decode(errors='replace') or status}")
+        kind = OutOfMemory if status == OUT_OF_MEMORY else LaunchError
+        raise kind(f"{name} failed: {(text.value or b'').decode(errors='replace') or status}")

@@ -142,7 +142,7 @@ class CudaArray:
         inputs: Inputs | None,
     ) -> None:
         self.role, self._guard = role, guard
-        self._host = np.ascontiguousarray(value)
+        self.host = np.ascontiguousarray(value)
         self._stream = stream
         self._start = GUARD + offset * value.itemsize  # of the content
         self._end = self._start + value.nbytes
@@ -153,7 +153,7 @@ class CudaArray:
         driver.memset_d8(int(self._memory), GUARDED, self._start)
         driver.memset_d8(int(self._memory) + self._end, GUARDED, GUARD)
         if first is None and value.nbytes:
-            driver.memcpy_htod(self._content, self._host)
+            driver.memcpy_htod(self._content, self.host)
             if role is Role.INOUT:
                 first = driver.mem_alloc(value.nbytes)
                 driver.memcpy_dtod(first, self._content, value.nbytes)
@@ -163,20 +163,20 @@ class CudaArray:
 
     def read(self) -> NDArray[Any]:
         """Copy the content back."""
-        result = np.empty_like(self._host)
+        result = np.empty_like(self.host)
         if result.nbytes:
             driver.memcpy_dtoh(result, self._content)
         return result
 
     def fill_bytes(self, value: int) -> None:
         """Queue the setting of every byte on the stream."""
-        if self._host.nbytes:
-            driver.memset_d8_async(self._content, value, self._host.nbytes, self._stream)
+        if self.host.nbytes:
+            driver.memset_d8_async(self._content, value, self.host.nbytes, self._stream)
 
     def restore(self) -> None:
         """Queue a copy of the initial content on the stream."""
         if self._first is not None:
-            driver.memcpy_dtod_async(self._content, self._first, self._host.nbytes, self._stream)
+            driver.memcpy_dtod_async(self._content, self._first, self.host.nbytes, self._stream)
 
     def digest(self) -> int:
         """A hash of the content, wherever the kernel's pointer is in it, and of the guard bytes."""

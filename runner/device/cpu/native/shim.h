@@ -39,6 +39,7 @@
 #include "cuda/simd.h"
 #include "cuda/diagnostics.h"
 #include "cuda/kernel.h"
+#include "cuda/texture.h"
 
 // Inline PTX cannot run here. Poisoned rather than defined away, so that only code that survives the kernel's own
 // #ifdefs is refused, with the compiler's message at the kernel's own line.

@@ -38,7 +38,3 @@ inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; 
 #undef SIMT_VECTOR_1_3
 #undef SIMT_VECTOR_2_4
 #undef SIMT_VECTORS
-
-// Handles; what is behind them is not here, and build.py says so of a kernel that uses it.
-using cudaTextureObject_t = unsigned long long;
-using cudaSurfaceObject_t = unsigned long long;

@@ -1,0 +1,236 @@
+"""Texture and surface objects, and the memory behind them: CUDA arrays, linear and pitched memory.
+
+PyCUDA has no texture objects, so the driver is called. The structures are those of cuda.h (CUDA 12 and 13).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pycuda import driver
+
+from runner.device import Role, Surface, Texture, View
+from runner.device.cuda.driver_calls import call
+from runner.device.cuda.guard import Guard
+from runner.device.cuda.program import CudaArray
+from runner.errors import LaunchError
+
+HOST, DEVICE, ARRAY = 1, 2, 3  # CUmemorytype
+RESOURCES = {"array": 0, "linear": 2, "pitch2d": 3}  # CUresourcetype
+ADDRESS_MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}  # CUaddress_mode
+FORMATS = {"u1": 1, "u2": 2, "u4": 3, "i1": 8, "i2": 9, "i4": 10, "f2": 0x10, "f4": 0x20}  # CUarray_format
+READ_AS_INTEGER, NORMALIZED_COORDINATES = 1, 2  # CU_TRSF_...
+SURFACE_LDST = 2  # CUDA_ARRAY3D_SURFACE_LDST
+PITCH = 512  # bytes: a multiple of every GPU's texturePitchAlignment
+
+
+class ArrayDescriptor(ctypes.Structure):
+    """`CUDA_ARRAY3D_DESCRIPTOR`, 40 bytes."""
+
+    _fields_ = (
+        ("size", c_size_t * 3),  # width, height, depth; 0: no such axis
+        ("format", c_int),
+        ("channels", c_uint),
+        ("flags", c_uint),
+    )
+
+
+class Resource(ctypes.Structure):
+    """`CUDA_RESOURCE_DESC`, 144 bytes: its union as the longest of those used, pitched memory."""
+
+    _fields_ = (
+        ("kind", c_int),
+        ("where", c_uint64),  # the array's handle, or an address
+        ("format", c_int),
+        ("channels", c_uint),
+        ("width", c_size_t),  # texels; of linear memory: bytes
+        ("height", c_size_t),
+        ("pitch", c_size_t),
+        ("unused", ctypes.c_uint8 * 88),
+        ("flags", c_uint),
+    )
+
+
+class Descriptor(ctypes.Structure):
+    """`CUDA_TEXTURE_DESC`, 104 bytes."""
+
+    _fields_ = (
+        ("address_mode", c_int * 3),
+        ("filter_mode", c_int),
+        ("flags", c_uint),
+        ("anisotropy", c_uint),
+        ("mipmap", c_int),
+        ("mipmap_levels", c_float * 3),
+        ("border", ctypes.c_uint8 * 16),
+        ("unused", c_int * 12),
+    )
+
+
+class End(ctypes.Structure):
+    """One end of a copy, in `CUDA_MEMCPY3D`: 88 bytes."""
+
+    _fields_ = (
+        ("at", c_size_t * 4),
+        ("kind", c_int),
+        ("host", c_void_p),
+        ("device", c_uint64),
+        ("array", c_void_p),
+        ("unused", c_void_p),
+        ("pitch", c_size_t),
+        ("height", c_size_t),
+    )
+
+
+class Copy(ctypes.Structure):
+    """`CUDA_MEMCPY3D`, 200 bytes."""
+
+    _fields_ = (("source", End), ("target", End), ("extent", c_size_t * 3))
+
+
+class CudaImage:
+    """An array that the kernel reaches through an object, which is its `pointer`.
+
+    Nothing else lies densely in memory: `_dense` is a copy to hash, to poison from and to restore from.
+    """
+
+    def __init__(
+        self,
+        value: NDArray[Any],
+        role: Role,
+        channels: int,
+        how: Texture | Surface,
+        stream: driver.Stream,
+        guard: Guard,
+    ) -> None:
+        self.role, self._guard, self._stream = role, guard, stream
+        self.host = np.ascontiguousarray(value)
+        shape = value.shape if channels == 1 else value.shape[:-1]
+        width, height, depth = (*reversed(shape), 1, 1)[:3]
+        self._extent = (width * channels * value.itemsize, height, depth)  # of a copy: bytes of a row, rows, slices
+        self._format = FORMATS[f"{value.dtype.kind}{value.itemsize}"], channels
+        self._dense = driver.mem_alloc(value.nbytes)
+        self._first = driver.mem_alloc(value.nbytes) if role is Role.INOUT else None
+        self._object, self._kind = c_uint64(), "Tex" if isinstance(how, Texture) else "Surf"
+        self._array = c_void_p()
+        self._memory: driver.DeviceAllocation | None = None
+        try:
+            self._make(shape, how)
+        except (LaunchError, driver.Error):
+            self.free()
+            raise
+        self.pointer = self._object.value
+
+    def _make(self, shape: tuple[int, ...], how: Texture | Surface) -> None:
+        """The memory with its content, and the object."""
+        row, height, _ = self._extent
+        resource = how.resource if isinstance(how, Texture) else "array"
+        if resource == "array":
+            descriptor = ArrayDescriptor(
+                (*reversed(shape), 0, 0)[:3], *self._format, 0 if isinstance(how, Texture) else SURFACE_LDST
+            )
+            call("cuArray3DCreate_v2", ctypes.byref(self._array), ctypes.byref(descriptor))
+            self._there = End(kind=ARRAY, array=self._array)
+            self.described = Resource(kind=RESOURCES["array"], where=self._array.value)
+        else:
+            pitch = row if resource == "linear" else -(-row // PITCH) * PITCH
+            memory = self._memory = driver.mem_alloc(pitch * height)
+            self._there = End(kind=DEVICE, device=int(memory), pitch=pitch, height=height)
+            self.described = _in_memory(resource, int(memory), self._format, shape, pitch)
+        self._copy(End(kind=HOST, host=self.host.ctypes.data, pitch=row, height=height), self._there)
+        if self._first is not None:
+            driver.memcpy_htod(self._first, self.host)
+        if isinstance(how, Texture):
+            self._object = texture_object(self.described, how, self.host.dtype)
+        else:
+            call("cuSurfObjectCreate", ctypes.byref(self._object), ctypes.byref(self.described))
+
+    def read(self) -> NDArray[Any]:
+        """Copy the content back."""
+        result = np.empty_like(self.host)
+        self._stream.synchronize()
+        row, height, _ = self._extent
+        self._copy(self._there, End(kind=HOST, host=result.ctypes.data, pitch=row, height=height))
+        return result
+
+    def fill_bytes(self, value: int) -> None:
+        """Queue the setting of every byte on the stream."""
+        driver.memset_d8_async(self._dense, value, self.host.nbytes, self._stream)
+        self._copy(self._linear(self._dense), self._there, queued=True)
+
+    def restore(self) -> None:
+        """Queue a copy of the initial content on the stream."""
+        if self._first is not None:
+            self._copy(self._linear(self._first), self._there, queued=True)
+
+    def digest(self) -> int:
+        """A hash of the content."""
+        self._copy(self._there, self._linear(self._dense), queued=True)
+        return self._guard.digest(int(self._dense), self.host.nbytes)
+
+    def overrun(self) -> str:
+        """Nowhere: a write outside a surface traps, or is clamped or dropped."""
+        return ""
+
+    def free(self) -> None:
+        """Destroy the object, and give the memory back."""
+        if self._object:
+            call(f"cu{self._kind}ObjectDestroy", self._object)
+        if self._array:
+            call("cuArrayDestroy", self._array)
+        for memory in (self._memory, self._dense, self._first):
+            if memory is not None:
+                memory.free()
+
+    def _linear(self, memory: driver.DeviceAllocation) -> End:
+        row, height, _ = self._extent
+        return End(kind=DEVICE, device=int(memory), pitch=row, height=height)
+
+    def _copy(self, source: End, target: End, *, queued: bool = False) -> None:
+        copy = ctypes.byref(Copy(source, target, self._extent))
+        if queued:
+            call("cuMemcpy3DAsync_v2", copy, c_void_p(self._stream.handle))
+        else:
+            call("cuMemcpy3D_v2", copy)
+
+
+def view(array: CudaArray | CudaImage, channels: int, how: Texture) -> View:
+    """A texture object of an array that the kernel reaches otherwise, too."""
+    host = array.host
+    if isinstance(array, CudaImage):
+        resource = array.described
+    else:
+        shape = host.shape if channels == 1 else host.shape[:-1]
+        form = FORMATS[f"{host.dtype.kind}{host.itemsize}"], channels
+        resource = _in_memory(how.resource, array.begin, form, shape, shape[-1] * channels * host.itemsize)
+    return View(array, texture_object(resource, how, host.dtype).value, "", None)
+
+
+def _in_memory(resource: str, address: int, form: tuple[int, int], shape: tuple[int, ...], pitch: int) -> Resource:
+    """A description of linear or pitched memory; `pitch` is the bytes from a row to the next one."""
+    size = (pitch, 0, 0) if resource == "linear" else (shape[-1], shape[0], pitch)
+    return Resource(RESOURCES[resource], address, *form, *size)
+
+
+def texture_object(resource: Resource, how: Texture, dtype: np.dtype[Any]) -> c_uint64:
+    """Make a texture object."""
+    made = c_uint64()
+    descriptor = ctypes.byref(_descriptor(how, dtype.kind))
+    call("cuTexObjectCreate", ctypes.byref(made), ctypes.byref(resource), descriptor, None)
+    return made
+
+
+def _descriptor(texture: Texture, kind: str) -> Descriptor:
+    """The driver's description; `kind` is NumPy's letter for the array's numbers."""
+    flags = 0 if texture.promotes or kind == "f" else READ_AS_INTEGER
+    if texture.normalized_coords:
+        flags |= NORMALIZED_COORDINATES
+    return Descriptor(
+        address_mode=tuple(ADDRESS_MODES[mode] for mode in texture.address_modes),
+        filter_mode=texture.filter_mode == "linear",
+        flags=flags,
+        border=tuple(texture.border(kind)),
+    )
