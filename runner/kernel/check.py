@@ -37,6 +37,7 @@ class CheckResult:
     note: str = ""  # on a right answer
     exact: bool = False  # whether every element had to be the expected value itself
     error_ulp: float | None = None  # the largest error of a float, in units in the last place; `None` for integers
+    undecided: int = 0  # elements that rounding errors may change by any amount
 
     @property
     def ok(self) -> bool:
@@ -113,7 +114,8 @@ def check(
             furthest = max(furthest, _furthest(name, got, part.values, where))
     if not mismatches:
         exact = tolerance is None and all(_is_exact(right, actual[name].dtype) for name, right in expected.items())
-        return CheckResult(0, compared, note=_note(unlikely, undecided), exact=exact, error_ulp=error)
+        note = _note(unlikely, undecided)
+        return CheckResult(0, compared, note=note, exact=exact, error_ulp=error, undecided=undecided)
     more = f", and {mismatches - len(listed)} more" if mismatches > len(listed) else ""
     reason = f"{mismatches} of {compared} elements differ: {'; '.join(listed)}{more}"
     if furthest[1]:
@@ -184,15 +186,9 @@ def _is_exact(right: ExpectedArray, dtype: np.dtype[Any]) -> bool:
 
 
 def _judge(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tolerance: Tolerance | None) -> _Judged:
-    values = part.values
     if not is_float(got.dtype):
-        if got.dtype == np.bool_:  # bytes other than 0 and 1 are not true
-            got, values = got.view(np.uint8), values.astype(np.bool_)
-        # A wider integer result wraps to the array's own type, as it does on the GPU.
-        wrong = np.asarray(got != values.astype(got.dtype))
-        if part.low is None or part.high is None or not wrong.any():
-            return _Judged(wrong)
-        return _Judged(wrong & ~((np.trunc(part.low) <= got) & (got <= np.trunc(part.high))))
+        return _Judged(_wrong_integers(got, part))
+    values = part.values
     how = Arithmetic(got.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         if got.dtype.itemsize == 1:  # conversions to 8 bits saturate
@@ -221,6 +217,19 @@ def _judge(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tol
             return _Judged(wrong, open=free, error_ulp=error)
         unlikely = ~(same | ((part.likely_low <= found) & (found <= part.likely_high)) | free | wrong)
         return _Judged(wrong, unlikely, free, error)
+
+
+def _wrong_integers(got: Array, part: _Part) -> Mask:
+    values = part.values
+    if got.dtype == np.bool_:  # bytes other than 0 and 1 are not true
+        got, values = got.view(np.uint8), values.astype(np.bool_)
+    # A wider integer result wraps to the array's own type, as it does on the GPU.
+    wrong = np.asarray(got != values.astype(got.dtype))
+    if part.error is not None:
+        wrong &= np.abs(got.astype(np.float64) - values) > part.error
+    if part.low is not None and part.high is not None:
+        wrong &= ~((np.trunc(part.low) <= got) & (got <= np.trunc(part.high)))
+    return wrong
 
 
 def _bounds(exact: Array, part: _Part, right: ExpectedArray, depth: int | None, how: Arithmetic) -> tuple[Array, Array]:
