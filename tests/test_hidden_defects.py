@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from support import case_of
 
-from runner.kernel import from_yaml
+from runner.kernel import from_yaml, further
+from runner.kernel.contents import contents, second
 from runner.kernel.expression import ArrayExpression
 from runner.kernel.precision import Arithmetic
 
@@ -103,3 +104,12 @@ def test_sums_whose_signs_are_known_keep_the_bound_of_all_orders(text):
     how = Arithmetic(np.dtype(np.float32), random_signs=not expression.orders)
     narrow, wide = expression({"x": x}, how), expression({"x": x}, Arithmetic(np.dtype(np.float32)))
     assert narrow.high - narrow.low == pytest.approx(wide.high - wide.low)
+
+
+def test_bytes_take_turns_and_have_exact_inputs():
+    """The fill `random_bytes` has them as `c_rand` has."""
+    bytes_of = case("extremes", 0, {"out": "stack(max(in), min(in))"}, length=2, fill="random_bytes")
+    own = contents(bytes_of)["in"]
+    assert not np.array_equal(second(bytes_of)["in"], own)
+    for seed, end in ((1, 3), (2, 1)):
+        assert np.count_nonzero(further.contents(bytes_of, {"in": own}, seed)["in"] == end) == 1

@@ -25,7 +25,8 @@ from runner.kernel.reference import Expected
 # How many further inputs arrays of up to so many elements get. One wrong element shows with luck only, where it is
 # multiplied by 0 or not chosen. Larger arrays get one: each takes the host as long as the check of the own inputs.
 SEEDS = ((1 << 18, 4), (1 << 23, 2))
-EXACT = {"random": "exact_signed", "c_rand": "exact_positive"}  # the fill that replaces a float array's
+# The fill that replaces a float array's.
+EXACT = {"random": "exact_signed", "c_rand": "exact_positive", "random_bytes": "exact_positive"}
 
 
 def contents(case: Case, inputs: Mapping[str, NDArray[Any]], seed: int) -> dict[str, NDArray[Any]]:
