@@ -24,6 +24,7 @@ Mask = NDArray[np.bool_]
 POISON = 0xA5
 POISON_FLOAT = 0xFF
 POISON_MIXED = 0x7F  # in structures with both: NaN or a huge number, and an unlikely integer
+INT_BYTES = 4  # a shorter integer may happen to be the poison
 SHOWN = 5  # mismatches listed one by one
 
 
@@ -109,7 +110,7 @@ def check(
         mismatches += len(where)
         for i in where[: SHOWN - len(listed)]:
             allowed = "" if listed else _allowed(got[i : i + 1], part[i : i + 1], right, depth, tolerance)
-            listed.append(f"{name}[{i}] is {_show(got[i])}, expected {_show(part.values[i])}{allowed}")
+            listed.append(f"{name}[{i}] is {_found(got[i])}, expected {_show(part.values[i])}{allowed}")
         if len(where) and is_float(got.dtype):
             furthest = max(furthest, _furthest(name, got, part.values, where))
     if not mismatches:
@@ -295,6 +296,13 @@ def _furthest(name: str, got: Array, values: Array, where: NDArray[np.intp]) -> 
     errors = np.where(np.isfinite(errors), errors, 0)
     worst = int(np.argmax(errors))
     return (float(errors[worst]), f"{name}[{where[worst]}]") if errors[worst] else (0.0, "")
+
+
+def _found(value: Any) -> str:
+    """An element of an output, or that it holds the poison: no launch wrote it, or one copied what none wrote."""
+    floats = is_float(value.dtype)
+    poisoned = value.tobytes() == bytes([POISON_FLOAT if floats else POISON]) * value.itemsize
+    return "unwritten memory" if poisoned and value.itemsize >= (2 if floats else INT_BYTES) else _show(value)
 
 
 def _show(value: Any) -> str:
