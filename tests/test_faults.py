@@ -65,6 +65,7 @@ def test_what_is_not_written_is_found(name, elements, bench):
     outcome = bench.run(case_of(own(name)))
     assert outcome.status == "mismatch"
     assert outcome.mismatches == elements
+    assert "] is unwritten memory, expected" in outcome.reason
     assert outcome.measured is None
 
 

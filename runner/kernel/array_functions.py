@@ -63,10 +63,15 @@ def _contracted(product: Product, count: int, operands: tuple[Bounded, ...]) -> 
             return exactly(value, how, found)
     largest = [magnitude_of(x) for x in numbers]
     above = magnitude if all(x.certain for x in numbers) else product(*(np.abs(x.value) + _radius(x) for x in numbers))
-    relative = how.summing(count, np.size(value)) + (len(numbers) - 1) * how.unit * 1.01
+    adding = above * how.summing(count, np.size(value))
+    if how.wanders(count):
+        walk = wandered(
+            float(np.size(value)) * count, product(*((np.abs(x.value) + _radius(x)) ** 2 for x in numbers)), value
+        )
+        adding = np.minimum(adding, how.wandering(count, np.size(value), walk))
     growth = math.prod(max(1.0, float(np.max(a, initial=1.0))) for a in largest[2:])
     lost = how.tiny * count * (len(numbers) - 1) * (growth if growth < math.inf else 1.0)
-    off = (above - magnitude) + above * relative + lost
+    off = (above - magnitude) + adding + above * ((len(numbers) - 1) * how.unit * 1.01) + lost
     off = np.where(above > how.largest, np.nan, off)  # a part of the sum may overflow
     return made(value, value - off, value + off, how)
 
@@ -385,4 +390,5 @@ ELEMENTWISE = frozenset(
     "rsqrt erf erfc exp2 log2 log10 expm1 log1p cbrt sinh atan asin acos clip sign isnan floor ceil rint".split()
 )
 SUMS = frozenset("sum cumsum mean matmul einsum softmax bincount".split())
+ORDERING = frozenset("sort cumsum cummax cummin".split())
 SELECTING = frozenset("max min cummax cummin argmax argmin sort argsort clip sign floor ceil rint".split())

@@ -343,22 +343,32 @@ FILLS: dict[str, Callable[[int, np.dtype[Any], int, str], NDArray[Any]]] = {
 }
 
 
+QUARTERS = 4  # levels
+
+
 def _exact(levels: int, *, signed: bool) -> Callable[[int, np.dtype[Any], int, str], NDArray[Any]]:
     """Multiples of 1 / levels up to 1 with random signs, or integers up to levels; never 0.
 
-    Kernels lose the ends. Of signed numbers, one end is the only largest or smallest: which one depends on the seed.
+    Kernels lose the ends, so one end is the only largest or smallest number: which one depends on the seed. Of each
+    four signed contents with quarters, the second is positive and the last negative: then a mean is far from 0, and no
+    number is above the 0 with which a kernel may begin.
     """
 
     def make(count: int, dtype: np.dtype[Any], seed: int, label: str) -> NDArray[Any]:
         generator = np.random.default_rng([seed, zlib.crc32(label.encode())])
-        numbers = generator.integers(1, max(levels - signed, 1), count, np.int8, endpoint=True)
-        if signed:
+        numbers = generator.integers(1, max(levels - 1, 1), count, np.int8, endpoint=True)
+        turn = (seed >> 32) % 4
+        mixed = signed and (turn % 2 == 1 or levels < QUARTERS)
+        if mixed:
             numbers *= 1 - 2 * generator.integers(0, 2, count, np.int8)
         if count > 1:
-            turn = seed >> 32
-            sign = -1 if signed and turn % 4 > 2 else 1
-            ends = (sign * levels, sign * (1 - levels if signed and levels > 1 else levels))
-            numbers[0], numbers[-1] = ends if turn % 2 else ends[::-1]
+            other = -1 if mixed else 1
+            ends = (levels, other * max(levels - 1, 1))
+            numbers[0], numbers[-1] = ends if turn in (1, 3 if signed else 0) else ends[::-1]
+        if signed:
+            numbers *= 1 if turn in (1, 2) else -1
+        elif turn % 2 == 0:
+            numbers = np.asarray(levels + 1 - numbers, np.int8)
         return (numbers.astype(np.float32) / (levels if signed else 1)).astype(dtype)
 
     return make

@@ -473,6 +473,9 @@ def _adding(function: Operation, *, running: bool) -> Operation:
         if running:
             relative = _growing(how, np.shape(value), along, terms.count)
         off = finite(magnitude * relative + how.tiny * (count if how.flushed else 1))
+        if how.wanders(count) and not running and terms.count == 1:
+            walk = wandered(float(np.size(x.value)), add(np.square(magnitude_of(x))), value)
+            off = np.minimum(off, how.wandering(count, np.size(value), walk) + how.tiny * count)
         low, high = (add(np.broadcast_to(end, np.shape(x.value))) for end in (terms.low, terms.high))
         low, high = low - off, high + off
         overflows = magnitude > how.largest

@@ -24,6 +24,7 @@ Mask = NDArray[np.bool_]
 POISON = 0xA5
 POISON_FLOAT = 0xFF
 POISON_MIXED = 0x7F  # in structures with both: NaN or a huge number, and an unlikely integer
+INT_BYTES = 4  # a shorter integer may happen to be the poison
 SHOWN = 5  # mismatches listed one by one
 
 
@@ -37,6 +38,7 @@ class CheckResult:
     note: str = ""  # on a right answer
     exact: bool = False  # whether every element had to be the expected value itself
     error_ulp: float | None = None  # the largest error of a float, in units in the last place; `None` for integers
+    undecided: int = 0  # elements that rounding errors may change by any amount
 
     @property
     def ok(self) -> bool:
@@ -108,12 +110,13 @@ def check(
         mismatches += len(where)
         for i in where[: SHOWN - len(listed)]:
             allowed = "" if listed else _allowed(got[i : i + 1], part[i : i + 1], right, depth, tolerance)
-            listed.append(f"{name}[{i}] is {_show(got[i])}, expected {_show(part.values[i])}{allowed}")
+            listed.append(f"{name}[{i}] is {_found(got[i])}, expected {_show(part.values[i])}{allowed}")
         if len(where) and is_float(got.dtype):
             furthest = max(furthest, _furthest(name, got, part.values, where))
     if not mismatches:
         exact = tolerance is None and all(_is_exact(right, actual[name].dtype) for name, right in expected.items())
-        return CheckResult(0, compared, note=_note(unlikely, undecided), exact=exact, error_ulp=error)
+        note = _note(unlikely, undecided)
+        return CheckResult(0, compared, note=note, exact=exact, error_ulp=error, undecided=undecided)
     more = f", and {mismatches - len(listed)} more" if mismatches > len(listed) else ""
     reason = f"{mismatches} of {compared} elements differ: {'; '.join(listed)}{more}"
     if furthest[1]:
@@ -184,15 +187,9 @@ def _is_exact(right: ExpectedArray, dtype: np.dtype[Any]) -> bool:
 
 
 def _judge(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tolerance: Tolerance | None) -> _Judged:
-    values = part.values
     if not is_float(got.dtype):
-        if got.dtype == np.bool_:  # bytes other than 0 and 1 are not true
-            got, values = got.view(np.uint8), values.astype(np.bool_)
-        # A wider integer result wraps to the array's own type, as it does on the GPU.
-        wrong = np.asarray(got != values.astype(got.dtype))
-        if part.low is None or part.high is None or not wrong.any():
-            return _Judged(wrong)
-        return _Judged(wrong & ~((np.trunc(part.low) <= got) & (got <= np.trunc(part.high))))
+        return _Judged(_wrong_integers(got, part))
+    values = part.values
     how = Arithmetic(got.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         if got.dtype.itemsize == 1:  # conversions to 8 bits saturate
@@ -221,6 +218,19 @@ def _judge(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tol
             return _Judged(wrong, open=free, error_ulp=error)
         unlikely = ~(same | ((part.likely_low <= found) & (found <= part.likely_high)) | free | wrong)
         return _Judged(wrong, unlikely, free, error)
+
+
+def _wrong_integers(got: Array, part: _Part) -> Mask:
+    values = part.values
+    if got.dtype == np.bool_:  # bytes other than 0 and 1 are not true
+        got, values = got.view(np.uint8), values.astype(np.bool_)
+    # A wider integer result wraps to the array's own type, as it does on the GPU.
+    wrong = np.asarray(got != values.astype(got.dtype))
+    if part.error is not None:
+        wrong &= np.abs(got.astype(np.float64) - values) > part.error
+    if part.low is not None and part.high is not None:
+        wrong &= ~((np.trunc(part.low) <= got) & (got <= np.trunc(part.high)))
+    return wrong
 
 
 def _bounds(exact: Array, part: _Part, right: ExpectedArray, depth: int | None, how: Arithmetic) -> tuple[Array, Array]:
@@ -286,6 +296,13 @@ def _furthest(name: str, got: Array, values: Array, where: NDArray[np.intp]) -> 
     errors = np.where(np.isfinite(errors), errors, 0)
     worst = int(np.argmax(errors))
     return (float(errors[worst]), f"{name}[{where[worst]}]") if errors[worst] else (0.0, "")
+
+
+def _found(value: Any) -> str:
+    """An element of an output, or that it holds the poison: no launch wrote it, or one copied what none wrote."""
+    floats = is_float(value.dtype)
+    poisoned = value.tobytes() == bytes([POISON_FLOAT if floats else POISON]) * value.itemsize
+    return "unwritten memory" if poisoned and value.itemsize >= (2 if floats else INT_BYTES) else _show(value)
 
 
 def _show(value: Any) -> str:

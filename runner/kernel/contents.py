@@ -22,7 +22,11 @@ Chosen = tuple[Fill, int]  # a fill and its seed
 Choice = Callable[[ArraySpec], Chosen]
 """What fills an array, or a member of its structure."""
 
-SEEDED = {"random": "random", "c_rand": "random_bytes"}  # fills, and the one for the second trial
+SEEDED = {
+    "random": "random",
+    "c_rand": "random_bytes",
+    "random_bytes": "random_bytes",
+}  # fills, and the one for the second trial
 MOST_INPUTS = 256 << 20  # bytes of inputs for a second trial: its reference and its inputs take the host's time
 READ = (Role.IN, Role.INOUT)
 

@@ -208,7 +208,12 @@ class ArrayExpression(Formula):
     @property
     def selects(self) -> bool:
         """Whether it chooses elements by their values, so that one input does not show every path."""
-        return self._calls(bounded.SELECTING | array_functions.SELECTING)
+        return self._calls(bounded.SELECTING | array_functions.SELECTING) or self._has(ast.Compare)
+
+    @property
+    def orders(self) -> bool:
+        """Whether sums may be of numbers in order, or of sums, whose signs are not random."""
+        return self._calls(array_functions.ORDERING)
 
     @property
     def elementwise(self) -> bool:

@@ -19,13 +19,14 @@ from runner.kernel.case import ArraySpec, Case
 from runner.kernel.check import CheckResult
 from runner.kernel.contents import Chosen, changed
 from runner.kernel.precision import Arithmetic
-from runner.kernel.recipes import Recipe
+from runner.kernel.recipes import Fill, Recipe, multiples
 from runner.kernel.reference import Expected
 
 # How many further inputs arrays of up to so many elements get. One wrong element shows with luck only, where it is
 # multiplied by 0 or not chosen. Larger arrays get one: each takes the host as long as the check of the own inputs.
 SEEDS = ((1 << 18, 4), (1 << 23, 2))
-EXACT = {"random": "exact_signed", "c_rand": "exact_positive"}  # the fill that replaces a float array's
+# The fill that replaces a float array's.
+EXACT = {"random": "exact_signed", "c_rand": "exact_positive", "random_bytes": "exact_positive"}
 
 
 def contents(case: Case, inputs: Mapping[str, NDArray[Any]], seed: int) -> dict[str, NDArray[Any]]:
@@ -52,9 +53,12 @@ def seeds(case: Case) -> range:
 
 
 def wanted(case: Case, first: CheckResult) -> bool:
-    """Whether further inputs may show what the own ones did not: where floats had a bound, or elements are chosen."""
+    """Whether further inputs may show what the own ones did not: where floats had a bound, or elements are chosen.
+
+    A function may choose elements, too.
+    """
     reference = case.kernel.reference
-    return not first.exact or (not isinstance(reference, str) and any(e.selects for _, e in reference))
+    return not first.exact or isinstance(reference, str) or any(e.selects for _, e in reference)
 
 
 def _replaceable(a: ArraySpec) -> bool:
@@ -72,17 +76,19 @@ def _chosen(case: Case, a: ArraySpec, seed: int) -> Chosen:
     return (_exact(a) if a.dtype.is_float else a.fill), case.seed + (seed << 32)  # type: ignore[return-value]
 
 
-def _exact(a: ArraySpec) -> str:
+def _exact(a: ArraySpec) -> Fill:
     """The fill of exact numbers within the range of a float array's own; empty if there is none."""
     kind = a.fill if isinstance(a.fill, str) else ""
-    if isinstance(a.fill, Recipe):
-        first, end = (float(n) for n in (*a.fill.numbers, 0, 0)[:2])  # type: ignore[arg-type]
-        signed = (a.fill.kind == "normal" and abs(first) < end) or (a.fill.kind == "range" and first <= -1 and end > 1)
-        positive = a.fill.kind == "range" and first <= 1 and end > 3
-        kind = "random" if signed else "c_rand" if positive else ""
+    levels = _levels(math.prod(a.shape) * a.dtype.numbers, Arithmetic(a.dtype.numpy).digits)
+    if isinstance(a.fill, Recipe) and a.fill.kind in ("normal", "range"):
+        first, end = (float(n) for n in a.fill.numbers or ((0, 1) if a.fill.kind == "normal" else (-1, 1)))  # type: ignore[arg-type]
+        if a.fill.kind == "normal":
+            first, end = first - end, first + end
+        if not (first <= -1 and end > 1) and not (first <= 1 and end > 3):
+            return multiples(a.fill, first, end, levels)
+        kind = "random" if first <= -1 else "c_rand"
     if kind not in EXACT:
         return ""
-    levels = _levels(math.prod(a.shape) * a.dtype.numbers, Arithmetic(a.dtype.numpy).digits)
     return f"{EXACT[kind]}_{levels if EXACT[kind] == 'exact_signed' else min(levels, 3)}"
 
 

@@ -38,6 +38,7 @@ _FAST_DIVISION_ULPS = 2.0
 _FAST_SQRT_ULPS = 3.0  # 1 since compute capability 5.2
 _FAST_TANH = 2.0**-10.98  # relative
 DIVIDES_TO_ZERO = 2.0**126  # a fast division by more than this gives 0
+LEAST_WANDERING = 128  # terms
 FAILURE = 1e-6  # probability with which one element of a correct kernel leaves its likely bound
 
 
@@ -157,6 +158,19 @@ class Arithmetic:
         spread = math.sqrt(2 * math.log(2 * n * sums / FAILURE))
         exponent = spread * math.sqrt(chain) * unit + chain * unit**2
         return min(certain, math.expm1(exponent)) if exponent < 1 else certain
+
+    def wanders(self, count: int) -> bool:
+        """Whether `wandering` may say more of a sum than `summing` does."""
+        return self.random_signs and count >= LEAST_WANDERING
+
+    def wandering(self, count: int, sums: int, walk: float) -> float:
+        """The error of adding up `count` terms of random signs, of which no part adds up to more than `walk`.
+
+        Each rounding is off by at most u times a sum of some of the terms, and in either direction: as the roundings
+        of symmetric numbers have no bias, all of them are hardly ever off by more than lambda sqrt(n) times that.
+        """
+        exponent = math.sqrt(2 * math.log(2 * max(count, 1) * sums / FAILURE) * count) * self.unit
+        return walk * math.expm1(exponent) if exponent < 1 else math.inf
 
 
 def wider(dtype: np.dtype[Any]) -> np.dtype[Any]:

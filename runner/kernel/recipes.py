@@ -6,6 +6,7 @@ A recipe's numbers may be expressions over the parameters; a case has their valu
 from __future__ import annotations
 
 import dataclasses
+import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -47,6 +48,13 @@ class Recipe:
         """Whether another seed gives another content."""
         return self.kind in KINDS and self.kind != "constant"
 
+    @property
+    def symmetric(self) -> bool:
+        """Whether each number is as likely as its negative; a constant 0 is one."""
+        if self.kind == "range":
+            return sum(self.numbers) == 0  # type: ignore[arg-type]
+        return self.kind in ("normal", "constant") and (*self.numbers, 0)[0] == 0
+
 
 Fill = str | tuple[Number, ...] | Recipe
 
@@ -84,8 +92,33 @@ def make(
         found = _calculated(recipe, whole, arrays)
     else:
         generator = np.random.default_rng([seed, zlib.crc32(label.encode())])
-        found = KINDS[recipe.kind](generator, whole, dtype, recipe, arrays)
+        found = (
+            _multiples(generator, whole, recipe)
+            if recipe.kind == "multiples"
+            else KINDS[recipe.kind](generator, whole, dtype, recipe, arrays)
+        )
     return _held(found, dtype, recipe)
+
+
+def multiples(of: Recipe, first: float, end: float, levels: int) -> Fill:
+    """Multiples of a power of two within a range, two to four times as many as `levels`; empty if it has no length."""
+    if not 0 < end - first < math.inf:
+        return ""
+    return dataclasses.replace(
+        of, kind="multiples", numbers=(first, end, 2.0 ** math.floor(math.log2((end - first) / levels / 2)))
+    )
+
+
+def _multiples(generator: np.random.Generator, shape: tuple[int, ...], recipe: Recipe) -> Array:
+    """Multiples of the third number from the first up to, but not including, the second; the ends have the extremes."""
+    first, end, step = (float(n) for n in recipe.numbers)  # type: ignore[arg-type]
+    least, most = math.ceil(first / step), math.ceil(end / step) - 1
+    inner = int(most - least > 2)
+    found = generator.integers(least + inner, most - inner, math.prod(shape), endpoint=True)
+    found[found == 0] = 1 if most > 0 else -1
+    if len(found) > 1:
+        found[[0, -1]] = (least or 1, most or -1) if generator.integers(2) else (most or -1, least or 1)
+    return (found * step).reshape(shape)
 
 
 def _held(found: Array, dtype: DType, recipe: Recipe) -> Array:

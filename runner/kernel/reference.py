@@ -34,6 +34,7 @@ from runner.kernel.declaration import Kernel
 from runner.kernel.expression import ArrayExpression
 from runner.kernel.pieces import PIECE, in_pieces
 from runner.kernel.precision import Arithmetic, coarsest, wider
+from runner.kernel.recipes import Recipe
 
 Array = NDArray[Any]
 Inputs = Mapping[str, Array]
@@ -191,9 +192,16 @@ def _arithmetic(case: Case, output: str, expression: ArrayExpression, fast: bool
     own = [types[n] for n in (output, *expression.names) if n in types]
     word = case.kernel.compute
     dtype = coarsest(case.dtype(word).numpy if word else None, *([] if word else own))
+    signs = (random_signs or _symmetric(case)) and not expression.orders
     return Arithmetic(
-        dtype or np.dtype(np.float64), fast or case.kernel.fast_math, case.count("depth"), random_signs=random_signs
+        dtype or np.dtype(np.float64), fast or case.kernel.fast_math, case.count("depth"), random_signs=signs
     )
+
+
+def _symmetric(case: Case) -> bool:
+    """Whether all floats that the kernel reads are drawn with random signs, which no order of additions knows."""
+    fills = [c.fill for a in case.arrays() if a.role in READ for c in a.columns() if c.dtype.is_float]
+    return all(f == "random" or (isinstance(f, Recipe) and f.symmetric) for f in fills)
 
 
 def _by_default(given: Any, dtype: np.dtype[Any] | None) -> ExpectedArray:

@@ -128,6 +128,11 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
     observed, expected = _observed_sources(first), first.expected
     if verdict.ok and further.wanted(case, verdict):
         verdict = with_exact_inputs(device, task, first, verdict, stack, heartbeat)
+    if verdict.ok and verdict.undecided == verdict.compared > 0:
+        raise UsageError(
+            f"none of {verdict.compared} elements could be checked: rounding errors may change them by any amount; "
+            "write the reference as the kernel computes, or set 'tolerance' in the YAML"
+        )
     if verdict.ok and task.protocol.check_sizes and not case.hazard:
         verdict = at_other_sizes(device, task, program, verdict, spent_ms, stack, heartbeat)
     set_constants(device, program, case, first.inputs)  # those checks have constants of their own

@@ -1,0 +1,15 @@
+"""References in Python for hidden.cu."""
+
+import numpy as np
+
+from runner.kernel.reference import ExpectedArray
+
+
+def halves(inputs, parameters, grid):
+    """Which numbers are at least a half."""
+    return {"out": (inputs["in"] >= 0.5).astype(np.int32)}
+
+
+def halves_or_so(inputs, parameters, grid):
+    """The same, if either is right."""
+    return {"out": ExpectedArray((inputs["in"] >= 0.5).astype(np.int32), error=1)}
