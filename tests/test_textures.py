@@ -161,6 +161,7 @@ MISTAKES = [
     ("rotated", "filter_mode: linear", "filter: linear", "'filter' is not a valid key; did you mean filter_mode"),
     ("rotated", "normalized_coords: true", "normalized_coords: 1", "normalized_coords: expected true or false, not '1'"),
     ("rotated", "normalized_coords: true", "border_color: [1, 2, 3, 4, 5]", "border_color: expected up to 4 numbers"),
+    ("shifted", "clamp}", "clamp, border_color: [1, 70000]}", "volume: border_color: 70000 is not a valid uint16"),
     ("rotated", "role: in", "offset: 4\n    role: in", "offset: a texture or surface is no pointer that could have it"),
     ("rotated", "role: in", "surface: true\n    role: in", "an array is a texture or a surface, not both"),
     ("rotated", "role: in", "role: inout", "role: a kernel only reads a texture: expected in, not inout"),

@@ -77,6 +77,7 @@ class Texture:
         return struct.pack(f"4{letter}", *(n if letter == "f" else int(n) for n in self.border_color))
 
 
+@dataclass(frozen=True)
 class Surface:
     """A kernel reads and writes an array through a surface object."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.device import Surface, Texture
 from runner.errors import UsageError
-from runner.kernel.arrays import DType
+from runner.kernel.arrays import DTYPES, DType
 from runner.kernel.declaration import DeclaredTexture
 
 if TYPE_CHECKING:
@@ -84,4 +84,7 @@ def _unreadable(how: Texture, dtype: DType) -> str:
         return f"'filter_mode: linear' is for floats and for 'read_mode: normalized_float', not for {dtype.name}"
     if how.filter_mode == "linear" and how.resource == "linear":
         return "linear memory is read by tex1Dfetch, which has no filter"
+    number = DTYPES["float32"] if dtype.is_float or how.promotes else dtype
+    if wrong := [n for n in how.border_color if not number.holds(n)]:
+        return f"border_color: {wrong[0]} is not a valid {number.name}"
     return ""
