@@ -73,6 +73,21 @@ __global__ void broken(int* out, int n) { out[0] = nonesuch; }
 
 template __global__ void shapes::scaled<double, 8, true>(double*, int);
 
+#define BIND(name, kind, type, count) \\
+    library::Tensor bind_##name(library::Tensor a) { name<<<1, count>>>(a.data<type>(), 1); return a; }
+
+BIND(hidden, library::kInt32, int, 1)
+BIND(halved, library::kInt32, int,
+     4)
+BIND(shifted, library::kInt32, int32_t, 4)  // a macro's call that no semicolon ends
+
+LIBRARY_MODULE(LIBRARY_NAME, m) {
+    // functions
+    LIBRARY_FUNCTION(hidden)
+    LIBRARY_FUNCTION(halved)
+    LIBRARY_FUNCTION(shifted)
+}
+
 int main(int argc, char** argv)
 {
     vector<float> host(100);

@@ -91,11 +91,11 @@ def explained(source: Source, function: str, reason: str) -> str:
 
 def unnamed(source: Source) -> str:
     """The first function whose name is in no text, and which no macro can make; empty if there is none."""
-    contents = [file.content for _, file in reached(source)]
-    if any(b"##" in content for content in contents):
+    files = [file for _, file in reached(source)]
+    if any(file.makes_names for file in files):
         return ""
     words = ((f, re.compile(rb"\b%s\b" % re.escape(plain(f).encode()))) for f in source.functions)
-    return next((f for f, word in words if not any(map(word.search, contents))), "")
+    return next((f for f, word in words if not any(word.search(file.content) for file in files)), "")
 
 
 def system_headers(source: Source, texts: Mapping[Path, str]) -> list[str]:
