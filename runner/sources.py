@@ -131,7 +131,7 @@ def _data(kernel: Kernel) -> list[Path]:
 
 
 def _included(source: Path) -> list[Path]:
-    return list(cache.includes(source.read_text(encoding="utf-8"), [source.parent]))
+    return list(cache.includes(cache.read(source), [source.parent]))
 
 
 def _reference_modules(kernel: Kernel) -> list[Path]:

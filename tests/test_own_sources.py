@@ -12,7 +12,7 @@ from runner.device.cuda.compiler import CudaCompiler, Nvrtc
 from runner.errors import CompileError, UsageError
 
 PROGRAM = """\
-#include <algorithm>
+﻿#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <type_traits>
@@ -65,6 +65,22 @@ __global__ void halved(int* out, int n)
     const __half half_of_it = __float2half(float(i % 100) / 2);
     if (i < n) out[i] = int(2 * __half2float(half_of_it));
 }
+struct Managed {  // a class of both sides
+    int by = 3;
+    void* operator new(size_t bytes)
+    {
+        void* made;
+        if (cudaMallocManaged(&made, bytes) != cudaSuccess) exit(1);
+        cudaDeviceSynchronize();
+        return made;
+    }
+};
+__global__ void by_class(int* out, int n)
+{
+    const int i = index_of();
+    if (i < n) new (out + i) int(Managed().by);
+}
+__global__ void allocates(int* out, int n) { cudaMalloc(&out, n); }
 __global__ void twice(int* out) { *out = 1; }
 __global__ void twice(float* out) { *out = 1; }
 __global__ void wrong(int* out, int n) { out[0] = index_of_host(); }
@@ -125,7 +141,8 @@ def folder(tmp_path):
     """The program's files."""
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "own.cuh").write_text(OWN)
-    (tmp_path / "program.cu").write_text(PROGRAM)
+    content = PROGRAM.encode().replace(b"// PTX", "// é".encode("latin-1"))  # of an old encoding
+    (tmp_path / "program.cu").write_bytes(content)
     return tmp_path
 
 
@@ -149,6 +166,7 @@ def kernel(folder):
         ("hidden", "2 * arange(size)", "int32"),
         ("shifted", "arange(size) + 7", "int32"),
         ("halved", "arange(size) % 100", "int32"),
+        ("by_class", "0 * arange(size) + 3", "int32"),
     ],
 )
 def test_a_function_of_a_whole_program_runs(bench, kernel, function, reference, dtype):
@@ -184,6 +202,7 @@ def test_a_function_that_is_not_there_lists_those_that_are(bench, kernel, functi
         ("wrong", "program.cu:LINE: a kernel cannot use 'index_of_host', which only the host has (nvcc refuses it)"),
         ("unknown", "'library_function' was not declared in this scope (the CPU device lacks <cublas_v2.h>, <library_of_the_author.h>; set gpu_only"),
         ("broken", "program.cu:LINE: "),
+        ("allocates", "a kernel cannot call 'cudaMalloc', a function of the host (nvcc refuses it)"),
     ],
 )  # fmt: skip
 def test_an_error_names_the_authors_line_and_what_is_missing(bench, kernel, function, message):

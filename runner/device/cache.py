@@ -65,6 +65,11 @@ def _sealed(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
 
+def read(path: Path) -> str:
+    """The text of a source file. Comments may be in any encoding, and a mark of UTF-8 is not passed on."""
+    return path.read_text(encoding="utf-8-sig", errors="replace")
+
+
 def find(name: str, *folders: Path) -> Path | None:
     """The file that `#include "name"` means: the first one in these folders."""
     return next((path for folder in folders if (path := (folder / name).resolve()).is_file()), None)
@@ -87,4 +92,4 @@ def includes(text: str, folders: Sequence[Path]) -> Iterator[Path]:
             if path and path not in seen:
                 seen.add(path)
                 yield path
-                waiting.append((path.read_text(encoding="utf-8", errors="surrogateescape"), (path.parent, *folders)))
+                waiting.append((read(path), (path.parent, *folders)))

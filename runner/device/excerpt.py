@@ -69,7 +69,7 @@ def reached(source: Source) -> Iterator[tuple[Path, File]]:
     yield own, parse(source.text)
     for path in cache.includes(source.text, [own.parent]):
         if path != own:
-            yield path, parse(path.read_text(encoding="utf-8", errors="surrogateescape"))
+            yield path, parse(cache.read(path))
 
 
 def explained(source: Source, function: str, reason: str) -> str:

@@ -46,7 +46,7 @@ def _import(file: Path, kernel: str | None, source: Path | None, into: Path) -> 
 
 def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path | None, into: Path) -> dict[str, Path]:
     """The YAMLs by the names of their kernels."""
-    from runner.device import Source  # noqa: PLC0415
+    from runner.device import Source, cache  # noqa: PLC0415
     from runner.device.syntax import parse  # noqa: PLC0415
     from runner.importer.found import find  # noqa: PLC0415
     from runner.importer.written import name_of, written  # noqa: PLC0415
@@ -62,7 +62,7 @@ def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path
     elif path is None:
         raise UsageError(f"{file}: it does not say in which file the kernel is; add --source FILE.cu")
     else:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        text = cache.read(path)
     kernels = [k for k in parse(text).kernels if k.has_body]
     plain = re.sub(r"<.*", "", kernel or "").rpartition("::")[2]
     chosen = [k for k in kernels if not plain or k.name.rpartition("::")[2] == plain]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.device import Dim3, Role, Source
+from runner.device import Dim3, Role, Source, cache
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPES, FORMER_NAMES, DType
 from runner.kernel.declaration import (
@@ -309,6 +309,6 @@ def known_values(kernel: Kernel, values: Mapping[str, Canonical]) -> dict[str, i
 @functools.lru_cache(maxsize=256)
 def _text(path: Path, _changed: int) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as e:
+        return cache.read(path)
+    except OSError as e:
         raise UsageError(f"{path}: the source cannot be read: {e}") from None

@@ -13,6 +13,7 @@ from typing import Any
 import yaml as pyyaml
 
 from runner.columns import RESERVED
+from runner.device import cache
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPES
 from runner.kernel.declaration import (
@@ -268,10 +269,8 @@ def _source(yaml: Path, name: str, d: Reader) -> Path:
         try:
             source = (yaml.parent / text).resolve()
             if source.is_file():
-                source.read_text(encoding="utf-8")
+                cache.read(source)
                 return source
-        except UnicodeDecodeError as e:
-            raise UsageError(f"{where}: '{text}' is not UTF-8 text: {e.reason}") from None
         except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with NUL
             raise UsageError(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
     raise UsageError(f"{where}: there is no file '{candidates[0]}' (looked for relative to the YAML's folder)")

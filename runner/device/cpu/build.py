@@ -145,7 +145,7 @@ class CpuCompiler:
         moved = f"-ffile-prefix-map={folder}/="  # a kernel that was moved gives the same machine code
         parts = [unit.text, *unit.staged.values(), source.text]
         reached = cache.includes(source.text, [source.path.parent])  # by a macro, too
-        parts += [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
+        parts += [cache.read(path) for path in reached]
         parts += [str(runtime), *self._flags, moved, self._tools.identity, _text_of_sources(*_SHIM)]
         target = self._cache / f"{source.plain_function}-{cache.key(*parts)}.so"
         log_file = target.with_suffix(".log")

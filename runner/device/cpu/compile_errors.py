@@ -83,6 +83,8 @@ def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
         return CompileError(f"{source.path}: {_about_wrapper(source, log, wrapped)}", log)
     if unresolved := _UNRESOLVED.search(log):
         name = unresolved["name"] or unresolved["other"]
+        if host := re.match(r"(?:cudaError_t )?(cuda\w+)", name):
+            return HostOnly(f"{fails}: a kernel cannot call '{host[1]}', a function of the host (nvcc refuses it)", log)
         return CompileError(f"{source.path} does not link: '{name}' is declared, but defined nowhere", log)
     first_line = errors[0]["text"] if errors else (log.strip().splitlines() or ["the compiler gave no reason"])[0]
     return CompileError(f"{fails}: {first_line}", log)

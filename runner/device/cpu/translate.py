@@ -165,7 +165,7 @@ class _Translator:
         if path in self._done:
             return self._done[path]
         self._done[path] = path  # a file that includes itself
-        original = path.read_text(encoding="utf-8", errors="surrogateescape")
+        original = cache.read(path)
         needed = self._texts.get(path, original)
         translated = self.translate(needed, path.parent)
         nameable = '"' not in str(path)  # in an #include nothing can be escaped

@@ -47,7 +47,7 @@ class CudaCompiler:
         started = time.perf_counter()
         text = _unit(source, {})
         reached = cache.includes(source.text, [source.path.parent])
-        included = [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
+        included = [cache.read(path) for path in reached]
         name = cache.key(text, *source.functions, *included, self._arch, *self._toolchain.identity())
         path, warnings = self._folder / f"{name}.cubin", ""
         cached = cache.intact(path)
