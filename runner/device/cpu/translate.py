@@ -2,7 +2,8 @@
 
 The shim's macros turn CUDA's keywords into plain C++. One construct needs a rewrite: `extern __shared__ T name[];`
 becomes a pointer, because `extern` excludes the storage class that `__shared__` stands for. An `alignas` behind
-`__shared__` changes places with it. What only the host has is marked (`host_only.py`). Lines keep their numbers.
+`__shared__` changes places with it. What only the host has is marked (`host_only.py`), and inline PTX becomes calls
+(`ptx.py`). Lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from runner.device import Source, cache
 from runner.device.cpu.host_only import mark_host_only
+from runner.device.cpu.ptx import ASM, HEADER, rewrite_ptx
 from runner.device.excerpt import system_headers
 
 NATIVE = Path(__file__).parent / "native"  # the device's own C++
@@ -73,7 +75,8 @@ def put_alignment_first(text: str) -> str:
 
 def rewrite(text: str) -> str:
     """All that is rewritten in a text."""
-    return rewrite_dynamic_shared(put_alignment_first(mark_host_only(text, blank(text))))
+    text = put_alignment_first(mark_host_only(text, blank(text)))
+    return rewrite_dynamic_shared(rewrite_ptx(text, blank(text)))
 
 
 def _pointers(declaration: str, *, outside: bool) -> str:
@@ -145,12 +148,13 @@ class _Translator:
         self._texts = texts
         self._done: dict[Path, Path] = {}
         self.staged: dict[Path, str] = {}
-        self.has_shared = False
+        self.has_shared = self.has_ptx = False
 
     def translate(self, text: str, folder: Path) -> str:
         """Rewrite a text and, where an included file had to be rewritten, its #include."""
         visible = blank(text)
         self.has_shared |= "__shared__" in visible
+        self.has_ptx |= bool(ASM.search(visible))
 
         def include(found: re.Match[str]) -> str:
             if not visible[found.start() : found.end()].lstrip().startswith("#"):
@@ -188,7 +192,8 @@ def translate(source: Source, stage: Path, texts: Mapping[Path, str] | None = No
     translator = _Translator(own.parent, stage, texts)
     body = translator.translate(texts.get(own, source.text), own.parent)
     there = system_headers(source, texts) if source.late_macros else ()
-    parts = [(PARAMETERS, source.defines(there)), (_escape(str(source.path)), body), (WRAPPER, _launcher(source))]
+    ptx = f"#include <{HEADER}>\n" if translator.has_ptx else ""
+    parts = [(PARAMETERS, ptx + source.defines(there)), (_escape(str(source.path)), body), (WRAPPER, _launcher(source))]
     text = "".join(f'#line 1 "{file}"\n{text}\n' for file, text in parts)
     shared = translator.has_shared or "__shared__" in source.defines()
     return Translation(text, translator.staged, shared)
