@@ -197,7 +197,8 @@ class Case:
         text = _text(path, path.stat().st_mtime_ns)
         function, *further = self._functions
         more = tuple(further)
-        return Source(path, text, function, macros, constants, headers, more, self.kernel.cooperative)
+        own = self.kernel
+        return Source(path, text, function, macros, constants, headers, more, own.cooperative, own.include)
 
     @functools.cached_property
     def _functions(self) -> tuple[str, ...]:

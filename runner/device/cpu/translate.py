@@ -9,11 +9,11 @@ becomes a pointer, because `extern` excludes the storage class that `__shared__`
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.device import Source, cache
+from runner.device import Source, cache, pointer_to
 from runner.device.cpu.host_only import mark_host_only
 from runner.device.cpu.ptx import ASM, HEADER, rewrite_ptx
 from runner.device.excerpt import system_headers
@@ -142,8 +142,8 @@ class Translation:
 class _Translator:
     """Rewrites a kernel and the files that it includes; system headers are left to the compiler."""
 
-    def __init__(self, folder: Path, stage: Path, texts: Mapping[Path, str]) -> None:
-        self._folder = folder
+    def __init__(self, folders: Sequence[Path], stage: Path, texts: Mapping[Path, str]) -> None:
+        self._folders = folders
         self._stage = stage
         self._texts = texts
         self._done: dict[Path, Path] = {}
@@ -159,8 +159,8 @@ class _Translator:
         def include(found: re.Match[str]) -> str:
             if not visible[found.start() : found.end()].lstrip().startswith("#"):
                 return found.group()  # in a comment
-            path = cache.find(found[2], folder, self._folder)
-            return f'{found[1]}"{self._include(path)}"' if path else found.group()
+            path = cache.find(found["name"], folder, self._folders, quoted=found["open"] == '"')
+            return f'{found["head"]}"{self._include(path)}"' if path else found.group()
 
         return rewrite(cache.INCLUDE.sub(include, text))
 
@@ -189,7 +189,7 @@ def translate(source: Source, stage: Path, texts: Mapping[Path, str] | None = No
         texts: What to take in place of the content of some files, by their resolved paths.
     """
     own, texts = source.path.resolve(), texts or {}
-    translator = _Translator(own.parent, stage, texts)
+    translator = _Translator(source.folders, stage, texts)
     body = translator.translate(texts.get(own, source.text), own.parent)
     there = system_headers(source, texts) if source.late_macros else ()
     ptx = f"#include <{HEADER}>\n" if translator.has_ptx else ""
@@ -207,7 +207,7 @@ def _launcher(source: Source) -> str:
     """The functions that `program.py` looks for in the binary."""
     exported = 'extern "C" __attribute__((visibility("default"), externally_visible))'
     lines = [
-        *(f"static constexpr auto simt_launched_{i} = &{function};" for i, function in enumerate(source.functions)),
+        *(f"static constexpr auto simt_launched_{i} = {pointer_to(f)[1]};" for i, f in enumerate(source.functions)),
         *(f"#undef {name}" for name, _ in source.late_macros),  # they could be any word of what follows
         f"static thread_local char {ANCHOR};",
         f"{exported} void *simt_shared_anchor() {{ return &{ANCHOR}; }}",
