@@ -142,7 +142,7 @@ def parse(text: str) -> File:
     root = _parser().parse(readable).root_node
     macros = _macros(root)
     items = tuple(_items(root, macros, conditional=False))
-    is_sound = all(item.node.type != "ERROR" for item in items)
+    is_sound = all(item.node.type != "ERROR" or not item.names for item in items)  # a brace too many does no harm
     pasting = (i for i in items if i.is_macro and b"##" in (i.node.text or b""))
     makes_names = macros.device > _DEVICE and any(not i.names & macros.launching for i in pasting)
     return File(content, items, tuple(_kernels(root, (), macros.device)), is_sound, makes_names, root)

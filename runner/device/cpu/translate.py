@@ -75,6 +75,8 @@ def put_alignment_first(text: str) -> str:
 
 def rewrite(text: str) -> str:
     """All that is rewritten in a text."""
+    # No macro, which would break the attributes in the host's own headers.
+    text = re.sub(r"(?<!\()\b__noinline__\b", "__attribute__((noinline))", text)
     text = put_alignment_first(mark_host_only(text, blank(text)))
     return rewrite_dynamic_shared(rewrite_ptx(text, blank(text)))
 
