@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from runner.device import cache
 from runner.errors import UsageError
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
@@ -56,7 +57,7 @@ def read_kernel(name: str, content: Any, path: Path, folders: Sequence[Path] = (
     Anything wrong with it is a `UsageError`, before anything runs.
     """
     kernel = from_yaml.read(name, content, path, folders)
-    if not kernel.source.read_text(encoding="utf-8").strip():
+    if not cache.read(kernel.source).strip():
         raise UsageError(
             f"{path.name}: source: '{kernel.source.name}' is empty; it must define the __global__ function {name}"
         )

@@ -75,8 +75,8 @@ def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
     modules = _reference_modules(kernel)
     beside = kernel.yaml.parent
     with_yaml = [path for path in modules if path.is_relative_to(beside)] if beside != kernel.source.parent else []
-    files = [kernel.source, *_included(kernel.source), *(() if with_yaml else modules)]
-    root = Path(os.path.commonpath([path.parent for path in files]))
+    files = [kernel.source, *_included(kernel.source, kernel.include), *(() if with_yaml else modules)]
+    root = Path(os.path.commonpath([*(path.parent for path in files), *kernel.include]))
     kernels = target / "kernels"
     kept = [(kernels / path.relative_to(root), path) for path in files]
     if any(copy.exists() and copy.read_bytes() != path.read_bytes() for copy, path in kept):
@@ -87,8 +87,16 @@ def _keep_kernel(target: Path, kernel: Kernel, origin: Origin) -> None:
         copy_file(path, target / "conf" / "kernel" / path.relative_to(beside))
     for path in _data(kernel):
         copy_file(path, target / "conf" / "kernel" / path.relative_to(beside.resolve()))
-    source = os.path.relpath(kernels / kernel.source.relative_to(root), target / "conf" / "kernel")
-    declared = _with_source(kernel.yaml.read_text(encoding="utf-8"), source, origin)
+    source, *include = (
+        os.path.relpath(kernels / path.relative_to(root), target / "conf" / "kernel")
+        for path in (kernel.source, *kernel.include)
+    )
+    for path in kernel.include:
+        (kernels / path.relative_to(root)).mkdir(parents=True, exist_ok=True)
+    if include:
+        declared = str(yaml.safe_dump({**origin.kernel, "source": source, "include": include}, sort_keys=False))
+    else:
+        declared = _with_source(kernel.yaml.read_text(encoding="utf-8"), source, origin)
     atomic.write_text(target / "conf" / "kernel" / kernel.yaml.name, declared)
 
 
@@ -105,19 +113,23 @@ def _with_source(declared: str, source: str, origin: Origin) -> str:
 def fingerprint(kernel: Kernel, declared: Mapping[str, Any]) -> Mapping[str, str]:
     """What a kernel's binaries and their check are made of: 12 digits of a hash by the name of each file.
 
-    `declared` is the content of its YAML, in which the path of its source does not count.
+    `declared` is the content of its YAML, in which the paths of its source and of folders do not count.
     """
-    content = json.dumps({key: value for key, value in declared.items() if key != "source"}, default=str)
+    content = json.dumps(
+        {key: value for key, value in declared.items() if key not in ("source", "include")}, default=str
+    )
     modules = [*(_reference_modules(kernel) or _installed(kernel.reference)), *_data(kernel)]
-    return _fingerprint(kernel.source, kernel.yaml.name, content, kernel.common, tuple(modules))
+    return _fingerprint(kernel.source, kernel.include, kernel.yaml.name, content, kernel.common, tuple(modules))
 
 
 @functools.lru_cache(maxsize=1024)  # within a sweep, a file has one content
 def _fingerprint(
-    source: Path, declared: str, content: str, family: Path | None, modules: tuple[Path, ...]
+    source: Path, include: tuple[Path, ...], declared: str, content: str, family: Path | None, modules: tuple[Path, ...]
 ) -> Mapping[str, str]:
     own = source.parent
-    included = [(p.relative_to(own).as_posix() if p.is_relative_to(own) else p.name, p) for p in _included(source)]
+    included = [
+        (p.relative_to(own).as_posix() if p.is_relative_to(own) else p.name, p) for p in _included(source, include)
+    ]
     common = [(f"family/{family.name}", family)] if family else []
     found = {declared: cache.key(content)[:12]}
     for name, path in [(source.name, source), *included, *common, *((p.name, p) for p in modules)]:
@@ -130,8 +142,8 @@ def _data(kernel: Kernel) -> list[Path]:
     return list(dict.fromkeys(path for a in kernel.arrays for path in files(a.fill)))
 
 
-def _included(source: Path) -> list[Path]:
-    return list(cache.includes(source.read_text(encoding="utf-8"), [source.parent]))
+def _included(source: Path, include: Sequence[Path]) -> list[Path]:
+    return list(cache.includes(cache.read(source), [source.parent, *include]))
 
 
 def _reference_modules(kernel: Kernel) -> list[Path]:

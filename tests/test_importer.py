@@ -176,3 +176,37 @@ def test_a_mistake_is_told_and_nothing_is_written(arguments, message, tmp_path):
     is_a_told_mistake(run(tmp_path, "import", *arguments), message)
     assert [p.name for p in (tmp_path / "my_kernels" / "kernel").iterdir()] == ["plane.yaml"]
     assert (tmp_path / "my_kernels" / "kernel" / "plane.yaml").read_text() == "mine"
+
+
+def test_a_kernel_in_parts_of_a_repository(tmp_path):
+    """Headers in another folder, a file that another one includes, overloads, and vectors written through a macro."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "vectors.h").write_text("#define FOUR(x) (*reinterpret_cast<float4*>(&(x)))\n")
+    (tmp_path / "common" / "unneeded.h").write_text("int of_the_host();\n")
+    sources = tmp_path / "src" / "copy"
+    sources.mkdir(parents=True)
+    (sources / "main.cu").write_text('typedef float real;\n#include "kernel.cu"\nint main() {}\n')
+    (sources / "kernel.cu").write_text(
+        "#include <unneeded.h>\n#include <vectors.h>\n#define AT(i, stride) (4 * i * stride)\n"
+        "__global__ void copy(real* out, real* in, int n)\n"
+        "{ int i = threadIdx.x; if (4 * i < n) FOUR(out[AT(i, 1)]) = FOUR(in[AT(i, 1)]); }\n"
+        "__global__ void copy(real* out, int n) { out[threadIdx.x] = n; }\n"
+    )
+    done = run(tmp_path, "import", "src/copy/main.cu")
+    assert done.code == 0, done.err
+    text, content = written(tmp_path, "copy")
+    assert content["include"] == ["../../common"]
+    assert (content["source"], content["function"]) == ("../../src/copy/main.cu", "copy(real*, real*, int)")
+    arguments = [(a["name"], a.get("role"), a.get("dtype")) for a in content["arguments"][:2]]
+    assert arguments == [("out", "out", "float32"), ("in", "in", "float32")]
+    assert "macros" not in content
+    content |= {"parameters": {"block": 64, "size": 256}, "grid": 1, "reference": {"out": "in"}}
+    (tmp_path / "my_kernels" / "kernel" / "copy.yaml").write_text(yaml.safe_dump(content))
+    done = run(tmp_path, "--config-dir", "my_kernels", "kernel=copy", "device=cpu")
+    assert done.code == 0, done.out + done.err
+    done = run(tmp_path, str(done.folder), module="runner.repeat")  # from the kept files alone
+    assert done.code == 0, done.out + done.err
+    done = run(tmp_path, "import", "src/copy/kernel.cu", "--into", "other")
+    text = (tmp_path / "other" / "kernel" / "copy.yaml").read_text()
+    assert "source: ../../src/copy/kernel.cu  # or main.cu, which includes it" in text

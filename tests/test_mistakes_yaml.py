@@ -102,7 +102,6 @@ FILES = {
     "a source that leads nowhere": ("mine.cu", lambda p: p.symlink_to("nowhere"), "there is no file 'mine.cu'"),
     "a source that leads to itself": ("mine.cu", lambda p: p.symlink_to(p.name), "mine.yaml: source: 'mine.cu' cannot be read"),
     "an empty source": ("mine.cu", lambda p: p.write_text(" \n"), "mine.yaml: source: 'mine.cu' is empty"),
-    "a source in no encoding": ("mine.cu", lambda p: p.write_bytes(b"\xff\xfe"), "'mine.cu' is not UTF-8 text"),
 }  # fmt: skip
 
 

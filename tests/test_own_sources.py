@@ -12,7 +12,7 @@ from runner.device.cuda.compiler import CudaCompiler, Nvrtc
 from runner.errors import CompileError, UsageError
 
 PROGRAM = """\
-#include <algorithm>
+﻿#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <type_traits>
@@ -65,13 +65,44 @@ __global__ void halved(int* out, int n)
     const __half half_of_it = __float2half(float(i % 100) / 2);
     if (i < n) out[i] = int(2 * __half2float(half_of_it));
 }
-__global__ void twice(int* out) { *out = 1; }
-__global__ void twice(float* out) { *out = 1; }
+struct Managed {  // a class of both sides
+    int by = 3;
+    void* operator new(size_t bytes)
+    {
+        void* made;
+        if (cudaMallocManaged(&made, bytes) != cudaSuccess) exit(1);
+        cudaDeviceSynchronize();
+        return made;
+    }
+};
+__global__ void by_class(int* out, int n)
+{
+    const int i = index_of();
+    if (i < n) new (out + i) int(Managed().by);
+}
+__global__ void allocates(int* out, int n) { cudaMalloc(&out, n); }
+__global__ void twice(int* out, int n) { const int i = index_of(); if (i < n) out[i] = 2 * i; }
+__global__ void twice(float* out, int n) { const int i = index_of(); if (i < n) out[i] = 2 * i + 1; }
 __global__ void wrong(int* out, int n) { out[0] = index_of_host(); }
 __global__ void unknown(int* out, int n) { out[0] = library_function(n); }
 __global__ void broken(int* out, int n) { out[0] = nonesuch; }
 
 template __global__ void shapes::scaled<double, 8, true>(double*, int);
+
+#define BIND(name, kind, type, count) \\
+    library::Tensor bind_##name(library::Tensor a) { name<<<1, count>>>(a.data<type>(), 1); return a; }
+
+BIND(hidden, library::kInt32, int, 1)
+BIND(halved, library::kInt32, int,
+     4)
+BIND(shifted, library::kInt32, int32_t, 4)  // a macro's call that no semicolon ends
+
+LIBRARY_MODULE(LIBRARY_NAME, m) {
+    // functions
+    LIBRARY_FUNCTION(hidden)
+    LIBRARY_FUNCTION(halved)
+    LIBRARY_FUNCTION(shifted)
+}
 
 int main(int argc, char** argv)
 {
@@ -110,7 +141,8 @@ def folder(tmp_path):
     """The program's files."""
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "own.cuh").write_text(OWN)
-    (tmp_path / "program.cu").write_text(PROGRAM)
+    content = PROGRAM.encode().replace(b"// PTX", "// é".encode("latin-1"))  # of an old encoding
+    (tmp_path / "program.cu").write_bytes(content)
     return tmp_path
 
 
@@ -134,6 +166,9 @@ def kernel(folder):
         ("hidden", "2 * arange(size)", "int32"),
         ("shifted", "arange(size) + 7", "int32"),
         ("halved", "arange(size) % 100", "int32"),
+        ("twice(int*, int)", "2 * arange(size)", "int32"),
+        ("twice(dtype*, int)", "2 * arange(size) + 1", "dtype"),
+        ("by_class", "0 * arange(size) + 3", "int32"),
     ],
 )
 def test_a_function_of_a_whole_program_runs(bench, kernel, function, reference, dtype):
@@ -153,7 +188,8 @@ def test_a_function_of_a_whole_program_runs(bench, kernel, function, reference, 
         ("scaled<int, 8, true>", "program.cu: has no __global__ function 'scaled<int, 8, true>'; its kernels are shapes::"),
         ("shapes::scaled", "'shapes::scaled' is a template; name its arguments, too: shapes::scaled<typename T, int tile,"),
         ("shapes::scaled<int>", "'shapes::scaled<int>' cannot be launched: "),
-        ("twice", "there are 2 functions 'twice', which 'function' cannot tell apart"),
+        ("twice", "which 'twice'? Name one by its parameters, too: twice(int*, int), twice(float*, int)"),
+        ("twice(char*, int)", "which 'twice'? Name one by its parameters, too: "),
     ],
 )  # fmt: skip
 def test_a_function_that_is_not_there_lists_those_that_are(bench, kernel, function, message):
@@ -169,6 +205,7 @@ def test_a_function_that_is_not_there_lists_those_that_are(bench, kernel, functi
         ("wrong", "program.cu:LINE: a kernel cannot use 'index_of_host', which only the host has (nvcc refuses it)"),
         ("unknown", "'library_function' was not declared in this scope (the CPU device lacks <cublas_v2.h>, <library_of_the_author.h>; set gpu_only"),
         ("broken", "program.cu:LINE: "),
+        ("allocates", "a kernel cannot call 'cudaMalloc', a function of the host (nvcc refuses it)"),
     ],
 )  # fmt: skip
 def test_an_error_names_the_authors_line_and_what_is_missing(bench, kernel, function, message):
@@ -207,10 +244,12 @@ def test_the_symbol_is_that_of_the_named_instance(tmp_path):
     template __global__ void n::of<int, 1>(int*, const int*, int*);
     template __global__ void n::of<float, 1>(float*, const float*, float*);
     template __global__ void n::of<float, 12>(float*, const float*, float*);
+    __global__ void over(int* o) { *o = 1; }
+    static __global__ void over(float* o) { *o = 1; }
     __global__ void plain(int* o) { *o = 1; }
     extern "C" __global__ void plainer(int* o) { *o = 1; }
     static __global__ void own(int* o) { *o = 1; }"""
-    for number, (function, symbol) in enumerate((("n::of<float, 1>", "_ZN1n2ofIfLi1EEEvPT_PKS1_S2_"), ("own", "_Z3ownPi"),
+    for number, (function, symbol) in enumerate((("n::of<float, 1>", "_ZN1n2ofIfLi1EEEvPT_PKS1_S2_"), ("own", "_Z3ownPi"), ("over(float*)", "_Z4overPf"),
                                                  ("plain", "_Z5plainPi"), ("plainer", "plainer"))):  # fmt: skip
         (tmp_path / f"{number}.cu").write_text(text + elf.naming([function]))
         command = ["nvcc", "-cubin", "-arch=sm_90", f"{number}.cu", "-o", f"{number}.cubin"]
@@ -223,6 +262,28 @@ def test_what_is_no_name_of_a_function_is_refused(kernel, function):
     """When the YAML is read."""
     with pytest.raises(UsageError, match=r"mine\.yaml: function: '.*' is not the name of a function such as reduce"):
         kernel(function)
+
+
+def test_further_folders_have_what_a_source_includes(bench, folder):
+    """In quotes or not, and a header there may include its neighbour. What is not needed of it is left out."""
+    (folder / "common").mkdir()
+    (folder / "common" / "shift.h").write_text("#include <host_library.h>\nint of_the_host();\n#define SHIFT 5\n")
+    (folder / "common" / "index.h").write_text(
+        '#include "shift.h"\n__device__ int at() { return threadIdx.x + SHIFT; }\n'
+    )
+    (folder / "deep.cu").write_text("#include <index.h>\n__global__ void deep(int* out, int n) { out[0] = at(); }\n")
+    one = (
+        YAML.replace("DTYPE", "int32")
+        .replace("program.cu", "deep.cu")
+        .replace("size: 1000, block: 64", "size: 1, block: 1")
+    )
+    one += "reference: {out: 5 + arange(size)}\n"
+    (folder / "deep.yaml").write_text(f"include: common\n{one}")
+    outcome = bench.run(case_of(read_kernel(folder / "deep.yaml")), samples=1)
+    assert (outcome.status, outcome.reason) == ("ok", "")
+    (folder / "deep.yaml").write_text(f"include: [common, nowhere]\n{one}")
+    with pytest.raises(UsageError, match=r"deep\.yaml: include: there is no folder 'nowhere'"):
+        read_kernel(folder / "deep.yaml")
 
 
 def test_a_kernel_without_function_has_the_yamls_name(folder):

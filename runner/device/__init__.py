@@ -29,9 +29,21 @@ Dim3 = tuple[int, int, int]
 EARLY = re.compile(r"[A-Z][A-Z0-9_]{3,}")  # macros that come before all headers, so that these may ask for them
 
 
+_OVERLOAD = re.compile(r"(?P<name>[\w:]+\s*(?:<.*>)?)\s*(?P<types>\(.*\))?", re.DOTALL)
+
+
 def plain(function: str) -> str:
-    """A function's own name, without namespaces and a template's arguments."""
-    return function.partition("<")[0].rpartition("::")[2].strip()
+    """A function's own name, without namespaces, a template's arguments and the types of its parameters."""
+    return re.split(r"[<(]", function)[0].rpartition("::")[2].strip()
+
+
+def pointer_to(function: str) -> tuple[str, str]:
+    """The type of a pointer to a function, in C++, and its value; `blur(float*, int)` is one of several `blur`."""
+    found = _OVERLOAD.fullmatch(function)
+    if found is None or found["types"] is None:
+        return f"decltype(&{function})", f"&{function}"
+    kind = f"void (*){found['types']}"
+    return kind, f"static_cast<{kind}>(&{found['name']})"
 
 
 class Role(enum.StrEnum):
@@ -107,6 +119,12 @@ class Source:
     headers: tuple[str, ...] = ()  # CUDA's headers that the macros need, such as `cuda_fp16.h`; included first
     further: tuple[str, ...] = ()  # other `__global__` functions in it that a program of launches needs
     cooperative: bool = False  # launched with all blocks resident at once, so that they can wait for each other
+    include: tuple[Path, ...] = ()  # further folders with what it includes
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where what it includes is looked for."""
+        return (self.path.resolve().parent, *self.include)
 
     @property
     def functions(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import platformdirs
 from runner import atomic
 from runner.errors import UsageError
 
-INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)"([^"\n]+)"', re.MULTILINE)
+INCLUDE = re.compile(r'^(?P<head>[ \t]*#[ \t]*include[ \t]*)(?P<open>["<])(?P<name>[^">\n]+)[">]', re.MULTILINE)
 _COMPUTED = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.MULTILINE)
 _HEADERS = (".cuh", ".h", ".hpp", ".inc")
 
@@ -65,26 +65,40 @@ def _sealed(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
 
-def find(name: str, *folders: Path) -> Path | None:
-    """The file that `#include "name"` means: the first one in these folders."""
-    return next((path for folder in folders if (path := (folder / name).resolve()).is_file()), None)
+def read(path: Path) -> str:
+    """The text of a source file. Comments may be in any encoding, and a mark of UTF-8 is not passed on."""
+    return path.read_text(encoding="utf-8-sig", errors="replace")
+
+
+def find(name: str, beside: Path, folders: Sequence[Path], *, quoted: bool = True) -> Path | None:
+    """The file that an #include means, unless it is one of the system.
+
+    Args:
+        name: The file's name, as written.
+        beside: The folder of the including file.
+        folders: That of the kernel's own file, and the further ones in which `#include <name>` looks, too.
+        quoted: Whether it is `#include "name"`.
+    """
+    where = (beside, *folders) if quoted else folders[1:]
+    return next((path for folder in where if (path := (folder / name).resolve()).is_file()), None)
 
 
 def includes(text: str, folders: Sequence[Path]) -> Iterator[Path]:
-    """The files that `#include "..."` in a text reaches, each once; missing ones are left out.
+    """The files that a text includes and reaches in `folders` (see `find`), each once.
 
-    They lie beside the including file, or in `folders`. Where a macro names the file (`#include NAME`), all headers
+    Where a macro names the file (`#include NAME`), all headers
     beside the including file count, because it may be any of them.
     """
     seen: set[Path] = set()
-    waiting = [(text, tuple(folders))]
+    waiting = [(text, folders[0])]
     while waiting:
-        text, where = waiting.pop()
-        reached = [find(name, *where) for _, name in INCLUDE.findall(text)]
+        text, beside = waiting.pop()
+        found = INCLUDE.finditer(text)
+        reached = [find(one["name"], beside, folders, quoted=one["open"] == '"') for one in found]
         if _COMPUTED.search(text):
-            reached += sorted(p.resolve() for p in where[0].iterdir() if p.suffix in _HEADERS and p.is_file())
+            reached += sorted(p.resolve() for p in beside.iterdir() if p.suffix in _HEADERS and p.is_file())
         for path in reached:
             if path and path not in seen:
                 seen.add(path)
                 yield path
-                waiting.append((path.read_text(encoding="utf-8", errors="surrogateescape"), (path.parent, *folders)))
+                waiting.append((read(path), path.parent))

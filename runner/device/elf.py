@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runner.device import pointer_to
+
 OBJECT, FUNCTION, TLS = 1, 2, 6  # kinds of a symbol: STT_OBJECT, STT_FUNC, STT_TLS
 
 _NAMING = "runner_naming"  # of the kernel that `naming` adds
@@ -104,7 +106,7 @@ def naming(functions: Sequence[str]) -> str:
     first function is in the file's line 2, the next one in line 3, and so on.
     """
     lines = (
-        f"template __global__ void {_NAMING}<{number}, decltype(&{function}), &{function}>();\n"
+        f"template __global__ void {_NAMING}<{number}, {', '.join(pointer_to(function))}>();\n"
         for number, function in enumerate(functions)
     )
     return (

@@ -52,7 +52,7 @@ def excerpt(source: Source, has: Callable[[str], bool]) -> Excerpt | None:
     for path, file in files.items():
         lost = {i: b"" for i in file.items if i.what is not What.INCLUDE and i not in taken[path] and not i.is_macro}
         for item in file.items:
-            if item.what is What.INCLUDE and not (item.quoted and _find(item.path, path, source)):
+            if item.what is What.INCLUDE and not _find(item.path, path, source, quoted=item.quoted):
                 if not has(item.path):
                     lacking.add(item.path)
                     lost[item] = halves if item.path.startswith("cublas") else b""  # which includes the half types
@@ -67,23 +67,24 @@ def reached(source: Source) -> Iterator[tuple[Path, File]]:
     """The kernel's file and those that it includes by `#include "..."`, parsed, each once."""
     own = source.path.resolve()
     yield own, parse(source.text)
-    for path in cache.includes(source.text, [own.parent]):
+    for path in cache.includes(source.text, source.folders):
         if path != own:
-            yield path, parse(path.read_text(encoding="utf-8", errors="surrogateescape"))
+            yield path, parse(cache.read(path))
 
 
 def explained(source: Source, function: str, reason: str) -> str:
     """Why a function cannot be named, and which there are; `reason` is the compiler's."""
     kernels = [k for _, file in reached(source) for k in file.kernels if k.has_body]
     names = f"its kernels are {', '.join(dict.fromkeys(map(str, kernels)))}" if kernels else "it has no other"
-    name = function.partition("<")[0].strip().removeprefix("::")
+    name = re.split(r"[<(]", function)[0].strip().removeprefix("::")
     named = [k for k in kernels if k.name == name]
     if not named:
         return f"has no __global__ function '{function}'; {names}"
     if named[0].template and "<" not in function:
         return f"'{name}' is a template; name its arguments, too: {', '.join(map(str, named))}"
     if len(named) > 1:
-        return f"there are {len(named)} functions '{name}', which 'function' cannot tell apart"
+        overloads = (f"{name}({', '.join(p.type + '*' * p.pointers for p in k.parameters)})" for k in named)
+        return f"which '{name}'? Name one by its parameters, too: {', '.join(overloads)}"
     if re.search("not declared|undeclared|undefined", reason) and not named[0].template:
         return f"an #if leaves the function '{function}' out"
     return f"'{function}' cannot be launched: {reason}; {names}"
@@ -91,22 +92,23 @@ def explained(source: Source, function: str, reason: str) -> str:
 
 def unnamed(source: Source) -> str:
     """The first function whose name is in no text, and which no macro can make; empty if there is none."""
-    contents = [file.content for _, file in reached(source)]
-    if any(b"##" in content for content in contents):
+    files = [file for _, file in reached(source)]
+    if any(file.makes_names for file in files):
         return ""
     words = ((f, re.compile(rb"\b%s\b" % re.escape(plain(f).encode()))) for f in source.functions)
-    return next((f for f, word in words if not any(map(word.search, contents))), "")
+    return next((f for f, word in words if not any(word.search(file.content) for file in files)), "")
 
 
 def system_headers(source: Source, texts: Mapping[Path, str]) -> list[str]:
     """What is included by `#include <...>` under no condition, in order; `texts` in place of some files' contents."""
     files = [parse(texts[path]) if path in texts else file for path, file in reached(source)]
     found = (i for file in files for i in file.items if i.what is What.INCLUDE and not i.conditional)
-    return list(dict.fromkeys(i.path for i in found if i.path and not i.quoted))
+    own = (i.path for i in found if i.path and not i.quoted)
+    return list(dict.fromkeys(p for p in own if not _find(p, source.path, source, quoted=False)))
 
 
-def _find(name: str, includer: Path, source: Source) -> Path | None:
-    return cache.find(name, includer.parent, source.path.resolve().parent)
+def _find(name: str, includer: Path, source: Source, *, quoted: bool = True) -> Path | None:
+    return cache.find(name, includer.parent, source.folders, quoted=quoted)
 
 
 def _names(items: Iterable[Item]) -> set[str]:

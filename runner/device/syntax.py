@@ -20,6 +20,17 @@ WORD = re.compile(r"[A-Za-z_]\w*")
 # Qualifiers with arguments that the grammar lacks; they are blanked before a text is parsed.
 _ATTRIBUTE = re.compile(rb"__align__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|__(?:maxnreg|cluster_dims)__\s*\([^()]*\)")
 _MARKS = re.compile(rb"\b__grid_constant__\b")
+# A macro's call without a semicolon, alone on its lines, at which the parser would lose its way.
+_CALL = re.compile(
+    rb"^[ \t]*[A-Z][A-Z0-9_]{2,}[ \t]*(?P<arguments>\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))"
+    rb"(?=[ \t]*(?://[^\n]*)?\n\s*(?:[A-Za-z_#}/]|\Z))",
+    re.MULTILINE,
+)
+_NO_NAME = re.compile(
+    rb"\"[^\"\n]*\"|(?:\.|->)\s*[A-Za-z_]\w*|"
+    rb"\b(?:void|bool|char|short|int|long|float|double|(?:un)?signed|const|struct|class|typename|auto|sizeof|template|"
+    rb"u?int(?:\d+|ptr)_t|s?size_t|ptrdiff_t)\b"
+)
 
 _CONTAINERS = frozenset(
     "translation_unit namespace_definition declaration_list preproc_if preproc_ifdef preproc_else preproc_elif "
@@ -114,6 +125,7 @@ class File:
     items: tuple[Item, ...]
     kernels: tuple[Kernel, ...]
     is_sound: bool  # whether the parser could tell where each item ends
+    makes_names: bool  # whether a macro with `##` may declare functions of the device
     root: tree_sitter.Node = field(repr=False, compare=False)
 
 
@@ -126,12 +138,14 @@ def _parser() -> tree_sitter.Parser:
 def parse(text: str) -> File:
     """Parse a text."""
     content = text.encode(errors="surrogateescape")
-    readable = _MARKS.sub(_blank, _ATTRIBUTE.sub(_blank, content))
+    readable = _CALL.sub(_as_statement, _MARKS.sub(_blank, _ATTRIBUTE.sub(_blank, content)))
     root = _parser().parse(readable).root_node
-    words = _device_macros(root)
-    items = tuple(_items(root, words, conditional=False))
-    is_sound = all(item.node.type != "ERROR" for item in items)
-    return File(content, items, tuple(_kernels(root, (), words)), is_sound, root)
+    macros = _macros(root)
+    items = tuple(_items(root, macros, conditional=False))
+    is_sound = all(item.node.type != "ERROR" or not item.names for item in items)  # a brace too many does no harm
+    pasting = (i for i in items if i.is_macro and b"##" in (i.node.text or b""))
+    makes_names = macros.device > _DEVICE and any(not i.names & macros.launching for i in pasting)
+    return File(content, items, tuple(_kernels(root, (), macros.device)), is_sound, makes_names, root)
 
 
 def device_functions(file: File) -> Iterator[tree_sitter.Node]:
@@ -145,6 +159,18 @@ def device_functions(file: File) -> Iterator[tree_sitter.Node]:
 
 def _blank(found: re.Match[bytes]) -> bytes:
     return re.sub(rb"[^\n]", b" ", found.group())
+
+
+def _as_statement(found: re.Match[bytes]) -> bytes:
+    """`CALL(a, b)` as `CALL+a+ b;`, each name at its place, unless it is part of another declaration or macro."""
+    before = found.string[: found.start()]
+    last = before.rstrip().rpartition(b"\n")[2].strip()
+    begins = last[-1:] in b";{})/" or last.startswith(b"#") or b"//" in last
+    if not begins or before.endswith(b"\\\n"):
+        return found.group()
+    words = _NO_NAME.sub(_blank, b"(" + found["arguments"][1:-1])
+    summed = re.sub(rb"\W+(?=\w)", lambda gap: re.sub(rb"[ ]", b"+", _blank(gap), count=1), words)
+    return found.group()[: -len(words) - 1] + re.sub(rb"\W+\Z", _blank, summed) + b";"
 
 
 def below(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
@@ -167,24 +193,33 @@ def _words(node: tree_sitter.Node, end: int | None = None) -> set[str]:
     return set(WORD.findall(text[: None if end is None else end - node.start_byte].decode(errors="replace")))
 
 
-def _device_macros(root: tree_sitter.Node) -> frozenset[str]:
-    """Macros that stand for `__device__` or `__global__`, and these words themselves."""
+@dataclass(frozen=True)
+class _Macros:
+    """The macros that say what a declaration is."""
+
+    device: frozenset[str]  # those that stand for `__device__` or `__global__`, and these words themselves
+    launching: frozenset[str]  # those that launch kernels and declare none
+
+
+def _macros(root: tree_sitter.Node) -> _Macros:
     bodies = {
-        text_of(n.child_by_field_name("name")): set(WORD.findall(text_of(n.child_by_field_name("value"))))
+        text_of(n.child_by_field_name("name")): text_of(n.child_by_field_name("value"))
         for n in below(root)
         if n.type in ("preproc_def", "preproc_function_def")
     }
     found = set(_DEVICE)
-    while more := {name for name, words in bodies.items() if name not in found and words & found}:
+    while more := {
+        name for name, body in bodies.items() if name not in found and found.intersection(WORD.findall(body))
+    }:
         found |= more
-    return frozenset(found)
+    return _Macros(frozenset(found), frozenset(n for n, body in bodies.items() if "<<<" in body and n not in found))
 
 
-def _items(node: tree_sitter.Node, device: frozenset[str], *, conditional: bool) -> Iterator[Item]:
+def _items(node: tree_sitter.Node, macros: _Macros, *, conditional: bool) -> Iterator[Item]:
     for child in node.named_children:
         if child.type in _CONTAINERS or (child.type == "linkage_specification" and _has_list(child)):
             inside = conditional or (child.type.startswith("preproc") and not _is_guard(child))
-            yield from _items(child, device, conditional=inside)
+            yield from _items(child, macros, conditional=inside)
         elif child.type == "preproc_include":
             path, quoted = _path_of(child)
             begin, end = child.start_byte, child.start_byte + len((child.text or b"").rstrip())
@@ -192,7 +227,7 @@ def _items(node: tree_sitter.Node, device: frozenset[str], *, conditional: bool)
         elif child.type not in _DIRECTIVES and (node.type in _CONTAINERS or node.type == "linkage_specification"):
             if _is_part(node, child):
                 continue
-            what, names = _declared(child, device)
+            what, names = _declared(child, macros)
             macro = child.type in ("preproc_def", "preproc_function_def")
             end = child.end_byte
             if (after := child.next_sibling) and after.type == ";":  # of a class
@@ -229,7 +264,7 @@ def _path_of(include: tree_sitter.Node) -> tuple[str, bool]:
     return "", False
 
 
-def _declared(node: tree_sitter.Node, device: frozenset[str]) -> tuple[What, frozenset[str]]:
+def _declared(node: tree_sitter.Node, macros: _Macros) -> tuple[What, frozenset[str]]:
     """What a declaration is, and the names that it declares."""
     inner = _declaration(node)
     names = frozenset(_names(inner))
@@ -244,11 +279,13 @@ def _declared(node: tree_sitter.Node, device: frozenset[str]) -> tuple[What, fro
     body = inner.child_by_field_name("body") if inner.type == "function_definition" else None
     head = _words(node, body.start_byte if body else None)
     if inner.type == "function_definition" or _is_prototype(inner):
-        if head & device:
+        if head & macros.device:
             return What.DEVICE, names
         return (What.NAMED if head & {"constexpr", "consteval"} else What.HOST), names
     if inner.type == "declaration":
-        return (What.NAMED if not names or head & (_VARIABLE | device) else What.HOST), names
+        return (What.NAMED if not names or head & (_VARIABLE | macros.device) else What.HOST), names
+    if inner.type == "expression_statement" and set(WORD.findall(text_of(inner))[:1]) & macros.launching:
+        return What.HOST, frozenset()
     if inner.type in ("expression_statement", "ERROR") or not names:
         return What.LOOSE, frozenset(_words(node))
     return What.NAMED, names

@@ -5,7 +5,6 @@ It writes what the parser finds, and `???` where only a person knows. It never o
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from runner.cli import Parser, run_command
 from runner.errors import UsageError
 
 if TYPE_CHECKING:
+    from runner.device.syntax import Kernel
     from runner.importer.tuning import Tuning
 
 
@@ -46,9 +46,9 @@ def _import(file: Path, kernel: str | None, source: Path | None, into: Path) -> 
 
 def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path | None, into: Path) -> dict[str, Path]:
     """The YAMLs by the names of their kernels."""
-    from runner.device import Source  # noqa: PLC0415
-    from runner.device.syntax import parse  # noqa: PLC0415
-    from runner.importer.found import find  # noqa: PLC0415
+    from runner.device import Source, cache  # noqa: PLC0415
+    from runner.device.excerpt import reached  # noqa: PLC0415
+    from runner.importer.found import find, folders_nearby  # noqa: PLC0415
     from runner.importer.written import name_of, written  # noqa: PLC0415
 
     folder = into / "kernel"
@@ -62,21 +62,26 @@ def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path
     elif path is None:
         raise UsageError(f"{file}: it does not say in which file the kernel is; add --source FILE.cu")
     else:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    kernels = [k for k in parse(text).kernels if k.has_body]
+        text = cache.read(path)
     plain = re.sub(r"<.*", "", kernel or "").rpartition("::")[2]
-    chosen = [k for k in kernels if not plain or k.name.rpartition("::")[2] == plain]
+    chosen: list[Kernel] = []
+    kernels: list[Kernel] = []
+    for _, part in reached(Source(path, text, "")):  # what it includes, if it has no such kernel itself
+        kernels += [k for k in part.kernels if k.has_body]
+        chosen = chosen or [k for k in kernels if not plain or k.name.rpartition("::")[2] == plain]
     if not chosen:
         names = f"its kernels are {', '.join(map(str, kernels))}" if kernels else "it has no __global__ function"
         raise UsageError(f"{path}: has no kernel '{kernel}'; {names}" if kernel else f"{path}: {names}")
     named: dict[str, Path] = {}
     for one in chosen:
-        found = find(Source(path, text, one.name), one)
+        include = tuple(folders_nearby(Source(path, text, one.name)))
+        found = find(Source(path, text, one.name, include=include), one)
         name, count = name_of(found), 2
         while name in named:  # overloads
             name, count = f"{name_of(found)}_{count}", count + 1
         named[name] = folder / f"{name}.yaml"
-        files[named[name]] = written(found, os.path.relpath(path, folder), tuning)
+        overloads = sum(k.name == one.name for k in kernels) > 1
+        files[named[name]] = written(found, folder, tuning, overloads=overloads)
     if there := [str(p) for p in files if p.exists()]:
         raise UsageError(f"{there[0]}: is there already; nothing is overwritten. --into FOLDER writes elsewhere")
     for target, content in files.items():

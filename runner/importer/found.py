@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import tree_sitter
 
-from runner.device import Source
+from runner.device import Source, cache
 from runner.device.excerpt import needed, reached
-from runner.device.syntax import IDENTIFIERS, Kernel, Parameter, What, below, text_of
+from runner.device.syntax import IDENTIFIERS, File, Kernel, Parameter, What, below, parse, text_of
 
 # Names that CUDA or C declares.
 _KNOWN = re.compile(
-    r"(threadIdx|blockIdx|blockDim|gridDim|warpSize|std|cuda|cg|cooperative_groups|nvcuda|NULL|nullptr|true|false|"
+    r"(threadIdx|blockIdx|blockDim|gridDim|warpSize|std|cuda|cg|cooperative_groups|nvcuda|NULL|nullptr|true|false|void|"
+    r"bool|char|short|int|long|float|double|u?signed|unsigned|half2?|\w+_t|"
     r"INFINITY|NAN|HUGE_VALF?|EOF|__\w+|(FLT|DBL|S?CHAR|UCHAR|U?SHRT|U?INT\d*|U?LL?ONG|SIZE|M|CUDART|CUDA|CUB)_\w+|CUDART_\w+)"
 )
 
@@ -41,10 +44,13 @@ class Found:
     """A kernel, and what its text shows."""
 
     kernel: Kernel
+    source: Source
+    includers: tuple[str, ...]  # files nearby that include the kernel's file
     roles: dict[str, str]  # of each pointer: in, out or inout
     macros: tuple[str, ...]  # names that nothing declares
     shared: tuple[Shared, ...]
     constants: tuple[Constant, ...]
+    aliases: dict[str, str]  # types that the files name otherwise
     dimensions: int  # of a block: 1, 2 or 3
     launches: tuple[str, ...]  # how the file launches it, as written
 
@@ -60,15 +66,45 @@ def find(source: Source, kernel: Kernel) -> Found:
     axes = {text_of(n)[-1] for n in body if n.type == "field_expression" and re.match("threadIdx", text_of(n))}
     return Found(
         kernel=kernel,
+        source=source,
+        includers=tuple(_includers(source.path)),
         roles={p.name: _role(p, kernel.node) for p in kernel.parameters if p.pointers},
         macros=tuple(
             dict.fromkeys(n for n in _undeclared(body) if n not in declared | own and not _KNOWN.fullmatch(n))
         ),
         shared=tuple(dict.fromkeys(_shared(body))),
         constants=tuple(dict.fromkeys(_constants(body))),
+        aliases=dict(_aliases(files.values())),
         dimensions=3 if "z" in axes else 2 if "y" in axes else 1,
         launches=tuple(dict.fromkeys(_launches(source, kernel))),
     )
+
+
+def folders_nearby(source: Source) -> Iterator[Path]:
+    """Folders around a kernel's file, within its repository, with headers that it includes and needs."""
+    files = dict(reached(source))
+    words = {w for items in needed(source, files).values() for i in items for w in i.mentions} | {"operator"}
+    wanted = {i.path for file in files.values() for i in file.items if i.what is What.INCLUDE and i.path}
+    beside = source.path.resolve().parent
+    ours = next((n for n, up in enumerate((beside, *beside.parents)) if (up / ".git").exists()), 2)
+    found: dict[Path, None] = {}
+    for name in sorted(wanted):
+        ways = (
+            path for up in (beside, *beside.parents)[: ours + 1] for path in (up / name, *sorted(up.glob(f"*/{name}")))
+        )
+        path = None if cache.find(name, beside, source.folders) else next((p for p in ways if p.is_file()), None)
+        if path and words & {n for i in parse(cache.read(path)).items if i.what is not What.HOST for n in i.names}:
+            found[path.parents[name.count("/")]] = None
+    yield from found
+
+
+def _includers(path: Path) -> Iterator[str]:
+    """Sources beside a file, or one folder up, that include it."""
+    for folder in filter(Path.is_dir, (path.parent, path.parent.parent)):
+        for other in sorted(p for p in folder.iterdir() if p.suffix in (".cu", ".c", ".cpp", ".cc") and p != path):
+            names = (found["name"] for found in cache.INCLUDE.finditer(cache.read(other)) if found["open"] == '"')
+            if any((folder / name).resolve() == path.resolve() for name in names):
+                yield os.path.relpath(other, path.parent)
 
 
 def _role(p: Parameter, kernel: tree_sitter.Node) -> str:
@@ -106,6 +142,8 @@ def _use(node: tree_sitter.Node) -> str:
         if not (parent is not None and is_star and parent.type == "pointer_expression"):
             return "other"
         element, parent = parent, parent.parent
+    if parent is not None and parent.type == "argument_list" and parent.parent is not None:
+        element, parent = parent.parent, parent.parent.parent  # FLOAT4(out[i]) = ...
     if parent is not None and parent.type == "assignment_expression" and parent.child_by_field_name("left") == element:
         return "assigned" if text_of(parent.child_by_field_name("operator")) == "=" else "other"
     if parent is None or parent.type == "update_expression":
@@ -113,10 +151,28 @@ def _use(node: tree_sitter.Node) -> str:
     return "other" if parent.type == "pointer_expression" and text_of(parent).startswith("&") else "read"
 
 
+def _aliases(files: Iterable[File]) -> Iterator[tuple[str, str]]:
+    """What `typedef`, `using` and `#define` call types."""
+    for file in files:
+        for item in file.items:
+            if item.node.type == "type_definition":
+                name, kind = item.node.child_by_field_name("declarator"), item.node.child_by_field_name("type")
+            elif item.node.type == "alias_declaration":
+                name, kind = item.node.child_by_field_name("name"), item.node.child_by_field_name("type")
+            elif item.node.type == "preproc_def":
+                name, kind = item.node.child_by_field_name("name"), item.node.child_by_field_name("value")
+            else:
+                continue
+            yield text_of(name), " ".join(text_of(kind).split())
+
+
 def _undeclared(body: list[tree_sitter.Node]) -> Iterator[str]:
     """Names in expressions that are no calls, and types in capitals."""
+    inside = {n for node in body if node.type in ("preproc_def", "preproc_function_def") for n in below(node)}
     for node in body:
         parent = node.parent
+        if node in inside:
+            continue  # the parameters of a macro
         if node.type == "type_identifier" and text_of(node).isupper():
             yield text_of(node)
         elif node.type == "identifier" and parent is not None and not _declares(node):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from runner.columns import RESERVED
@@ -46,17 +48,25 @@ class _Parameters:
         return plain
 
 
-def written(found: Found, source: str, tuning: Tuning | None) -> str:
+def written(found: Found, folder: Path, tuning: Tuning | None, *, overloads: bool) -> str:
     """The YAML.
 
     Args:
         found: The kernel.
-        source: Its file, relative to the YAML's folder.
+        folder: The YAML's folder.
         tuning: What is known from elsewhere.
+        overloads: Whether there are others of its name.
     """
     parameters = _Parameters()
     block, grid = _launch(found, tuning, parameters)
     function = _function(found, parameters)
+    if overloads:
+        types = ", ".join(p.type + "*" * p.pointers for p in found.kernel.parameters)
+        typenames = {t.split()[1] for t in found.kernel.template if re.match(r"(typename|class)\s+\w", t)}
+        types = re.sub(r"\w+", lambda word: "dtype" if word.group() in typenames else word.group(), types)
+        function += f"({types})"
+    including = f"  # or {' or '.join(found.includers)}, which includes it" if found.includers else ""
+    include = [os.path.relpath(path, folder.resolve()) for path in found.source.include]
     macros = list(_macros(found, tuning, parameters))
     arguments = list(_arguments(found, tuning, parameters))
     pointers = [(i, p.name) for i, p in enumerate(found.kernel.parameters) if p.pointers]
@@ -65,9 +75,10 @@ def written(found: Found, source: str, tuning: Tuning | None) -> str:
     lines = [
         f"# Fill in each {BLANK}, and look at what a comment asks. docs/kernel-yaml.md explains every key.",
         *(f"# Launched in the file as {launch}" for launch in found.launches),
-        f"source: {source}",
+        f"source: {os.path.relpath(found.source.path, folder)}{including}",
+        f"include: [{', '.join(include)}]" if include else "",
         f"function: {function}"
-        if function != found.kernel.name.rpartition("::")[2] or "::" in found.kernel.name
+        if overloads or function != found.kernel.name.rpartition("::")[2] or "::" in found.kernel.name
         else "",
         'summary: ""',
         "parameters:",
@@ -214,6 +225,10 @@ def _role(found: Found, tuning: Tuning | None, position: int, name: str) -> str:
 
 def _array(kind: str, found: Found, parameters: _Parameters) -> tuple[str, str]:
     """The dtype and the shape of an array of a C++ type."""
+    seen = set()
+    while kind in found.aliases and kind not in seen:
+        seen.add(kind)
+        kind = found.aliases[kind]
     if kind in _C_TYPES:
         return _C_TYPES[kind], "size"
     template = {(re.findall(r"\w+", t.partition("=")[0]) or [""])[-1] for t in found.kernel.template}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.device import Dim3, Role, Source, Surface, Texture
+from runner.device import Dim3, Role, Source, Surface, Texture, cache
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPES, FORMER_NAMES, DType
 from runner.kernel.declaration import (
@@ -204,7 +204,8 @@ class Case:
         text = _text(path, path.stat().st_mtime_ns)
         function, *further = self._functions
         more = tuple(further)
-        return Source(path, text, function, macros, constants, headers, more, self.kernel.cooperative)
+        own = self.kernel
+        return Source(path, text, function, macros, constants, headers, more, own.cooperative, own.include)
 
     @functools.cached_property
     def _functions(self) -> tuple[str, ...]:
@@ -321,6 +322,6 @@ def known_values(kernel: Kernel, values: Mapping[str, Canonical]) -> dict[str, i
 @functools.lru_cache(maxsize=256)
 def _text(path: Path, _changed: int) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as e:
+        return cache.read(path)
+    except OSError as e:
         raise UsageError(f"{path}: the source cannot be read: {e}") from None

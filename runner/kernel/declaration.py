@@ -296,6 +296,7 @@ class Kernel:
     name: str
     yaml: Path
     source: Path
+    include: tuple[Path, ...]  # further folders with what the source includes
     function: FunctionName
     summary: str
     origin: str

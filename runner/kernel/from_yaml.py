@@ -6,13 +6,14 @@ import dataclasses
 import keyword
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml as pyyaml
 
 from runner.columns import RESERVED
+from runner.device import cache
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPES
 from runner.kernel.declaration import (
@@ -50,7 +51,7 @@ _OF_THE_KERNEL_ALONE = frozenset(("name", "source", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
     "function summary origin baseline finish min_arch gpu_only cooperative parameters let macros arguments grid shared "
     "constraints bytes operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard "
-    "structs no_output undefined_where launches".split()
+    "structs no_output undefined_where launches include".split()
 )
 _THREADS = ("thread_x", "thread_y", "thread_z")
 
@@ -117,6 +118,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         name=name,
         yaml=yaml,
         source=_source(yaml, name, d),
+        include=tuple(_include(yaml, d)),
         function=function(d, name),
         summary=d.text("summary", ""),
         origin=d.text("origin", ""),
@@ -268,13 +270,21 @@ def _source(yaml: Path, name: str, d: Reader) -> Path:
         try:
             source = (yaml.parent / text).resolve()
             if source.is_file():
-                source.read_text(encoding="utf-8")
+                cache.read(source)
                 return source
-        except UnicodeDecodeError as e:
-            raise UsageError(f"{where}: '{text}' is not UTF-8 text: {e.reason}") from None
         except (OSError, RuntimeError, ValueError) as e:  # no permission, a link to itself, a name too long or with NUL
             raise UsageError(f"{where}: '{text}' cannot be read: {getattr(e, 'strerror', None) or e}") from None
     raise UsageError(f"{where}: there is no file '{candidates[0]}' (looked for relative to the YAML's folder)")
+
+
+def _include(yaml: Path, d: Reader) -> Iterator[Path]:
+    given = d.raw.get("include", [])
+    for text in given if isinstance(given, list) else [given]:
+        if not isinstance(text, str) or not (path := (yaml.parent / text).resolve()).is_dir():
+            raise UsageError(
+                f"{d.where}: include: there is no folder '{text}' (looked for relative to the YAML's folder)"
+            )
+        yield path
 
 
 def _compute(d: Reader, parameters: Sequence[Parameter]) -> str:

@@ -206,15 +206,20 @@ def _with_helpers(d: Reader, key: str, text: str) -> ArrayExpression:
 
 
 def function(d: Reader, name: str) -> FunctionName:
-    """The key `function`, cut where a template's arguments name a parameter. Default: `name`; empty: none."""
+    """The key `function`, cut where a template's arguments, or the types of an overload, name a parameter.
+
+    Default: `name`; empty: none.
+    """
     text = d.text("function", name).strip()
     if not text and "function" not in d.raw:
         return ()
-    named = re.fullmatch(r"((?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*) *(<[^;{}#\"\n]*>)?", text, re.ASCII)
+    named = re.fullmatch(
+        r"((?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*) *((?:<[^;{}#\"\n]*>)? *(?:\([^;{}#\"\n]*\))?)", text, re.ASCII
+    )
     if not named or any(text.count(a) != text.count(b) for a, b in ("()", "[]")):
         raise UsageError(
-            f"{d.where}: function: {shown(text)} is not the name of a function such as reduce, sums::reduce or "
-            f"reduce<SCALAR, 256>"
+            f"{d.where}: function: {shown(text)} is not the name of a function such as reduce, sums::reduce, "
+            f"reduce<SCALAR, 256> or reduce(float*, int)"
         )
     pieces: list[str | Expression] = [named[1]]
     for piece in re.split(r"((?<![\w.:])[A-Za-z_]\w*\b(?!\s*::))", named[2] or ""):

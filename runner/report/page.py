@@ -224,7 +224,7 @@ def _files(root: Path, kernel: str) -> Iterator[Path]:
     declared = _within(root, root / "conf" / "kernel" / f"{kernel}.yaml")
     if source := _source(root, kernel, declared):
         yield source
-        reached = cache.includes(source.read_text("utf-8", errors="replace"), [source.parent])
+        reached = cache.includes(cache.read(source), [source.parent])
         yield from (path for path in reached if _within(root, path))
     if declared:
         yield declared

@@ -70,11 +70,11 @@ def test_atomics_of_types_that_cuda_lacks(bench, tmp_path, call, message):
 
 def test_inline_ptx(bench, tmp_path):
     """Inline PTX is refused at its line, with the reason; under #ifdef it does no harm."""
-    text = 'extern "C" __global__ void kernel(int *o) {\n  asm volatile("bar.sync 0;");\n}\n'
+    text = 'extern "C" __global__ void kernel(int *o) {\n  asm volatile("trap;");\n}\n'
     error = error_of(bench, bench.text(tmp_path, text))
     assert "own.cu:2: " in str(error)
-    assert "inline PTX cannot run on the CPU device" in str(error)
-    assert "inline PTX cannot run on the CPU device" in error.log
+    assert "inline PTX 'trap;' cannot run on the CPU device" in str(error)
+    assert "inline PTX 'trap;' cannot run on the CPU device" in error.log
     skipped = '#ifndef __CUDA_SIMT_HOST__\n__device__ void f() { asm(""); }\n#endif\n' + GOOD
     bench.compiler.compile(bench.text(tmp_path, skipped))
 

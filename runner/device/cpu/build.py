@@ -144,8 +144,8 @@ class CpuCompiler:
         folder = source.path.resolve().parent
         moved = f"-ffile-prefix-map={folder}/="  # a kernel that was moved gives the same machine code
         parts = [unit.text, *unit.staged.values(), source.text]
-        reached = cache.includes(source.text, [source.path.parent])  # by a macro, too
-        parts += [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
+        reached = cache.includes(source.text, source.folders)  # by a macro, too
+        parts += [cache.read(path) for path in reached]
         parts += [str(runtime), *self._flags, moved, self._tools.identity, _text_of_sources(*_SHIM)]
         target = self._cache / f"{source.plain_function}-{cache.key(*parts)}.so"
         log_file = target.with_suffix(".log")
@@ -153,7 +153,7 @@ class CpuCompiler:
         if not cached:
             if function := unnamed(source):
                 raise CompileError(f"{source.path}: {explained(source, function, 'not found')}")
-            own = [moved, f"-iquote{folder}"]
+            own = [moved, f"-iquote{folder}", *(f"-I{path}" for path in source.include)]
             try:
                 log = self._kernel(runtime, source, unit, own, target, needed)
             except CompileError as error:

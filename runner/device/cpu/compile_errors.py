@@ -27,6 +27,9 @@ _HOST_ONLY = re.compile(rf"{MARK}(\w+)")
 _NO_HEADER = re.compile(r"'?(?:cu|thrust/|cooperative_|nv|mma)[\w./]*'?(?:: No such file| file not found)")
 _NO_PTX = "inline PTX cannot run on the CPU device"
 
+# What g++ says of the attribute `error`, before the attribute's own message.
+_CALLED = re.compile(r"^call to '.*?' declared with attribute error: ")
+
 ADVICE = "set gpu_only in the kernel's YAML to run it on GPUs alone"
 
 # What a compiler's message names, in the order of search.
@@ -68,13 +71,14 @@ def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
             text = f"a kernel cannot call '{found[1]}', a function of the host (nvcc refuses it)"
             return HostOnly(f"{fails}: {error['file']}:{error['line']}: {text}", log.replace(MARK, ""))
     if first := next((e for e in errors if e["file"] != WRAPPER and not is_ours(e["file"])), None):
+        text = _CALLED.sub("", first["text"])
         where, log = f"{fails}: {first['file']}:{first['line']}", _without_noise(log, first.group())
         undeclared = _UNDECLARED.search(first["text"])
         if needed and undeclared and (name := undeclared["name"] or undeclared["other"]) in needed.host:
             if re.search(rf"\b(?:texture|surface)\s*<[^;]*>\s*{name}\b", source.text):
                 return HostOnly(f"{where}: '{name}' is a texture reference; CUDA 12 has texture objects alone", log)
             return HostOnly(f"{where}: a kernel cannot use '{name}', which only the host has (nvcc refuses it)", log)
-        return CompileError(f"{where}: {first['text']}{_lacking(first['text'], needed)}", log)
+        return CompileError(f"{where}: {text}{_lacking(text, needed)}", log)
     users = [found for found in _USED_FROM.finditer(log) if found["file"] != WRAPPER and not is_ours(found["file"])]
     if users and errors and is_ours(errors[0]["file"]):  # an assertion of a header of ours, about the kernel's types
         return CompileError(f"{fails}: {users[0]['file']}:{users[0]['line']}: {errors[0]['text']}", log)
@@ -82,6 +86,8 @@ def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
         return CompileError(f"{source.path}: {_about_wrapper(source, log, wrapped)}", log)
     if unresolved := _UNRESOLVED.search(log):
         name = unresolved["name"] or unresolved["other"]
+        if host := re.match(r"(?:cudaError_t )?(cuda\w+)", name):
+            return HostOnly(f"{fails}: a kernel cannot call '{host[1]}', a function of the host (nvcc refuses it)", log)
         return CompileError(f"{source.path} does not link: '{name}' is declared, but defined nowhere", log)
     first_line = errors[0]["text"] if errors else (log.strip().splitlines() or ["the compiler gave no reason"])[0]
     return CompileError(f"{fails}: {first_line}", log)

@@ -2,18 +2,20 @@
 
 The shim's macros turn CUDA's keywords into plain C++. One construct needs a rewrite: `extern __shared__ T name[];`
 becomes a pointer, because `extern` excludes the storage class that `__shared__` stands for. An `alignas` behind
-`__shared__` changes places with it. What only the host has is marked (`host_only.py`). Lines keep their numbers.
+`__shared__` changes places with it. What only the host has is marked (`host_only.py`), and inline PTX becomes calls
+(`ptx.py`). Lines keep their numbers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.device import Source, cache
+from runner.device import Source, cache, pointer_to
 from runner.device.cpu.host_only import mark_host_only
+from runner.device.cpu.ptx import ASM, HEADER, rewrite_ptx
 from runner.device.excerpt import system_headers
 
 NATIVE = Path(__file__).parent / "native"  # the device's own C++
@@ -73,7 +75,10 @@ def put_alignment_first(text: str) -> str:
 
 def rewrite(text: str) -> str:
     """All that is rewritten in a text."""
-    return rewrite_dynamic_shared(put_alignment_first(mark_host_only(text, blank(text))))
+    # No macro, which would break the attributes in the host's own headers.
+    text = re.sub(r"(?<!\()\b__noinline__\b", "__attribute__((noinline))", text)
+    text = put_alignment_first(mark_host_only(text, blank(text)))
+    return rewrite_dynamic_shared(rewrite_ptx(text, blank(text)))
 
 
 def _pointers(declaration: str, *, outside: bool) -> str:
@@ -139,24 +144,25 @@ class Translation:
 class _Translator:
     """Rewrites a kernel and the files that it includes; system headers are left to the compiler."""
 
-    def __init__(self, folder: Path, stage: Path, texts: Mapping[Path, str]) -> None:
-        self._folder = folder
+    def __init__(self, folders: Sequence[Path], stage: Path, texts: Mapping[Path, str]) -> None:
+        self._folders = folders
         self._stage = stage
         self._texts = texts
         self._done: dict[Path, Path] = {}
         self.staged: dict[Path, str] = {}
-        self.has_shared = False
+        self.has_shared = self.has_ptx = False
 
     def translate(self, text: str, folder: Path) -> str:
         """Rewrite a text and, where an included file had to be rewritten, its #include."""
         visible = blank(text)
         self.has_shared |= "__shared__" in visible
+        self.has_ptx |= bool(ASM.search(visible))
 
         def include(found: re.Match[str]) -> str:
             if not visible[found.start() : found.end()].lstrip().startswith("#"):
                 return found.group()  # in a comment
-            path = cache.find(found[2], folder, self._folder)
-            return f'{found[1]}"{self._include(path)}"' if path else found.group()
+            path = cache.find(found["name"], folder, self._folders, quoted=found["open"] == '"')
+            return f'{found["head"]}"{self._include(path)}"' if path else found.group()
 
         return rewrite(cache.INCLUDE.sub(include, text))
 
@@ -165,7 +171,7 @@ class _Translator:
         if path in self._done:
             return self._done[path]
         self._done[path] = path  # a file that includes itself
-        original = path.read_text(encoding="utf-8", errors="surrogateescape")
+        original = cache.read(path)
         needed = self._texts.get(path, original)
         translated = self.translate(needed, path.parent)
         nameable = '"' not in str(path)  # in an #include nothing can be escaped
@@ -185,10 +191,11 @@ def translate(source: Source, stage: Path, texts: Mapping[Path, str] | None = No
         texts: What to take in place of the content of some files, by their resolved paths.
     """
     own, texts = source.path.resolve(), texts or {}
-    translator = _Translator(own.parent, stage, texts)
+    translator = _Translator(source.folders, stage, texts)
     body = translator.translate(texts.get(own, source.text), own.parent)
     there = system_headers(source, texts) if source.late_macros else ()
-    parts = [(PARAMETERS, source.defines(there)), (_escape(str(source.path)), body), (WRAPPER, _launcher(source))]
+    ptx = f"#include <{HEADER}>\n" if translator.has_ptx else ""
+    parts = [(PARAMETERS, ptx + source.defines(there)), (_escape(str(source.path)), body), (WRAPPER, _launcher(source))]
     text = "".join(f'#line 1 "{file}"\n{text}\n' for file, text in parts)
     shared = translator.has_shared or "__shared__" in source.defines()
     return Translation(text, translator.staged, shared)
@@ -202,7 +209,7 @@ def _launcher(source: Source) -> str:
     """The functions that `program.py` looks for in the binary."""
     exported = 'extern "C" __attribute__((visibility("default"), externally_visible))'
     lines = [
-        *(f"static constexpr auto simt_launched_{i} = &{function};" for i, function in enumerate(source.functions)),
+        *(f"static constexpr auto simt_launched_{i} = {pointer_to(f)[1]};" for i, f in enumerate(source.functions)),
         *(f"#undef {name}" for name, _ in source.late_macros),  # they could be any word of what follows
         f"static thread_local char {ANCHOR};",
         f"{exported} void *simt_shared_anchor() {{ return &{ANCHOR}; }}",

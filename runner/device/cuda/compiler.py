@@ -46,8 +46,8 @@ class CudaCompiler:
         """Compile, or take the cubin from the cache."""
         started = time.perf_counter()
         text = _unit(source, {})
-        reached = cache.includes(source.text, [source.path.parent])
-        included = [path.read_text(encoding="utf-8", errors="surrogateescape") for path in reached]
+        reached = cache.includes(source.text, source.folders)
+        included = [cache.read(path) for path in reached]
         name = cache.key(text, *source.functions, *included, self._arch, *self._toolchain.identity())
         path, warnings = self._folder / f"{name}.cubin", ""
         cached = cache.intact(path)
@@ -80,7 +80,8 @@ class CudaCompiler:
         only what the kernel needs, without the headers that are not there.
         """
         try:
-            return self._toolchain.cubin(source.path.name, f"{text}{further}", source.path.parent, self._arch)
+            folders = (source.path.parent, *source.include)
+            return self._toolchain.cubin(source.path.name, f"{text}{further}", folders, self._arch)
         except CompileError as e:
             if _OF_NAMING.search(str(e)) or not (_absent(e) or self._toolchain.lacks_host):
                 raise
@@ -114,7 +115,8 @@ class CudaCompiler:
                 copy = Path(f"{root}{path}")
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_text(f'#line 1 "{path}"\n{text}', encoding="utf-8", errors="surrogateescape")
-            return self._toolchain.cubin(own.name, f"{_unit(source, texts)}{further}", folder, self._arch)
+            folders = [Path(f"{root}{path}") for path in source.folders]
+            return self._toolchain.cubin(own.name, f"{_unit(source, texts)}{further}", folders, self._arch)
 
     @property
     def identity(self) -> str:
@@ -147,8 +149,8 @@ class Nvcc:
         _, version = self._found
         return (*self._options, *(os.environ.get(name, "") for name in NVCC_FLAGS), version)
 
-    def cubin(self, name: str, text: str, folder: Path, arch: str) -> tuple[bytes, str]:
-        """Compile the text of the file `name`, whose `#include "..."` looks in `folder`; the cubin and the warnings."""
+    def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
+        """Compile the text of the file `name`, whose #includes look in `folders`; the cubin and the warnings."""
         from pycuda import compiler, driver  # noqa: PLC0415  (not for NVRTC, nor for what is in the cache)
 
         nvcc, _ = self._found
@@ -160,7 +162,7 @@ class Nvcc:
                 no_extern_c=True,  # templates and C++ includes stay possible; kernels say extern "C" themselves
                 arch=arch,
                 cache_dir=False,
-                include_dirs=[str(folder)],
+                include_dirs=[str(folder) for folder in folders],
             )
         except driver.CompileError as e:
             log = f"{e.stdout or ''}{e.stderr or ''}".strip()
@@ -198,12 +200,12 @@ class Nvrtc:
         core = importlib.metadata.version("cuda-core")
         return f"nvrtc {major}.{minor}", f"cuda.core {core}", f"headers {_digest_of_headers()}"
 
-    def cubin(self, name: str, text: str, folder: Path, arch: str) -> tuple[bytes, str]:
+    def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
         """As `Nvcc.cubin`."""
         core: Any = importlib.import_module("cuda.core")
         log = io.StringIO()
         try:
-            options = core.ProgramOptions(arch=arch, include_path=[str(f) for f in (folder, *_toolkit_headers())])
+            options = core.ProgramOptions(arch=arch, include_path=[str(f) for f in (*folders, *_toolkit_headers())])
             made = core.Program(text, "c++", options).compile("cubin", logs=log)
         except Exception as e:  # noqa: BLE001  (cuda.core has its own errors for each library)
             said = str(e).partition("compilation log:")[2].replace("\0", "").strip() or str(e)

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <new>  // placement new, which nvcc declares, too
 #include <cstdio>  // not <stdio.h>: the first <cstdio> undefines printf, which is ours from then on
 
 #include "simt/suspend.h"
@@ -38,6 +39,7 @@
 #include "cuda/special.h"
 #include "cuda/simd.h"
 #include "cuda/diagnostics.h"
+#include "cuda/host_api.h"
 #include "cuda/kernel.h"
 #include "cuda/texture.h"
 

@@ -6,7 +6,7 @@
 #else
 #define SIMT_NOT_HERE(message) __attribute__((error(message)))
 #endif
-#define SIMT_GPU_ONLY " on the CPU device; give this as the reason under 'gpu_only' in the kernel's YAML"
+#define SIMT_GPU_ONLY " on the CPU device; set gpu_only in the kernel's YAML to run it on GPUs alone"
 
 namespace simt {
 

@@ -1,0 +1,94 @@
+// Inline PTX as libraries of kernels have it: in macros of several lines, in functions, in templates.
+#include <cstdint>
+#include <cuda_fp16.h>
+
+#define COPY_ASYNC(to, from, bytes)                                             \
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], %2;\n" ::"r"(to), \
+                 "l"(from), "n"(bytes))
+#define COMMIT() asm volatile("cp.async.commit_group;\n" ::)
+#define WAIT(batches) asm volatile("cp.async.wait_group %0;\n" ::"n"(batches))
+#define BULK_WAIT(batches) asm volatile("cp.async.bulk.wait_group %0;\n" ::"n"(batches))  // nobody uses it
+#define LOAD_X4(r0, r1, r2, r3, row)                                                 \
+    asm volatile("ldmatrix.sync.aligned.x4.m8n8.shared.b16 {%0, %1, %2, %3}, [%4];\n" \
+                 : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3)                            \
+                 : "r"(row))
+#define LOAD_X2_T(r0, r1, row)                                                        \
+    asm volatile("ldmatrix.sync.aligned.x2.trans.m8n8.shared.b16 {%0, %1}, [%2];\n" \
+                 : "=r"(r0), "=r"(r1)                                                \
+                 : "r"(row))
+
+__device__ inline uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+
+// One product of 16 x 16 and 16 x 8 halves, in float and in half. The factors come by asynchronous copies: the first one
+// to static shared memory, the second one to dynamic shared memory.
+__global__ void product(const __half* a, const __half* b, float* sums, __half* halves)
+{
+    __shared__ __half rows[16][16];
+    extern __shared__ __half columns[];
+    const int lane = threadIdx.x;
+    COPY_ASYNC(shared_address(&rows[lane / 2][lane % 2 * 8]), a + 8 * lane, 16);
+    COMMIT();
+    if (lane < 16) COPY_ASYNC(shared_address(columns + 8 * lane), b + 8 * lane, 16);
+    COMMIT();
+    WAIT(0);
+    __syncthreads();
+    uint32_t x[4], y[2], z[2] = {0, 0};
+    float s[4] = {1, 1, 1, 1};
+    LOAD_X4(x[0], x[1], x[2], x[3], shared_address(&rows[lane % 16][lane / 16 * 8]));
+    LOAD_X2_T(y[0], y[1], shared_address(columns + lane % 16 * 8));
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};\n"
+                 : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3])
+                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%8, %9};\n"
+                 : "=r"(z[0]), "=r"(z[1])
+                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]), "r"(z[0]), "r"(z[1]));
+    for (int i = 0; i < 4; ++i) {
+        const int at = (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2;
+        sums[at] = s[i];
+        halves[at] = reinterpret_cast<__half*>(z)[i];
+    }
+}
+
+template <class T>
+__device__ T plus(T a, T b)
+{
+    T sum;
+    asm("add.s32 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
+    return sum;
+}
+
+// Each column is another instruction: see tests/test_ptx.py.
+__global__ void words(const int* in, const float4* vectors, int* out, float* floats, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned lane, below, found, picked, high, low;
+    int chosen = 0;
+    long long pair;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
+    asm volatile("bfind.u32 %0, %1;" : "=r"(found) : "r"(in[i]));
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(picked) : "r"(in[i]), "r"(0), "n"(0x3210));
+    asm("{\n\t.reg .pred p;\n\tsetp.lt.s32 p, %1, %2;\n\t@p mov.b32 %0, 5;\n\t@!p mov.b32 %0, %1;\n\t}"
+        : "=r"(chosen) : "r"(i), "r"(n / 2));
+    asm("mov.b64 %0, {%1, %2};" : "=l"(pair) : "r"(i), "r"(1));
+    asm("mov.b64 {%0, %1}, %2;" : "=r"(low), "=r"(high) : "l"(pair));
+    float4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(vectors + i));
+    asm volatile("st.global.cs.v2.f32 [%0+8], {%1, %2};" ::"l"(floats + 4 * i), "f"(v.x), "f"(v.y) : "memory");
+    asm volatile("fma.rn.f32 %0, %1, %2, %3;" : "=f"(floats[4 * i]) : "f"(v.z), "f"(2.0f), "f"(v.w));
+    asm volatile("membar.gl;" ::: "memory");
+    asm("bar.sync 0;");
+    floats[4 * i + 1] = 0;
+    const int results[] = {int(lane), int(below), int(found), int(picked), chosen, int(low + high), plus(i, 3)};
+    for (int k = 0; k < 7; ++k) out[7 * i + k] = results[k];
+}
+
+__global__ void missing_wait(const int* in, int* out)
+{
+    __shared__ int copied[128];
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(copied + threadIdx.x)), "l"(in + threadIdx.x));
+    __syncthreads();
+    out[threadIdx.x] = copied[threadIdx.x];
+}

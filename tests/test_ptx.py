@@ -1,0 +1,80 @@
+"""Inline PTX on each device: what the CPU device knows of it gives what a GPU gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import ROOT, constant
+
+from runner.device import Launch, Role, Source
+from runner.errors import CompileError
+
+FILE = ROOT / "tests" / "kernels" / "cuda" / "ptx.cu"
+
+
+def source(function: str) -> Source:
+    """A kernel of the file."""
+    return Source(FILE, FILE.read_text(), function)
+
+
+def test_a_product_of_matrices(bench):
+    """cp.async, ldmatrix with and without transposition, mma.sync; static and dynamic shared memory."""
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-8, 8, shape).astype(np.float16) for shape in ((16, 16), (16, 8)))
+    sums, halves = np.zeros((16, 8), np.float32), np.zeros((16, 8), np.float16)
+    placed = [
+        bench.device.place(name, value, role)
+        for name, value, role in (
+            ("a", a, Role.IN),
+            ("b", b, Role.IN),
+            ("sums", sums, Role.OUT),
+            ("halves", halves, Role.OUT),
+        )
+    ]
+    program = bench.device.load(source("product"), bench.compiler.compile(source("product")))
+    bench.device.launch(Launch(program, (1, 1, 1), (32, 1, 1), 256, tuple(placed)), 20.0)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    assert np.array_equal(placed[2].read(), exact + 1)
+    assert np.array_equal(placed[3].read(), exact)
+
+
+def test_words_and_memory(bench):
+    """Special registers, predicates, pairs, vectors with cache hints, offsets, and what a template has."""
+    n = 64
+    given = (7919 * np.arange(n, dtype=np.int32)) % 1009
+    vectors = np.random.default_rng(2).random((n, 4), np.float32)
+    out, floats = bench.call(
+        source("words"), constant(given), constant(vectors), np.zeros((n, 7), np.int32), np.zeros((n, 4), np.float32), n,
+        grid=2,
+    )  # fmt: skip
+    i = np.arange(n)
+    expected = [
+        i % 32,
+        (1 << i % 32) - 1,
+        [int(x).bit_length() - 1 for x in given],
+        given,
+        np.where(i < n // 2, 5, i),
+        i + 1,
+        i + 3,
+    ]
+    assert np.array_equal(out, np.stack(expected, axis=1))
+    assert np.allclose(floats[:, 0], 2 * vectors[:, 2] + vectors[:, 3])
+    assert np.array_equal(floats[:, 2:], vectors[:, :2])
+
+
+def test_a_copy_lands_when_it_is_waited_for(bench):
+    """A missing wait leaves garbage on the CPU device, which copies as late as CUDA allows."""
+    if not bench.device.info.emulated:
+        pytest.skip("undefined on a GPU")
+    (out,) = bench.call(source("missing_wait"), constant(np.arange(32, dtype=np.int32)), np.zeros(32, np.int32))
+    assert (out != np.arange(32)).all()
+
+
+def test_an_unknown_instruction_is_named_where_it_is(bench, tmp_path):
+    """With what to do. A macro that nobody uses may have one."""
+    if not bench.device.info.emulated:
+        pytest.skip("nvcc knows all")
+    path = tmp_path / "own.cu"
+    path.write_text('__global__ void k(int* o) {\n    asm volatile("cp.async.bulk.wait_group 0;");\n}\n')
+    with pytest.raises(CompileError, match=r"own\.cu:2: inline PTX 'cp\.async\.bulk\.wait_group 0;' .*set gpu_only"):
+        bench.compiler.compile(Source(path, path.read_text(), "k"))
