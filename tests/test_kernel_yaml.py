@@ -182,7 +182,7 @@ KEYS = {
     "a parameter in capitals": ({"parameters": "{Block: 1}"}, "'Block' is not a valid name"),
     "a parameter without a value": ({"parameters": "{block: null}"}, "mine.yaml: parameters.block: a default value is missing"),
     "a block of text": ({"parameters": "{block: many}"}, "block.default=many: expected threads per block"),
-    "an unknown kind": ({"parameters": "{mine: {default: 1, kind: float}}"}, "kind: 'float' is not a valid kind; allowed: integer, size"),
+    "an unknown kind": ({"parameters": "{mine: {default: 1, kind: float}}"}, "kind: 'float' is not a valid kind; allowed: integer, number, real, boolean, size"),
     "a default that is not allowed": ({"parameters": "{mine: {default: 1, allowed: [2]}}"}, "the default 1 is not one of the allowed values"),
     "a macro of no name": ({"macros": "{2N: 1}"}, "mine.yaml: macros: '2N': expected a name of letters, digits and _"),
     "a macro of nothing": ({"macros": "{BLOCK: null}"}, "mine.yaml: macros.BLOCK: expected an expression, not 'null'"),

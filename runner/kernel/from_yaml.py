@@ -152,6 +152,10 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         undefined_where=undefined_where(d),
     )
     require_sound(kernel)
+    # Where an integer is needed, no other number is understood.
+    kinds = {p.name: Kind.INTEGER for p in parameters if p.kind is Kind.NUMBER and p.name in d.whole}
+    parameters = tuple(dataclasses.replace(p, kind=kinds.get(p.name, p.kind)) for p in parameters)
+    kernel = dataclasses.replace(kernel, parameters=parameters)
     implied = tuple(one_dimension(d, parameters))  # depends on all expressions that were read
     return dataclasses.replace(kernel, constraints=(*implied, *kernel.constraints))
 
@@ -224,7 +228,7 @@ def _definitions(d: Reader) -> dict[str, str]:
     d.helpers = of_arrays(texts, array_names(d), level.where)
     level.known, level.let = d.known, {n: text for n, text in texts.items() if n not in d.helpers}
     for name in level.let:
-        level.expression(name, more=_THREADS)
+        level.expression(name, more=_THREADS, real=True)
     return dict(level.let)
 
 
@@ -248,7 +252,7 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
     d.only(("default", "allowed", "kind"))
     if d.raw.get("default") in (None, ""):
         raise UsageError(f"{d.where}: a default value is missing")
-    kind = VOCABULARY.get(name) or Kind(d.choice("kind", list(Kind), Kind.INTEGER))
+    kind = VOCABULARY.get(name) or (Kind(d.choice("kind", list(Kind))) if "kind" in d.raw else _kind(d))
     allowed = tuple(canonical(f"{d.where}.allowed", kind, v) for v in d.sequence("allowed"))
     default = canonical(f"{d.where}.default", kind, d.raw["default"])
     if name == "cache":
@@ -258,6 +262,25 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
     if allowed and default not in allowed:
         raise UsageError(f"{d.where}: the default {default} is not one of the allowed values")
     return Parameter(name, kind, default, allowed)
+
+
+def _kind(d: Reader) -> Kind:
+    """The kind of a parameter that does not say: it follows from its values."""
+    values = [d.raw["default"], *d.sequence("allowed")]
+    if all(isinstance(v, bool) for v in values):
+        return Kind.BOOLEAN
+    try:
+        numbers = [canonical(d.where, Kind.NUMBER, v) for v in values]
+    except UsageError:
+        if len(values) > 1:
+            return Kind.CHOICE
+        raise UsageError(
+            f"{d.where}: {shown(values[0])} is neither a number nor true or false; a word needs the list of the words "
+            "that are 'allowed'"
+        ) from None
+    if any(isinstance(n, float) for n in numbers):
+        return Kind.REAL
+    return Kind.INTEGER if len(numbers) > 1 else Kind.NUMBER
 
 
 def _source(yaml: Path, name: str, d: Reader) -> Path:
@@ -314,7 +337,7 @@ def _shuffle(d: Reader) -> Shuffle | None:
 
 def _hazard(d: Reader) -> DeclaredHazard | None:
     h = d.section("hazard", "when", "reason")
-    return DeclaredHazard(h.expression("when"), h.text("reason")) if h else None
+    return DeclaredHazard(h.expression("when", real=True), h.text("reason")) if h else None
 
 
 def _min_arch(d: Reader) -> int:

@@ -13,7 +13,7 @@ import pandas as pd
 from runner.columns import BY_NAME, Shown, shown
 from runner.report.findings import IDLE, Ranking, Ratio, differing_peers, ranker, ratio, steps
 from runner.report.table import constant, records, size_key, varying, where_read
-from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, rough, size_of
+from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, rough, size_of, value_of
 
 Row = dict[str, Any]
 Case = tuple[Row, Ratio]
@@ -218,7 +218,7 @@ def _cell(name: str, row: Row, ratios: dict[int, Ratio]) -> Cell:
         return Cell("")
     if column and column.type == "real":
         return Cell(exact(row[name]) if column.unit in ("us", "GB/s") else rough(row[name]))
-    return Cell(one_line(str(row[name]), 80))
+    return Cell(one_line(value_of(name, row), 80))
 
 
 def _tied(one: Ranking) -> Cell:

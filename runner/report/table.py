@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -192,7 +193,11 @@ def _with_planned(raw: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 
 def _planned(case: dict[str, Any]) -> dict[str, str]:
-    given = {str(k): str(v) for k, v in case.get("parameters", {}).items() if isinstance(v, str | int | float)}
+    given = {
+        str(k): str(v).lower() if isinstance(v, bool) else str(v)
+        for k, v in case.get("parameters", {}).items()
+        if isinstance(v, str | int | float)
+    }
     if isinstance(mask := case.get("parameters", {}).get("mask"), int):
         given["mask"] = f"0x{mask:08x}"
     identity = {name: str(case.get(name, "")) for name in ("case", "kernel", "seed", "device")}
@@ -201,7 +206,7 @@ def _planned(case: dict[str, Any]) -> dict[str, str]:
 
 def _typed(name: str, cells: pd.Series[str], *, own: bool) -> pd.Series[Any]:
     column, values = columns.BY_NAME.get(name), cells.tolist()
-    kind = column.type if column else "integer" if own and all(_is_whole(cell) for cell in values if cell) else "text"
+    kind = column.type if column else _own_type(values) if own else "text"
     if kind == "integer":
         return pd.Series([int(cell) if _is_whole(cell) else pd.NA for cell in values], dtype="Int64")
     if kind == "real":
@@ -209,6 +214,14 @@ def _typed(name: str, cells: pd.Series[str], *, own: bool) -> pd.Series[Any]:
         least = 0.0 if name.endswith("_us") else -math.inf  # what took no time was not timed
         return numbers.where((numbers > least) & (numbers < math.inf))
     return pd.Series(values, dtype=object)
+
+
+def _own_type(cells: list[str]) -> columns.Type:
+    """The type of a column of a kernel's own parameter."""
+    given = [cell for cell in cells if cell]
+    if all(_is_whole(cell) for cell in given):
+        return "integer"
+    return "real" if all(re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", cell) for cell in given) else "text"
 
 
 def _is_whole(cell: str) -> bool:

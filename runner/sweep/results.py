@@ -99,7 +99,7 @@ def _parameters(case: Case) -> Row:
                 row[p.name] = case.variables[p.name]
                 if isinstance(value, str):
                     row["rows"], row["cols"] = pair(value)
-            case Kind.MASK:
+            case Kind.MASK | Kind.BOOLEAN:
                 row[p.name] = written(p.kind, value)
             case _:
                 row[p.name] = value
