@@ -34,6 +34,7 @@ from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
 from runner.kernel.expression import ArrayExpression, Expression, integer, shortened
 from runner.kernel.recipes import Fill, OfFields
+from runner.metrics import Metric
 
 Canonical = int | float | str  # True and False are integers
 
@@ -349,6 +350,7 @@ class Kernel:
     no_output: str = ""  # why there is nothing to compare
     launches: tuple[Step | Loop, ...] = ()  # empty: one, of all arguments
     undefined_where: tuple[tuple[str, ArrayExpression], ...] = ()  # elements of outputs that are not compared
+    metrics: tuple[Metric, ...] = ()
 
     def dtype(self, word: str) -> DType | None:
         """A dtype by its own name; `None` if there is none."""

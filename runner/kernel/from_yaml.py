@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml as pyyaml
 
+from runner import metrics
 from runner.columns import RESERVED
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPES
@@ -50,7 +51,7 @@ _OF_THE_KERNEL_ALONE = frozenset(("name", "source", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
     "function summary origin baseline finish min_arch gpu_only cooperative parameters let macros arguments grid shared "
     "constraints bytes operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard "
-    "structs no_output undefined_where launches".split()
+    "structs no_output undefined_where launches metrics".split()
 )
 _THREADS = ("thread_x", "thread_y", "thread_z")
 
@@ -150,6 +151,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         launches=launches(d, arguments),
         no_output=_reason(d, "no_output"),
         undefined_where=undefined_where(d),
+        metrics=_metrics(d),
     )
     require_sound(kernel)
     # Where an integer is needed, no other number is understood.
@@ -193,7 +195,7 @@ def _content(common: Path) -> dict[str, Any]:
 
 
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """A kernel's own keys above its family's. Parameters, constraints and `let` add up; other keys are replaced."""
+    """A kernel's own keys above its family's. Those below parameters, constraints, metrics and `let` add up."""
 
     def listed(entries: Any) -> list[Any]:
         if isinstance(entries, dict):
@@ -201,7 +203,7 @@ def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
         return entries if isinstance(entries, list) else [entries]
 
     merged = {**common, **own}
-    for key in ("parameters", "let", "constraints"):
+    for key in ("parameters", "let", "constraints", "metrics"):
         ours, theirs = own.get(key) or {}, common.get(key) or {}
         if isinstance(ours, dict) and isinstance(theirs, dict):
             merged[key] = {**theirs, **ours}
@@ -333,6 +335,14 @@ def _distance(d: Reader, name: str, value: Any) -> float:
 def _shuffle(d: Reader) -> Shuffle | None:
     s = d.section("shuffle", "operation", "argument")
     return Shuffle(s.choice("operation", list(INTRINSICS)), s.expression("argument")) if s else None
+
+
+def _metrics(d: Reader) -> tuple[metrics.Metric, ...]:
+    given = d.at("metrics", d.raw.get("metrics") or {}).raw
+    declared = {**(metrics.GFLOPS if d.raw.get("operations") is not None else {}), **given}
+    if taken := sorted(VOCABULARY.keys() & given.keys()):
+        raise UsageError(f"{d.where}: metrics: '{taken[0]}' is the name of a parameter")
+    return metrics.read(declared, f"{d.where}: metrics", d.known, let=d.let)
 
 
 def _hazard(d: Reader) -> DeclaredHazard | None:

@@ -1,7 +1,8 @@
 """Reads results.csv into a frame with known types.
 
 Every column of `runner.columns` exists in the frame: text is `""` where empty, integers are nullable, real numbers are
-NaN where empty or not finite. One column is added: `emulated`, whether the row's device only emulates a GPU.
+NaN where empty or not finite. Two columns are added: `emulated`, whether the row's device only emulates a GPU, and
+`cost`, by which cases are ranked, the least first: the time, unless the run ranks them by another column or metric.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from runner import columns, runs
 from runner.device.kinds import is_emulated
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
+from runner.metrics import Criterion, Metric, criterion, recorded
 from runner.report.text import absent
 from runner.runs import section
 from runner.sweep import results
@@ -56,6 +58,19 @@ def load(folder: Path) -> pd.DataFrame:
     frame["emulated"] = pd.Series([is_emulated(kind) for kind in frame["device"]], dtype=bool)
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
     frame.attrs["devices"] = Shared(section(runs.environment(folder), "devices"))
+    metrics = [n for n in raw.columns[list(raw.columns).index("status") :] if n not in columns.BY_NAME]
+    for name in metrics:
+        frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+    plan = read_json(folder / "plan.json")
+    try:
+        declared, chosen = _metrics(plan), criterion(plan)
+    except (*runs.MALFORMED, UsageError):
+        declared, chosen = [], Criterion()  # a torn plan must not keep anyone from reading the results
+    frame.attrs["metrics"] = Shared({m.name: m for m in declared if m.name in metrics})
+    frame.attrs["criterion"] = chosen
+    frame["cost"] = frame["median_us"]
+    if not chosen.is_time:
+        frame["cost"] = [chosen.cost(row, row["median_us"]) for row in records(frame)]
     frame.attrs["further"] = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
     return frame
 
@@ -103,6 +118,18 @@ def timed(frame: pd.DataFrame) -> pd.DataFrame:
 def measured(frame: pd.DataFrame) -> pd.DataFrame:
     """The timed cases of real devices: emulated times are never ranked, charted or divided by each other."""
     return timed(frame[~frame["emulated"]])
+
+
+def rankable(frame: pd.DataFrame) -> pd.DataFrame:
+    """The measured cases that have what the run ranks its cases by."""
+    found = measured(frame)
+    return found[found["cost"] > 0]
+
+
+def _metrics(plan: Any) -> list[Metric]:
+    """The metrics that a run's kernels have beside the columns of every run."""
+    declared = plan.get("metrics", {}) if isinstance(plan, dict) else {}
+    return [m for entries in declared.values() for m in recorded(entries) if m.name not in columns.BY_NAME]
 
 
 def _single(frame: pd.DataFrame) -> list[str]:
