@@ -67,12 +67,17 @@ def load(folder: Path) -> pd.DataFrame:
     except (*runs.MALFORMED, UsageError):
         declared, chosen = [], Criterion()  # a torn plan must not keep anyone from reading the results
     frame.attrs["metrics"] = Shared({m.name: m for m in declared if m.name in metrics})
+    rank_by(frame, chosen)
+    frame.attrs["further"] = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
+    return frame
+
+
+def rank_by(frame: pd.DataFrame, chosen: Criterion) -> None:
+    """Rank the cases of a frame by a column or a metric."""
     frame.attrs["criterion"] = chosen
     frame["cost"] = frame["median_us"]
     if not chosen.is_time:
         frame["cost"] = [chosen.cost(row, row["median_us"]) for row in records(frame)]
-    frame.attrs["further"] = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
-    return frame
 
 
 def parameters(frame: pd.DataFrame) -> list[str]:
