@@ -1,11 +1,32 @@
-"""A declarative experiment runner for CUDA kernels."""
+"""A declarative experiment runner for CUDA kernels.
+
+`runner.open` opens the folder of a run in Python. The commands are `python -m runner` and its modules.
+"""
+
+from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from runner.opened import Run
+
+__all__ = ["__version__", "open"]
 __version__ = "0.2.0"
 
 # Hydra looks for plugins in packages named `hydra_plugins` on the import path; ours lies inside this package.
 _plugins = str(Path(__file__).parent / "_plugins")
 if _plugins not in sys.path:
     sys.path.append(_plugins)
+
+
+def open(name: str | Path = "latest") -> Run:  # noqa: A001 - runner.open("latest") says what it does
+    """Open a run: its folder, `latest` (below `outputs/`), or `latest~1` for the one before it.
+
+    Raises:
+        runner.errors.UsageError: if there is no such run.
+    """
+    from runner.opened import named  # noqa: PLC0415 - pandas would slow every command's start
+
+    return named(name)

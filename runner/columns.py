@@ -121,6 +121,10 @@ COLUMNS = (
     Column("percent_peak", "real", "%", "`gbps` relative to the theoretical peak bandwidth.", Shown.MEASURED),
     Column("percent_copy", "real", "%",
            "`gbps` relative to a device-to-device copy measured in the same sweep.", Shown.MEASURED),
+    Column("gflops", "real", "GFLOP/s",
+           "`operations` divided by `median_us`, unless the kernel's YAML or the experiment defines this metric "
+           "otherwise. On the CPU device it is made of emulated times. Columns of further metrics follow.",
+           Shown.MEASURED),
     Column("enqueue_us", "real", "us", "Median time the host takes to queue a launch."),
     Column("host_bound", "flag", "",
            "In more than 5 % of the samples the host queued the launch too late for the flush to hide it."),
@@ -174,9 +178,9 @@ BY_NAME = MappingProxyType({column.name: column for column in COLUMNS})
 NAMES = tuple(BY_NAME)
 
 _COMMON_PARAMETERS = frozenset(("block", "size", "width", "mask", "unroll", "dtype"))
-_CONFIGURATION_KEYS = ("timing", "experiment", "hydra", "schema", "record_host", "on_cpu")
+_CONFIGURATION_KEYS = ("timing", "experiment", "hydra", "schema", "record_host", "on_cpu", "metrics", "rank_by")
 _IN_EXPRESSIONS = ("grid_x", "grid_y")
-_ADDED_BY_THE_REPORT = ("emulated", "row")
+_ADDED_BY_THE_REPORT = ("emulated", "row", "cost")
 
 RESERVED = frozenset((*NAMES, *_CONFIGURATION_KEYS, *_IN_EXPRESSIONS, *_ADDED_BY_THE_REPORT)) - _COMMON_PARAMETERS
 """Names that no parameter of a kernel may have."""
@@ -193,7 +197,7 @@ def shown(*where: Shown) -> list[str]:
     return [column.name for column in sorted(found, key=lambda column: column.type == "text")]
 
 
-def with_own(own: Iterable[str]) -> list[str]:
-    """All columns of a table whose kernels have further parameters of their own, which precede the seed."""
-    at = NAMES.index("seed")
-    return [*NAMES[:at], *own, *NAMES[at:]]
+def with_own(own: Iterable[str], metrics: Iterable[str] = ()) -> list[str]:
+    """All columns of a table: the kernels' own parameters precede the seed, further metrics follow `gflops`."""
+    at, behind = NAMES.index("seed"), NAMES.index("gflops") + 1
+    return [*NAMES[:at], *own, *NAMES[at:behind], *metrics, *NAMES[behind:]]

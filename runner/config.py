@@ -13,6 +13,7 @@ from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.reference import find
+from runner.metrics import TIME, Metric
 from runner.settings import DeviceConfig, TimingConfig
 
 _BESIDE = Path(__file__).resolve().parents[1] / "conf"
@@ -39,6 +40,8 @@ class Job:
     compiler: str  # for a GPU: nvcc or nvrtc
     number: int  # of Hydra's job; names its folder
     origin: Origin = field(default_factory=Origin, compare=False, repr=False)
+    metrics: tuple[Metric, ...] = field(default=(), compare=False)  # of its kernel and of the experiment
+    rank_by: str = field(default=TIME, compare=False)  # a column or a metric
 
     @property
     def key(self) -> tuple[str, ...]:

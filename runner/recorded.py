@@ -16,7 +16,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from runner import __version__, environment, runs, sources
+from runner import __version__, environment, metrics, runs, sources
 from runner.config import Job, Origin, read_kernel
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
@@ -163,7 +163,11 @@ def _entries(folder: RunFolder) -> Iterator[tuple[int, Mapping[str, Any]]]:
     plan = read_json(folder.plan) or {}
     for case in plan.get("cases", []):
         if "way" in case:
-            yield case["job"], {**case, "asked": plan["ways"][case["way"]]}
+            kept = {
+                "metrics": plan.get("metrics", {}).get(case["kernel"]),
+                "rank_by": plan.get("rank_by", metrics.TIME),
+            }
+            yield case["job"], {**case, "asked": plan["ways"][case["way"]], **kept}
     for number in folder.jobs():
         if content := folder.record(number):
             yield number, content
@@ -189,4 +193,5 @@ def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict
     asked = dict(entry["asked"])
     compiler, timing = asked.pop("compiler"), asked.pop("timing")
     case = make(kernel, entry["parameters"], entry["seed"])
-    return Job(case, DeviceConfig(**asked), TimingConfig(**timing), compiler, number, origin)
+    ranking = metrics.recorded(entry.get("metrics")), entry.get("rank_by", metrics.TIME)
+    return Job(case, DeviceConfig(**asked), TimingConfig(**timing), compiler, number, origin, *ranking)

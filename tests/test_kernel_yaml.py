@@ -182,7 +182,7 @@ KEYS = {
     "a parameter in capitals": ({"parameters": "{Block: 1}"}, "'Block' is not a valid name"),
     "a parameter without a value": ({"parameters": "{block: null}"}, "mine.yaml: parameters.block: a default value is missing"),
     "a block of text": ({"parameters": "{block: many}"}, "block.default=many: expected threads per block"),
-    "an unknown kind": ({"parameters": "{mine: {default: 1, kind: float}}"}, "kind: 'float' is not a valid kind; allowed: integer, size"),
+    "an unknown kind": ({"parameters": "{mine: {default: 1, kind: float}}"}, "kind: 'float' is not a valid kind; allowed: integer, number, real, boolean, size"),
     "a default that is not allowed": ({"parameters": "{mine: {default: 1, allowed: [2]}}"}, "the default 1 is not one of the allowed values"),
     "a macro of no name": ({"macros": "{2N: 1}"}, "mine.yaml: macros: '2N': expected a name of letters, digits and _"),
     "a macro of nothing": ({"macros": "{BLOCK: null}"}, "mine.yaml: macros.BLOCK: expected an expression, not 'null'"),
@@ -324,8 +324,9 @@ def test_a_shipped_kernel_says_what_a_reader_needs(name):
     assert max(map(len, text.splitlines())) <= 120
 
 
-def test_every_example_of_the_page_runs(runner, tmp_path):
-    """The files of docs/kernel-yaml.md, laid where they say, run by its commands."""
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_every_example_of_the_page_runs(runner, tmp_path, device):
+    """The files of docs/kernel-yaml.md, laid where they say, run by its commands; the first six together."""
     page = (ROOT / "docs" / "kernel-yaml.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```\w+\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     for block in blocks:
@@ -333,13 +334,14 @@ def test_every_example_of_the_page_runs(runner, tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block)
     commands = re.findall(r"^    python -m runner (.*)$", page, re.MULTILINE)
-    assert (len(blocks), len(commands)) == (15, 6)
+    assert (len(blocks), len(commands)) == (23, 6)
     for n, command in enumerate(commands):
-        done = runner(*command.split(), "device=cpu", f"hydra.sweep.dir={n}")
+        smaller = ["size=40x100", "inner=50"] if "product" in command else []
+        done = runner(*command.split(), f"device={device}", f"hydra.sweep.dir={n}", *smaller)
         assert done.code == 0, done.out
-    rows = (tmp_path / "5" / "results.csv").read_text(encoding="utf-8").splitlines()
-    assert sum(",ok," in row for row in rows) == 4
+    counts = {n: (tmp_path / str(n) / "results.csv").read_text(encoding="utf-8").count(",ok,") for n in (1, 5)}
+    assert counts == {1: 6, 5: 4}
     kept = {p.name for p in (tmp_path / "5" / "sources").rglob("*") if p.is_file()}
     assert {"axpy.py", "saxpyVector.yaml", "saxpyVector.cu"} <= kept
-    again = runner("--config-path", str(tmp_path / "5" / "sources" / "conf"), "kernel=saxpyVector", "device=cpu")
+    again = runner("--config-path", str(tmp_path / "5" / "sources" / "conf"), "kernel=saxpyVector", f"device={device}")
     assert again.code == 0, again.err  # its family and its reference were kept, too

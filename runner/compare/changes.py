@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
 from runner import noise, samples
 from runner.compare.runs import Pair, Row, Run, join, varying
-from runner.report.findings import IDLE
+from runner.metrics import Criterion
+from runner.report.findings import IDLE, TIME
 from runner.report.text import absent
 from runner.runs import section
 from runner.statistics import Decision, Noise, Side, decide, round_medians, unthrottled
@@ -110,12 +111,16 @@ def compare(base: Run, other: Run, step: Callable[[str], None]) -> Comparison:
     why = "one of the runs has several rows of this case: timed in several ways, or on several devices"
     found = [Change(pair, Word.NOT_COMPARED, why) for pair in joined.doubtful]
     timed: list[tuple[Pair, Medians, Medians]] = []
+    by = base.criterion  # of both: a metric that is defined otherwise in one of them is no change
+    now_by = replace(by, constants=other.criterion.constants)
     for pair in joined.common:
         step(other.name)
-        if _has_times(pair):
+        if not _has_times(pair):
+            found.append(_by_correctness(base, other, pair))
+        elif by.cost(pair.base, pair.base["median_us"]) > 0 and now_by.cost(pair.other, pair.other["median_us"]) > 0:
             timed.append((pair, _medians(pair.base), _medians(pair.other)))
         else:
-            found.append(_by_correctness(base, other, pair))
+            found.append(Change(pair, Word.NOT_COMPARED, f"one of the runs has no {by.name} for this case"))
     # Nothing differs in these devices' surroundings, as far as the folders tell.
     unchanged = {k for k in base.kinds & other.kinds if base.surroundings(k) == other.surroundings(k) != {}}
     alike = [
@@ -124,8 +129,8 @@ def compare(base: Run, other: Run, step: Callable[[str], None]) -> Comparison:
         for pair, *_ in timed
     ]  # fmt: skip
     decisions = decide(
-        [(side(base, pair.base, was), side(other, pair.other, now)) for pair, was, now in timed],
-        [known_noise(base, other, pair) for pair, *_ in timed],
+        [(side(base, pair.base, was, by), side(other, pair.other, now, now_by)) for pair, was, now in timed],
+        [known_noise(base, other, pair, by) for pair, *_ in timed],
         alike=alike,
     )
     lacking = [sum(not medians or not all(medians) for medians in sides) for _, *sides in timed]
@@ -136,23 +141,28 @@ def compare(base: Run, other: Run, step: Callable[[str], None]) -> Comparison:
     return Comparison(base, other, found, sum(lacking))
 
 
-def side(run: Run, row: Row, medians: Medians | None = None) -> Side:
-    """The times of a case in one run, by its rounds; by the table's median if the samples cannot be read."""
+def side(run: Run, row: Row, medians: Medians | None = None, by: Criterion = TIME) -> Side:
+    """The times of a case in one run, by its rounds; by the table's median if the samples cannot be read.
+
+    Where a run ranks its cases `by` a metric, they are what it makes of these times.
+    """
     medians = _medians(row) if medians is None else medians
     median = float(row["median_us"])
-    least, q1, q3 = (median if absent(row[name]) else float(row[name]) for name in ("min_us", "q1_us", "q3_us"))
+    known = (median if absent(row[name]) else float(row[name]) for name in ("min_us", "q1_us", "q3_us"))
+    least, q1, q3 = sorted(by.cost(row, us) for us in known)
     timing = section(run.device(str(row["device"])), "timing")
     single = len(medians) > 1 and all(len(of_run) == 1 for of_run in medians)  # each run has its own process
-    rounds = [m for of_run in medians for m in of_run]
-    return Side.of(rounds or [median], least, q1, q3, fresh=single or timing.get("fresh_process") is True)
+    rounds = [by.cost(row, m) for of_run in medians for m in of_run] or [by.cost(row, median)]
+    return Side.of(rounds, least, q1, q3, fresh=single or timing.get("fresh_process") is True)
 
 
-def known_noise(base: Run, other: Run, pair: Pair) -> Noise:
+def known_noise(base: Run, other: Run, pair: Pair, by: Criterion = TIME) -> Noise:
     """The known noise of a pair's times: the larger one of the two devices."""
     kind, median = str(pair.base["device"]), float(pair.base["median_us"])
     found = [noise.of_device(run.device(kind)).at(median) for run in (base, other)]
     measured = [one.process for one in found if one.process is not None]
-    return Noise(process=max(measured, default=None), tick_us=max(one.tick_us for one in found))
+    tick = max(one.tick_us for one in found) * by.cost(pair.base, median) / median  # in the costs' unit
+    return Noise(process=max(measured, default=None), tick_us=tick)
 
 
 def _medians(row: Row) -> Medians:

@@ -13,7 +13,8 @@ from typing import Any
 from runner import runs
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.report.findings import IDLE
+from runner.metrics import Criterion
+from runner.report.findings import IDLE, TIME
 from runner.report.table import load, parameters, records
 from runner.report.text import absent, listed, one_line, slug, value_of
 from runner.runs import flat, section
@@ -60,6 +61,7 @@ class Run:
     rows: list[Row]  # its cases, in the order of results.csv; `measured` of a row names the files of its samples
     parameters: list[str]  # the columns that distinguish its cases
     environment: dict[str, Any]  # its environment.json; empty if that is missing
+    criterion: Criterion = TIME  # what its cases are ranked by
 
     @property
     def short(self) -> str:
@@ -157,7 +159,7 @@ def read(paths: Sequence[Path]) -> Iterator[Run]:
             case, job = str(row["case"]), row["job"]
             known = not absent(job) and slug(case) == case  # else the case names no file
             row["measured"] = (folder.samples(case, job),) if known else ()
-        yield Run(name, folder, rows, parameters(frame), runs.environment(path))
+        yield Run(name, folder, rows, parameters(frame), runs.environment(path), frame.attrs["criterion"])
 
 
 def united(compared: Sequence[Run]) -> list[Run]:

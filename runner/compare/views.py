@@ -181,6 +181,9 @@ def remarks(comparison: Comparison) -> list[str]:
     """What limits the comparison, and what to do about it."""
     advice = Counter(change.advice for change in comparison.of(Word.INCONCLUSIVE)).most_common(3)
     todo = [f"{count(n, 'inconclusive case')}: {one_line(text, 200)}." for text, n in advice if text]
+    by = comparison.base.criterion
+    if not by.is_time:
+        todo.insert(0, f"Compared by {by.said}, as {comparison.base.short} ranks its cases: faster means better.")
     return [*todo, *_cautions(comparison), *_noise(comparison)]
 
 

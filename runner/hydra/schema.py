@@ -25,10 +25,22 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import LOADER
+from runner.metrics import TIME, require_rankable, together
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sources import EXTRA_PARAMETERS
 
-_GROUPS = ("kernel", "device", "timing", "experiment", "compiler", "seed", "record_host", "on_cpu")
+_GROUPS = (
+    "kernel",
+    "device",
+    "timing",
+    "experiment",
+    "compiler",
+    "seed",
+    "record_host",
+    "on_cpu",
+    "metrics",
+    "rank_by",
+)
 
 
 def register(search_path: Sequence[Path]) -> None:
@@ -42,6 +54,8 @@ def register(search_path: Sequence[Path]) -> None:
         ("seed", int, 0),
         ("record_host", bool, False),
         ("on_cpu", dict[str, Any], field(default_factory=dict)),
+        ("metrics", dict[str, Any], field(default_factory=dict)),
+        ("rank_by", str, TIME),
         *((word, Any, None) for word in parameters),
     ]
     store = ConfigStore.instance()
@@ -158,7 +172,10 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     for name, kind in VOCABULARY.items():  # also those that this kernel does not read: another one may
         if plain[name] is not None:
             canonical(name, kind, plain[name])
-    return Job(_case(composed.kernel, plain), device, composed.timing, compiler, number, composed.origin)
+    case = _case(composed.kernel, plain)
+    metrics = together(composed.kernel.metrics, plain["metrics"], case.variables, parameter_names())
+    require_rankable(plain["rank_by"], metrics, f"kernel {composed.kernel.name}")
+    return Job(case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"])
 
 
 def _case(kernel: Kernel, values: Mapping[str, Any]) -> Case:

@@ -127,6 +127,8 @@ class Case:
         # The fill c_rand is hashed by its former name, so that rows join with those of earlier versions.
         former = {new: old for old, new in FORMER_NAMES.items()}
         chosen = {n: former.get(str(v), v) for n, v in self.chosen.items()}
+        # A whole number has one identity, however its kind writes it.
+        chosen = {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in chosen.items()}
         text = json.dumps([self.kernel.name, chosen, self.seed], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -142,7 +144,7 @@ class Case:
         return {n: v for n, v in self.parameters if (n, v) != ("cache", "none")}
 
     @functools.cached_property
-    def variables(self) -> dict[str, int | str]:
+    def variables(self) -> dict[str, Canonical]:
         """The names of expressions: the parameters, their parts, and the grid."""
         x, y, z = self.grid
         grid = {"grid": x * y * z, "grid_x": x, "grid_y": y, "grid_z": z}
@@ -186,7 +188,7 @@ class Case:
         )
 
     def _argument(
-        self, a: ArrayArgument | ScalarArgument | PointerArgument, known: Mapping[str, int | str]
+        self, a: ArrayArgument | ScalarArgument | PointerArgument, known: Mapping[str, Canonical]
     ) -> ArraySpec | ScalarSpec | PointerSpec:
         if isinstance(a, ScalarArgument):
             return self._scalar(a, known)
@@ -259,7 +261,7 @@ class Case:
             return fill.resolved(self.variables)
         return str(dict(self.parameters).get(fill, fill)) if isinstance(fill, str) else fill
 
-    def _scalar(self, a: ScalarArgument, known: Mapping[str, int | str]) -> ScalarSpec:
+    def _scalar(self, a: ScalarArgument, known: Mapping[str, Canonical]) -> ScalarSpec:
         values = a.value if isinstance(a.value, tuple) else (a.value,)
         return ScalarSpec(
             a.name, self.dtype(a.dtype), tuple(v(known) if isinstance(v, Expression) else v for v in values)
@@ -274,18 +276,18 @@ class Case:
             return f"{value:#010x}u"
         if isinstance(value, bool):
             return str(value).lower()
-        return f"({value})" if isinstance(value, int) and value < 0 else str(value)
+        return f"({value})" if isinstance(value, int | float) and value < 0 else str(value)
 
 
-def three(expressions: Sequence[Expression], known: Mapping[str, int | str]) -> Dim3:
+def three(expressions: Sequence[Expression], known: Mapping[str, Canonical]) -> Dim3:
     """One to three expressions as x, y and z."""
     x, y, z = (*(int(e(known)) for e in expressions), 1, 1)[:3]
     return x, y, z
 
 
 def unrolled(
-    steps: Sequence[Step | Loop], known: Mapping[str, int | str]
-) -> Iterator[tuple[Step, Mapping[str, int | str]]]:
+    steps: Sequence[Step | Loop], known: Mapping[str, Canonical]
+) -> Iterator[tuple[Step, Mapping[str, Canonical]]]:
     """The steps in order, each with the names of its expressions: those of its loops, too."""
     for step in steps:
         if isinstance(step, Step):
@@ -296,8 +298,8 @@ def unrolled(
 
 
 def _counted(
-    counts: Sequence[tuple[str, Expression]], known: Mapping[str, int | str]
-) -> Iterator[Mapping[str, int | str]]:
+    counts: Sequence[tuple[str, Expression]], known: Mapping[str, Canonical]
+) -> Iterator[Mapping[str, Canonical]]:
     if not counts:
         yield known
         return
@@ -314,7 +316,7 @@ def functions(steps: Sequence[Step | Loop]) -> tuple[FunctionName, ...]:
     return tuple(found)
 
 
-def known_values(kernel: Kernel, values: Mapping[str, Canonical]) -> dict[str, int | str]:
+def known_values(kernel: Kernel, values: Mapping[str, Canonical]) -> dict[str, Canonical]:
     """The parameters' names in expressions: their values, and the parts of blocks and sizes."""
     return {n: v for p in kernel.parameters for n, v in variables(p.name, p.kind, values[p.name]).items()}
 

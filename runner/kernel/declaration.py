@@ -5,6 +5,9 @@ written in several ways (`16Mi`, `2**24`, `16777216`); each has one canonical fo
 
     kind      canonical                    written as
     integer   int                          8, -2, 2**3, 0x8
+    number    int if it is whole, or float 3, 1.5, 1e-3
+    real      float                        1.5, 2, 1e-3, 1/3
+    boolean   bool                         true, false
     size      int, or 'ROWSxCOLS'          16Mi, 2**24, 16_777_216, 1e6, 4096x8192
     block     'X', 'XxY' or 'XxYxZ'        256, 2**8, 32x16, 8x8x4
     mask      int, 0 to 2**32-1            0xffffffff, 0b1010, 255
@@ -16,7 +19,9 @@ written in several ways (`16Mi`, `2**24`, `16777216`); each has one canonical fo
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,14 +34,18 @@ from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
 from runner.kernel.expression import ArrayExpression, Expression, integer, shortened
 from runner.kernel.recipes import Fill, OfFields
+from runner.metrics import Metric
 
-Canonical = int | str
+Canonical = int | float | str  # True and False are integers
 
 
 class Kind(enum.StrEnum):
     """How the values of a parameter are written, and what they mean."""
 
     INTEGER = "integer"
+    NUMBER = "number"
+    REAL = "real"
+    BOOLEAN = "boolean"
     SIZE = "size"
     BLOCK = "block"
     MASK = "mask"
@@ -54,6 +63,7 @@ VOCABULARY: dict[str, Kind] = {
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _WITH_UNIT = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kmg]i?)?", re.IGNORECASE)
+_REAL = re.compile(r"[+-]?((0|[1-9][0-9_]*)(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 _PAIR = re.compile(r"([1-9][0-9_]*)\s*x\s*([1-9][0-9_]*)")
 _TRIPLE = re.compile(rf"{_PAIR.pattern}\s*x\s*([1-9][0-9_]*)")
 
@@ -64,14 +74,17 @@ def canonical(name: str, kind: Kind, value: Any) -> Canonical:
     Raises:
         UsageError: if it cannot be read.
     """
+    if kind is Kind.BOOLEAN and isinstance(value, bool):
+        return value
     try:
         return _read(kind, "" if value is None or isinstance(value, bool | list | dict) else str(value).strip())
-    except (ValueError, KeyError, OverflowError):
-        text = shortened("null" if value is None else str(value), 60)
+    except (ValueError, KeyError, ArithmeticError):
+        text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        text = shortened(text, 60)
         raise UsageError(f"{name}={text}: expected {_EXPECTED[kind]}") from None
 
 
-def variables(name: str, kind: Kind, value: Canonical) -> Mapping[str, int | str]:
+def variables(name: str, kind: Kind, value: Canonical) -> Mapping[str, Canonical]:
     """The names of a value in expressions: `block` also has `block_x` and the like; `size` has `rows` and `cols`."""
     if kind is Kind.BLOCK:
         x, y, z = threads(value)
@@ -102,7 +115,7 @@ def written(kind: Kind, value: Canonical) -> str:
         return f"{value:#010x}"
     if kind is Kind.SIZE and isinstance(value, int) and value >= 2**10 and value & (value - 1) == 0:
         return f"2**{value.bit_length() - 1}"
-    return str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # The values of a kind of number: from, and up to but not including.
@@ -114,11 +127,14 @@ _RANGES = {
 }
 _EXPECTED = {
     Kind.INTEGER: "an integer such as 8, -2 or 2**3",
+    Kind.NUMBER: "a number such as 8, 2**3, 1.5 or 1e-3",
+    Kind.REAL: "a number such as 1.5, 1e-3 or 1/3",
+    Kind.BOOLEAN: "true or false",
     Kind.SIZE: "a number of elements such as 16Mi, 2**24 or 16777216, or rows by columns such as 4096x8192",
     Kind.BLOCK: "threads per block such as 256, or x by y (by z) such as 32x16",
     Kind.MASK: "a mask of 32 lanes such as 0xffffffff or 0b1010",
     Kind.DTYPE: f"one of {', '.join(DTYPES)}",
-    Kind.CHOICE: "a word",
+    Kind.CHOICE: "a word (in YAML, on, off, yes and no need quotes)",
 }
 
 
@@ -129,6 +145,14 @@ def _read(kind: Kind, text: str) -> Canonical:
         if not re.fullmatch(r"\w[\w.+-]{0,63}", text):
             raise ValueError(text)
         return FORMER_NAMES.get(text, text)
+    if kind is Kind.BOOLEAN:
+        return {"true": True, "false": False}[text.lower()]
+    if kind is Kind.REAL:
+        return _real(text)
+    if kind is Kind.NUMBER:
+        with contextlib.suppress(ValueError):
+            return _read(Kind.INTEGER, text)
+        return _real(text)
     if kind in (Kind.SIZE, Kind.BLOCK) and (matched := _PAIR.fullmatch(text)):
         x, y = (m.replace("_", "") for m in matched.groups())
         return x if kind is Kind.BLOCK and y == "1" else f"{x}x{y}"
@@ -140,6 +164,16 @@ def _read(kind: Kind, text: str) -> Canonical:
     if not least <= value < end:
         raise ValueError(text)
     return str(value) if kind is Kind.BLOCK else value
+
+
+def _real(text: str) -> float:
+    if re.fullmatch(r"-?[0-9]{1,30}/[0-9]{1,30}", text):
+        number = float(Fraction(text))
+    else:
+        number = float(text) if _REAL.fullmatch(text) else float(_integer(text))
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number + 0.0  # 0 has no sign
 
 
 def _integer(text: str) -> int:
@@ -330,6 +364,7 @@ class Kernel:
     no_output: str = ""  # why there is nothing to compare
     launches: tuple[Step | Loop, ...] = ()  # empty: one, of all arguments
     undefined_where: tuple[tuple[str, ArrayExpression], ...] = ()  # elements of outputs that are not compared
+    metrics: tuple[Metric, ...] = ()
 
     def dtype(self, word: str) -> DType | None:
         """A dtype by its own name; `None` if there is none."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -141,7 +142,7 @@ class Formula:
 
     def _evaluate(self, names: Mapping[str, Any], leaf: Callable[[Any], Any]) -> Any:
         try:
-            return _evaluator(self.full, self.where, arrays=isinstance(self, ArrayExpression))(names, leaf)
+            return _evaluator(self.full, self.where, type(self).__name__)(names, leaf)
         except KeyError as e:
             raise UsageError(f"{self.shown} names {e}, which is unknown; known: {', '.join(sorted(names))}") from None
         except (ArithmeticError, TypeError, ValueError, IndexError, RecursionError) as e:
@@ -150,25 +151,43 @@ class Formula:
 
 @dataclass(frozen=True)
 class Expression(Formula):
-    """An expression over the parameters of a case: integers, true or false."""
+    """An expression over the parameters of a case: an integer, true or false, or a word."""
 
     number: bool = False  # whether the result must be a number, not text such as a dtype's name
 
     TABLE = _NUMBERS
     SYNTAX = (ast.BoolOp, ast.And, ast.Or)
-    CONSTANTS = (int, str)
+    CONSTANTS: ClassVar[tuple[type, ...]] = (int, str)
     OPERATORS = "+ - * // % ** << >> & | ^ ~, comparisons, and/or/not"
+    WHOLE: ClassVar[bool] = True  # whether a number must be an integer
 
     def __call__(self, variables: Mapping[str, Value]) -> Any:
         """Evaluate.
 
         Raises:
-            UsageError: if a name is unknown, a divisor is zero, or a result needs more than 128 bits.
+            UsageError: if a name is unknown, a divisor is zero, or a result needs more than 128 bits or is no integer.
         """
         value = self._evaluate(variables, lambda v: v)
         if self.number and isinstance(value, str):
             raise UsageError(f"{self.shown} gives the text '{value}'; expected a number")
+        if self.number and self.WHOLE and isinstance(value, float):
+            if not value.is_integer():
+                raise UsageError(f"{self.shown} gives {value}; expected an integer")
+            return int(value)
         return value
+
+
+@dataclass(frozen=True)
+class RealExpression(Expression):
+    """An expression that may give any number: a float's value, a condition, a metric."""
+
+    TABLE: ClassVar[Table] = {
+        **_NUMBERS, ast.Div: _checked(operator.truediv),
+        **{name: getattr(math, name) for name in ("sqrt", "exp", "log", "log2", "log10")}, "abs": abs,
+    }  # fmt: skip
+    CONSTANTS = (int, float, str)
+    OPERATORS = "+ - * / // % ** << >> & | ^ ~, comparisons, and/or/not"
+    WHOLE = False
 
 
 @dataclass(frozen=True)
@@ -319,8 +338,9 @@ def _parsed(text: str, where: str) -> ast.Expression:
 
 
 @functools.lru_cache(maxsize=4096)
-def _evaluator(text: str, where: str, *, arrays: bool) -> Evaluate:
-    return _function(parse(text, where).body, ArrayExpression.TABLE if arrays else Expression.TABLE)
+def _evaluator(text: str, where: str, kind: str) -> Evaluate:
+    tables = {k.__name__: k.TABLE for k in (Expression, RealExpression, ArrayExpression)}
+    return _function(parse(text, where).body, tables[kind])
 
 
 def _function(node: ast.expr, table: Table) -> Evaluate:

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml as pyyaml
 
+from runner import metrics
 from runner.columns import RESERVED
 from runner.device import cache
 from runner.errors import UsageError
@@ -51,7 +52,7 @@ _OF_THE_KERNEL_ALONE = frozenset(("name", "source", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
     "function summary origin baseline finish min_arch gpu_only cooperative parameters let macros arguments grid shared "
     "constraints bytes operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard "
-    "structs no_output undefined_where launches include".split()
+    "structs no_output undefined_where launches include metrics".split()
 )
 _THREADS = ("thread_x", "thread_y", "thread_z")
 
@@ -152,8 +153,13 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         launches=launches(d, arguments),
         no_output=_reason(d, "no_output"),
         undefined_where=undefined_where(d),
+        metrics=_metrics(d),
     )
     require_sound(kernel)
+    # Where an integer is needed, no other number is understood.
+    kinds = {p.name: Kind.INTEGER for p in parameters if p.kind is Kind.NUMBER and p.name in d.whole}
+    parameters = tuple(dataclasses.replace(p, kind=kinds.get(p.name, p.kind)) for p in parameters)
+    kernel = dataclasses.replace(kernel, parameters=parameters)
     implied = tuple(one_dimension(d, parameters))  # depends on all expressions that were read
     return dataclasses.replace(kernel, constraints=(*implied, *kernel.constraints))
 
@@ -191,7 +197,7 @@ def _content(common: Path) -> dict[str, Any]:
 
 
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """A kernel's own keys above its family's. Parameters, constraints and `let` add up; other keys are replaced."""
+    """A kernel's own keys above its family's. Those below parameters, constraints, metrics and `let` add up."""
 
     def listed(entries: Any) -> list[Any]:
         if isinstance(entries, dict):
@@ -199,7 +205,7 @@ def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
         return entries if isinstance(entries, list) else [entries]
 
     merged = {**common, **own}
-    for key in ("parameters", "let", "constraints"):
+    for key in ("parameters", "let", "constraints", "metrics"):
         ours, theirs = own.get(key) or {}, common.get(key) or {}
         if isinstance(ours, dict) and isinstance(theirs, dict):
             merged[key] = {**theirs, **ours}
@@ -226,7 +232,7 @@ def _definitions(d: Reader) -> dict[str, str]:
     d.helpers = of_arrays(texts, array_names(d), level.where)
     level.known, level.let = d.known, {n: text for n, text in texts.items() if n not in d.helpers}
     for name in level.let:
-        level.expression(name, more=_THREADS)
+        level.expression(name, more=_THREADS, real=True)
     return dict(level.let)
 
 
@@ -250,7 +256,7 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
     d.only(("default", "allowed", "kind"))
     if d.raw.get("default") in (None, ""):
         raise UsageError(f"{d.where}: a default value is missing")
-    kind = VOCABULARY.get(name) or Kind(d.choice("kind", list(Kind), Kind.INTEGER))
+    kind = VOCABULARY.get(name) or (Kind(d.choice("kind", list(Kind))) if "kind" in d.raw else _kind(d))
     allowed = tuple(canonical(f"{d.where}.allowed", kind, v) for v in d.sequence("allowed"))
     default = canonical(f"{d.where}.default", kind, d.raw["default"])
     if name == "cache":
@@ -260,6 +266,25 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
     if allowed and default not in allowed:
         raise UsageError(f"{d.where}: the default {default} is not one of the allowed values")
     return Parameter(name, kind, default, allowed)
+
+
+def _kind(d: Reader) -> Kind:
+    """The kind of a parameter that does not say: it follows from its values."""
+    values = [d.raw["default"], *d.sequence("allowed")]
+    if all(isinstance(v, bool) for v in values):
+        return Kind.BOOLEAN
+    try:
+        numbers = [canonical(d.where, Kind.NUMBER, v) for v in values]
+    except UsageError:
+        if len(values) > 1:
+            return Kind.CHOICE
+        raise UsageError(
+            f"{d.where}: {shown(values[0])} is neither a number nor true or false; a word needs the list of the words "
+            "that are 'allowed'"
+        ) from None
+    if any(isinstance(n, float) for n in numbers):
+        return Kind.REAL
+    return Kind.INTEGER if len(numbers) > 1 else Kind.NUMBER
 
 
 def _source(yaml: Path, name: str, d: Reader) -> Path:
@@ -322,9 +347,17 @@ def _shuffle(d: Reader) -> Shuffle | None:
     return Shuffle(s.choice("operation", list(INTRINSICS)), s.expression("argument")) if s else None
 
 
+def _metrics(d: Reader) -> tuple[metrics.Metric, ...]:
+    given = d.at("metrics", d.raw.get("metrics") or {}).raw
+    declared = {**(metrics.GFLOPS if d.raw.get("operations") is not None else {}), **given}
+    if taken := sorted(VOCABULARY.keys() & given.keys()):
+        raise UsageError(f"{d.where}: metrics: '{taken[0]}' is the name of a parameter")
+    return metrics.read(declared, f"{d.where}: metrics", d.known, let=d.let)
+
+
 def _hazard(d: Reader) -> DeclaredHazard | None:
     h = d.section("hazard", "when", "reason")
-    return DeclaredHazard(h.expression("when"), h.text("reason")) if h else None
+    return DeclaredHazard(h.expression("when", real=True), h.text("reason")) if h else None
 
 
 def _min_arch(d: Reader) -> int:

@@ -120,7 +120,7 @@ def exchange(
     return Exchange(source.ravel(), (~given | sound[:, None]).ravel(), np.repeat(calls, per_thread))
 
 
-def exchange_of(operation: str, argument: int, parameters: Mapping[str, int | str]) -> Exchange:
+def exchange_of(operation: str, argument: int, parameters: Mapping[str, int | float | str]) -> Exchange:
     """`exchange` with a kernel's parameters: `block`, `width` and `mask`; `per_thread`, `first`, `second`."""
     width, mask, block, first, second = (int(parameters.get(n, 0)) for n in _PARAMETERS)
     return exchange(operation, argument, width, mask, block, int(parameters.get("per_thread", 1)), (first, second))

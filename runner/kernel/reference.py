@@ -30,7 +30,7 @@ from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.arrays import DType, is_float, part_types, with_parts
 from runner.kernel.case import Case
-from runner.kernel.declaration import Kernel
+from runner.kernel.declaration import Canonical, Kernel
 from runner.kernel.expression import ArrayExpression
 from runner.kernel.pieces import PIECE, in_pieces
 from runner.kernel.precision import Arithmetic, coarsest, wider
@@ -38,7 +38,7 @@ from runner.kernel.recipes import Recipe
 
 Array = NDArray[Any]
 Inputs = Mapping[str, Array]
-Parameters = Mapping[str, int | str]
+Parameters = Mapping[str, Canonical]
 T = TypeVar("T")
 
 

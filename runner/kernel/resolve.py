@@ -63,7 +63,7 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     return case if excluded else dataclasses.replace(case, excluded=_impossible(case))
 
 
-def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[str, int | str], block: Dim3) -> str:
+def _excluded(kernel: Kernel, values: Mapping[str, Canonical], known: Mapping[str, Canonical], block: Dim3) -> str:
     """Why the values do not go together: the first reason found."""
     for p in kernel.parameters:
         if p.allowed and values[p.name] not in p.allowed:

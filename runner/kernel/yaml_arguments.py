@@ -148,7 +148,8 @@ def _numbers(
             yield from _numbers(d, f"{key}[{i}]", one, dtype, counting)
     else:
         truth = int(value) if isinstance(value, bool) and dtype is not None and dtype.name == "bool" else value
-        yield truth if isinstance(truth, float) else d.as_expression(key, truth, more=counting)
+        real = dtype is None or dtype.is_float
+        yield truth if isinstance(truth, float) else d.as_expression(key, truth, more=counting, real=real)
 
 
 def _pointer(d: Reader, counting: Collection[str]) -> PointerArgument:
@@ -226,5 +227,5 @@ def _recipe(d: Reader, given: Mapping[str, Any], where: str) -> Recipe:
             raise UsageError(f"{where}: columns: '{needs[0]}' is no array; expected [row pointers, number of columns]")
     if len(values) != NUMBERS[kind]:
         raise UsageError(f"{where}: {kind}: expected {NUMBERS[kind]} numbers, not {len(values)}")
-    numbers = tuple(v if isinstance(v, float) else d.as_expression(f"fill.{kind}", v) for v in values)
+    numbers = tuple(v if isinstance(v, float) else d.as_expression(f"fill.{kind}", v, real=True) for v in values)
     return Recipe(kind, where, numbers, needs=needs)

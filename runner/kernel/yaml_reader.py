@@ -28,7 +28,16 @@ from runner.kernel.declaration import (
     PointerArgument,
     ScalarArgument,
 )
-from runner.kernel.expression import ArrayExpression, Expression, called, expanded, named, parse, shortened
+from runner.kernel.expression import (
+    ArrayExpression,
+    Expression,
+    RealExpression,
+    called,
+    expanded,
+    named,
+    parse,
+    shortened,
+)
 from runner.kernel.recipes import KINDS, Fill, OfFields
 from runner.kernel.reference import missing
 
@@ -54,6 +63,7 @@ class Reader:
         self.known: Collection[str] = above.known if above else ()  # the names that an expression may use
         self.let: Mapping[str, str] = above.let if above else {}  # expressions that others may use by name
         self.used: set[str] = above.used if above else set()  # the names in the expressions read so far
+        self.whole: set[str] = above.whole if above else set()  # those of them that must be integers
         self.arrays: Mapping[str, tuple[DType, ...]] = above.arrays if above else {}  # and what their types may be
         self.helpers: Mapping[str, str] = above.helpers if above else {}  # such expressions over arrays
         self.structs: Mapping[str, DType] = above.structs if above else {}
@@ -126,22 +136,28 @@ class Reader:
         """The keys and values below `key`; empty where there are none."""
         return list(self.at(key, self.raw.get(key) or {}).raw.items())
 
-    def expression(self, key: str, default: Any = None, *, more: Collection[str] = ()) -> Expression:
+    def expression(
+        self, key: str, default: Any = None, *, more: Collection[str] = (), real: bool = False
+    ) -> Expression:
         """The expression under `key`; `more` names that it may use."""
-        return self.as_expression(key, self.raw.get(key, default), more=more)
+        return self.as_expression(key, self.raw.get(key, default), more=more, real=real)
 
-    def as_expression(self, key: str, value: Any, *, number: bool = True, more: Collection[str] = ()) -> Expression:
-        """A value as an expression: of a number, unless text such as a dtype will do."""
+    def as_expression(
+        self, key: str, value: Any, *, number: bool = True, more: Collection[str] = (), real: bool = False
+    ) -> Expression:
+        """A value as an expression: of a number, unless text such as a dtype will do; an integer, unless `real`."""
         where = f"{self.where}: {key}"
-        if isinstance(value, bool) or not isinstance(value, int | str):
+        if isinstance(value, bool) or not isinstance(value, int | str | (float if real else int)):
             raise UsageError(f"{where}: expected an expression, not {shown(value)}")
         code = expanded(str(value), self.let, where)
-        e = Expression(str(value), where, "" if code == str(value) else code, number)
+        kind = RealExpression if real else Expression
+        e = kind(str(value), where, "" if code == str(value) else code, number)
         known = {*self.known, *more}
         for name in sorted(e.names - known):
             names = ", ".join(sorted({*known, *self.let}))
             raise UsageError(f"{e.shown} names '{name}', which is not a parameter; known: {names}")
         self.used |= e.names
+        self.whole |= set() if real else e.names
         return e
 
     def optional_expression(self, key: str) -> Expression | None:
@@ -232,11 +248,11 @@ def constraints(d: Reader) -> Iterator[Constraint]:
     """The key `constraints`: `condition: reason`, or a list of `{require, reason}`."""
     if isinstance(given := d.raw.get("constraints"), dict):
         level = d.at("constraints", given)
-        yield from (Constraint(d.as_expression("constraints", c), level.text(c)) for c in given)
+        yield from (Constraint(d.as_expression("constraints", c, real=True), level.text(c)) for c in given)
         return
     for entry in d.each("constraints"):
         entry.exactly("require", "reason")
-        yield Constraint(entry.expression("require"), entry.text("reason"))
+        yield Constraint(entry.expression("require", real=True), entry.text("reason"))
 
 
 def one_dimension(d: Reader, parameters: Sequence[Parameter]) -> Iterator[Constraint]:

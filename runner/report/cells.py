@@ -11,15 +11,17 @@ from typing import Any
 import pandas as pd
 
 from runner.columns import BY_NAME, Shown, shown
+from runner.metrics import Metric
 from runner.report.findings import IDLE, Ranking, Ratio, differing_peers, ranker, ratio, steps
 from runner.report.table import constant, records, size_key, varying, where_read
-from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, rough, size_of
+from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, rough, size_of, value_of
 
 Row = dict[str, Any]
 Case = tuple[Row, Ratio]
 
 RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_us": ("q1_us", "q3_us")}
 EMULATED_TIME = "emulated_us"
+EXACT = ("us", "GB/s", "GFLOP/s")
 ZERO_IS_NOTHING = frozenset(("mismatches", "undefined_reads", "shared_dynamic", "shared_bytes", "local_bytes", "tied"))
 
 _HEAD_OF = {column: head for head, both in {**RANGES, **PAIRS}.items() for column in both}
@@ -88,13 +90,20 @@ def all_cases(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
     calculated = _heads(name for name in shown(Shown.CALCULATED) if name not in same)
     hidden = _heads(name for name in shown(Shown.ON_REQUEST) if name not in same)
     if emulated.all():
-        names = [*varying(frame), first, *calculated, *others, EMULATED_TIME, *hidden]
+        names = [*varying(frame), first, *calculated, *_metrics(frame), *others, EMULATED_TIME, *hidden]
     else:
-        times = [*_heads(shown(Shown.MEASURED)), "speedup", *others, *([EMULATED_TIME] if emulated.any() else [])]
+        times = [
+            *_heads(shown(Shown.MEASURED)),
+            *_metrics(frame),
+            "speedup",
+            *others,
+            *([EMULATED_TIME] if emulated.any() else []),
+        ]
         hidden = [*calculated, *hidden]
         names = [*varying(frame), first, *times, *hidden]
     marks = anchors(frame)
-    lines = [Line(marks[row["row"]], [_cell(name, row, ratios) for name in names]) for row in records(frame)]
+    own = frame.attrs.get("metrics", {})
+    lines = [Line(marks[row["row"]], [_cell(name, row, ratios, own) for name in names]) for row in records(frame)]
     return Table(names, lines).filled("kernel", on_request=hidden)
 
 
@@ -103,10 +112,10 @@ def fastest_cases(frame: pd.DataFrame, best: list[Ranking], ratios: dict[int, Ra
     apart = [name for name in differing_peers(frame) if name not in varying(frame)]
     parameters = [name for name in varying(frame) if name != "size"]
     beside = [head for head in PAIRS if len({pair(one.fastest, head) for one in best}) > 1]
-    names = ["size", *parameters, *apart, *_heads(shown(Shown.MEASURED)), "speedup", *beside]
-    marks = anchors(frame)
+    names = ["size", *parameters, *apart, *_heads(shown(Shown.MEASURED)), *_metrics(frame), "speedup", *beside]
+    marks, own = anchors(frame), frame.attrs.get("metrics", {})
     lines = [
-        Line(marks[one.fastest["row"]], [*(_cell(name, one.fastest, ratios) for name in names), _tied(one)])
+        Line(marks[one.fastest["row"]], [*(_cell(name, one.fastest, ratios, own) for name in names), _tied(one)])
         for one in best
     ]
     return Table([*names, "tied"], lines).filled()
@@ -186,6 +195,12 @@ def _heads(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(_HEAD_OF.get(name, name) for name in names))
 
 
+def _metrics(frame: pd.DataFrame) -> list[str]:
+    """The metrics of the run that have no column in every run. Those made of emulated times are not shown."""
+    found: Mapping[str, Metric] = frame.attrs.get("metrics", {})
+    return [name for name, metric in found.items() if not (metric.of_times and frame["emulated"].all())]
+
+
 def _same_results(frame: pd.DataFrame) -> list[str]:
     """The results with one value in all of several cases, unless it is zero and means nothing."""
     names = [name for name in shown(Shown.CALCULATED, Shown.ON_REQUEST) if name not in _HEAD_OF and len(frame) > 1]
@@ -198,7 +213,7 @@ def _first(frame: pd.DataFrame, name: str) -> str:
     return one_line(_cell(name, records(held)[0], {}).text, 60)
 
 
-def _cell(name: str, row: Row, ratios: dict[int, Ratio]) -> Cell:
+def _cell(name: str, row: Row, ratios: dict[int, Ratio], metrics: Mapping[str, Metric] | None = None) -> Cell:
     if name == "status":
         kind = "good" if row["status"] == "ok" else "idle" if row["status"] in IDLE else "bad"
         return Cell(one_line(row["status"].replace("_", " "), 80), kind=kind)
@@ -213,12 +228,14 @@ def _cell(name: str, row: Row, ratios: dict[int, Ratio]) -> Cell:
         return Cell(pair(row, name))
     if name == "size":
         return Cell(size_of(row))
-    column = BY_NAME.get(name)
-    if absent(row[name]) or (row["emulated"] and column and column.unit in ("us", "GB/s")):
+    column, metrics = BY_NAME.get(name), metrics or {}
+    if absent(row[name]) or (row["emulated"] and column and column.unit in EXACT):
         return Cell("")
     if column and column.type == "real":
-        return Cell(exact(row[name]) if column.unit in ("us", "GB/s") else rough(row[name]))
-    return Cell(one_line(str(row[name]), 80))
+        return Cell(exact(row[name]) if column.unit in EXACT else rough(row[name]))
+    if name in metrics:
+        return Cell("" if row["emulated"] and metrics[name].of_times else f"{row[name]:.4g}")
+    return Cell(one_line(value_of(name, row), 80))
 
 
 def _tied(one: Ranking) -> Cell:

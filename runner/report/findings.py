@@ -13,8 +13,9 @@ from typing import Any, Literal
 import pandas as pd
 
 from runner.device.kinds import is_emulated
+from runner.metrics import Criterion
 from runner.noise import DeviceNoise, of_device
-from runner.report.table import PEERS, measured, parameters, records, size_key, varying
+from runner.report.table import PEERS, measured, parameters, rankable, records, size_key, varying
 from runner.report.text import absent, count, described, listed, one_line, rough, size_of
 from runner.runs import section
 from runner.statistics import ASSUMED, THRESHOLD, WIDEST_TIE, Side, Spread, decide, pooled
@@ -44,6 +45,9 @@ EMULATION = (
 
 NAMED = 6
 """Tied cases that a sentence names."""
+
+
+TIME = Criterion()
 
 
 @dataclass(frozen=True)
@@ -110,45 +114,51 @@ class Verdict:
     """Failures first, then the cases that were not launched."""
 
 
-def noise(rows: Iterable[Row], device: Mapping[str, Any]) -> DeviceNoise:
+def noise(rows: Iterable[Row], device: Mapping[str, Any], by: Criterion = TIME) -> DeviceNoise:
     """The noise of a sweep on one device: from all its timed cases, and its section of environment.json."""
     spread = pooled(
-        Spread(row["round_spread_percent"] / 100.0, _rounds(row) - 1)
-        for row in rows
-        if not absent(row["round_spread_percent"])
+        Spread(_spread(row, by), _rounds(row) - 1) for row in rows if not absent(row["round_spread_percent"])
     )
     return replace(of_device(device), spread=spread or Spread(ASSUMED, float("inf")))
 
 
-def rank(rows: Iterable[Row], known: DeviceNoise) -> Ranking:
+def rank(rows: Iterable[Row], known: DeviceNoise, by: Criterion = TIME) -> Ranking:
     """Rank comparable cases, at least one, all of them timed on one GPU in a sweep of this noise."""
-    best, *others = sorted(rows, key=lambda row: (row["median_us"], row["row"]))
-    pairs = [(_side(best), _side(row)) for row in others]
+    best, *others = sorted(rows, key=lambda row: (_cost(row, by), row["row"]))
+    pairs = [(_side(best, by), _side(row, by)) for row in others]
     # The fastest is the least of all cases, so every pair of them counts as compared.
     comparisons = len(others) * (len(others) + 1) // 2
-    found = decide(pairs, [known.at(best["median_us"])] * len(pairs), side_by_side=True, comparisons=comparisons)
+    at_best = known.at(best["median_us"])
+    at_best = replace(at_best, tick_us=at_best.tick_us * _cost(best, by) / best["median_us"])  # in the costs' unit
+    found = decide(pairs, [at_best] * len(pairs), side_by_side=True, comparisons=comparisons)
     tied = [(row, min(d.threshold, WIDEST_TIE)) for row, d in zip(others, found, strict=True) if d.word == "tied"]
     undecided = tuple(row for row, d in zip(others, found, strict=True) if d.word == "undecided")
     margin = max((m for _, m in tied), default=THRESHOLD)
     return Ranking(best, tuple(row for row, _ in tied), undecided, margin, len(others) + 1)
 
 
-def ranker(frame: pd.DataFrame) -> Callable[[Sequence[Row]], Ranking]:
+def ranker(frame: pd.DataFrame, by: Criterion = TIME) -> Callable[[Sequence[Row]], Ranking]:
     """A function that ranks comparable, measured cases of a run, given the noise of their device."""
     devices = frame.attrs.get("devices", {})
     known = {
-        str(device): noise(records(rows), section(devices, str(device)))
+        str(device): noise(records(rows), section(devices, str(device)), by)
         for device, rows in measured(frame).groupby("device")
     }
-    return lambda rows: rank(rows, known[str(rows[0]["device"])])
+    return lambda rows: rank(rows, known[str(rows[0]["device"])], by)
+
+
+def criterion_of(frame: pd.DataFrame) -> Criterion:
+    """What a run ranks its cases by."""
+    found: Criterion = frame.attrs.get("criterion", TIME)
+    return found
 
 
 def fastest(frame: pd.DataFrame) -> list[Ranking]:
     """The ranking of every size within every group of peers, in the order of results.csv, sizes ascending."""
-    ranked = ranker(frame)
+    ranked = ranker(frame, criterion_of(frame))
     return [
         ranked(records(same_size))
-        for _, peers in measured(frame).groupby(PEERS, dropna=False, sort=False)
+        for _, peers in rankable(frame).groupby(PEERS, dropna=False, sort=False)
         for _, same_size in peers.groupby(["size", "rows", "cols"], dropna=False)
     ]
 
@@ -226,7 +236,8 @@ def judge(frame: pd.DataFrame) -> Verdict:
     right = int((frame["status"] == "ok").sum())
     shown = [name for name in varying(measured(frame)) if name not in ("size", "device", "dtype", "seed")]
     apart = [name for name in differing_peers(frame) if name != "device"]
-    first, *others = [_speeds(one, shown, apart) for one in headline_groups(frame)] or [[]]
+    by = criterion_of(frame)
+    first, *others = [_speeds(one, shown, apart, by) for one in headline_groups(frame)] or [[]]
     headline = " ".join([*_matches(frame, right), *first[:1]])
     further = (*first[1:], *(group[0] for group in others))
     return Verdict(level(frame), headline, further, _cautions(frame), _problems(frame))
@@ -242,8 +253,23 @@ def level(frame: pd.DataFrame) -> Level:
     return "partial" if "not_run" in statuses else "good"
 
 
-def _side(row: Row) -> Side:
-    median, low, high = (float(row["median_us"]), row["ci_low_us"], row["ci_high_us"])
+def _spread(row: Row, by: Criterion) -> float:
+    """The standard deviation between the rounds, as a fraction of what the case is ranked by."""
+    spread, us = float(row["round_spread_percent"]) / 100.0, float(row["median_us"])
+    if by.is_time:
+        return spread
+    low, cost, high = (by.cost(row, us * share) for share in (1.0 - spread, 1.0, 1.0 + spread))
+    return abs(high - low) / (2.0 * cost) if min(low, cost, high) > 0 else spread
+
+
+def _cost(row: Row, by: Criterion) -> float:
+    return by.cost(row, float(row["median_us"]))
+
+
+def _side(row: Row, by: Criterion) -> Side:
+    median, low, high = _cost(row, by), row["ci_low_us"], row["ci_high_us"]
+    if not absent(low) and not absent(high) and low > 0:
+        low, high = sorted((by.cost(row, low), by.cost(row, high)))
     error = 0.0 if absent(low) or absent(high) else (high - low) / (2.0 * NORMAL * median)
     return Side(median, _rounds(row), None, median, median, median, fresh=True, error=error)
 
@@ -274,16 +300,17 @@ def _line(kernel: str, next_steps: dict[str, list[str]]) -> tuple[list[str], int
     return [kernel, *(step for line, _ in branches for step in line)], height
 
 
-def _speeds(one: Ranking, shown: list[str], apart: list[str]) -> list[str]:
+def _speeds(one: Ranking, shown: list[str], apart: list[str], by: Criterion) -> list[str]:
     """The fastest case of a group of peers and its ties, in one or two sentences."""
     row, size = one.fastest, size_of(one.fastest)
     group = ", ".join(f"{name} {one_line(str(row[name]), 40)}" for name in apart if not absent(row[name]))
     where = (f" at {size}" if size else "") + (f" ({group})" if group else "")
     if one.among == 1:
-        return [f"{described(row, shown)}{where} takes {_speed(row)}."]
+        return [f"{described(row, shown)}{where} takes {_speed(row, by)}."]
+    best = "Fastest" if by.is_time else f"Best {by.name}"
     parts = ((one.tied, f"tied within {100 * one.margin:.1f} %"), (one.undecided, "undecided"))
     near = [f"{count(len(p), 'more case')} {'is' if len(p) == 1 else 'are'} {word}" for p, word in parts if p]
-    first = f"Fastest{where}: {described(row, shown)} ({_speed(row)})." + (f" {'; '.join(near)}." if near else "")
+    first = f"{best}{where}: {described(row, shown)} ({_speed(row, by)})." + (f" {'; '.join(near)}." if near else "")
     names = [described(tied, shown) for tied in one.tied[:NAMED]]
     more = [f"{len(one.tied) - NAMED} more"] if len(one.tied) > NAMED else []
     if not names or len(set(names)) < len(names):  # cases of different seeds have one name
@@ -291,12 +318,14 @@ def _speeds(one: Ranking, shown: list[str], apart: list[str]) -> list[str]:
     return [first, f"Tied with it: {'; '.join(names + more)}."]
 
 
-def _speed(row: Row) -> str:
-    """Time, bandwidth and share of the limits."""
+def _speed(row: Row, by: Criterion) -> str:
+    """Time, bandwidth and share of the limits; what cases are ranked by behind the time."""
     limits = [("percent_peak", "the peak"), ("percent_copy", "a copy")]
     shares = [f"{row[name]:.0f} % of {limit}" for name, limit in limits if not absent(row[name])]
     bandwidth = [] if absent(row["gbps"]) else [f"{rough(row['gbps'])} GB/s", *shares]
-    return ", ".join([f"{rough(row['median_us'])} µs", *bandwidth])
+    value = None if by.is_time or by.name == "gbps" else by.value(row, row["median_us"])
+    ranked = [] if value is None else [f"{rough(value)} {by.unit or by.name}"]
+    return ", ".join([f"{rough(row['median_us'])} µs", *ranked, *bandwidth])
 
 
 def _matches(frame: pd.DataFrame, right: int) -> list[str]:

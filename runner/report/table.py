@@ -1,7 +1,8 @@
 """Reads results.csv into a frame with known types.
 
 Every column of `runner.columns` exists in the frame: text is `""` where empty, integers are nullable, real numbers are
-NaN where empty or not finite. One column is added: `emulated`, whether the row's device only emulates a GPU.
+NaN where empty or not finite. Two columns are added: `emulated`, whether the row's device only emulates a GPU, and
+`cost`, by which cases are ranked, the least first: the time, unless the run ranks them by another column or metric.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from runner import columns, runs
 from runner.device.kinds import is_emulated
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
+from runner.metrics import Criterion, Metric, criterion, recorded
 from runner.report.text import absent
 from runner.runs import section
 from runner.sweep import results
@@ -55,8 +58,26 @@ def load(folder: Path) -> pd.DataFrame:
     frame["emulated"] = pd.Series([is_emulated(kind) for kind in frame["device"]], dtype=bool)
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
     frame.attrs["devices"] = Shared(section(runs.environment(folder), "devices"))
+    metrics = [n for n in raw.columns[list(raw.columns).index("status") :] if n not in columns.BY_NAME]
+    for name in metrics:
+        frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+    plan = read_json(folder / "plan.json")
+    try:
+        declared, chosen = _metrics(plan), criterion(plan)
+    except (*runs.MALFORMED, UsageError):
+        declared, chosen = [], Criterion()  # a torn plan must not keep anyone from reading the results
+    frame.attrs["metrics"] = Shared({m.name: m for m in declared if m.name in metrics})
+    rank_by(frame, chosen)
     frame.attrs["further"] = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
     return frame
+
+
+def rank_by(frame: pd.DataFrame, chosen: Criterion) -> None:
+    """Rank the cases of a frame by a column or a metric."""
+    frame.attrs["criterion"] = chosen
+    frame["cost"] = frame["median_us"]
+    if not chosen.is_time:
+        frame["cost"] = [chosen.cost(row, row["median_us"]) for row in records(frame)]
 
 
 def parameters(frame: pd.DataFrame) -> list[str]:
@@ -102,6 +123,18 @@ def timed(frame: pd.DataFrame) -> pd.DataFrame:
 def measured(frame: pd.DataFrame) -> pd.DataFrame:
     """The timed cases of real devices: emulated times are never ranked, charted or divided by each other."""
     return timed(frame[~frame["emulated"]])
+
+
+def rankable(frame: pd.DataFrame) -> pd.DataFrame:
+    """The measured cases that have what the run ranks its cases by."""
+    found = measured(frame)
+    return found[found["cost"] > 0]
+
+
+def _metrics(plan: Any) -> list[Metric]:
+    """The metrics that a run's kernels have beside the columns of every run."""
+    declared = plan.get("metrics", {}) if isinstance(plan, dict) else {}
+    return [m for entries in declared.values() for m in recorded(entries) if m.name not in columns.BY_NAME]
 
 
 def _single(frame: pd.DataFrame) -> list[str]:
@@ -192,7 +225,11 @@ def _with_planned(raw: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 
 def _planned(case: dict[str, Any]) -> dict[str, str]:
-    given = {str(k): str(v) for k, v in case.get("parameters", {}).items() if isinstance(v, str | int | float)}
+    given = {
+        str(k): str(v).lower() if isinstance(v, bool) else str(v)
+        for k, v in case.get("parameters", {}).items()
+        if isinstance(v, str | int | float)
+    }
     if isinstance(mask := case.get("parameters", {}).get("mask"), int):
         given["mask"] = f"0x{mask:08x}"
     identity = {name: str(case.get(name, "")) for name in ("case", "kernel", "seed", "device")}
@@ -201,7 +238,7 @@ def _planned(case: dict[str, Any]) -> dict[str, str]:
 
 def _typed(name: str, cells: pd.Series[str], *, own: bool) -> pd.Series[Any]:
     column, values = columns.BY_NAME.get(name), cells.tolist()
-    kind = column.type if column else "integer" if own and all(_is_whole(cell) for cell in values if cell) else "text"
+    kind = column.type if column else _own_type(values) if own else "text"
     if kind == "integer":
         return pd.Series([int(cell) if _is_whole(cell) else pd.NA for cell in values], dtype="Int64")
     if kind == "real":
@@ -209,6 +246,14 @@ def _typed(name: str, cells: pd.Series[str], *, own: bool) -> pd.Series[Any]:
         least = 0.0 if name.endswith("_us") else -math.inf  # what took no time was not timed
         return numbers.where((numbers > least) & (numbers < math.inf))
     return pd.Series(values, dtype=object)
+
+
+def _own_type(cells: list[str]) -> columns.Type:
+    """The type of a column of a kernel's own parameter."""
+    given = [cell for cell in cells if cell]
+    if all(_is_whole(cell) for cell in given):
+        return "integer"
+    return "real" if all(re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", cell) for cell in given) else "text"
 
 
 def _is_whole(cell: str) -> bool:

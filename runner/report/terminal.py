@@ -12,7 +12,7 @@ from rich.text import Text
 
 from runner.device.kinds import label
 from runner.report.findings import IDLE, WORDS, Verdict
-from runner.report.table import measured, records, varying, where_read
+from runner.report.table import rankable, records, varying, where_read
 from runner.report.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
 
 Row = dict[str, Any]
@@ -84,7 +84,7 @@ def _chosen(group: pd.DataFrame, most: int) -> list[Row]:
     rows = records(group)
     if len(rows) <= most:
         return rows
-    ranked = sorted(records(measured(group)), key=lambda row: row["median_us"]) or rows
+    ranked = sorted(records(rankable(group)), key=lambda row: row["cost"]) or rows
     first = {row["kernel"]: row for row in reversed(ranked)}
     kernels = [row for row in ranked if first[row["kernel"]] is row]
     return (kernels if len(kernels) > 1 else ranked)[:most]

@@ -91,7 +91,10 @@ def value_of(name: str, row: dict[str, Any]) -> str:
     """A parameter's value in words; empty if the kernel does not read it."""
     if name == "size":
         return size_of(row)
-    return "" if absent(row[name]) else str(row[name])
+    value = row[name]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return "" if absent(value) else str(value)
 
 
 def described(row: dict[str, Any], names: list[str]) -> str:

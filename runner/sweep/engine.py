@@ -17,7 +17,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from runner import atomic, environment, interruption, sources
+from runner import atomic, environment, interruption, metrics, sources
 from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache
 from runner.device.kinds import backend, compiler_for, is_emulated
@@ -191,7 +191,8 @@ class _Group:
         case = job.case
         samples = append_round(self._folder.samples(case.id, job.number), measured.samples, number)
         hot_us = append_hot(self._folder.hot_samples(case.id, job.number), measured.hot_us, number)
-        return {**before, **results.times(case, info, measured, samples, hot_us, before)}
+        row = {**before, **results.times(case, info, measured, samples, hot_us, before)}
+        return {**row, **metrics.of_row(job.metrics, case.variables, row)}
 
 
 def _import_ahead(*, figures: bool) -> threading.Event:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from runner import sources
+from runner import metrics, sources
 from runner.config import Job
 from runner.folder import RunFolder, read_json, write_json
+from runner.metrics import TIME
 from runner.sweep import results
 from runner.sweep.results import Row
 
@@ -107,6 +108,8 @@ def gather(folder: RunFolder) -> None:
     """Write plan.json from the jobs' case.json: a stock launcher may plan several jobs at the same time."""
     ways: list[dict[str, Any]] = []  # most sweeps run all cases in one way
     cases = []
+    declared: dict[str, Any] = {}  # metrics, by kernel
+    rank_by = TIME
     for number in folder.jobs():
         content = folder.record(number)
         if content and "same_as" not in content:
@@ -114,7 +117,13 @@ def gather(folder: RunFolder) -> None:
                 ways.append(content["asked"])
             known = {name: content[name] for name in ("kernel", "parameters", "seed", "device")}
             cases.append({"case": content["case"], "job": number, **known, "way": ways.index(content["asked"])})
-    write_json(folder.plan, {"jobs": len(folder.jobs()), "ways": ways, "cases": cases})
+            if content.get("metrics"):
+                declared[content["kernel"]] = content["metrics"]
+                further = {"constants": content["constants"]} if content["constants"] else {}
+                cases[-1] |= further
+            rank_by = content.get("rank_by", rank_by)
+    ranking = {"metrics": declared, "rank_by": rank_by} if declared or rank_by != TIME else {}
+    write_json(folder.plan, {"jobs": len(folder.jobs()), "ways": ways, "cases": cases, **ranking})
 
 
 def described(job: Job, launcher: str) -> dict[str, Any]:
@@ -130,6 +139,9 @@ def described(job: Job, launcher: str) -> dict[str, Any]:
         "device": kind,
         "asked": job.asked,
         "timing": dataclasses.asdict(job.timing),
+        "metrics": {m.name: m.plain for m in job.metrics},
+        "constants": metrics.constants(job.metrics, case.variables),
+        "rank_by": job.rank_by,
         "fingerprint": sources.fingerprint(case.kernel, job.origin.kernel),
         "excluded": case.excluded or None,
         "variables": case.variables,

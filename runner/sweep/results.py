@@ -99,7 +99,7 @@ def _parameters(case: Case) -> Row:
                 row[p.name] = case.variables[p.name]
                 if isinstance(value, str):
                     row["rows"], row["cols"] = pair(value)
-            case Kind.MASK:
+            case Kind.MASK | Kind.BOOLEAN:
                 row[p.name] = written(p.kind, value)
             case _:
                 row[p.name] = value
@@ -212,9 +212,16 @@ def _conditions(latest: Round, earlier: Mapping[str, Any]) -> Row:
 
 def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """The columns of a table of these rows, in order."""
-    own = dict.fromkeys(name for row in rows for name in row if name not in columns.BY_NAME)
+    own: dict[str, None] = {}
+    further: dict[str, None] = {}
+    for row in rows:
+        at = own  # a row has its parameters first, then its seed, then its results
+        for name in row:
+            at = further if name == "seed" else at
+            if name not in columns.BY_NAME:
+                at[name] = None
     order = {name: i for i, name in enumerate(VOCABULARY)}
-    return columns.with_own(sorted(own, key=lambda name: (order.get(name, len(order)), name)))
+    return columns.with_own(sorted(own, key=lambda name: (order.get(name, len(order)), name)), further)
 
 
 def write(folder: RunFolder, rows: list[Row]) -> None:

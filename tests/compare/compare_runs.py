@@ -50,11 +50,16 @@ def environment(**device: Any) -> dict[str, Any]:
 
 
 def write(
-    folder: Path, rows: list[dict[str, Any]], *, given: Any = ENVIRONMENT, sources: dict[str, str] | None = None
+    folder: Path,
+    rows: list[dict[str, Any]],
+    *,
+    given: Any = ENVIRONMENT,
+    sources: dict[str, str] | None = None,
+    further: tuple[str, ...] = (),
 ) -> Path:
-    """A run's folder with these rows and their samples; its machine code is its own."""
+    """A run's folder with these rows, `further` columns of them, and their samples; its machine code is its own."""
     rows = [{"binary": f"{folder.name}{row['case']}", **row} for row in rows]
-    report_runs.write(folder, rows, environment=given, columns=COLUMNS)
+    report_runs.write(folder, rows, environment=given, columns=(*COLUMNS, *further))
     (folder / "sources" / "reduceShfl.cu").unlink()
     for name, text in (sources or {"kernels/reduceShfl.cu": "// one\n"}).items():
         path = folder / "sources" / name

@@ -133,5 +133,5 @@ def _order(x: str, row: Row) -> tuple[Any, ...]:
     if x == "block":
         sides = [whole(row[name]) for name in ("block_x", "block_y")]
         return math.prod(side or 1 for side in sides) if sides[0] else whole(value) or -1, value
-    number = whole(value)
+    number = value if isinstance(value, float) else whole(value)
     return (1, 0, str(value)) if number is None else (0, number, "")

@@ -212,11 +212,11 @@ def _values(rows: list[Row], name: str) -> list[str]:
 def _panel(title: str, rows: list[Row], axes: tuple[str, str]) -> Panel:
     """The cells of a kernel."""
     chosen: dict[Place, Row] = {}
-    timed = sorted((row for row in rows if _has_time(row)), key=lambda row: float(row["median_us"]))
+    timed = sorted((row for row in rows if _has_time(row)), key=lambda row: float(row["cost"]))
     rest = sorted((row for row in rows if not _has_time(row)), key=lambda row: row["status"] in IDLE)
     for row in [*timed, *rest]:
         chosen.setdefault((value_of(axes[0], row), value_of(axes[1], row)), row)
-    times = {place: float(row["median_us"]) for place, row in chosen.items() if _has_time(row)}
+    times = {place: float(row["cost"]) for place, row in chosen.items() if _has_time(row)}
     best: dict[str, float] = {}
     for (_, across), time in times.items():  # the fastest first
         best.setdefault(across if axes[1] == "size" else "", time)
@@ -225,4 +225,4 @@ def _panel(title: str, rows: list[Row], axes: tuple[str, str]) -> Panel:
 
 
 def _has_time(row: Row) -> bool:
-    return row["status"] == "ok" and not absent(row["median_us"]) and row["median_us"] > 0
+    return row["status"] == "ok" and not absent(row["cost"]) and row["cost"] > 0

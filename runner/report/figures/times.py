@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.report.figures.axes import End, name_ends, plain, positions, set_ticks, set_x, sheet
 from runner.report.figures.figure import BACKGROUND, PALE, Figure, Row, Run
+from runner.report.findings import criterion_of
 from runner.report.table import measured, records, size_key
 from runner.report.text import (
     PAIRS,
@@ -46,6 +47,7 @@ TIMES = ("median_us", "q1_us", "q3_us", "gbps", "percent_peak", "percent_copy")
 LIMITS = {"percent_peak": ("peak", (6, 3)), "percent_copy": ("copy", (1, 2))}
 """The name of each limit of the bandwidth, and its dashes."""
 
+BETTER = {"lower": "less is better", "higher": "more is better"}
 LABELS = {"gbps": "gbps (GB/s, more is better)", "median_us": "median_us (µs, less is better)"}
 
 
@@ -83,6 +85,15 @@ class Times(Figure):
             for panel in self.panels
             for row, ratio in ((row, self.run.ratios.get(row["row"])) for row in panel.rows)
         ]
+
+    def quartiles(self, row: Row, y: str) -> tuple[float, float]:
+        """The quartiles in the unit of the y axis; the value twice where they are unknown."""
+        by = criterion_of(self.run.frame)
+        if by.is_time or by.name != y or absent(row["q1_us"]) or absent(row["q3_us"]) or row["q1_us"] <= 0:
+            return _quartiles(row, y)
+        ends = [by.value(row, row[name]) for name in ("q1_us", "q3_us")]
+        known = sorted(row[y] if end is None else end for end in ends)
+        return known[0], known[1]
 
     def name(self, row: Row) -> str:
         """The name of a line or bar: the kernel, with its finish where finishes differ."""
@@ -125,9 +136,11 @@ class Lines(Times):
         return figure
 
     def _set_y(self, axes: Axes, y: str, rows: list[Row], limits: dict[str, float]) -> None:
-        found = [value for row in rows for value in (row[y], *_quartiles(row, y))] + list(limits.values())
+        found = [value for row in rows for value in (row[y], *self.quartiles(row, y))] + list(limits.values())
         low, high = min(found), max(found)
-        axes.set_ylabel(LABELS.get(y, "per request (less is better)"))
+        by = criterion_of(self.run.frame)
+        own = f"{y} ({f'{by.unit}, ' if by.unit else ''}{BETTER[by.better]})" if y == by.name else ""
+        axes.set_ylabel(LABELS.get(y, own or "per request (less is better)"))
         if y == "median_us" and (self.x == "size" or high > 4 * low):
             axes.set_yscale("log")
             set_ticks(axes.yaxis, low / 1.15, high * 1.15)
@@ -147,7 +160,7 @@ class Lines(Times):
             x, pale = [places[value_of(self.x, row)] for row in own], own[0]["kernel"] in self.pale
             stroke = BACKGROUND if pale else self.run.looks[own[0]["kernel"]]
             look: dict[str, Any] = {"color": stroke.colour, "marker": stroke.marker, "linestyle": stroke.dash}
-            low, high = zip(*(_quartiles(row, y) for row in own), strict=True)
+            low, high = zip(*(self.quartiles(row, y) for row in own), strict=True)
             axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
             label = count(len(self.pale), "slower kernel") if pale else name
             axes.plot(x, [row[y] for row in own], label=label, linewidth=0.8 if pale else 1.6, **look)
@@ -226,7 +239,9 @@ class Choice:
         """Lines against the size, or bars at one size, and lines against what else varies at the largest size."""
         sizes = {row["size"] for row in self.all if not absent(row["size"])}
         last = [row for row in self.all if row["size"] == max(sizes)] if sizes else self.all
+        by = criterion_of(self.run.frame)
         best = "median_us" if any(absent(row["gbps"]) for row in self.all) else "gbps"
+        best = best if by.is_time or any(absent(row.get(by.name)) for row in self.all) else by.name
         if len(sizes) > 1:
             sized = [row for row in self.all if not absent(row["size"]) and row["size"] > 0]
             for y in dict.fromkeys((best, "median_us")):
@@ -291,7 +306,8 @@ class Choice:
             for name in wavefronts:
                 known = [row for row in panels[0].rows if not absent(row[name])]
                 panels.append(Panel(f"wavefronts of a shared {name.split('_')[1]}", known, name))
-        short, long = ("bandwidth", "Bandwidth") if y == "gbps" else ("time", "Time of one launch")
+        names = {"gbps": ("bandwidth", "Bandwidth"), "median_us": ("time", "Time of one launch")}
+        short, long = names.get(y, (slug(y), y))
         title = f"{long} by {x}{'' if x == 'size' else _at(rows)}{self.about}"
         stem, caption = f"{short}-by-{slug(x)}{self.suffix}", _caption(rows, rest, notes)
         return Lines(stem, title, caption, tuple(panels), self.run, x, y, pale)
@@ -299,7 +315,7 @@ class Choice:
     def _bars(self, rows: list[Row], named: tuple[str, ...]) -> Bars:
         parts = [("", rows)] if "dtype" in named else _split(rows, [])
         chosen = [(title, _fastest(part, ("kernel", "finish", *named))) for title, part in parts]
-        panels = [Panel(title, sorted(part, key=lambda row: float(row["median_us"]))) for title, part in chosen]
+        panels = [Panel(title, sorted(part, key=_order)) for title, part in chosen]
         words = explained([row for panel in panels for row in panel.rows])
         by = "dtype" if "dtype" in named else "kernel"
         title = f"Time of one launch by {by}{_at(rows)}{self.about}"
@@ -325,7 +341,7 @@ def _at(rows: list[Row]) -> str:
 
 def _slower(rows: list[Row]) -> tuple[str, ...]:
     """The kernels beyond the fastest at the largest size. A kernel without a case of that size comes last."""
-    ordered = sorted(rows, key=lambda row: (-size_key(row)[0], row["median_us"]))
+    ordered = sorted(rows, key=lambda row: (-size_key(row)[0], _order(row)))
     return tuple(dict.fromkeys(str(row["kernel"]) for row in ordered))[MOST_LINES:]
 
 
@@ -356,10 +372,16 @@ def _split(rows: list[Row], names: list[str]) -> list[tuple[str, list[Row]]]:
 
 def _fastest(rows: list[Row], names: tuple[str, ...]) -> list[Row]:
     """The fastest row of each combination of values."""
-    slowest_first = sorted(rows, key=lambda row: float(row["median_us"]), reverse=True)
+    slowest_first = sorted(rows, key=_order, reverse=True)
     best = {tuple(value_of(name, row) for name in names): row["row"] for row in slowest_first}
     chosen = set(best.values())
     return [row for row in rows if row["row"] in chosen]
+
+
+def _order(row: Row) -> tuple[bool, float]:
+    """Sorts cases by what the run ranks them by, those without it last."""
+    unranked = absent(row["cost"])
+    return unranked, float(row["median_us"] if unranked else row["cost"])
 
 
 def _quartiles(row: Row, y: str) -> tuple[float, float]:

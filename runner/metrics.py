@@ -1,0 +1,241 @@
+"""Metrics: columns of a user's own, made from parameters and other columns, and what cases are ranked by.
+
+An expression of the kernel's YAML or of an experiment gives a metric its value in each row. A metric that is made of
+the times of launches can replace the time in rankings and comparisons: the same rule decides, on the times of rounds
+and the ends of intervals as the metric has them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner import columns
+from runner.errors import UsageError
+from runner.kernel.expression import RealExpression, expanded
+
+Names = Mapping[str, Any]
+
+TIME = "median_us"
+GFLOPS = {"gflops": {"value": "operations / median_us / 1e3", "unit": "GFLOP/s", "better": "higher"}}
+"""The metric of every kernel that declares its operations."""
+
+BETTER = {TIME: "lower", "gbps": "higher", "percent_peak": "higher", "percent_copy": "higher"}
+"""The columns that cases can be ranked by, and which values are better."""
+
+_OF_LAUNCHES = ("median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us")
+_RATES = ("gbps", "percent_peak", "percent_copy")
+_KNOWN = frozenset((*columns.of_type("integer", "real"), "gflops")) - {"job"}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column: its value in a row, the unit, and whether `lower` or `higher` is better; empty if neither is."""
+
+    name: str
+    value: RealExpression  # of parameters and columns
+    unit: str = ""
+    better: str = ""
+
+    @property
+    def of_times(self) -> bool:
+        """Whether it is made of the times of launches."""
+        return not self.value.names.isdisjoint((*_OF_LAUNCHES, *_RATES))
+
+    @property
+    def plain(self) -> dict[str, str]:
+        """The metric as a YAML declares it."""
+        return {"value": self.value.full, "unit": self.unit, "better": self.better}
+
+    def __call__(self, names: Names) -> float | None:
+        """The value in a row; `None` where something that it is made of is missing, or it is no number."""
+        if any(_absent(names.get(name)) for name in self.value.names):
+            return None
+        try:
+            found = float(self.value(names))
+        except UsageError:  # such as a division by zero
+            return None
+        return found if math.isfinite(found) else None
+
+
+def read(
+    content: Any,
+    where: str,
+    own: Collection[str],
+    *,
+    let: Mapping[str, str] | None = None,
+    others: Collection[str] = (),
+) -> tuple[Metric, ...]:
+    """Read the key `metrics` of a kernel or an experiment.
+
+    Args:
+        content: Each metric's expression, or `{value, unit, better}`, by name.
+        where: The place, for messages.
+        own: The names that the kernel's expressions have.
+        let: What further names stand for.
+        others: Parameters of other kernels. A metric that needs one is left out here; none may be called as one.
+
+    Raises:
+        UsageError: naming the metric, what is wrong, and what is there.
+    """
+    if not isinstance(content, Mapping):
+        raise UsageError(f"{where}: expected metrics by name, such as {{gflops: operations / median_us / 1e3}}")
+    entries = {name: _entry(f"{where}.{name}", name, given, {*own, *others}) for name, given in content.items()}
+    texts = {name: str(entry["value"]) for name, entry in entries.items()}
+    found = []
+    for name, entry in entries.items():
+        place = f"{where}.{name}"
+        code = expanded(texts[name], {**(let or {}), **texts}, place, (name,))
+        value = RealExpression(texts[name], place, "" if code == texts[name] else code, number=True)
+        unknown = sorted(value.names - _KNOWN - set(own))
+        if strange := [n for n in unknown if n not in others]:
+            raise UsageError(f"{value.shown} names {_unknown(strange[0], own)}")
+        if not unknown:
+            found.append(Metric(name, value, str(entry.get("unit", "")), str(entry.get("better", ""))))
+    return tuple(found)
+
+
+def together(
+    of_kernel: Iterable[Metric], given: Mapping[str, Any], own: Collection[str], others: Collection[str]
+) -> tuple[Metric, ...]:
+    """A kernel's metrics and those of an experiment, which may be made from each other; the experiment's count more."""
+    return read({**{m.name: m.plain for m in of_kernel}, **given}, "metrics", own, others=others)
+
+
+def require_rankable(rank_by: str, metrics: Iterable[Metric], where: str) -> None:
+    """Refuse a name that cases cannot be ranked by."""
+    known = {m.name: m for m in metrics}
+    if rank_by in BETTER or rank_by == "gflops":
+        return
+    if rank_by not in known:
+        names = ", ".join([*BETTER, *(n for n in dict.fromkeys(("gflops", *known)) if n not in BETTER)])
+        raise UsageError(f"rank_by={rank_by}: {where} has no such metric; there are {names}")
+    if not known[rank_by].better:
+        raise UsageError(f"rank_by={rank_by}: metrics.{rank_by} does not say which values are better: lower or higher")
+    if not known[rank_by].of_times:
+        raise UsageError(f"rank_by={rank_by}: this metric is not made of times such as {TIME}, so all rounds are equal")
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """What the cases of a run are ranked by: a column or a metric, as each kernel declares it."""
+
+    name: str = TIME
+    better: str = "lower"
+    unit: str = "us"
+    of_kernel: Mapping[str, Metric] = field(default_factory=dict)
+    constants: Mapping[int, Names] = field(default_factory=dict)  # the parameters that it is made of, by job
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Criterion:
+        """Itself: pandas copies the attributes of a frame with each column taken from it."""
+        return self
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the time itself counts."""
+        return self.name == TIME
+
+    @property
+    def said(self) -> str:
+        """The criterion in words."""
+        return f"{self.name} ({self.better} is better)"
+
+    def value(self, row: Names, us: float) -> float | None:
+        """The column of a row, had its launches taken this long; `None` if it has none."""
+        if self.is_time:
+            return us
+        names = {**_had_it_taken(row, us), **self.constants.get(_job(row), {})}
+        metric = self.of_kernel.get(str(row.get("kernel")))
+        found = metric(names) if metric else names.get(self.name) if self.name in _RATES else None
+        return None if found is None or _absent(found) else float(found)
+
+    def cost(self, row: Names, us: float) -> float:
+        """What is compared in place of a time: lower is better, ratios are those of the column; NaN if it has none."""
+        value = self.value(row, us)
+        if value is None or not 0 < value < math.inf:
+            return math.nan
+        return value if self.better == "lower" else 1.0 / value
+
+
+def criterion(plan: Any, name: str = "") -> Criterion:
+    """What a run's plan.json ranks its cases by, or another column or metric of the run.
+
+    Raises:
+        UsageError: if the run has no such metric, or it does not say which values are better.
+    """
+    plan = plan if isinstance(plan, dict) else {}
+    name = name or str(plan.get("rank_by") or TIME)
+    declared = {str(kernel): recorded(entries) for kernel, entries in (plan.get("metrics") or {}).items()}
+    require_rankable(name, [m for metrics in declared.values() for m in metrics], "this run")
+    of_kernel = {kernel: m for kernel, metrics in declared.items() for m in metrics if m.name == name}
+    first = next(iter(of_kernel.values()), None)
+    constants = {int(c["job"]): c["constants"] for c in plan.get("cases", ()) if c.get("constants")}
+    if first is None:
+        unit = columns.BY_NAME[name].unit
+        return Criterion(name, BETTER.get(name, "higher"), unit)
+    return Criterion(name, first.better, first.unit, of_kernel, constants)
+
+
+def recorded(entries: Any) -> tuple[Metric, ...]:
+    """The metrics of a kernel as a run's folder keeps them."""
+    return tuple(
+        Metric(str(name), RealExpression(str(e["value"]), f"metrics.{name}", number=True), e["unit"], e["better"])
+        for name, e in (entries or {}).items()
+    )
+
+
+def of_row(metrics: Iterable[Metric], variables: Names, row: Names) -> dict[str, float | None]:
+    """The metrics of a row, and the parameters by their names in expressions."""
+    names = {**row, **variables}
+    return {m.name: m(names) for m in metrics}
+
+
+def constants(metrics: Iterable[Metric], variables: Names) -> dict[str, Any]:
+    """The parameters of a case that its metrics are made of."""
+    needed = {name for m in metrics for name in m.value.names}
+    return {name: value for name, value in variables.items() if name in needed}
+
+
+def _entry(where: str, name: Any, given: Any, parameters: Collection[str]) -> Mapping[str, Any]:
+    """An entry as `{value, unit, better}`."""
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
+        raise UsageError(f"{where}: '{name}' is not a valid name; allowed: a-z, 0-9 and _, a letter first")
+    if name in parameters or (name in columns.RESERVED and name != "gflops"):
+        raise UsageError(f"{where}: '{name}' is the name of a parameter, a column or a key already")
+    entry = given if isinstance(given, Mapping) else {"value": given}
+    if name in GFLOPS:
+        entry = {**GFLOPS["gflops"], **entry}
+    if wrong := [key for key in entry if key not in ("value", "unit", "better")]:
+        raise UsageError(f"{where}: '{wrong[0]}' is not a valid key; allowed: better, unit, value")
+    if isinstance(value := entry.get("value"), bool) or not isinstance(value, int | float | str) or value == "":
+        raise UsageError(f"{where}: expected an expression, such as operations / median_us / 1e3")
+    if entry.get("better", "") not in ("", "lower", "higher"):
+        raise UsageError(f"{where}: better: expected lower or higher, not '{entry['better']}'")
+    return entry
+
+
+def _unknown(name: str, own: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, [*own, *_KNOWN], n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return (
+        f"'{name}', which is neither a parameter nor a column{hint}; parameters: {', '.join(sorted(own))}; columns: "
+        f"{', '.join(n for n in columns.NAMES if n in _KNOWN)}"
+    )
+
+
+def _had_it_taken(row: Names, us: float) -> dict[str, Any]:
+    median = row.get(TIME)
+    rates = {} if _absent(median) else {n: row[n] * median / us for n in _RATES if not _absent(row.get(n))}
+    return {**row, **dict.fromkeys(_OF_LAUNCHES, us), **rates}
+
+
+def _job(row: Names) -> int:
+    return -1 if _absent(row.get("job")) else int(row["job"])
+
+
+def _absent(value: Any) -> bool:
+    return not isinstance(value, int | float | str) or value == "" or (isinstance(value, float) and math.isnan(value))

@@ -1,0 +1,183 @@
+"""Runs in Python: their tables, samples and comparisons as pandas data frames. `runner.open` opens one.
+
+Everything is read from the run's folder, when it is asked for. A run that cannot be read raises `UsageError`.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from runner import columns, runs, samples
+from runner.compare import changes, views
+from runner.compare import runs as compared
+from runner.errors import UsageError
+from runner.folder import RunFolder, read_json
+from runner.metrics import criterion
+from runner.report import cells, findings, table
+from runner.report.text import absent
+
+SHOWN = 60  # rows of a table in a notebook
+_TYPES = {"text": "string", "integer": "Int64", "real": "float64", "flag": "boolean"}
+
+
+class Run:
+    """A run's folder.
+
+    Attributes:
+        path: The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open a folder; nothing is read yet."""
+        self.path = path
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The results, one row per case, in the order of results.csv.
+
+        It has every column of docs/results.md, then those of the kernels' own parameters and metrics. Text is `string`,
+        integers `Int64`, real numbers `float64` and flags `boolean`; what is empty is NA. The column `emulated` tells
+        whether a row's times are those of the CPU device.
+        """
+        frame = self._frame.drop(columns="cost")
+        own = {name: _typed(name, frame[name]) for name in frame.columns}
+        return pd.DataFrame(own, columns=[*columns.NAMES, *(n for n in own if n not in columns.BY_NAME)])
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """The device, the versions, the command and the commit: the content of environment.json."""
+        return runs.environment(self.path)
+
+    @cached_property
+    def verdict(self) -> str:
+        """How many cases match their reference, and the fastest, in one or two sentences."""
+        return findings.judge(self._frame).headline
+
+    def samples(self, case: str | Mapping[str, Any] | pd.Series[Any]) -> pd.DataFrame:
+        """The timed launches of a case.
+
+        Args:
+            case: A row of `table`, or the case's id if only one row has it.
+
+        Returns:
+            A row for each launch, in their order: `round`, `us` (its time), `enqueue_us` (how long the host took to
+            queue it), `throttled` (whether the GPU was).
+        """
+        row = self._row(case) if isinstance(case, str) else dict(case)
+        file = RunFolder(self.path).samples(str(row["case"]), -1 if absent(row["job"]) else int(row["job"]))
+        found = samples.read(file)
+        if found is None:
+            raise UsageError(
+                f"{self.path}: there are no samples of case {row['case']}: it was not timed, or they are lost"
+            )
+        return pd.DataFrame({name: found[name] for name in found.dtype.names or ()})
+
+    def best(self, by: str = "") -> pd.DataFrame:
+        """The best case of each size among comparable cases: those of one device, dtype, family and finish.
+
+        Times of the CPU device are emulated and rank nothing.
+
+        Args:
+            by: What ranks: a column or a metric, such as `gflops`; empty: what the run ranks its cases by.
+
+        Returns:
+            Rows of `table`, and `tied`: how many further cases cannot be told from this one.
+        """
+        frame = self._frame
+        if by:
+            frame = frame.copy()
+            table.rank_by(frame, criterion(read_json(RunFolder(self.path).plan), by))
+        found = findings.fastest(frame)
+        rows = self.table.loc[[one.fastest["row"] for one in found]]
+        return rows.assign(tied=[len(one.tied) for one in found])
+
+    def compare(self, baseline: Run | str | Path) -> Comparison:
+        """Compare this run with an earlier one, case by case, as `python -m runner.compare BASELINE RUN` does.
+
+        Args:
+            baseline: The earlier run, or its name as `runner.open` takes it.
+        """
+        before = baseline if isinstance(baseline, Run) else named(baseline)
+        with runs.reading(f"{before.path}, {self.path}"):
+            base, after = compared.united(list(compared.read([before.path, self.path])))
+            return Comparison(changes.compare(base, after, lambda _: None))
+
+    @cached_property
+    def _frame(self) -> pd.DataFrame:
+        with runs.reading(self.path):
+            return table.load(self.path)
+
+    def _row(self, case: str) -> Mapping[str, Any]:
+        rows = self._frame[self._frame["case"] == case]
+        if len(rows) != 1:
+            what = "no case" if rows.empty else f"{len(rows)} rows of the case"
+            raise UsageError(f"{self.path}: there is {what} '{case}'; give a row of `table`")
+        return dict(rows.iloc[0])
+
+    def __repr__(self) -> str:
+        return f"<Run {self.path}: {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        shown = cells.all_cases(self._frame, findings.ratios(self._frame))
+        end = shown.columns.index(shown.on_request) if shown.on_request else len(shown.columns)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in shown.columns[:end])
+        lines = [[html.escape(cell.text) for cell in line.cells[:end]] for line in shown.lines[:SHOWN]]
+        body = "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in line)}</tr>" for line in lines)
+        more = f"<p>{len(shown.lines) - SHOWN} more cases</p>" if len(shown.lines) > SHOWN else ""
+        title = f"<p>{html.escape(str(self.path))}<br>{html.escape(self.verdict)}</p>"
+        return f"{title}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+class Comparison:
+    """One run against an earlier one.
+
+    Attributes:
+        verdict: What became of the cases, in a sentence.
+        remarks: What limits the comparison.
+        worse: Whether a case is slower or broken.
+        table: A row for each case, the worst first: the columns that `python -m runner.compare --csv` writes.
+    """
+
+    def __init__(self, found: changes.Comparison) -> None:
+        """Make the table and the sentences of a comparison."""
+        self.verdict = views.headline(found)
+        self.remarks = tuple(views.remarks(found))
+        self.worse = views.exit_status([found], strict=False) == views.WORSE
+        text = views.as_csv([found], views.entries([found])).decode(errors="replace")
+        self.table = pd.read_csv(io.StringIO(text))
+
+    def __repr__(self) -> str:
+        return f"<Comparison {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        said = "<br>".join(map(html.escape, (self.verdict, *self.remarks)))
+        return f"<p>{said}</p>{self.table.to_html(max_rows=SHOWN, index=False, na_rep='')}"
+
+
+def named(name: str | Path) -> Run:
+    """The run that a user means: a folder, `latest`, or `latest~1` for the one before it."""
+    return Run(runs.one(str(name)))
+
+
+def _typed(name: str, values: pd.Series[Any]) -> pd.Series[Any]:
+    """A column in the type that `runner.columns` gives it; a kernel's own parameter in that of its values."""
+    column = columns.BY_NAME.get(name)
+    kind: Any = _TYPES[column.type] if column else "string"
+    if not column and values.dtype != object:
+        return values
+    words = {value for value in values if not absent(value)}
+    if kind == "boolean" or (not column and words and words <= {"true", "false"}):
+        flags = {"True": True, "true": True, "False": False, "false": False}
+        return pd.Series([flags.get(str(value)) for value in values], index=values.index, dtype="boolean")
+    if kind == "string":
+        return pd.Series(
+            [None if absent(value) else str(value) for value in values], index=values.index, dtype="string"
+        )
+    return values.astype(kind)

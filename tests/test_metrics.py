@@ -1,0 +1,154 @@
+"""Columns of a user's own: declared in a kernel's YAML and in an experiment, calculated from each row."""
+
+import csv
+import json
+import re
+
+import pytest
+from support import case_of, read_kernel
+
+from runner.errors import UsageError
+from runner.metrics import read, require_rankable, together
+from runner.report.findings import fastest
+from runner.report.table import load
+
+YAML = """
+parameters: {block: 64, size: 1000, factor: 2}
+let: {moved: 12 * size}
+arguments:
+  - {name: x, role: in, dtype: float32, shape: size, fill: random}
+  - {name: y, role: inout, dtype: float32, shape: size, fill: index}
+  - {name: a, scalar: float32, value: factor}
+  - {name: n, scalar: int32, value: size}
+grid: ceil_div(size, block)
+bytes: {read: 8 * size, written: 4 * size}
+operations: 2 * size
+metrics:
+  intensity: {value: operations / moved, unit: FLOP/B}
+  used: size / (grid * block)
+reference: {y: factor * x + y}
+"""
+CU = """
+__global__ void axpy(const float* x, float* y, float a, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+"""
+EXPERIMENT = """# @package _global_
+metrics:
+  scaled: {value: factor * gflops, unit: things, better: higher}
+  reads: bytes_read / size
+  squares: tile_rows * tile_rows
+rank_by: scaled
+hydra: {sweeper: {params: {factor: "0.5,2", block: "32,64"}}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with the kernel and the experiment, for --config-dir."""
+    files = {"kernel/axpy.yaml": YAML, "kernel/axpy.cu": CU, "experiment/mine.yaml": EXPERIMENT}
+    for name, text in files.items():
+        path = tmp_path / "k" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "k"
+
+
+def table(folder):
+    """The rows of results.csv."""
+    with (folder / "results.csv").open() as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_metrics_are_columns_of_a_sweep(runner, folder):
+    """A kernel's metrics, an experiment's, and gflops by itself have the values that their expressions say."""
+    done = runner("-m", "--config-dir=k", "experiment=mine", "kernel=axpy", "device=cpu")
+    assert done.code == 0, done.err
+    rows = table(done.folder)
+    assert len(rows) == 4
+    for row in rows:
+        number = {name: float(row[name]) for name in ("gflops", "intensity", "used", "scaled", "reads")}
+        gflops = 2000 / float(row["median_us"]) / 1e3
+        blocks = -(-1000 // int(row["block"]))
+        assert number == pytest.approx(
+            {"gflops": gflops, "intensity": 2 / 12, "used": 1000 / (blocks * int(row["block"])),
+             "scaled": float(row["factor"]) * gflops, "reads": 8}
+        )  # fmt: skip
+    assert "squares" not in rows[0]  # made from another kernel's parameter
+    frame = load(done.folder)
+    assert [str(frame[name].dtype) for name in ("gflops", "scaled")] == ["float64", "float64"]
+    assert "scaled" not in frame.attrs["further"]
+    assert fastest(frame) == []  # emulated
+    page = (done.folder / "report.html").read_text()
+    heads = set(re.findall(r"<th[^>]*>\s*([\w ]+)", page))
+    assert {"used", "kernel"} <= heads
+    assert "scaled" not in heads  # made of emulated times
+
+    (done.folder / "2" / "result.json").unlink()
+    before = [row["case"] for row in rows]
+    resumed = runner(str(done.folder), module="runner.resume")
+    assert resumed.code == 0, resumed.err
+    rows = table(done.folder)
+    assert [row["case"] for row in rows] == before
+    assert all(row["scaled"] and row["intensity"] for row in rows)
+    assert json.loads((done.folder / "plan.json").read_text())["rank_by"] == "scaled"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "sentence"),
+    [
+        ({"x": "opertions / median_us"}, "names 'opertions', which is neither a parameter nor a column; did you mean operations?"),
+        ({"x": "median_us / y", "y": "x"}, "'x' is defined by itself"),
+        ({"x": "os.abort()"}, "calls an unknown function"),
+        ({"x": {"valu": 1}}, "'valu' is not a valid key; allowed: better, unit, value"),
+        ({"x": {"value": 1, "better": "more"}}, "better: expected lower or higher, not 'more'"),
+        ({"x": ""}, "expected an expression, such as operations / median_us / 1e3"),
+        ({"median_us": "1"}, "'median_us' is the name of a parameter, a column or a key already"),
+        ({"block": "1"}, "'block' is the name of a parameter"),
+        ({"stride": "1"}, "'stride' is the name of a parameter"),
+        ({"A b": "1"}, "'A b' is not a valid name"),
+        ("gflops", "expected metrics by name"),
+    ],
+)  # fmt: skip
+def test_a_wrong_metric_is_one_sentence(metrics, sentence):
+    """It names the metric, what is wrong with it, and what is there."""
+    with pytest.raises(UsageError) as raised:
+        read(metrics, "mine.yaml: metrics", {"block", "size"}, others={"stride"})
+    assert sentence in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("rank_by", "sentence"),
+    [
+        ("speed", "has no such metric; there are median_us, gbps, percent_peak, percent_copy, gflops, a, b"),
+        ("a", "does not say which values are better"),
+        ("b", "is not made of times"),
+    ],
+)
+def test_only_what_is_better_lower_or_higher_ranks(rank_by, sentence):
+    """A metric that ranks says so, and is made of times, which the statistics are about."""
+    metrics = read({"a": "median_us", "b": {"value": "bytes_read", "better": "lower"}}, "metrics", ())
+    with pytest.raises(UsageError, match=sentence):
+        require_rankable(rank_by, metrics, "mine")
+
+
+def test_a_metric_is_empty_where_something_is_missing(folder):
+    """Without operations, after a division by zero, or of a row without times there is no number."""
+    kernel = read_kernel(folder / "kernel" / "axpy.yaml")
+    given = {"a": "operations / missing", "b": "1 / (median_us - 5)", "c": "log(size - 1000)", "d": "median_us / 2"}
+    names = case_of(kernel).variables
+    metrics = together((), given, names, {"missing"})
+    row = {"median_us": 5.0, "operations": 10, **names}
+    assert {m.name: m(row) for m in metrics} == {"b": None, "c": None, "d": 2.5}
+    assert {m.name: m(names) for m in metrics} == {"b": None, "c": None, "d": None}
+
+
+def test_the_command_refuses_an_unknown_metric_before_anything_runs(runner, folder):
+    """The sentence has the metric, and no folder is left."""
+    done = runner("--config-dir=k", "kernel=axpy", "rank_by=speed", "device=cpu")
+    assert done.code == 2
+    assert "rank_by=speed" in done.err
+    assert not list(done.directory.glob("outputs/*/*"))

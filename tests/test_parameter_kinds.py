@@ -1,0 +1,135 @@
+"""Parameters of a kernel's own: numbers, words and truth values, each value with one form."""
+
+import csv
+import json
+
+import pytest
+from support import case_of, read_kernel
+
+from runner.errors import UsageError
+from runner.kernel.declaration import Kind, canonical
+from runner.report.table import load, varying
+from runner.report.text import value_of
+
+YAML = """
+parameters:
+  block: 64
+  size: 1000
+  scale: 3
+  shift: 0.5
+  mode: {default: fast, allowed: [fast, exact]}
+  fused: false
+  repeats: 2
+macros: [SHIFT, MODE, FUSED, REPEATS]
+arguments:
+  - {name: x, role: in, dtype: float32, shape: size, fill: random}
+  - {name: y, role: out, dtype: float32, shape: size}
+  - {name: a, scalar: float32, value: scale / 2}
+  - {name: n, scalar: int32, value: size}
+grid: ceil_div(size, block)
+constraints:
+  scale > 0.25: too small a scale
+  mode == "fast" or fused: exact work is fused
+reference: {y: "where(fused, x * (scale / 2) + repeats * shift, x * (scale / 2))"}
+"""
+CU = """
+enum Mode { fast, exact };
+template <Mode> __device__ float shift() { return SHIFT; }
+__global__ void scaled(const float* x, float* y, float a, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    y[i] = x[i] * a;
+#if FUSED
+    float added[REPEATS];
+    for (int k = 0; k < REPEATS; ++k) added[k] = shift<MODE>();
+    y[i] += added[0] + added[REPEATS - 1];
+#endif
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with the kernel, for --config-dir."""
+    (tmp_path / "k" / "kernel").mkdir(parents=True)
+    (tmp_path / "k" / "kernel" / "scaled.yaml").write_text(YAML)
+    (tmp_path / "k" / "kernel" / "scaled.cu").write_text(CU)
+    return "--config-dir=k"
+
+
+def test_values_of_any_kind_are_swept(runner, folder, tmp_path):
+    """Numbers, words and truth values are overrides, macros, conditions and columns; a value has one case."""
+    swept = ["scale=0.1,0.5,1.50,1.5,2,2.0", "fused=true,false", "mode=fast,exact", "device=cpu"]
+    done = runner("-m", folder, "kernel=scaled", *swept)
+    assert done.code == 0, done.err
+    with (done.folder / "results.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 4 * 2 * 2
+    assert {row["scale"] for row in rows} == {"0.1", "0.5", "1.5", "2"}
+    assert {row["shift"] for row in rows} == {"0.5"}
+    assert {(row["fused"], row["mode"]): row["status"] for row in rows if row["scale"] != "0.1"} == {
+        ("true", "fast"): "ok", ("true", "exact"): "ok", ("false", "fast"): "ok", ("false", "exact"): "skipped",
+    }  # fmt: skip
+    assert all("scale > 0.25 does not hold for scale=0.1" in row["reason"] for row in rows if row["scale"] == "0.1")
+    frame = load(done.folder)
+    assert set(varying(frame)) == {"kernel", "scale", "fused", "mode"}
+    assert {value_of("scale", row) for row in frame.to_dict("records")} == {"0.1", "0.5", "1.5", "2"}
+    assert ">1.5</td>" in (done.folder / "report.html").read_text()
+    parameters = json.loads((done.folder / "0" / "case.json").read_text())["parameters"]
+    assert (parameters["fused"], parameters["mode"], parameters["shift"]) == (True, "fast", 0.5)
+    again = runner(str(done.folder), module="runner.repeat")
+    assert "9 same" in again.out, again.err
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("scale=wide", "scale=wide: expected a number such as 8, 2**3, 1.5 or 1e-3"),
+        ("scale=nan", "scale=nan: expected a number"),
+        ("repeats=1.5", "repeats=1.5: expected an integer"),
+        ("fused=perhaps", "fused=perhaps: expected true or false"),
+        ("shift=true", "shift=true: expected a number such as 1.5"),
+        ("mode=slow", "mode=slow is not a value of scaled; allowed: fast, exact"),
+    ],
+)
+def test_a_wrong_value_is_one_sentence(runner, folder, override, sentence):
+    """What is no value of the parameter's kind is refused, or skipped, with what is allowed."""
+    done = runner(folder, "kernel=scaled", override, "device=cpu")
+    assert done.code == 2
+    assert sentence in done.err + done.out
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "same"),
+    [
+        (Kind.NUMBER, [(1.5, "1.50", "1.5", "3/2"), (1000, "1e3", 1000.0, "1000.0", "1_000"), (0.001, "1e-3")]),
+        (Kind.REAL, [(2.0, "2", 2, "2.00", "2**1"), (0.0, "-0.0", 0), (1 / 3, "1/3")]),
+        (Kind.BOOLEAN, [(True, "true", "True"), (False, "false")]),
+    ],
+)
+def test_a_value_has_one_form(kind, same):
+    """However a value is written, its canonical form, and the form's type, are the same."""
+    for wanted, *ways in same:
+        for text in ways:
+            found = canonical("mine", kind, text)
+            assert (found, type(found)) == (wanted, type(wanted))
+
+
+def test_a_whole_number_is_one_case_however_its_kind_writes_it(folder, tmp_path):
+    """A parameter that was an integer may become a real one, and its rows still join."""
+    path = tmp_path / "k" / "kernel" / "scaled.yaml"
+    ids = []
+    for declared in ("scale: 3", "scale: {default: 3, kind: real}"):
+        path.write_text(YAML.replace("scale: 3", declared))
+        ids.append(case_of(read_kernel(path)).id)
+    assert ids[0] == ids[1] != case_of(read_kernel(path), scale=3.5).id
+
+
+@pytest.mark.parametrize("text", ["010", "inf", "1e999", "1/0", "0x1p3", "1.2.3", "", None, [1], "9" * 400])
+@pytest.mark.parametrize("kind", [Kind.NUMBER, Kind.REAL])
+def test_what_is_no_number_is_refused(kind, text):
+    """A number is finite, and written in one of the documented ways."""
+    with pytest.raises(UsageError, match="expected a number"):
+        canonical("mine", kind, text)

@@ -1,0 +1,88 @@
+"""`import runner`: runs as data frames."""
+
+import contextlib
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+from support import ROOT
+
+import runner as face
+from runner.columns import COLUMNS
+from runner.errors import UsageError
+
+TYPES = {"text": "string", "integer": "Int64", "real": "float64", "flag": "boolean"}
+
+
+@pytest.fixture
+def folder(runner, tmp_path, monkeypatch):
+    """The folder in which the page's commands were run."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    for command in re.findall(r"^    python -m (.*)$", page, re.MULTILINE):
+        module, *arguments = shlex.split(command)
+        done = runner(*arguments, *(["device=cpu"] if module == "runner" else []), module=module)
+        assert done.code == 0, done.err
+    return tmp_path
+
+
+def test_the_page_is_true(folder, capsys):
+    """The Python of docs/python.md runs on its runs; tables have the types of their columns, and notebooks show them."""
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.DOTALL)
+    names = {}
+    exec(code, names)  # noqa: S102
+    out = capsys.readouterr().out
+    assert "4 of 4 cases match the CPU reference" in out
+    assert "4 same" in out
+    table, run, change = names["table"], names["run"], names["change"]
+    assert [(c.name, str(table[c.name].dtype)) for c in COLUMNS] == [(c.name, TYPES[c.type]) for c in COLUMNS]
+    assert len(names["launches"]) == table.samples[0] > 0
+    assert names["launches"].us.median() == pytest.approx(table.median_us[0])
+    assert run.samples(table["case"][0]).equals(names["launches"])
+    assert run.best().empty  # emulated
+    assert (change.worse, list(change.table.word)) == (False, ["same"] * 4)
+    shown = run._repr_html_()
+    assert (shown.count("<tr>"), shown.count("<td>reduceSmem</td>")) == (5, 2)
+    assert "<td>same</td>" in change._repr_html_()
+
+    for wrong, sentence in (
+        (lambda: run.samples("nothing"), "there is no case 'nothing'"),
+        (lambda: run.best(by="speed"), "rank_by=speed"),
+        (lambda: face.open("latest~7"), "only 2 runs"),
+        (lambda: face.open(folder), "not a run folder"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            wrong()
+    with contextlib.suppress(FileNotFoundError):
+        (run.path / "samples" / f"{table['case'][0]}-0.npy").unlink()
+    with pytest.raises(UsageError, match="no samples"):
+        run.samples(table.iloc[0])
+
+
+def test_the_best_are_those_of_the_report():
+    """Of a run that was measured on a GPU, the best of each size are those that the report names."""
+    run = face.open(ROOT / "tests" / "h200_sweep")
+    best = run.best()
+    assert len(best)
+    assert (best.tied >= 0).all()
+    for _, row in best.iterrows():
+        peers = run.table[
+            (run.table.status == "ok") & (run.table["size"] == row["size"]) & (run.table.family == row.family)
+        ]
+        peers = peers[(peers["dtype"] == row["dtype"]) & (peers.finish == row.finish)]
+        assert row.median_us == peers.median_us.min()
+    assert str(run.table.iloc[0].kernel) in run._repr_html_()
+
+
+def test_importing_the_package_is_fast():
+    """Nothing heavy is imported before a run is opened."""
+    slow = "numpy", "pandas", "hydra", "omegaconf", "matplotlib", "rich", "yaml"
+    code = f"import sys, runner; runner.open; print([m for m in {slow} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_package_says_that_it_is_typed():
+    """A checker of types finds the types of runner.open."""
+    assert (ROOT / "runner" / "py.typed").exists()
