@@ -26,10 +26,15 @@ LONGEST_WORD, LONGEST_LINE = 160, 1000  # characters that are printed
 
 
 class Parser(argparse.ArgumentParser):
-    """Reads the arguments of `python -m runner.COMMAND`; a mistake in them is one sentence, too."""
+    """Reads the arguments of `runner COMMAND`; a mistake in them is one sentence, too."""
 
     def __init__(self, command: str, description: str) -> None:
-        super().__init__(prog=f"python -m runner.{command}", description=description)
+        super().__init__(prog=f"runner {command}", description=description)
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Called by argparse after --help."""
+        flush()
+        super().exit(status, message)
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse."""
@@ -43,10 +48,14 @@ def run_command(work: Callable[[], int]) -> int:
             stream.reconfigure(errors="replace")  # not every terminal has a micro sign
     interruption.listen()
     try:
-        return work()
+        status = work()
+        flush()
     except KeyboardInterrupt:
         interruption.ignore()
         return INTERRUPTED
+    except SystemExit:  # Hydra's, after --hydra-help
+        flush()
+        raise
     except BrokenPipeError:  # the reader left, as in `... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
@@ -54,6 +63,15 @@ def run_command(work: Callable[[], int]) -> int:
         return say(f"{e.filename or 'a file'}: {e.strerror or e}", MISTAKE)
     except (UsageError, DeviceUnavailable) as e:
         return say(str(e), MISTAKE)
+    return status
+
+
+def flush() -> None:
+    """Write what is printed so far, now rather than at exit; if its reader left, that is no fault."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def run_sweep(session: Session, work: Callable[[], object]) -> int:

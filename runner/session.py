@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runner.commands import Options
 from runner.device.kinds import AUTO, CHOICES
 from runner.errors import UsageError
 from runner.folder import RunFolder
@@ -30,6 +31,7 @@ DEVICE_KEYS = ("device.", "experiment=")  # may choose another device, too
 class Session:
     """A command that runs a sweep."""
 
+    options: Options = field(default_factory=Options)
     folder: RunFolder | None = None  # with an absolute path
     made: tuple[Path, ...] = ()  # folders that were made for the sweep, inner ones first; only these may be removed
     new: bool = True  # not resumed

@@ -6,6 +6,7 @@ submitit) calls `job` for each job; the engine then gets a list of one.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from runner import config, environment
 from runner.errors import DeviceUnavailable, UsageError
 from runner.folder import RunFolder, named, write_json
-from runner.hydra import command_line, errors, schema
+from runner.hydra import command_line, contents, errors, schema
 from runner.hydra.launcher import BASIC_SWEEPER
 from runner.session import Session, current
 from runner.sweep import engine
@@ -45,9 +46,9 @@ def run(arguments: Sequence[str], session: Session) -> None:
     schema.register(folders)
     _look_first_into(command_line.replacing(folders))
     if {"--help", "-h"} & set(ordered):
-        sys.stdout.write(command_line.help_text(folders))
-        sys.stdout.flush()  # now, not at exit: the reader may have left
+        sys.stdout.write(contents.help_text(folders))
         return
+    logging.raiseExceptions = False  # Hydra logs what --info shows; a reader that left is no fault
     current.set(session)
     debugging = FULL_ERROR in os.environ
     main = hydra.main(version_base="1.3", config_path=str(config.CONF), config_name="config")(job)
