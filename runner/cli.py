@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from runner import interruption
+from runner.commands import Options
 from runner.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
     except KeyboardInterrupt:
         session.discard_if_unused()
         if session.folder and session.folder.results.exists():
-            finish(session.folder)
+            finish(session.folder, session.options)
             say(f"interrupted; {_resume(session.folder)} runs the rest", INTERRUPTED)
         raise
     except (UsageError, DeviceUnavailable):
@@ -98,7 +99,13 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
     finally:
         if worker := session.take_worker():  # nobody took it
             worker.kill()
-    status = finish(session.folder) if session.folder else 0
+    if session.options.dry_run and session.folder:
+        from runner.preview import show  # noqa: PLC0415
+
+        session.discard_if_unused()
+        status = show(session.planned, session.launcher, session.options)
+    else:
+        status = finish(session.folder, session.options) if session.folder else 0
     if session.left_out:
         say(f"left out, as told above: {', '.join(session.left_out)}", MISTAKE)
         return status or MISTAKE
@@ -122,7 +129,7 @@ def _resume(folder: RunFolder) -> str:
     return f"python -m runner.resume {shlex.quote(str(path))}"
 
 
-def finish(folder: RunFolder) -> int:
+def finish(folder: RunFolder, options: Options) -> int:
     """Write table, figures, report and summary from the folder alone; the status is that of its rows."""
     from runner import report  # noqa: PLC0415
     from runner.sweep import ledger, results  # noqa: PLC0415
@@ -132,7 +139,9 @@ def finish(folder: RunFolder) -> int:
     try:
         ledger.gather(folder)
         results.write(folder, rows)
-        report.publish(folder.path, Console())
+        report.publish(folder.path, Console(stderr=options.json), brief=options.quiet)
+        if options.json:
+            sys.stdout.write(results.as_json_lines(rows))
     except BrokenPipeError:
         raise
     except OSError as e:

@@ -49,6 +49,8 @@ def run(arguments: Sequence[str], session: Session) -> None:
         sys.stdout.write(contents.help_text(folders))
         return
     logging.raiseExceptions = False  # Hydra logs what --info shows; a reader that left is no fault
+    if session.options.dry_run:
+        session.launcher, sys.argv[1:] = command_line.planning(ordered)
     current.set(session)
     debugging = FULL_ERROR in os.environ
     main = hydra.main(version_base="1.3", config_path=str(config.CONF), config_name="config")(job)
@@ -86,7 +88,8 @@ def job(composed: DictConfig) -> None:
         schema.register_here(settings)
         number = 0 if OmegaConf.is_missing(settings.job, "num") else int(settings.job.num)
         planned = schema.job(schema.read(composed, settings), {}, _plain(settings.overrides.task), number)
-        with SweepProgress() as progress:
+        quiet = launcher in ("none", "basic") and current.get().options.quiet
+        with SweepProgress(quiet=quiet) as progress:
             engine.run([planned], sweep, progress, launcher)
     except (UsageError, DeviceUnavailable, *errors.THEIRS) as e:
         if launcher not in ("none", "basic"):  # in a process of its own

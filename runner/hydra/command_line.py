@@ -50,6 +50,13 @@ def ordered(arguments: Sequence[str]) -> list[str]:
     return [*options, *overrides]
 
 
+def planning(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The launcher that the arguments name, and the arguments with which our launcher plans the same sweep."""
+    named = [text.partition("=")[2] for text in arguments if text.startswith("hydra/launcher=")]
+    kept = [a for a in arguments if not a.lstrip("+").startswith(("hydra/launcher=", "hydra.launcher", "hydra.mode="))]
+    return named[-1] if named else "batch", [*kept, "hydra/launcher=batch", "hydra.mode=MULTIRUN"]
+
+
 def search_path(arguments: Sequence[str]) -> list[Path]:
     """The configuration folders of a command line, or a `UsageError`; ours comes last."""
     known = _options(arguments)

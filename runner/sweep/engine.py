@@ -10,6 +10,7 @@ import errno
 import os
 import random
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -17,13 +18,14 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from runner import atomic, environment, interruption, sources
+from runner import atomic, environment, interruption, pace, sources
 from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache
 from runner.device.kinds import backend, compiler_for, is_emulated
 from runner.errors import CompileError, DeviceUnavailable
 from runner.folder import RunFolder
 from runner.kernel.case import Case
+from runner.pace import Pace
 from runner.samples import append_hot, append_round
 from runner.settings import Protocol
 from runner.sweep import results
@@ -84,7 +86,11 @@ class _Group:
     ) -> None:
         self._jobs, self._folder, self._progress, self._ledger, self._worker = jobs, folder, progress, ledger, worker
         self._binaries: dict[int, Binary] = {}  # by job
-        self._waiting: deque[tuple[Job, Outcome, DeviceInfo]] = deque()  # outcomes that are not on disk yet
+        self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not on disk yet, with seconds
+        self._todo: set[tuple[int, int]] = set()  # jobs with rounds that are still to be measured
+        self._pace = Pace({})
+        self._told = False  # whether it was said that the sweep takes long
+        self._since = 0.0
 
     def run(self) -> None:
         """Open the device, compile, and measure all rounds."""
@@ -128,11 +134,16 @@ class _Group:
     def _run_rounds(self, plan: Sequence[Job]) -> None:
         """Measure all cases in each round, in another order each time, so that drift affects all equally."""
         protocol = plan[0].timing.protocol(self._worker.info.kind)
-        used = False
-        for number in range(1, protocol.rounds + 1):
+        used, rounds = False, protocol.rounds
+        self._todo = {(j.number, n) for j in plan for n in range(1, rounds + 1) if self._ledger.wants(j, n)}
+        total = len(self._todo)
+        self._pace, self._since = Pace(pace.earlier(plan, self._worker.info)), time.monotonic()
+        self._tell_if_long()
+        for number in range(1, rounds + 1):
             waiting = [job for job in _shuffled(plan, protocol.order_seed, number) if self._ledger.wants(job, number)]
-            which = f" (round {number} of {protocol.rounds})" if protocol.rounds > 1 else ""
-            self._progress.stage(f"running on {self._worker.info.name}{which}", len(waiting))
+            which = f" (round {number} of {rounds})" if rounds > 1 else ""
+            stage = f"round {number} of {rounds}" if rounds > 1 else "running"
+            self._progress.stage(stage, total, total - len(self._todo))
             if protocol.fresh_process and used and waiting:
                 self._worker.close()
             try:
@@ -151,6 +162,7 @@ class _Group:
         if not self._worker.alive:
             self._worker.kill()
             self._worker = Worker(self._worker.config)
+        started = time.monotonic()
         outcome = self._worker.run(
             Task(
                 job.case,
@@ -163,19 +175,31 @@ class _Group:
             lambda step: self._progress.now(f"{job.case.label}: {step}"),
             lambda: self._enter(number, which),
         )
-        self._waiting.append((job, outcome, self._worker.info))
+        self._waiting.append((job, outcome, self._worker.info, time.monotonic() - started))
 
     def _enter(self, number: int, which: str) -> None:
         """Write the waiting outcomes to disk; while the next case runs, so that the GPU does not wait."""
         while self._waiting:
-            job, outcome, info = self._waiting[0]
-            row = self._row(job, outcome, info, number)
+            job, outcome, info, seconds = self._waiting[0]
+            before = (self._ledger.row(job) or {}).get("wall_s") or 0.0
+            row = {**self._row(job, outcome, info, number), "wall_s": before + seconds}
             self._ledger.add(job, row)
             self._waiting.popleft()  # last: an interrupted write is repeated at the end
             if outcome.printed:
                 self._progress.say(outcome.printed.rstrip("\n"))
-            self._progress.step()
+            self._pace.took(job, seconds)
+            done = {(n, r) for n, r in self._todo if n == job.number and (r == number or outcome.measured is None)}
+            self._todo -= done
+            self._progress.step(len(done), self._pace.left([n for n, _ in self._todo]))
             self._progress.row(f"{job.case.label}{which}", row)
+            self._tell_if_long()
+
+    def _tell_if_long(self) -> None:
+        """Say once that the sweep takes more than two minutes, and how that is known."""
+        spent, waiting = time.monotonic() - self._since, [number for number, _ in self._todo]
+        if not self._told and (words := self._pace.warning(waiting, spent)):
+            self._told = True
+            self._progress.say(words)
 
     def _row(self, job: Job, outcome: Outcome, info: DeviceInfo, number: int) -> results.Row:
         """A case's row after a round, whose samples are written here."""
