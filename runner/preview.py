@@ -23,6 +23,7 @@ from runner.kernel.declaration import written
 from runner.report.terminal import say, say_columns
 from runner.report.text import count
 from runner.settings import DeviceConfig
+from runner.sweep import results
 from runner.sweep.engine import reason_to_skip
 from runner.sweep.worker import Worker
 from runner.terminal import Console, duration
@@ -42,13 +43,9 @@ def show(planned: Sequence[Job], launcher: str, options: Options) -> int:
     if options.json:
         for job in jobs:
             reason = reasons[job.number]
-            line = {
-                "kernel": job.case.kernel.name,
-                **_parameters(job),
-                "seed": job.case.seed,
-                "device": job.device.kind,
-            }
-            line |= {"status": "skipped" if reason else "planned", "reason": reason or None}
+            info, _ = devices[job.device.key]
+            kind, status = info.kind if info else job.device.kind, "skipped" if reason else "planned"
+            line = results.unfinished(job, kind, launcher, status, reason)
             sys.stdout.write(json.dumps(line) + "\n")
     console = Console(stderr=options.json)
     if not options.quiet and not options.json:

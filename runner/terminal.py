@@ -99,11 +99,13 @@ class SweepProgress:
         """Called by Rich: one line that is never wider than the terminal. What is cut first is the case."""
         width = options.max_width - 1  # in the last column some terminals begin a new line
         plain = options.ascii_only
-        counts = f" {self._done}/{self._total}  {self._times()}"
-        for columns in (*BARS, 0):
+        single = self._total <= 1  # a bar would say nothing
+        counts = self._times() if single else f" {self._done}/{self._total}  {self._times()}"
+        for columns in (1,) if single else (*BARS, 0):
             name = f"  {self._name}" if columns else ""
             if len(counts) + len(name) + columns <= width:
                 break
+        columns *= not single
         filled = round(columns * self._done / self._total) if self._total else 0
         line = Text.assemble(
             (("#" if plain else "━") * filled, "cyan"),
@@ -123,9 +125,8 @@ class SweepProgress:
     def _times(self) -> str:
         now = time.monotonic()
         elapsed = clock(now - self._started)
-        if self._left is None:
-            return elapsed
-        return f"{elapsed}, {clock(max(0.0, self._left - (now - self._counted)))} left"
+        left = 0.0 if self._left is None else self._left - (now - self._counted)
+        return f"{elapsed}, {clock(left)} left" if left >= 1 else elapsed
 
     def _is_due(self) -> bool:
         now = time.monotonic()

@@ -39,10 +39,14 @@ def say(console: Console, text: str, style: str = "") -> None:
 
 
 def say_path(console: Console, words: str, path: Path) -> None:
-    """Print a path; in a terminal relative to the working directory, so that it is seldom broken."""
+    """Print a path; in a terminal relative to the working directory, and unbroken on a line of its own if need be."""
     here = Path.cwd()
-    near = console.is_terminal and path.is_relative_to(here)
-    console.print(Text(f"{words}{path.relative_to(here) if near else path}"), soft_wrap=True)
+    if not console.is_terminal:
+        console.print(Text(f"{words}{path}"), soft_wrap=True)
+        return
+    text = Text(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    fits = len(words) + text.cell_len <= console.width
+    console.print(Text(words if fits else words.rstrip() + "\n").append_text(text), soft_wrap=True)
 
 
 def say_columns(console: Console, table: Table) -> None:
