@@ -6,6 +6,7 @@ import pty
 import re
 import select
 import struct
+import subprocess
 import sys
 import termios
 import time
@@ -15,6 +16,8 @@ from pathlib import Path
 from processes import PATIENCE_S, environment
 from rich.cells import cell_len
 
+# Makes the terminal the one from which Ctrl-C comes, then becomes the program.
+TAKE = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
 CSI = re.compile(r"\x1b\[[0-9;?]*([A-Za-z])")
 
 
@@ -22,14 +25,15 @@ class Terminal:
     """A program in a terminal of so many columns."""
 
     def __init__(self, directory: Path, *command: str, columns: int, **further: str) -> None:
-        program, self._fd = pty.fork()
-        if program == 0:  # the child
-            os.chdir(directory)
-            known = {**environment(), "TERM": "xterm-256color", **further}
-            kept = {name: value for name, value in known.items() if name not in ("COLUMNS", "NO_COLOR")}
-            os.execvpe(command[0], command, kept)  # noqa: S606
-        self._program = program
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+        known = {**environment(), "TERM": "xterm-256color", **further}
+        kept = {name: value for name, value in known.items() if name not in ("COLUMNS", "NO_COLOR")}
+        self._fd, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+        self._program = subprocess.Popen(
+            [sys.executable, "-c", TAKE, *command], cwd=directory, env=kept, start_new_session=True,
+            stdin=theirs, stdout=theirs, stderr=theirs,
+        )  # fmt: skip
+        os.close(theirs)
         self.output = ""
 
     def press(self, keys: str) -> None:
@@ -57,7 +61,7 @@ class Terminal:
         """Wait for the program; its exit status."""
         self.read()
         os.close(self._fd)
-        return os.waitstatus_to_exitcode(os.waitpid(self._program, 0)[1])
+        return self._program.wait()
 
 
 def runner(directory: Path, *arguments: str, columns: int, **further: str) -> Terminal:

@@ -32,10 +32,10 @@ FINISH = {"host": "host sums the partial results", "device": "full result on the
 STYLES = {"good": "bold green", "bad": "bold red", "partial": "bold yellow", "none": "bold yellow"}
 
 
-def say(console: Console, text: str, style: str = "") -> None:
-    """Print a line as it is: no markup. A pipe gets it whole, a terminal wraps it between words."""
+def say(console: Console, text: str, style: str = "", *, whole: bool = False) -> None:
+    """Print a line: no markup. A pipe gets it whole, a terminal wraps it between words unless it is `whole`."""
     line = Text(one_line(text, 2000) if "\x1b" in text else text, style=style)
-    console.print(line, soft_wrap=not console.is_terminal)
+    console.print(line, soft_wrap=whole or not console.is_terminal)
 
 
 def say_path(console: Console, words: str, path: Path) -> None:
