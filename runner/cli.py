@@ -44,6 +44,9 @@ class Parser(argparse.ArgumentParser):
 
 def run_command(work: Callable[[], int]) -> int:
     """Run a command, its imports included; the exit status is 2 after a mistake of the user, 130 after Ctrl-C."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, as by `>&-`
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # not every terminal has a micro sign

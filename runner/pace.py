@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import statistics
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +32,23 @@ class Pace:
         """Note how long a case took in a round."""
         self._own[job.number] = seconds
 
-    def left(self, waiting: Collection[int]) -> float | None:
-        """Seconds for the waiting jobs by their numbers, each once for each of its rounds; `None` if unknown.
+    @property
+    def measured(self) -> int:
+        """Cases that were measured so far."""
+        return len(self._own)
+
+    def left(self, waiting: Mapping[int, int]) -> float | None:
+        """Seconds for so many rounds of jobs by their numbers; `None` if unknown.
 
         A case of which nothing is known counts as the mean of those measured so far; there must be three.
         """
         known = {**self._earlier, **self._own}
-        if len(self._own) < FEW and not known.keys() >= set(waiting):
+        if self.measured < FEW and not known.keys() >= {number for number, rounds in waiting.items() if rounds}:
             return None
         mean = statistics.fmean(self._own.values()) if self._own else 0.0
-        return sum(known.get(number, mean) for number in waiting)
+        return sum(rounds * known.get(number, mean) for number, rounds in waiting.items())
 
-    def warning(self, waiting: Collection[int], spent_s: float) -> str:
+    def warning(self, waiting: Mapping[int, int], spent_s: float) -> str:
         """A sentence if the waiting jobs take long, and how that is known; empty if they do not, or it is not known.
 
         Args:
@@ -51,12 +56,13 @@ class Pace:
             spent_s: Seconds since the first case.
         """
         if not self._own:
-            known = [self._earlier[number] for number in waiting if number in self._earlier]
+            known = [rounds * self._earlier[number] for number, rounds in waiting.items() if number in self._earlier]
             if sum(known) < LONG_S:
                 return ""
-            least = "about" if len(known) == len(waiting) else "at least"
-            which = "" if len(known) == len(waiting) else f"; {len(known):,} of the {len(waiting):,} are known"
-            return f"This takes {least} {duration(sum(known))}, as its measurements took in earlier runs{which}."
+            if len(known) == len(waiting):
+                return f"This takes about {duration(sum(known))}, as its cases took in earlier runs."
+            part = f"{len(known):,} of its {len(waiting):,} cases"
+            return f"This takes at least {duration(sum(known))}, as {part} took in earlier runs."
         left = self.left(waiting) if spent_s > SOON_S else None
         if left is None or left < LONG_S:
             return ""

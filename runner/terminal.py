@@ -57,7 +57,8 @@ class SweepProgress:
 
     def stage(self, name: str, total: int, done: int = 0) -> None:
         """Begin a stage of `total` steps, some of which are done."""
-        self._name, self._total, self._done, self._case, self._left = name, total, done, "", None
+        self._name, self._total, self._done, self._case = name, total, done, ""
+        self._left = self._left if done else None
         self._said = time.monotonic()
 
     def now(self, what: str) -> None:
@@ -66,10 +67,13 @@ class SweepProgress:
         if not self._in_terminal and self._is_due():
             self.say(f"{self._name} {self._done + 1}/{self._total}: {what}")
 
-    def step(self, steps: int = 1, left: float | None = None) -> None:
-        """Count steps as done; `left` is the time for the remaining ones in seconds, if it is known."""
+    def step(self, steps: int = 1) -> None:
+        """Count steps as done."""
         self._done += steps
-        self._left, self._counted = left, time.monotonic()
+
+    def left(self, seconds: float | None) -> None:
+        """Show the time left for the stage; `None` if it is unknown."""
+        self._left, self._counted = seconds, time.monotonic()
 
     def row(self, label: str, row: Mapping[str, Any]) -> None:
         """Show a finished case, unless too many were shown. In a terminal only a failed one stays on the screen."""

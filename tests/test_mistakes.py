@@ -303,7 +303,7 @@ def test_help_shows_the_kernels_and_runs_nothing(runner, tmp_path):
     """--help fits a screen: examples, then the kernels' names."""
     done = runner("--help")
     assert done.code == 0
-    assert "runner kernel=" in done.out.partition("kernels: ")[0]
+    assert "runner kernel=" in done.out.partition("\nkernels: ")[0]
     assert "reduceShflUnroll" in done.out
     assert len(done.out.splitlines()) <= 40
     assert max(map(len, done.out.splitlines())) <= 80

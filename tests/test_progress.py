@@ -116,12 +116,12 @@ def test_time_left_is_the_sum_of_what_is_known():
     """A case that was measured takes as long again, in each of its rounds; an unknown one the mean of the others."""
     job = {n: Job(case_of(shipped("bcast")), DeviceConfig(), TimingConfig(), "nvcc", n) for n in range(4)}
     known = pace.Pace({3: 40.0})
-    assert known.left([3, 3]) == 80
-    assert known.left([0, 3]) is None
+    assert known.left({3: 2}) == 80
+    assert known.left({0: 1, 3: 1}) is None
     for number, seconds in enumerate((1.0, 2.0, 3.0)):
         known.took(job[number], seconds)
-    assert known.left([0, 1, 1, 3]) == 1 + 2 + 2 + 40
-    assert known.left([9]) == 2
+    assert known.left({0: 1, 1: 2, 2: 0, 3: 1}) == 1 + 2 * 2 + 40
+    assert known.left({9: 1}) == 2
 
 
 def test_times_in_words():

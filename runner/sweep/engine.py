@@ -35,6 +35,8 @@ from runner.terminal import SweepProgress
 
 Compiled = Binary | CompileError
 
+EVERY_S = 1.0  # between two estimates of the time left
+
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -58,13 +60,14 @@ def run(
     for job in ledger.unfinished(ledger.jobs):
         groups.setdefault((*job.device.key, job.compiler, str(job.timing)), []).append(job)
     try:
-        for group in groups.values():
+        for number, group in enumerate(groups.values(), 1):
+            part = f"part {number} of {len(groups)}, " if len(groups) > 1 else ""
             try:
                 if worker and worker.takes(group[0].device):
                     taken, worker = worker, None
                 else:
                     taken = Worker(group[0].device)
-                _Group(group, folder, progress, ledger, taken).run()
+                _Group(group, folder, progress, ledger, taken, part).run()
             except DeviceUnavailable as e:
                 if len(groups) == 1 and ledger.empty:
                     raise  # nothing was run: the user's mistake, not a failed sweep
@@ -82,15 +85,17 @@ class _Group:
     """The jobs of a sweep that have device, compiler and timing in common."""
 
     def __init__(
-        self, jobs: Sequence[Job], folder: RunFolder, progress: SweepProgress, ledger: Ledger, worker: Worker
+        self, jobs: Sequence[Job], folder: RunFolder, progress: SweepProgress, ledger: Ledger, worker: Worker, part: str
     ) -> None:
+        """The part is named before each stage."""
+        self._part = part
         self._jobs, self._folder, self._progress, self._ledger, self._worker = jobs, folder, progress, ledger, worker
         self._binaries: dict[int, Binary] = {}  # by job
         self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not on disk yet, with seconds
-        self._todo: set[tuple[int, int]] = set()  # jobs with rounds that are still to be measured
+        self._todo: dict[int, int] = {}  # rounds that are still to be measured, by job
         self._pace = Pace({})
         self._told = False  # whether it was said that the sweep takes long
-        self._since = 0.0
+        self._since = self._estimated = 0.0
 
     def run(self) -> None:
         """Open the device, compile, and measure all rounds."""
@@ -135,15 +140,15 @@ class _Group:
         """Measure all cases in each round, in another order each time, so that drift affects all equally."""
         protocol = plan[0].timing.protocol(self._worker.info.kind)
         used, rounds = False, protocol.rounds
-        self._todo = {(j.number, n) for j in plan for n in range(1, rounds + 1) if self._ledger.wants(j, n)}
-        total = len(self._todo)
+        self._todo = {j.number: sum(self._ledger.wants(j, n) for n in range(1, rounds + 1)) for j in plan}
+        total = sum(self._todo.values())
         self._pace, self._since = Pace(pace.earlier(plan, self._worker.info)), time.monotonic()
-        self._tell_if_long()
         for number in range(1, rounds + 1):
             waiting = [job for job in _shuffled(plan, protocol.order_seed, number) if self._ledger.wants(job, number)]
             which = f" (round {number} of {rounds})" if rounds > 1 else ""
             stage = f"round {number} of {rounds}" if rounds > 1 else "running"
-            self._progress.stage(stage, total, total - len(self._todo))
+            self._progress.stage(f"{self._part}{stage}", total, total - sum(self._todo.values()))
+            self._estimate()
             if protocol.fresh_process and used and waiting:
                 self._worker.close()
             try:
@@ -188,16 +193,20 @@ class _Group:
             if outcome.printed:
                 self._progress.say(outcome.printed.rstrip("\n"))
             self._pace.took(job, seconds)
-            done = {(n, r) for n, r in self._todo if n == job.number and (r == number or outcome.measured is None)}
-            self._todo -= done
-            self._progress.step(len(done), self._pace.left([n for n, _ in self._todo]))
+            steps = 1 if outcome.measured else self._todo[job.number]  # one that failed is not measured again
+            self._todo[job.number] -= steps
+            self._progress.step(steps)
+            self._estimate()
             self._progress.row(f"{job.case.label}{which}", row)
-            self._tell_if_long()
 
-    def _tell_if_long(self) -> None:
-        """Say once that the sweep takes more than two minutes, and how that is known."""
-        spent, waiting = time.monotonic() - self._since, [number for number, _ in self._todo]
-        if not self._told and (words := self._pace.warning(waiting, spent)):
+    def _estimate(self) -> None:
+        """Estimate the time left, at most once a second; say once if the sweep takes more than two minutes."""
+        now = time.monotonic()
+        if self._pace.measured > pace.FEW and now - self._estimated < EVERY_S:
+            return
+        self._estimated = now
+        self._progress.left(self._pace.left(self._todo))
+        if not self._told and (words := self._pace.warning(self._todo, now - self._since)):
             self._told = True
             self._progress.say(words)
 
