@@ -1,4 +1,4 @@
-"""`python -m runner`: the contents page of the program.
+"""`runner`, or `python -m runner`: the contents page of the program. `runner.commands` lists the subcommands.
 
     command line ──hydra──▶ jobs ──sweep──▶ rows ──results──▶ results.csv ──report──▶ figures, report.html
 
@@ -8,33 +8,42 @@ Exit status: 0 all cases are ok or skipped, 1 a case failed, 2 a mistake, or eve
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 
 
 def main() -> int:
-    """Run the sweep that the command line asks for."""
+    """Run the subcommand, or the sweep that the command line asks for."""
     from runner.cli import run_command  # noqa: PLC0415
+    from runner.commands import COMMANDS, split  # noqa: PLC0415
 
-    if sys.argv[1:2] == ["judge"]:
-        from runner.judge import main as judge  # noqa: PLC0415
+    if {"-sc", "--shell-completion"} & set(sys.argv[1:]):
+        from runner.completion import main as complete  # noqa: PLC0415
 
-        return judge(sys.argv[2:])
-    if sys.argv[1:2] == ["import"]:
-        from runner.importer.__main__ import main as importer  # noqa: PLC0415
+        return run_command(lambda: complete(sys.argv[1:]))
+    command, arguments = split(sys.argv[1:])
+    if module := COMMANDS[command]:
+        return run_command(lambda: int(import_module(module).main(arguments)))
+    return run_command(lambda: _sweep(arguments))
 
-        return importer(sys.argv[2:])
-    return run_command(_sweep)
 
-
-def _sweep() -> int:
+def _sweep(arguments: Sequence[str]) -> int:
+    from runner import __version__  # noqa: PLC0415
+    from runner.commands import options  # noqa: PLC0415
     from runner.session import Session, start_worker  # noqa: PLC0415
 
-    session = Session(worker=start_worker(sys.argv[1:]))  # before everything that is slow to import
+    wanted, rest = options(arguments)
+    if "--version" in rest:
+        sys.stdout.write(f"runner {__version__}\n")
+        return 0
+    # Before everything that is slow to import.
+    session = Session(options=wanted, worker=None if wanted.dry_run else start_worker(rest))
     from runner.cli import run_sweep  # noqa: PLC0415
 
     def work() -> None:
         from runner.hydra import app  # noqa: PLC0415
 
-        app.run(sys.argv[1:], session)
+        app.run(rest, session)
 
     return run_sweep(session, work)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from runner import interruption
+from runner.commands import Options
 from runner.errors import DeviceUnavailable, UsageError
 
 if TYPE_CHECKING:
@@ -26,10 +27,15 @@ LONGEST_WORD, LONGEST_LINE = 160, 1000  # characters that are printed
 
 
 class Parser(argparse.ArgumentParser):
-    """Reads the arguments of `python -m runner.COMMAND`; a mistake in them is one sentence, too."""
+    """Reads the arguments of `runner COMMAND`; a mistake in them is one sentence, too."""
 
     def __init__(self, command: str, description: str) -> None:
-        super().__init__(prog=f"python -m runner.{command}", description=description)
+        super().__init__(prog=f"runner {command}", description=description)
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Called by argparse after --help."""
+        flush()
+        super().exit(status, message)
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse."""
@@ -38,15 +44,22 @@ class Parser(argparse.ArgumentParser):
 
 def run_command(work: Callable[[], int]) -> int:
     """Run a command, its imports included; the exit status is 2 after a mistake of the user, 130 after Ctrl-C."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, as by `>&-`
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # not every terminal has a micro sign
     interruption.listen()
     try:
-        return work()
+        status = work()
+        flush()
     except KeyboardInterrupt:
         interruption.ignore()
         return INTERRUPTED
+    except SystemExit:  # Hydra's, after --hydra-help
+        flush()
+        raise
     except BrokenPipeError:  # the reader left, as in `... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
@@ -54,6 +67,15 @@ def run_command(work: Callable[[], int]) -> int:
         return say(f"{e.filename or 'a file'}: {e.strerror or e}", MISTAKE)
     except (UsageError, DeviceUnavailable) as e:
         return say(str(e), MISTAKE)
+    return status
+
+
+def flush() -> None:
+    """Write what is printed so far, now rather than at exit; if its reader left, that is no fault."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def run_sweep(session: Session, work: Callable[[], object]) -> int:
@@ -67,7 +89,7 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
     except KeyboardInterrupt:
         session.discard_if_unused()
         if session.folder and session.folder.results.exists():
-            finish(session.folder)
+            finish(session.folder, session.options)
             say(f"interrupted; {_resume(session.folder)} runs the rest", INTERRUPTED)
         raise
     except (UsageError, DeviceUnavailable):
@@ -80,7 +102,13 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
     finally:
         if worker := session.take_worker():  # nobody took it
             worker.kill()
-    status = finish(session.folder) if session.folder else 0
+    if session.options.dry_run and session.folder:
+        from runner.preview import show  # noqa: PLC0415
+
+        session.discard_if_unused()
+        status = show(session.planned, session.launcher, session.options)
+    else:
+        status = finish(session.folder, session.options) if session.folder else 0
     if session.left_out:
         say(f"left out, as told above: {', '.join(session.left_out)}", MISTAKE)
         return status or MISTAKE
@@ -104,7 +132,7 @@ def _resume(folder: RunFolder) -> str:
     return f"python -m runner.resume {shlex.quote(str(path))}"
 
 
-def finish(folder: RunFolder) -> int:
+def finish(folder: RunFolder, options: Options) -> int:
     """Write table, figures, report and summary from the folder alone; the status is that of its rows."""
     from runner import report  # noqa: PLC0415
     from runner.sweep import ledger, results  # noqa: PLC0415
@@ -114,7 +142,9 @@ def finish(folder: RunFolder) -> int:
     try:
         ledger.gather(folder)
         results.write(folder, rows)
-        report.publish(folder.path, Console())
+        report.publish(folder.path, Console(stderr=options.json), brief=options.quiet)
+        if options.json:
+            sys.stdout.write(results.as_json_lines(rows))
     except BrokenPipeError:
         raise
     except OSError as e:

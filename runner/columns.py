@@ -159,6 +159,8 @@ COLUMNS = (
            "resident blocks. Bandwidth is bytes in flight divided by memory latency. Empty if not declared, and on the "
            "CPU device.", Shown.ON_REQUEST),
     Column("compile_s", "real", "s", "Time to compile the kernel or to load it from the cache."),
+    Column("wall_s", "real", "s",
+           "Time of the case in all its rounds: inputs, reference, checks and timed launches, without compiling."),
     Column("compiler", "text", "", "Compiler of a GPU kernel: `nvcc` or `nvrtc`."),
     Column("finish", "text", "",
            "Where the result is completed, as the kernel's YAML declares: `device`, or `host` if the host adds "

@@ -109,7 +109,7 @@ def show(found: Sequence[Overview], console: RichConsole) -> None:
     for run in found:
         best = f"best: {run.best}" if run.best else ""
         words = (run.started, run.what, run.device, count(run.cases, "case"), run.failures, best)
-        say(console, _pasted(run.path), "bold")
+        say(console, _pasted(run.path), "bold", whole=True)
         console.print(Padding(Text("  ".join(filter(None, words)), style=run.style), (0, 0, 0, 4), expand=False))
 
 

@@ -89,7 +89,7 @@ def resume(path: Path, session: Session) -> None:
     found.folder.sweep_up()
     if missing:
         announcement = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest"
-        with SweepProgress() as progress:
+        with SweepProgress(quiet=session.options.quiet) as progress:
             session.worker = Worker(missing[0].device)
             _require_same_device(path, found.folder, missing[0], session.worker.info)
             progress.say(announcement)

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner.commands import Options
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Resume a sweep; the exit status is that of its rows, or 2 if it cannot be resumed."""
@@ -13,18 +15,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     parser = Parser("resume", "Finish an interrupted sweep.")
     parser.add_argument("folder", help="a sweep's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
+    parser.add_argument("--quiet", action="store_true", help="print the result and the report's path alone")
+    parser.add_argument(
+        "--json", action="store_true", help="print all rows as JSON lines on stdout, the rest on stderr"
+    )
     given, rest = parser.parse_known_args(arguments)
     if rest:
         parser.error(f"{rest[0]}: resume takes no overrides; repeat does")
-    return run_command(lambda: _resumed(given.folder))
+    return run_command(lambda: _resumed(given.folder, Options(quiet=given.quiet, json=given.json)))
 
 
-def _resumed(name: str) -> int:
+def _resumed(name: str, options: Options) -> int:
     from runner import recorded, runs  # noqa: PLC0415
     from runner.cli import run_sweep  # noqa: PLC0415
     from runner.session import Session  # noqa: PLC0415
 
-    session = Session()
+    session = Session(options)
     path = Path(name) if Path(name).exists() else runs.one(name)
     return run_sweep(session, lambda: recorded.resume(path, session))
 

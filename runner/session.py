@@ -9,16 +9,22 @@ from __future__ import annotations
 import contextlib
 import itertools
 import shutil
+import tempfile
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from runner.commands import Options
 from runner.device.kinds import AUTO, CHOICES
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.settings import DeviceConfig
 from runner.sweep.worker import Worker
+
+if TYPE_CHECKING:
+    from runner.config import Job
 
 SWEEP_FLAGS = ("-m", "--multirun")
 CONFIG_FLAGS = ("--config-dir", "--config-path", "--config-name", "-cd", "-cp", "-cn")  # may choose another device
@@ -30,10 +36,13 @@ DEVICE_KEYS = ("device.", "experiment=")  # may choose another device, too
 class Session:
     """A command that runs a sweep."""
 
+    options: Options = field(default_factory=Options)
     folder: RunFolder | None = None  # with an absolute path
     made: tuple[Path, ...] = ()  # folders that were made for the sweep, inner ones first; only these may be removed
     new: bool = True  # not resumed
     left_out: list[str] = field(default_factory=list)  # kernels whose YAML is wrong
+    planned: list[Job] = field(default_factory=list)  # what a dry run does not run
+    launcher: str = "batch"  # that a dry run was asked for
     worker: Worker | None = None  # started before the configuration was read, and not taken yet
 
     def open_device(self, config: DeviceConfig) -> None:
@@ -57,6 +66,9 @@ class Session:
             if exactly and wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
                 raise UsageError(f"hydra.sweep.dir={wanted}: already exists; choose a new folder")
             parents = tuple(p for p in wanted.absolute().parents if not p.exists())
+            if self.options.dry_run:  # Hydra needs a folder
+                scratch = Path(tempfile.mkdtemp(prefix="runner-plan-"))
+                wanted, parents = scratch / wanted.name, (scratch,)
             path, made = _made(wanted, exactly=exactly)
         except OSError as e:
             raise UsageError(f"{wanted}: cannot make the folder for the results: {e.strerror}") from None

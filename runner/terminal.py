@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import rich.console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.console import ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.text import Text
 
-QUIET_S = 2.0  # without a terminal, a long stage prints a line about that often
+QUIET_S, QUIET_SHARE = 2.0, 0.1  # without a terminal, a line at most that often, or after that share of the time so far
+FEW = 40  # rows that are all printed; likewise failed rows in a terminal
+BARS = (24, 8)  # columns of the bar: at best, and where the line would be too long
 
 
 class Console(rich.console.Console):
@@ -21,61 +24,129 @@ class Console(rich.console.Console):
     def on_broken_pipe(self) -> None:
         """Called by Rich: discard the rest."""
         self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes its buffer at exit
+        stream = sys.stderr if self.stderr else sys.stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # Python flushes its buffer at exit
 
 
 class SweepProgress:
-    """Progress through stages of several steps: a bar in a terminal, otherwise a line per case. A context manager."""
+    """Progress through stages of several steps: a bar in a terminal, otherwise lines now and then. A context manager.
 
-    def __init__(self, console: rich.console.Console | None = None) -> None:
-        self.console = console or rich.console.Console(stderr=True)
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("[dim]{task.fields[now]}"),
-            console=self.console,
-            disable=not self.console.is_terminal,
-            transient=True,
-        )
-        self._bar.add_task("", visible=False, now="")
-        (self._stage,) = self._bar.tasks
-        self._said = time.monotonic()
+    Where it is `quiet`, only warnings are shown.
+    """
+
+    def __init__(self, console: rich.console.Console | None = None, *, quiet: bool = False) -> None:
+        self.console = console or Console(stderr=True)
+        self._in_terminal = self.console.is_terminal and not self.console.is_dumb_terminal
+        self._quiet = quiet
+        self._live = Live(
+            console=self.console, get_renderable=lambda: self, transient=True, refresh_per_second=8,
+            redirect_stdout=False,
+        )  # fmt: skip
+        self._name, self._total, self._done, self._case = "", 0, 0, ""
+        self._left: float | None = None  # seconds of the stage at the time `_counted`
+        self._started = self._said = self._counted = time.monotonic()
+        self._rows = 0
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        if self._in_terminal and not self._quiet:
+            self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        self._live.stop()
 
-    def stage(self, name: str, total: int) -> None:
-        """Begin a stage of `total` steps."""
-        self._bar.reset(self._stage.id, description=name, total=total, now="", visible=True)
+    def stage(self, name: str, total: int, done: int = 0) -> None:
+        """Begin a stage of `total` steps, some of which are done."""
+        self._name, self._total, self._done, self._case = name, total, done, ""
+        self._left = self._left if done else None
         self._said = time.monotonic()
 
     def now(self, what: str) -> None:
         """Show the current step."""
-        self._bar.update(self._stage.id, now=escape(what))
-        if not self.console.is_terminal and time.monotonic() - self._said > QUIET_S:
-            self.say(f"{self._stage.description} {self._stage.completed + 1:.0f}/{self._stage.total:.0f}: {what}")
+        self._case = what
+        if not self._in_terminal and self._is_due():
+            self.say(f"{self._name} {self._done + 1}/{self._total}: {what}")
 
-    def step(self) -> None:
-        """Count a step as done."""
-        self._bar.advance(self._stage.id)
+    def step(self, steps: int = 1) -> None:
+        """Count steps as done."""
+        self._done += steps
+
+    def left(self, seconds: float | None) -> None:
+        """Show the time left for the stage; `None` if it is unknown."""
+        self._left, self._counted = seconds, time.monotonic()
 
     def row(self, label: str, row: Mapping[str, Any]) -> None:
-        """Show a finished case. In a terminal only a failed one stays on the screen."""
-        if self.console.is_terminal and row["status"] in ("ok", "skipped"):
+        """Show a finished case, unless too many were shown. In a terminal only a failed one stays on the screen."""
+        fine = row["status"] in ("ok", "skipped")
+        if self._in_terminal and fine:
+            return
+        self._rows += not (fine and self._total > FEW)
+        if not (self._is_due() if fine and self._total > FEW else self._rows <= FEW):
             return
         us = row.get("median_us")
         taken = f"{us:,.1f} µs" if us else ""
-        what = f"{row['status']} {taken or row.get('reason') or ''}"
-        self.say(f"{self._stage.completed:.0f}/{self._stage.total:.0f} {label}: {what}".rstrip())
+        what = f"{row['status']} {taken or row.get('reason') or ''}".rstrip()
+        left = f" ({self._times()})" if self._total > FEW else ""
+        self.say(f"{self._done}/{self._total} {label}: {what}{left}")
 
     def say(self, text: str) -> None:
         """Print a line that stays."""
+        if not self._quiet:
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        """Print a line that stays, also where all else is quiet."""
         self._said = time.monotonic()
-        self.console.print(escape(text), highlight=False, soft_wrap=True)
+        self.console.print(Text(text), soft_wrap=not self._in_terminal)
+
+    def __rich_console__(self, console: rich.console.Console, options: ConsoleOptions) -> RenderResult:
+        """Called by Rich: one line that is never wider than the terminal. What is cut first is the case."""
+        width = options.max_width - 1  # in the last column some terminals begin a new line
+        plain = options.ascii_only
+        single = self._total <= 1  # a bar would say nothing
+        counts = self._times() if single else f" {self._done}/{self._total}  {self._times()}"
+        for columns in (1,) if single else (*BARS, 0):
+            name = f"  {self._name}" if columns else ""
+            if len(counts) + len(name) + columns <= width:
+                break
+        columns *= not single
+        filled = round(columns * self._done / self._total) if self._total else 0
+        line = Text.assemble(
+            (("#" if plain else "━") * filled, "cyan"),
+            (("-" if plain else "─") * (columns - filled), "dim"),
+            counts,
+            (name, "bold"),
+        )
+        room = width - line.cell_len - 2
+        if self._case and name and room > 0:
+            case = Text(f": {self._case}", style="dim")
+            case.truncate(room + 2, overflow="crop" if plain else "ellipsis")
+            line.append_text(case)
+        line.truncate(width, overflow="crop")
+        line.no_wrap = True
+        yield line
+
+    def _times(self) -> str:
+        now = time.monotonic()
+        elapsed = clock(now - self._started)
+        left = 0.0 if self._left is None else self._left - (now - self._counted)
+        return f"{elapsed}, {clock(left)} left" if left >= 1 else elapsed
+
+    def _is_due(self) -> bool:
+        now = time.monotonic()
+        return now - self._said > max(QUIET_S, QUIET_SHARE * (now - self._started))
+
+
+def clock(seconds: float) -> str:
+    """Seconds as 0:07, 12:34 or 1:02:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for a sentence: 8 s, 3 min, 2 h 5 min."""
+    if seconds < 100:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

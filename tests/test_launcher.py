@@ -166,7 +166,7 @@ from runner import terminal
 from runner.hydra import app
 from runner.session import Session
 from runner.sweep import engine
-terminal.QUIET_S = 0
+terminal.QUIET_S = terminal.QUIET_SHARE = 0
 # Not getrusage: that starts from what the process that started this one had.
 peak = lambda: re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
 engine.run = lambda plan, *_: print(len(plan), peak())

@@ -21,6 +21,7 @@ MEASURED = (
     "q1_us",
     "q3_us",
     "compile_s",
+    "wall_s",
     "stop_reason",
 )
 

@@ -15,7 +15,7 @@ SWEEP = (
 )  # fmt: skip
 JOBS, ROUNDS = 6, 3
 MEASURED = ("reference_us", "samples", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us",
-            "round_spread_percent", "stop_reason", "compile_s")  # fmt: skip
+            "round_spread_percent", "stop_reason", "compile_s", "wall_s")  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ submitit) calls `job` for each job; the engine then gets a list of one.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from runner import config, environment
 from runner.errors import DeviceUnavailable, UsageError
 from runner.folder import RunFolder, named, write_json
-from runner.hydra import command_line, errors, schema
+from runner.hydra import command_line, contents, errors, schema
 from runner.hydra.launcher import BASIC_SWEEPER
 from runner.session import Session, current
 from runner.sweep import engine
@@ -45,9 +46,11 @@ def run(arguments: Sequence[str], session: Session) -> None:
     schema.register(folders)
     _look_first_into(command_line.replacing(folders))
     if {"--help", "-h"} & set(ordered):
-        sys.stdout.write(command_line.help_text(folders))
-        sys.stdout.flush()  # now, not at exit: the reader may have left
+        sys.stdout.write(contents.help_text(folders))
         return
+    logging.raiseExceptions = False  # Hydra logs what --info shows; a reader that left is no fault
+    if session.options.dry_run:
+        session.launcher, sys.argv[1:] = command_line.planning(ordered)
     current.set(session)
     debugging = FULL_ERROR in os.environ
     main = hydra.main(version_base="1.3", config_path=str(config.CONF), config_name="config")(job)
@@ -85,7 +88,8 @@ def job(composed: DictConfig) -> None:
         schema.register_here(settings)
         number = 0 if OmegaConf.is_missing(settings.job, "num") else int(settings.job.num)
         planned = schema.job(schema.read(composed, settings), {}, _plain(settings.overrides.task), number)
-        with SweepProgress() as progress:
+        quiet = launcher in ("none", "basic") and current.get().options.quiet
+        with SweepProgress(quiet=quiet) as progress:
             engine.run([planned], sweep, progress, launcher)
     except (UsageError, DeviceUnavailable, *errors.THEIRS) as e:
         if launcher not in ("none", "basic"):  # in a process of its own

@@ -9,7 +9,6 @@ import importlib.util
 import math
 import os
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,53 +21,19 @@ from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, O
 from hydra.errors import OverrideParseException
 
 from runner import config
+from runner.commands import COMMANDS, WITH_VALUE
 from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
-from runner.hydra import errors, schema
+from runner.hydra import errors
 from runner.kernel.yaml_reader import shown
 
-_WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")
-_FILES = ("kernel", "device", "timing", "experiment")  # groups whose choices are files
+FILES = ("kernel", "device", "timing", "experiment")  # groups whose choices are files
 _OURS = {
     "hydra.callbacks": "the runner needs it to reserve the sweep's folder",
     "hydra.launcher": "hydra/launcher=NAME chooses one",
     "hydra.sweeper": "hydra/sweeper=NAME chooses one",
     "hydra": "set a key within it",
 }
-
-
-_HELP = """\
-A declarative experiment runner for CUDA kernels.
-
-  python -m runner kernel=reduceShfl block=128                    one case
-  python -m runner kernel=reduceShfl,reduceSmem block=64,128,256  all combinations
-  python -m runner experiment=shuffle_tour device=cpu             a predefined sweep
-"""
-
-
-def help_text(folders: Sequence[Path]) -> str:
-    """Examples first, then what can be chosen and set."""
-    lines = [_HELP]
-    for group in _FILES:
-        names = sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
-        lines.append(textwrap.fill(f"{group}: {', '.join(names)}", 100, subsequent_indent="  "))
-    for name, keys in (("parameters", schema.parameter_names()), ("further keys", schema.further_keys())):
-        lines.append(textwrap.fill(f"{name}: {', '.join(keys)}", 100, subsequent_indent="  "))
-    lines += [f"cannot be run: {mistake}" for mistake in _mistakes(folders)]
-    lines.append("\n--config-dir FOLDER adds your own kernels, --cfg job shows a configuration, --hydra-help the rest.")
-    return "\n".join(lines) + "\n"
-
-
-def _mistakes(folders: Sequence[Path]) -> Iterator[str]:
-    """What is wrong with kernels that are not ours, as far as it shows without composing them."""
-    for path in sorted(p for folder in folders[:-1] for p in (folder / "kernel").glob("*.yaml")):
-        try:
-            check_kernel(path.stem, [path.parents[1]])
-            content = _read_yaml(path)
-            if not {"defaults", "_self_"} & set(content or ()) and "${" not in path.read_text(encoding="utf-8"):
-                config.read_kernel(path.stem, content, path, folders)
-        except UsageError as e:
-            yield str(e)
 
 
 def ordered(arguments: Sequence[str]) -> list[str]:
@@ -80,9 +45,16 @@ def ordered(arguments: Sequence[str]) -> list[str]:
             overrides.append(argument)
             continue
         options.append(argument)
-        if argument in _WITH_VALUE and rest:
+        if argument in WITH_VALUE and rest:
             options.append(rest.pop(0))
     return [*options, *overrides]
+
+
+def planning(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The launcher that the arguments name, and the arguments with which our launcher plans the same sweep."""
+    named = [text.partition("=")[2] for text in arguments if text.startswith("hydra/launcher=")]
+    kept = [a for a in arguments if not a.lstrip("+").startswith(("hydra/launcher=", "hydra.launcher", "hydra.mode="))]
+    return named[-1] if named else "batch", [*kept, "hydra/launcher=batch", "hydra.mode=MULTIRUN"]
 
 
 def search_path(arguments: Sequence[str]) -> list[Path]:
@@ -117,7 +89,7 @@ def _primary(known: Any) -> Path:
         raise UsageError(f"--config-path {folder}: expected the folder's absolute path")
     if not (folder / f"{name}.yaml").is_file():
         raise UsageError(f"{folder}: this folder has no {name}.yaml, where the configuration begins")
-    content = _read_yaml(folder / f"{name}.yaml")
+    content = read_yaml(folder / f"{name}.yaml")
     if not isinstance(content, dict) or "defaults" not in content:
         raise UsageError(f"{folder / name}.yaml: the configuration cannot begin here: this file has no 'defaults'")
     return folder
@@ -163,7 +135,7 @@ def refuse(arguments: Sequence[str], folders: Sequence[Path]) -> None:
         except OverrideParseException:
             raise UsageError(f"{text}: {_unreadable(text, folders)}") from None
         _refuse(override)
-        if override.key_or_group in _FILES:
+        if override.key_or_group in FILES:
             names = list(_values(override))
             for name in names:
                 _refuse_choice(override, name)
@@ -180,6 +152,8 @@ def _unreadable(override: str, folders: Sequence[Path]) -> str:
         return "expected KEY=VALUE; write a list of values as block=128,256"
     if not equals and colon and group.isidentifier():
         return f"expected KEY=VALUE; write {group}={name}"
+    if not equals and (command := errors.nearest(key, COMMANDS)):
+        return f"expected KEY=VALUE or a subcommand{command.replace('you mean ', 'you mean runner ')}"
     if not equals:
         kernels = [f"kernel={path.stem}" for folder in folders for path in sorted((folder / "kernel").glob("*.yaml"))]
         return f"expected KEY=VALUE{errors.nearest(f'kernel={key}', kernels)}"
@@ -210,7 +184,7 @@ def _refuse(override: Override) -> None:
         raise UsageError(f"{line}: cannot be set: {_OURS.get(key, _OURS['hydra.callbacks'])}")
     if key == "hydra.sweep.dir" and override.value() == "":
         raise UsageError(f"{line}: name a new folder")
-    if key in _FILES and (override.is_add() or override.is_force_add()) and key != "experiment":
+    if key in FILES and (override.is_add() or override.is_force_add()) and key != "experiment":
         raise UsageError(f"{line}: a {key} is chosen already; write {key}=NAME without a +")
     value = override.value()
     if isinstance(value, IntervalSweep):
@@ -235,7 +209,9 @@ def _refuse_choice(override: Override, name: Any) -> None:
     if group == "experiment" and name is None:
         return
     if not isinstance(name, str) or not name:
-        raise UsageError(f"{override.input_line}: expected the name of a file in conf/{group}; --help lists them")
+        raise UsageError(
+            f"{override.input_line}: expected the name of a file in conf/{group}; `runner show` lists them"
+        )
     if name.startswith("/") or ".." in Path(name).parts:
         raise UsageError(f"{override.input_line}: expected a name, not a path; --config-dir FOLDER adds FOLDER/{group}")
 
@@ -260,7 +236,7 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
     if path is None:
         _look_beside(group, name, folders)
         return
-    content, where = _read_yaml(path), f"{group}/{path.name}"
+    content, where = read_yaml(path), f"{group}/{path.name}"
     content = {} if content is None else content
     if not isinstance(content, dict):
         raise UsageError(f"{where}: expected keys with values, not {shown(content)}")
@@ -291,11 +267,12 @@ def _look_beside(group: str, name: str, folders: Sequence[Path]) -> None:
     for folder in folders:
         if (misnamed := folder / group / f"{name}.yml").is_file():
             raise UsageError(f"{misnamed}: rename it to {name}.yaml")
-        if not any((folder / each).is_dir() for each in (*_FILES, "hydra", "family")):
+        if not any((folder / each).is_dir() for each in (*FILES, "hydra", "family")):
             raise UsageError(f"{group}={name}: not found, and {folder} has no folder {group}/")
 
 
-def _read_yaml(path: Path) -> Any:
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML file, or a `UsageError`."""
     where = f"{path.parent.name}/{path.name}"
     try:
         with path.open(encoding="utf-8") as file:

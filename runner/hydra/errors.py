@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import yaml
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
@@ -63,7 +63,7 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
 def _unknown_choice(group: str, given: str, options: Sequence[str]) -> str:
     near = nearest(given, options)
     if len(options) > MOST_OPTIONS:
-        return f"{group}={given}: there is no such {group}{near} (--help lists all {len(options)})"
+        return f"{group}={given}: there is no such {group}{near} (`runner show` lists all {len(options)})"
     return f"{group}={given}: expected one of {', '.join(options)}{near}"
 
 
@@ -95,8 +95,9 @@ def _unknown_key(key: str, known: Sequence[str]) -> str:
     return f"{key}: unknown key{nearest(key, beside) or ';'} the keys are {', '.join(beside)}"
 
 
-def nearest(word: str, options: Sequence[str]) -> str:
+def nearest(word: str, options: Iterable[str]) -> str:
     """A question that names the option which a misspelt word resembles; empty if none does."""
+    options = list(options)
     if _ALSO_KNOWN.get(word.lower()) in options:
         return f"; did you mean {_ALSO_KNOWN[word.lower()]}?"
     near = difflib.get_close_matches(word, options, n=1)

@@ -27,7 +27,7 @@ from runner import atomic
 from runner.config import Job
 from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
-from runner.hydra import command_line, schema
+from runner.hydra import command_line, errors, schema
 from runner.session import current
 from runner.sweep import engine
 from runner.terminal import SweepProgress
@@ -45,6 +45,8 @@ class BatchLauncher(Launcher):
         self._config = config
         loader: Any = hydra_context.config_loader
         self._composer = Composer(loader, config)
+        if (session := current.get()).options.dry_run:
+            _require_plan(config, session.launcher, loader.get_group_options("hydra/launcher"))
         if config.hydra.sweeper.get("_target_") == BASIC_SWEEPER:
             # It throws away what it composes, and `launch` composes all jobs before any is run.
             loader.load_sweep_config = lambda master_config, sweep_overrides: master_config  # noqa: ARG005
@@ -57,7 +59,7 @@ class BatchLauncher(Launcher):
             raise UsageError(f"{' '.join(given) or 'there is nothing to run: kernel=glob(...)'}: matches no name")
         folder = RunFolder(Path(str(self._config.hydra.sweep.dir)))
         session = current.get()
-        with SweepProgress() as progress:
+        with SweepProgress(quiet=session.options.quiet) as progress:
             progress.stage("reading the configuration", len(job_overrides))
             plan: list[Job] = []
             mistakes: dict[str, KernelMistake] = {}
@@ -68,21 +70,46 @@ class BatchLauncher(Launcher):
                 except KernelMistake as e:
                     mistakes.setdefault(_kernel(overrides), e)
                 progress.step()
-                if len(plan) == 1:
+                if len(plan) == 1 and not session.options.dry_run:
                     session.open_device(plan[0].device)  # while the rest is read
             if not plan:
                 raise next(iter(mistakes.values()))
-            for mistake in mistakes.values():
-                progress.say(f"{mistake}; this kernel is left out")
             session.left_out = list(mistakes)
-            for name in _unread(job_overrides, plan):
-                progress.say(f"{name}: no kernel in this sweep uses it, so it has no effect")
-            for kernel in {job.case.kernel.name: job for job in plan}.values():
-                if replaced := _replaced(kernel):
-                    progress.say(f"kernel={kernel.case.kernel.name}: {kernel.case.kernel.yaml} replaces {replaced}")
-            engine.run(plan, folder, progress, "batch", session.take_worker())
+            _say_what_differs(job_overrides, plan, mistakes, progress)
+            if session.options.dry_run:
+                session.planned += plan
+            else:
+                engine.run(plan, folder, progress, "batch", session.take_worker())
         # Whatever becomes of a case is in its row, so the job itself always succeeds.
         return [JobReturn(overrides=overrides, status=JobStatus.COMPLETED) for overrides in job_overrides]
+
+
+def _say_what_differs(
+    job_overrides: Sequence[Sequence[str]],
+    plan: Sequence[Job],
+    mistakes: Mapping[str, KernelMistake],
+    progress: SweepProgress,
+) -> None:
+    """Say what of the command line has no part in the plan, and which kernels take the place of ours."""
+    for mistake in mistakes.values():
+        progress.warn(f"{mistake}; this kernel is left out")
+    for name in _unread(job_overrides, plan):
+        progress.say(f"{name}: no kernel in this sweep uses it, so it has no effect")
+    for kernel in {job.case.kernel.name: job for job in plan}.values():
+        if replaced := _replaced(kernel):
+            progress.say(f"kernel={kernel.case.kernel.name}: {kernel.case.kernel.yaml} replaces {replaced}")
+
+
+def _require_plan(config: DictConfig, launcher: str, known: Sequence[str]) -> None:
+    """Refuse --dry-run where the cases are not known before they run, or the launcher is not."""
+    if config.hydra.sweeper.get("_target_") != BASIC_SWEEPER:
+        name = config.hydra.runtime.choices["hydra/sweeper"]
+        raise UsageError(
+            f"--dry-run: hydra/sweeper={name} chooses its cases while it runs, so there is no plan to show"
+        )
+    if launcher not in known:
+        near = errors.nearest(launcher, known)
+        raise UsageError(f"hydra/launcher={launcher}: expected one of {', '.join(known)}{near}")
 
 
 def _kernel(overrides: Sequence[str]) -> str:

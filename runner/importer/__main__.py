@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write YAMLs."""
-    parser = Parser("importer", "Write a YAML for each kernel of a file, with ??? where something is to be filled in.")
+    parser = Parser("import", "Write a YAML for each kernel of a file, with ??? where something is to be filled in.")
     parser.add_argument("file", type=Path, help="a .cu, a script that calls Kernel Tuner (.py), or a T1 file (.json)")
     parser.add_argument("--kernel", metavar="NAME", help="only this kernel; default: each one of the file")
     parser.add_argument("--source", type=Path, metavar="FILE.cu", help="the kernel's file, if a script does not say it")

@@ -89,6 +89,13 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
         raise UsageError(f"{e} ({yaml.name} is read with family/{common.name})") from None
 
 
+def composed(content: Any, yaml: Path, folders: Sequence[Path], loader: Any = LOADER) -> dict[str, Any]:
+    """The keys of a kernel's YAML and of its family, as `read` takes them; `loader` reads the family's file."""
+    own = Reader(content, yaml.name)
+    common = _family(own, folders)
+    return own.raw if common is None else _merged(_content(common, loader), own.raw)
+
+
 def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     result = () if "no_output" in d.raw else ("reference",)
     d.need("parameters", "arguments", *(() if "launches" in d.raw else ("grid",)), *result)
@@ -185,9 +192,9 @@ def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
     return found[0] if found else None
 
 
-def _content(common: Path) -> dict[str, Any]:
+def _content(common: Path, loader: Any = LOADER) -> dict[str, Any]:
     try:
-        content = pyyaml.load(common.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506  (a safe one)
+        content = pyyaml.load(common.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506  (a safe one)
     except (OSError, ValueError, RecursionError, pyyaml.YAMLError) as e:
         reason = str(e).splitlines()[0]
         raise UsageError(f"family/{common.name}: invalid YAML: {reason}") from None

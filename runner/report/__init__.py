@@ -38,16 +38,23 @@ def print_summary(folder: Path, console: Console) -> None:
     show(*_read(folder), console)
 
 
-def publish(folder: Path, console: Console) -> None:
-    """Print what a run found, then write verdict.json and the report: the verdict does not wait for the figures."""
+def publish(folder: Path, console: Console, *, brief: bool = False) -> None:
+    """Print what a run found, then write verdict.json and the report: the verdict does not wait for the figures.
+
+    Where it is `brief`, the verdict and the report's path are all that is printed.
+    """
     from runner.report.terminal import print_summary as show  # noqa: PLC0415
+    from runner.report.terminal import print_verdict, say_path  # noqa: PLC0415
     from runner.report.verdict import write  # noqa: PLC0415
+    from runner.terminal import SweepProgress  # noqa: PLC0415
 
     frame, verdict = _read(folder)
-    show(frame, verdict, console)
+    (print_verdict if brief else show)(frame, verdict, console)
     write(folder, frame=frame)
-    page = _page(folder, frame, verdict)
-    console.print(f"Report: {page}", markup=False, highlight=False, soft_wrap=True)
+    with SweepProgress(quiet=brief) as progress:
+        progress.stage("writing the report", 1)
+        page = _page(folder, frame, verdict)
+    say_path(console, "Report: ", page)
 
 
 def _read(folder: Path) -> tuple[pd.DataFrame, Verdict]:

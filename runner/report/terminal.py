@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -24,23 +25,40 @@ MOST_GROUPS, MOST_LINES, MOST_PROBLEMS, MOST_SENTENCES = 12, 48, 10, 4
 BROAD = 100_000
 """Columns: more than any line has."""
 
+INDENT = 4
+
 GROUP = ["device", "dtype", "family", "finish", "size", "rows", "cols"]
 FINISH = {"host": "host sums the partial results", "device": "full result on the device"}
 STYLES = {"good": "bold green", "bad": "bold red", "partial": "bold yellow", "none": "bold yellow"}
 
 
-def say(console: Console, text: str, style: str = "") -> None:
-    """Print a line as it is: no markup, and wrapped by the terminal, so that a pipe gets it whole."""
-    console.print(Text(one_line(text, 2000) if "\x1b" in text else text, style=style), soft_wrap=True)
+def say(console: Console, text: str, style: str = "", *, whole: bool = False) -> None:
+    """Print a line: no markup. A pipe gets it whole, a terminal wraps it between words unless it is `whole`."""
+    line = Text(one_line(text, 2000) if "\x1b" in text else text, style=style)
+    console.print(line, soft_wrap=whole or not console.is_terminal)
+
+
+def say_path(console: Console, words: str, path: Path) -> None:
+    """Print a path; in a terminal relative to the working directory, and unbroken on a line of its own if need be."""
+    here = Path.cwd()
+    if not console.is_terminal:
+        console.print(Text(f"{words}{path}"), soft_wrap=True)
+        return
+    text = Text(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    fits = len(words) + text.cell_len <= console.width
+    console.print(Text(words if fits else words.rstrip() + "\n").append_text(text), soft_wrap=True)
 
 
 def say_columns(console: Console, table: Table) -> None:
-    """Print a table whose lines are never cut; a narrow terminal wraps them."""
+    """Print a table whose lines are never cut; in a narrow terminal they go on in the next line, indented."""
     options = console.options.update(max_width=BROAD, no_wrap=True)
     options = options.update(width=console.measure(table, options=options).maximum)
     for line in console.render_lines(table, options, pad=False):
         text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
         text.rstrip()
+        if console.is_terminal and text.cell_len > console.width:
+            first, *rest = text.wrap(console, max(console.width - INDENT, 1))
+            text = Text("\n").join([first, *(Text(" " * INDENT) + line for line in rest)])
         console.print(text, soft_wrap=True)
 
 
@@ -48,12 +66,18 @@ def print_summary(frame: pd.DataFrame, judged: Verdict, console: Console) -> Non
     """Print what a run found: values and times, the verdict, and the failures."""
     if not frame.empty:
         _print_listing(frame, console)
-    say(console, f"{WORDS[judged.level]}: {judged.headline}", STYLES[judged.level])
+    print_verdict(frame, judged, console)
     for sentence in judged.further[:MOST_SENTENCES]:
         say(console, sentence)
     for sentence in judged.cautions:
         say(console, sentence, "yellow")
     _print_problems(frame, judged, console)
+
+
+def print_verdict(frame: pd.DataFrame, judged: Verdict, console: Console) -> None:
+    """Print the first sentence on a run."""
+    _ = frame  # as `print_summary`
+    say(console, f"{WORDS[judged.level]}: {judged.headline}", STYLES[judged.level])
 
 
 def _print_listing(frame: pd.DataFrame, console: Console) -> None:

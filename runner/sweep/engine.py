@@ -10,6 +10,7 @@ import errno
 import os
 import random
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -17,13 +18,14 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from runner import atomic, environment, interruption, metrics, sources
+from runner import atomic, environment, interruption, metrics, pace, sources
 from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache
 from runner.device.kinds import backend, compiler_for, is_emulated
 from runner.errors import CompileError, DeviceUnavailable
 from runner.folder import RunFolder
 from runner.kernel.case import Case
+from runner.pace import Pace
 from runner.samples import append_hot, append_round
 from runner.settings import Protocol
 from runner.sweep import results
@@ -32,6 +34,8 @@ from runner.sweep.worker import Outcome, Task, Worker
 from runner.terminal import SweepProgress
 
 Compiled = Binary | CompileError
+
+EVERY_S = 1.0  # between two estimates of the time left
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -56,13 +60,14 @@ def run(
     for job in ledger.unfinished(ledger.jobs):
         groups.setdefault((*job.device.key, job.compiler, str(job.timing)), []).append(job)
     try:
-        for group in groups.values():
+        for number, group in enumerate(groups.values(), 1):
+            part = f"part {number} of {len(groups)}, " if len(groups) > 1 else ""
             try:
                 if worker and worker.takes(group[0].device):
                     taken, worker = worker, None
                 else:
                     taken = Worker(group[0].device)
-                _Group(group, folder, progress, ledger, taken).run()
+                _Group(group, folder, progress, ledger, taken, part).run()
             except DeviceUnavailable as e:
                 if len(groups) == 1 and ledger.empty:
                     raise  # nothing was run: the user's mistake, not a failed sweep
@@ -80,11 +85,17 @@ class _Group:
     """The jobs of a sweep that have device, compiler and timing in common."""
 
     def __init__(
-        self, jobs: Sequence[Job], folder: RunFolder, progress: SweepProgress, ledger: Ledger, worker: Worker
+        self, jobs: Sequence[Job], folder: RunFolder, progress: SweepProgress, ledger: Ledger, worker: Worker, part: str
     ) -> None:
+        """The part is named before each stage."""
+        self._part = part
         self._jobs, self._folder, self._progress, self._ledger, self._worker = jobs, folder, progress, ledger, worker
         self._binaries: dict[int, Binary] = {}  # by job
-        self._waiting: deque[tuple[Job, Outcome, DeviceInfo]] = deque()  # outcomes that are not on disk yet
+        self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not on disk yet, with seconds
+        self._todo: dict[int, int] = {}  # rounds that are still to be measured, by job
+        self._pace = Pace({})
+        self._told = False  # whether it was said that the sweep takes long
+        self._since = self._estimated = 0.0
 
     def run(self) -> None:
         """Open the device, compile, and measure all rounds."""
@@ -128,11 +139,16 @@ class _Group:
     def _run_rounds(self, plan: Sequence[Job]) -> None:
         """Measure all cases in each round, in another order each time, so that drift affects all equally."""
         protocol = plan[0].timing.protocol(self._worker.info.kind)
-        used = False
-        for number in range(1, protocol.rounds + 1):
+        used, rounds = False, protocol.rounds
+        self._todo = {j.number: sum(self._ledger.wants(j, n) for n in range(1, rounds + 1)) for j in plan}
+        total = sum(self._todo.values())
+        self._pace, self._since = Pace(pace.earlier(plan, self._worker.info)), time.monotonic()
+        for number in range(1, rounds + 1):
             waiting = [job for job in _shuffled(plan, protocol.order_seed, number) if self._ledger.wants(job, number)]
-            which = f" (round {number} of {protocol.rounds})" if protocol.rounds > 1 else ""
-            self._progress.stage(f"running on {self._worker.info.name}{which}", len(waiting))
+            which = f" (round {number} of {rounds})" if rounds > 1 else ""
+            stage = f"round {number} of {rounds}" if rounds > 1 else "running"
+            self._progress.stage(f"{self._part}{stage}", total, total - sum(self._todo.values()))
+            self._estimate()
             if protocol.fresh_process and used and waiting:
                 self._worker.close()
             try:
@@ -151,6 +167,7 @@ class _Group:
         if not self._worker.alive:
             self._worker.kill()
             self._worker = Worker(self._worker.config)
+        started = time.monotonic()
         outcome = self._worker.run(
             Task(
                 job.case,
@@ -163,19 +180,35 @@ class _Group:
             lambda step: self._progress.now(f"{job.case.label}: {step}"),
             lambda: self._enter(number, which),
         )
-        self._waiting.append((job, outcome, self._worker.info))
+        self._waiting.append((job, outcome, self._worker.info, time.monotonic() - started))
 
     def _enter(self, number: int, which: str) -> None:
         """Write the waiting outcomes to disk; while the next case runs, so that the GPU does not wait."""
         while self._waiting:
-            job, outcome, info = self._waiting[0]
-            row = self._row(job, outcome, info, number)
+            job, outcome, info, seconds = self._waiting[0]
+            before = (self._ledger.row(job) or {}).get("wall_s") or 0.0
+            row = {**self._row(job, outcome, info, number), "wall_s": before + seconds}
             self._ledger.add(job, row)
             self._waiting.popleft()  # last: an interrupted write is repeated at the end
             if outcome.printed:
                 self._progress.say(outcome.printed.rstrip("\n"))
-            self._progress.step()
+            self._pace.took(job, seconds)
+            steps = 1 if outcome.measured else self._todo[job.number]  # one that failed is not measured again
+            self._todo[job.number] -= steps
+            self._progress.step(steps)
+            self._estimate()
             self._progress.row(f"{job.case.label}{which}", row)
+
+    def _estimate(self) -> None:
+        """Estimate the time left, at most once a second; say once if the sweep takes more than two minutes."""
+        now = time.monotonic()
+        if self._pace.measured > pace.FEW and now - self._estimated < EVERY_S:
+            return
+        self._estimated = now
+        self._progress.left(self._pace.left(self._todo))
+        if not self._told and (words := self._pace.warning(self._todo, now - self._since)):
+            self._told = True
+            self._progress.say(words)
 
     def _row(self, job: Job, outcome: Outcome, info: DeviceInfo, number: int) -> results.Row:
         """A case's row after a round, whose samples are written here."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -237,6 +238,16 @@ def as_csv(rows: list[Row]) -> str:
     for name in columns.of_type("integer"):
         table[name] = table[name].astype("Int64")
     return str(table.to_csv(index=False, lineterminator="\n"))
+
+
+def as_json_lines(rows: list[Row]) -> str:
+    """The rows as JSON, one a line, each with all columns; what is empty in the table is null, and so is NaN."""
+    order = names(rows)
+
+    def plain(value: Any) -> Any:
+        return None if value == "" or (isinstance(value, float) and not math.isfinite(value)) else value
+
+    return "".join(json.dumps({name: plain(row.get(name)) for name in order}, allow_nan=False) + "\n" for row in rows)
 
 
 def collect(folder: RunFolder) -> list[Row]:

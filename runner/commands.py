@@ -1,0 +1,49 @@
+"""The subcommands, and the options of a sweep that are ours, read before anything slow is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+COMMANDS = {
+    "sweep": "",  # what `runner` does without a subcommand
+    "list": "runner.list",
+    "report": "runner.report.__main__",
+    "compare": "runner.compare.__main__",
+    "repeat": "runner.repeat",
+    "resume": "runner.resume",
+    "calibrate": "runner.calibrate",
+    "judge": "runner.judge",
+    "import": "runner.importer.__main__",
+    "show": "runner.show",
+}
+"""The subcommands with their modules."""
+
+WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn", "--package", "-p", "--cfg", "-c")
+"""Options whose value is the next word."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a sweep prints and does; the names of the options with `_` for `-`."""
+
+    dry_run: bool = False  # print the plan, and run nothing
+    quiet: bool = False  # print the result and the report's path alone
+    json: bool = False  # print the rows as JSON lines on stdout, and everything else on stderr
+
+
+OPTIONS = {f"--{name.replace('_', '-')}": name for name in Options.__dataclass_fields__}
+
+
+def split(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The subcommand, and the other words. It is the first word that is neither an option nor an option's value."""
+    rest = list(arguments)
+    for at, word in enumerate(rest):
+        if not word.startswith("-") and (at == 0 or rest[at - 1] not in WITH_VALUE):
+            return (rest.pop(at), rest) if word in COMMANDS else ("sweep", rest)
+    return "sweep", rest
+
+
+def options(arguments: Sequence[str]) -> tuple[Options, list[str]]:
+    """Our options, and the other words."""
+    return Options(**{OPTIONS[a]: True for a in arguments if a in OPTIONS}), [a for a in arguments if a not in OPTIONS]

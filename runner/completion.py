@@ -1,0 +1,120 @@
+"""Completion in a shell: `eval "$(runner -sc install=bash)"`. Hydra completes overrides; here is what it does not know.
+
+The shell asks `runner -sc query=bash` with the line so far in COMP_LINE. Words that are no overrides are answered here:
+subcommands, options, run folders, kernels to show. For the rest of a sweep the line goes on to Hydra.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from runner.commands import COMMANDS, OPTIONS, WITH_VALUE, options, split
+from runner.errors import UsageError
+from runner.session import Session
+
+OF_A_SWEEP = (*OPTIONS, "--cfg", "--config-dir", "--help", "--hydra-help", "--info", "--version")
+OF_A_COMMAND = {
+    "compare": ("--baseline", "--csv", "--html", "--strict"),
+    "calibrate": ("--device",),
+    "import": ("--into", "--kernel", "--source"),
+    "judge": ("--baseline", "--config-dir", "--kernel"),
+    "list": ("-n",),
+    "resume": ("--json", "--quiet"),
+    "show": ("--config-dir",),
+}
+WITH_FILE = ("--config-dir", "-cd", "--config-path", "-cp", "--html", "--csv", "--into", "--source")
+OF_RUNS = ("compare", "repeat", "report", "resume")  # whose words are runs
+INTERNAL = ("family=", "schema=", "kernel.", "on_cpu.")  # keys that a command line cannot set
+NEWEST = 20  # runs that are offered
+
+# Not Hydra's own script: that changes COMP_WORDBREAKS for every command, and never puts a blank behind a whole word.
+BASH = """\
+_runner_completion()
+{
+    local line=${COMP_LINE:0:$COMP_POINT}
+    local word=""
+    [[ $line == *[![:space:]] ]] && word=${line##*[[:space:]]}
+    local IFS=$'\\n'
+    COMPREPLY=($(COMP_LINE=$line "${COMP_WORDS[0]}" -sc query=bash 2>/dev/null))
+    # Readline replaces what follows the last of its separators, and `=` is among them.
+    local before=${word%"${word##*=}"}
+    [[ $COMP_WORDBREAKS == *=* ]] && COMPREPLY=("${COMPREPLY[@]#"$before"}")
+    [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} != *[=/.,] ]] && COMPREPLY[0]+=" "
+}
+complete -o nospace -o default -F _runner_completion runner
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Answer `-sc install=bash` and a shell's question; other shells' installation is Hydra's."""
+    wanted = next((a for a in arguments if a.startswith(("query=", "install=", "uninstall="))), "")
+    if wanted == "install=bash":
+        sys.stdout.write(BASH)
+        return 0
+    if wanted == "uninstall=bash":
+        sys.stdout.write("complete -r runner\nunset -f _runner_completion\n")
+        return 0
+    if not wanted.startswith("query="):
+        from runner.hydra import app  # noqa: PLC0415
+
+        app.run(arguments, Session())
+        return 0
+    sys.stdout.write("".join(f"{word}\n" for word in candidates(os.environ.get("COMP_LINE", ""))))
+    return 0
+
+
+def candidates(line: str) -> list[str]:
+    """The words that may stand at the end of a line; none where the shell completes files."""
+    words = line.split()[1:]
+    last = words.pop() if words and not line[-1].isspace() else ""
+    command, before = split(words)
+    named = len(before) < len(words)  # the subcommand stands there
+    if last.startswith("-"):
+        return _beginning(last, OF_A_SWEEP if command == "sweep" else (*OF_A_COMMAND.get(command, ()), "--help"))
+    if before and before[-1] in WITH_FILE:
+        return []
+    if command == "judge" and before and before[-1] in ("--kernel", "--baseline"):
+        return _beginning(last, _kernels())
+    if command in OF_RUNS:
+        return _beginning(last, _runs())
+    if command == "show":
+        return _beginning(last, _kernels())
+    if command not in ("sweep", "judge"):
+        return []
+    subcommands = [] if named or [w for w in before if "=" in w] else _beginning(last, COMMANDS)
+    return [*subcommands, *_overrides(last, before)]
+
+
+def _beginning(start: str, words: Iterable[str]) -> list[str]:
+    return [word for word in words if word.startswith(start)]
+
+
+def _runs() -> list[str]:
+    from runner import runs  # noqa: PLC0415  (most questions need no folder)
+
+    return [runs.LATEST, f"{runs.LATEST}~1", *map(str, runs.below(runs.OUTPUTS)[:NEWEST])]
+
+
+def _kernels() -> list[str]:
+    from runner.config import CONF  # noqa: PLC0415
+
+    return sorted(path.stem for group in ("kernel", "experiment") for path in (CONF / group).glob("*.yaml"))
+
+
+def _overrides(last: str, before: Sequence[str]) -> list[str]:
+    """What Hydra would complete; also behind a comma, which it does not know."""
+    from runner.hydra import app  # noqa: PLC0415
+
+    _, before = options(before)
+    chosen = [w for at, w in enumerate(before) if w in WITH_VALUE or (at and before[at - 1] in WITH_VALUE)]
+    key, equals, values = last.partition("=")
+    known, comma, start = values.rpartition(",")
+    os.environ["COMP_LINE"] = " ".join(["runner", *(w for w in before if w not in chosen), key + equals + start])
+    with contextlib.redirect_stdout(io.StringIO()) as answer, contextlib.suppress(UsageError):
+        app.run([*chosen, "-sc", "query=bash"], Session())
+    found = [word for word in answer.getvalue().split() if not word.startswith(INTERNAL)]
+    return [word.replace("=", f"={known}{comma}", 1) for word in found] if comma else found

@@ -1,0 +1,113 @@
+"""What can be chosen and set: `runner --help` on one screen, and `runner show` in full."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner import config
+from runner.config import CONF
+from runner.errors import UsageError
+from runner.hydra import schema
+from runner.hydra.command_line import FILES, check_kernel, read_yaml
+
+_HELP = """\
+A declarative experiment runner for CUDA kernels: YAML in, checked times out.
+
+  runner kernel=reduceShfl block=128                  one case
+  runner kernel=reduceShfl,reduceSmem block=64,128    all combinations
+  runner experiment=shuffle_tour device=cpu           a predefined sweep, without a GPU
+  runner --dry-run kernel=reduceShfl size=1Mi,16Mi    the plan; nothing is run
+  runner compare latest~1 latest                      what changed between two runs
+
+  runner list | report | compare | repeat | resume | judge | import | calibrate
+                   --help after each; `python -m runner ...` does the same
+  runner show      all kernels, experiments and parameters; show NAME: its YAML
+  --config-dir DIR adds your own kernels       --quiet  result and path alone
+  --cfg job        shows a configuration       --json   rows on stdout
+"""
+
+_END = "Read on: README.md, docs/tutorial.md, docs/hydra.md. Hydra's help: --hydra-help."
+WIDTH = 80
+MOST_MISTAKES = 3  # that --help tells
+
+
+def help_text(folders: Sequence[Path]) -> str:
+    """One screen: examples, the kernels' names, where more is."""
+    names = list(dict.fromkeys(path.stem for paths in files(folders, "kernel").values() for path in paths))
+    mistakes = [f"cannot be run: {mistake}" for mistake in mistakes_in(folders)]
+    more = [f"{len(mistakes) - MOST_MISTAKES} more cannot be run: runner show"] if len(mistakes) > MOST_MISTAKES else []
+    return "\n".join([_HELP, _filled("kernels", names), *mistakes[:MOST_MISTAKES], *more, "", _END, ""])
+
+
+def choices(folders: Sequence[Path]) -> str:
+    """Everything that can be chosen, with a line about each, and the keys that can be set."""
+    lines = []
+    for folder, paths in files(folders, "kernel").items():
+        whose = "kernels" if folder == CONF else f"kernels of {folder}"
+        lines += [f"{whose}: runner kernel=NAME", *_table((p.stem, _summary(p)) for p in paths), ""]
+    experiments = [p for paths in files(folders, "experiment").values() for p in paths]
+    lines += ["experiments: runner experiment=NAME", *_table((p.stem, _remark(p)) for p in experiments), ""]
+    for group in FILES:
+        if group not in ("kernel", "experiment"):
+            names = [p.stem for paths in files(folders, group).values() for p in paths]
+            lines.append(_filled(group, names))
+    lines += [_filled("parameters", schema.parameter_names()), _filled("further keys", schema.further_keys())]
+    lines += [f"cannot be run: {mistake}" for mistake in mistakes_in(folders)]
+    return "\n".join([*lines, "", "runner show NAME shows a YAML, with what comes from its family.", ""])
+
+
+def files(folders: Sequence[Path], group: str) -> dict[Path, list[Path]]:
+    """The files of a group by the folder in which Hydra finds them: one in an earlier folder hides the others."""
+    found: dict[Path, list[Path]] = {}
+    seen: set[str] = set()
+    for folder in folders:
+        own = [path for path in sorted((folder / group).glob("*.yaml")) if path.stem not in seen]
+        seen |= {path.stem for path in own}
+        if own:
+            found[folder] = own
+    return found
+
+
+def mistakes_in(folders: Sequence[Path]) -> Iterator[str]:
+    """What is wrong with kernels that are not ours, as far as it shows without composing them."""
+    for path in sorted(p for folder in folders[:-1] for p in (folder / "kernel").glob("*.yaml")):
+        try:
+            check_kernel(path.stem, [path.parents[1]])
+            content = read_yaml(path)
+            if not is_composed(path, content):
+                config.read_kernel(path.stem, content, path, folders)
+        except UsageError as e:
+            yield str(e)
+
+
+def is_composed(path: Path, content: Any) -> bool:
+    """Whether Hydra must compose a kernel's YAML: it has a list of defaults, or refers to other keys."""
+    return bool({"defaults", "_self_"} & set(content or ())) or "${" in path.read_text(encoding="utf-8")
+
+
+def _summary(path: Path) -> str:
+    try:
+        content = read_yaml(path)
+    except UsageError as e:
+        return str(e)
+    return str(content.get("summary", "")) if isinstance(content, dict) else ""
+
+
+def _remark(path: Path) -> str:
+    """The comment with which an experiment begins, behind `# @package _global_`."""
+    lines = [line.removeprefix("#").strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
+    text = lines[1 : lines.index("", 1)] if "" in lines[1:] else lines[1:2]
+    return " ".join(text)
+
+
+def _table(entries: Iterable[tuple[str, str]]) -> list[str]:
+    listed = list(entries)
+    width = max((len(name) for name, _ in listed), default=0)
+    return [f"  {name:{width}}  {words}".rstrip() for name, words in listed]
+
+
+def _filled(head: str, words: Iterable[str]) -> str:
+    return textwrap.fill(f"{head}: {' '.join(words)}", WIDTH, subsequent_indent="  ", break_long_words=False)

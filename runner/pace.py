@@ -1,0 +1,146 @@
+"""How long a sweep takes: from earlier runs of its cases, and from its own cases as they finish. Nothing is guessed."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner import runs
+from runner.config import Job
+from runner.device import DeviceInfo
+from runner.folder import RunFolder, read_json
+from runner.terminal import duration
+
+LONG_S = 120.0  # a sweep that takes longer says so
+FEW, SOON_S = 3, 10.0  # own measurements, and seconds, after which the rest can be told
+MOST_RUNS, MOST_S = 20, 1.0  # earlier runs that are read, and the time for it
+_COUNTS = ("rounds", "cpu_rounds", "order_seed")  # parts of a timing that do not change how long a round takes
+
+
+class Pace:
+    """Seconds that cases take in a round: as in an earlier run, until they were measured in this one."""
+
+    def __init__(self, earlier: Mapping[int, float]) -> None:
+        """Start with what is known of some jobs by their numbers."""
+        self._earlier, self._own = earlier, dict[int, float]()
+
+    def took(self, job: Job, seconds: float) -> None:
+        """Note how long a case took in a round."""
+        self._own[job.number] = seconds
+
+    @property
+    def measured(self) -> int:
+        """Cases that were measured so far."""
+        return len(self._own)
+
+    def left(self, waiting: Mapping[int, int]) -> float | None:
+        """Seconds for so many rounds of jobs by their numbers; `None` if unknown.
+
+        A case of which nothing is known counts as the mean of those measured so far; there must be three.
+        """
+        known = {**self._earlier, **self._own}
+        if self.measured < FEW and not known.keys() >= {number for number, rounds in waiting.items() if rounds}:
+            return None
+        mean = statistics.fmean(self._own.values()) if self._own else 0.0
+        return sum(rounds * known.get(number, mean) for number, rounds in waiting.items())
+
+    def warning(self, waiting: Mapping[int, int], spent_s: float) -> str:
+        """A sentence if the waiting jobs take long, and how that is known; empty if they do not, or it is not known.
+
+        Args:
+            waiting: As for `left`.
+            spent_s: Seconds since the first case.
+        """
+        if not self._own:
+            known = [rounds * self._earlier[number] for number, rounds in waiting.items() if number in self._earlier]
+            if sum(known) < LONG_S:
+                return ""
+            if len(known) == len(waiting):
+                return f"This takes about {duration(sum(known))}, as its cases took in earlier runs."
+            part = f"{len(known):,} of its {len(waiting):,} cases"
+            return f"This takes at least {duration(sum(known))}, as {part} took in earlier runs."
+        left = self.left(waiting) if spent_s > SOON_S else None
+        if left is None or left < LONG_S:
+            return ""
+        return f"This takes about {duration(left)} more, by the first {len(self._own):,} measurements."
+
+
+def expected(jobs: Sequence[Job], info: DeviceInfo) -> str:
+    """How long the jobs would take on an open device, and how that is known, as a sentence."""
+    rounds = {job.number: job.timing.protocol(info.kind).rounds for job in jobs}
+    known = {number: seconds * rounds[number] for number, seconds in earlier(jobs, info).items()}
+    times = f"{_count(len(jobs), 'case')}, {_count(sum(rounds.values()), 'measurement')}"
+    if known:
+        which = "they" if len(known) == len(jobs) else f"{len(known):,} of them"
+        least = "about" if len(known) == len(jobs) else "at least"
+        return (
+            f"{times}: {least} {duration(sum(known.values()))}, as {which} took in earlier runs below {runs.OUTPUTS}."
+        )
+    if info.emulated:
+        return f"{times}. The time depends on the kernels, and no earlier run below {runs.OUTPUTS} tells it."
+    launch_ms = (info.details["flush_us"] + info.details["empty_kernel_us"]) / 1000.0
+    protocols = [job.timing.protocol(info.kind) for job in jobs]
+    least_ms = sum(p.rounds * (p.warmup_ms + max(p.min_time_ms, p.min_samples * launch_ms)) for p in protocols)
+    return (
+        f"{times}: at least {duration(least_ms / 1000.0)}, the warm-up and the fewest samples of each. Inputs, "
+        f"references and checks come on top; no earlier run below {runs.OUTPUTS} tells how long they take."
+    )
+
+
+def earlier(jobs: Sequence[Job], info: DeviceInfo) -> dict[int, float]:
+    """Seconds a round of those jobs that an earlier run below outputs/ measured on the same device, in the same way."""
+    wanted: dict[str, list[Job]] = {}
+    for job in jobs:
+        wanted.setdefault(job.case.id, []).append(job)
+    found: dict[int, float] = {}
+    started = time.monotonic()
+    for _, folder in zip(range(MOST_RUNS), _newest(runs.OUTPUTS), strict=False):
+        for case, way, seconds in _measured(folder, info):
+            for job in wanted.get(case, ()):
+                if job.number not in found and way == _way(job.asked):
+                    found[job.number] = seconds
+        if len(found) == len(jobs) or time.monotonic() - started > MOST_S:
+            break
+    return found
+
+
+def _newest(root: Path) -> Iterator[Path]:
+    """The run folders in their usual places, outputs/DATE/TIME-WHAT, newest first."""
+    for date in sorted(_folders(root), reverse=True):
+        yield from sorted(_folders(date), reverse=True)
+
+
+def _folders(root: Path) -> list[Path]:
+    try:
+        return [path for path in root.iterdir() if path.is_dir()]
+    except OSError:
+        return []
+
+
+def _measured(path: Path, info: DeviceInfo) -> Iterator[tuple[str, Any, float]]:
+    """Cases of a run that were measured on such a device: id, way of measuring, seconds a round. None if it is torn."""
+    devices = runs.section(runs.environment(path), "devices").values()
+    if not any(isinstance(d, dict) and (d.get("kind"), d.get("name")) == (info.kind, info.name) for d in devices):
+        return
+    folder = RunFolder(path)
+    try:
+        plan = read_json(folder.plan)
+        ways = {str(case["job"]): _way(plan["ways"][case["way"]]) for case in plan["cases"]}
+        with folder.results.open(encoding="utf-8", newline="") as table:
+            for row in csv.DictReader(table):
+                if row["status"] == "ok" and row["device"] == info.kind:
+                    yield row["case"], ways[row["job"]], float(row["wall_s"]) / float(row["rounds"])
+    except (OSError, csv.Error, *runs.MALFORMED):  # such as a run of an older version
+        return
+
+
+def _way(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {**asked, "timing": {name: v for name, v in asked["timing"].items() if name not in _COUNTS}}
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,122 @@
+"""`runner --dry-run`: the cases that a sweep would run, those that it would skip, and the time as far as it is known.
+
+The devices are opened, since they say what they refuse; nothing is compiled, launched or written.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from runner import pace
+from runner.commands import Options
+from runner.config import Job
+from runner.device import DeviceInfo
+from runner.errors import DeviceUnavailable
+from runner.kernel.declaration import written
+from runner.report.terminal import say, say_columns
+from runner.report.text import count
+from runner.settings import DeviceConfig
+from runner.sweep import results
+from runner.sweep.engine import reason_to_skip
+from runner.sweep.worker import Worker
+from runner.terminal import Console, duration
+
+MOST = 200  # cases that are shown; --json has all
+
+Line = dict[str, str]
+
+
+def show(planned: Sequence[Job], launcher: str, options: Options) -> int:
+    """Print the plan; the exit status is 0 if at least one case would run, else 2."""
+    jobs = list({job.key: job for job in reversed(planned)}.values())[::-1]  # equal cases run once
+    opened = {job.device.key: job.device for job in jobs}
+    devices = {key: _opened(config) for key, config in opened.items()}
+    reasons = {job.number: _reason(job, devices[job.device.key][0]) for job in jobs}
+    runs = [job for job in jobs if not reasons[job.number]]
+    if options.json:
+        for job in jobs:
+            reason = reasons[job.number]
+            info, _ = devices[job.device.key]
+            kind, status = info.kind if info else job.device.kind, "skipped" if reason else "planned"
+            line = results.unfinished(job, kind, launcher, status, reason)
+            sys.stdout.write(json.dumps(line) + "\n")
+    console = Console(stderr=options.json)
+    if not options.quiet and not options.json:
+        lines = [_line(job) for job in jobs]
+        if same := _constant(lines):
+            say(console, "Every case: " + ", ".join(f"{name} {value}" for name, value in same.items()), "dim")
+        _print(console, "Would run", [_line(job) for job in runs], same)
+        skipped = [{**_line(job), "reason": reasons[job.number]} for job in jobs if reasons[job.number]]
+        _print(console, "Would skip", skipped, same)
+    twice = len(planned) - len(jobs)
+    equal = f", {twice:,} more equal to one of these" if twice else ""
+    say(console, f"Plan: {count(len(runs), 'case')} to run, {len(jobs) - len(runs):,} to skip{equal}. Nothing was run.")
+    if launcher != "batch":
+        say(console, f"hydra/launcher={launcher} runs each case in one go, not in rounds side by side with the others.")
+    for key, (info, words) in devices.items():
+        own = [job for job in runs if job.device.key == key]
+        say(console, f"{words} {pace.expected(own, info) if info and own else ''}".rstrip())
+    return 0 if runs else 2
+
+
+def _opened(config: DeviceConfig) -> tuple[DeviceInfo | None, str]:
+    """A device's properties, and a sentence on it; without properties if it is not here."""
+    started = time.monotonic()
+    worker = Worker(config)
+    try:
+        info = worker.info
+    except DeviceUnavailable as e:
+        return None, f"{e}. What this device would skip, and the time, are not known."
+    finally:
+        worker.kill()
+    return info, f"{info.name}: opened in {duration(time.monotonic() - started)}."
+
+
+def _reason(job: Job, info: DeviceInfo | None) -> str:
+    return reason_to_skip(job.case, info) if info else job.case.excluded
+
+
+def _parameters(job: Job) -> Mapping[str, Any]:
+    kinds = {p.name: p.kind for p in job.case.kernel.parameters}
+    return {name: written(kinds[name], value) for name, value in job.case.parameters}
+
+
+def _line(job: Job) -> Line:
+    values = {name: str(value) for name, value in _parameters(job).items()}
+    return {"kernel": job.case.kernel.name, **values, "seed": str(job.case.seed), "device": job.device.kind}
+
+
+def _constant(lines: Sequence[Line]) -> Line:
+    """What is the same in all cases, if there are several."""
+    first = lines[0]
+    if len(lines) == 1:
+        return {}
+    return {name: value for name, value in first.items() if all(line.get(name) == value for line in lines)}
+
+
+def _print(console: Console, head: str, lines: Sequence[Line], same: Line) -> None:
+    if not lines:
+        return
+    names = [name for name in dict.fromkeys(n for line in lines for n in line) if name not in same]
+    names = [
+        "kernel",
+        *(name for name in names if name not in ("kernel", "reason")),
+        *(["reason"] * ("reason" in names)),
+    ]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    for line in lines[:MOST]:
+        table.add_row(*(Text(line.get(name, "")) for name in names))
+    say(console, f"{head}:", "bold")
+    say_columns(console, table)
+    if len(lines) > MOST:
+        say(console, f"{len(lines) - MOST:,} more; --json has all")
+    say(console, "")

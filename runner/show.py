@@ -1,0 +1,138 @@
+"""`runner show KERNEL`: its YAML with what comes from its family. Without a name: all that can be chosen."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from runner.cli import Parser, run_command
+from runner.errors import UsageError
+
+NEAR, LIKENESS = 3, 0.75  # names that are suggested
+ONE_LINE = 110  # characters, quotes included
+UNBROKEN = 4096
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Show a kernel or an experiment, or list all."""
+    parser = Parser("show", "Show the YAML of a kernel or an experiment; without a name, list what can be chosen.")
+    parser.add_argument("name", nargs="?", help="a kernel or an experiment")
+    parser.add_argument("--config-dir", "-cd", metavar="DIR", help="the folder with your own kernel/NAME.yaml")
+    given = parser.parse_args(arguments)
+    return run_command(lambda: _show(given.name, given.config_dir))
+
+
+def _show(name: str | None, config_dir: str | None) -> int:
+    from runner.hydra import command_line, contents, schema  # noqa: PLC0415  (Ctrl-C is quiet from the start)
+
+    folders = command_line.search_path([] if config_dir is None else ["--config-dir", config_dir])
+    if name is None:
+        schema.register(folders)
+        sys.stdout.write(contents.choices(folders))
+        return 0
+    kernels, experiments = (
+        {path.stem: path for paths in contents.files(folders, group).values() for path in paths}
+        for group in ("kernel", "experiment")
+    )
+    if name in kernels:
+        command_line.check_kernel(name, folders)
+        path, content = kernels[name], command_line.read_yaml(kernels[name])
+        composed = contents.is_composed(path, content)
+        sys.stdout.write(_as_written(path) if composed else _kernel(path, content, folders))
+    elif name in experiments:
+        sys.stdout.write(_as_written(experiments[name]))
+    else:
+        near = difflib.get_close_matches(name, [*kernels, *experiments], n=NEAR, cutoff=LIKENESS)
+        question = f"did you mean {' or '.join(near)}?" if near else "`runner show` lists all names"
+        raise UsageError(f"{name}: there is no such kernel or experiment; {question}")
+    return 0
+
+
+def _as_written(path: Path) -> str:
+    return f"# {_beside(path)}\n{path.read_text(encoding='utf-8').rstrip()}\n"
+
+
+def _kernel(path: Path, content: Any, folders: Sequence[Path]) -> str:
+    """A kernel's summary, files and parameters as comments, and its YAML: all of it is YAML again."""
+    from runner.config import read_kernel  # noqa: PLC0415
+    from runner.kernel import from_yaml  # noqa: PLC0415
+    from runner.kernel.declaration import written  # noqa: PLC0415
+
+    kernel = read_kernel(path.stem, content, path, folders)
+    family = f", with {_beside(kernel.common)}" if kernel.common else ""
+    lines = [f"# {kernel.name}: {kernel.summary}".rstrip(": "), "#"]
+    lines += [f"# YAML:   {_beside(path)}{family}", f"# source: {_beside(kernel.source)}", "#"]
+    width = max(len(p.name) for p in kernel.parameters)
+    for p in kernel.parameters:
+        allowed = f"  (one of {', '.join(written(p.kind, v) for v in p.allowed)})" if p.allowed else ""
+        lines.append(f"# {p.name:{width}} = {written(p.kind, p.default)}{allowed}")
+    kept = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506  (a safe one)
+    whole = from_yaml.composed(kept, path, folders, _Loader)
+    ordered = {**{key: whole[key] for key in kept}, **whole}  # its own keys first
+    text = yaml.dump(ordered, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=UNBROKEN)
+    return "\n".join([*lines, "", text])
+
+
+def _beside(path: Path) -> str:
+    """A path, relative to the working directory if it is below it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path)
+
+
+class _Scalar(str):
+    """A scalar as it was written: 0xffffffff, not 4294967295."""
+
+    __slots__ = ("tag",)
+    tag: str  # YAML's word for its type
+
+
+class _Loader(yaml.SafeLoader):
+    """Keeps scalars as they were written."""
+
+    def construct_as_written(self, node: yaml.ScalarNode) -> _Scalar:
+        """Called by PyYAML."""
+        scalar = _Scalar(self.construct_scalar(node))
+        scalar.tag = node.tag
+        return scalar
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes them so, and what fits on a line on one line."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        """Write a list in full wherever it occurs."""
+        return True
+
+    def represent_mapping(self, tag: str, mapping: Any, flow_style: Any = None) -> yaml.MappingNode:
+        """Called by PyYAML."""
+        return super().represent_mapping(tag, mapping, flow_style or _fits(mapping))
+
+    def represent_sequence(self, tag: str, sequence: Any, flow_style: Any = None) -> yaml.SequenceNode:
+        """Called by PyYAML."""
+        return super().represent_sequence(tag, sequence, flow_style or _fits(sequence))
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
+        """Called by PyYAML; a list is indented below its key."""
+        super().increase_indent(flow, indentless=False)
+
+
+def _fits(content: Any) -> bool:
+    return len(repr(content)) <= ONE_LINE and "\n" not in repr(content)
+
+
+def _represent(dumper: yaml.SafeDumper, scalar: _Scalar) -> yaml.ScalarNode:
+    return dumper.represent_scalar(scalar.tag, str(scalar))
+
+
+for _kind in ("str", "int", "float", "bool", "null", "timestamp"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _Loader.construct_as_written)
+_Dumper.add_representer(_Scalar, _represent)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

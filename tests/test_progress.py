@@ -1,0 +1,137 @@
+"""What a sweep shows while it runs: in real pseudo terminals, and without one."""
+
+import re
+import shutil
+
+import pandas as pd
+import pytest
+from processes import run
+from support import case_of, shipped
+from terminals import frames, runner, screen, widest
+
+from runner import pace
+from runner.config import Job
+from runner.folder import RunFolder
+from runner.settings import DeviceConfig, TimingConfig
+from runner.sweep import engine
+from runner.terminal import SweepProgress, clock, duration
+
+SWEEP = ("kernel=reduceShfl,reduceSmem", "block=64,128", "size=20000", "device=cpu", "timing.cpu_rounds=3")
+LINE = re.compile(r"[━─]* ?(\d+)/12  \d+:\d\d(, \d+:\d\d left)?  round (\d) of 3(: .*)?")
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_one_line_shows_how_far_a_sweep_is(columns, tmp_path):
+    """It fits any time, counts all rounds, cuts the case before anything else, and leaves nothing behind."""
+    terminal = runner(tmp_path, *SWEEP, columns=columns)
+    assert terminal.end() == 0
+    shown = [found for line in frames(terminal.output) if (found := LINE.fullmatch(line))]
+    assert widest([found[0] for found in shown]) < columns
+    assert [int(found[1]) for found in shown] == sorted(int(found[1]) for found in shown)
+    assert {found[3] for found in shown} == {"1", "2", "3"}
+    if columns == 80:
+        assert any((found[4] or "").endswith("…") for found in shown)
+    assert any("writing the report" in line for line in frames(terminal.output))
+    left = screen(terminal.output)
+    assert widest(left) <= columns, "words are broken by nothing but the terminal's edge"
+    assert not any("round" in line or "━" in line for line in left)
+    (folder,) = tmp_path.glob("outputs/*/*")
+    report = f"outputs/{folder.parent.name}/{folder.name}/report.html"
+    assert [line for line in left if line][-1].endswith(report)
+
+
+def test_a_narrow_terminal_and_a_terminal_without_escape_codes(tmp_path):
+    """In 40 columns every line fits, words are whole; a dumb terminal gets plain lines."""
+    terminal = runner(tmp_path, *SWEEP[:-1], columns=40)
+    assert terminal.end() == 0
+    assert widest([line for line in frames(terminal.output) if "/4 " in line]) < 40
+    assert widest([line for line in screen(terminal.output) if not line.startswith("outputs/")]) <= 40
+    dumb = runner(tmp_path, *SWEEP[:-1], columns=80, TERM="dumb")
+    assert dumb.end() == 0
+    assert "\x1b" not in dumb.output
+
+
+def test_ctrl_c_in_a_terminal_leaves_it_in_order(tmp_path):
+    """The line is gone, the cursor is back, the finished cases are reported, and the last line says how to go on."""
+    terminal = runner(tmp_path, *SWEEP[:2], "size=2**20", *SWEEP[3:], columns=80)
+    terminal.read(lambda text: " 1/12 " in text)
+    terminal.press("\x03")
+    assert terminal.end() == 130
+    assert terminal.output.rindex("\x1b[?25h") > terminal.output.rindex("\x1b[?25l")
+    left = [line for line in screen(terminal.output) if line]
+    assert not any("Traceback" in line or " of 3" in line for line in left)
+    assert "resume" in " ".join(left[-3:])
+
+
+def test_without_a_terminal_there_are_not_too_many_lines(tmp_path):
+    """A short sweep prints a line a case, a long one only now and then, and its failed ones up to a limit."""
+    lines = run(tmp_path, *SWEEP).err.splitlines()
+    assert len([line for line in lines if "/12 " in line]) == 12
+    many = [f"seed={','.join(map(str, range(30)))}", *SWEEP[:1], "block=64", "size=64", *SWEEP[3:]]
+    lines = run(tmp_path, *many).err.splitlines()
+    assert len(lines) < 60
+
+
+def test_a_sweep_that_takes_long_says_so_before_it_starts(tmp_path):
+    """It is known from earlier runs of the same cases on the same device, measured in the same way."""
+    arguments = ("kernel=reduceShfl", "size=1000,2000", "device=cpu")
+    assert "This takes" not in run(tmp_path, *arguments).err
+    (folder,) = tmp_path.glob("outputs/*/*")
+    table = pd.read_csv(folder / "results.csv", dtype=str)
+    assert (table["wall_s"].astype(float) > 0).all()
+    table.assign(wall_s="100").to_csv(folder / "results.csv", index=False)
+    lines = run(tmp_path, *arguments).err.splitlines()
+    assert "about 3 min" in lines[0]
+    assert "earlier runs" in lines[0]
+    newest = max(tmp_path.glob("outputs/*/*"))
+    shutil.rmtree(newest)
+    assert "at least 3 min" in run(tmp_path, *arguments[:1], "size=1000,2000,3000", *arguments[2:]).err
+    shutil.rmtree(max(tmp_path.glob("outputs/*/*")))
+    assert "This takes" not in run(tmp_path, *arguments, "timing.cpu_samples=4").err
+
+
+def test_a_sweep_that_turns_out_to_take_long_says_so_once(tmp_path, monkeypatch):
+    """Where nothing is known before, the first measurements tell."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pace, "LONG_S", 0.001)
+    monkeypatch.setattr(pace, "SOON_S", 0.0)
+    said = []
+
+    class Told(SweepProgress):
+        def say(self, text):
+            said.append(text)
+
+    plan = [
+        Job(case_of(shipped("reduceShfl"), block=32 * (n + 1), size=4096), DeviceConfig(kind="cpu", threads=1),
+            TimingConfig(), "nvcc", n)
+        for n in range(6)
+    ]  # fmt: skip
+    (tmp_path / "run").mkdir()
+    with Told() as progress:
+        engine.run(plan, RunFolder(tmp_path / "run"), progress, "batch")
+    assert len([text for text in said if "by the first 3 measurements" in text]) == 1
+
+
+def test_time_left_is_the_sum_of_what_is_known():
+    """A case that was measured takes as long again, in each of its rounds; an unknown one the mean of the others."""
+    job = {n: Job(case_of(shipped("bcast")), DeviceConfig(), TimingConfig(), "nvcc", n) for n in range(4)}
+    known = pace.Pace({3: 40.0})
+    assert known.left({3: 2}) == 80
+    assert known.left({0: 1, 3: 1}) is None
+    for number, seconds in enumerate((1.0, 2.0, 3.0)):
+        known.took(job[number], seconds)
+    assert known.left({0: 1, 1: 2, 2: 0, 3: 1}) == 1 + 2 * 2 + 40
+    assert known.left({9: 1}) == 2
+
+
+def test_times_in_words():
+    """Seconds, minutes, hours."""
+    assert [clock(s) for s in (0, 7.4, 754, 3723)] == ["0:00", "0:07", "12:34", "1:02:03"]
+    assert [duration(s) for s in (0.52, 8.4, 99, 150, 180, 7500)] == [
+        "0.52 s",
+        "8.4 s",
+        "99 s",
+        "2 min",
+        "3 min",
+        "2 h 5 min",
+    ]
