@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parent / "kernels" / "cheats" / "cheats.cu"
 CHEATS = [
     "lazyOutput", "readsPoison", "remembers", "remembersInScratch", "countsLaunches", "skipsByClock", "writesTheEnds",
     "knowsOneSeed", "overruns", "underruns", "changesItsInput", "roundsToHalf", "writesNaN", "writesInfinity",
-    "doesNothing", "forgetsTheTail",
+    "doesNothing", "forgetsTheTail", "addsToNothing", "addsToNothingShared",
 ]  # fmt: skip
 
 

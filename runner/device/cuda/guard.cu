@@ -41,15 +41,19 @@ extern "C" __global__ void hash_bytes(const unsigned char *bytes, unsigned long 
     add_hash(bytes, count, key, result);
 }
 
-// Clears the dynamic shared memory of a block, which a kernel could otherwise read as its predecessor left it.
+// What memory that no thread has written is filled with: NaN as a float, -1 as an integer. A sum that a kernel forgets to
+// set to zero would be right in memory full of zeros.
+constexpr unsigned UNSET = 0xffffffffu;
+
+// Overwrites the dynamic shared memory of a block, which a kernel could otherwise read as its predecessor left it.
 extern "C" __global__ void clear_shared(unsigned bytes) {
     extern __shared__ unsigned content[];
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < bytes / 4; i += blockDim.x)
-        ((volatile unsigned *)content)[i] = 0;
+        ((volatile unsigned *)content)[i] = UNSET;
 }
 
-// Clears BYTES of the local memory of each thread that fits on the GPU, which a kernel could otherwise read as the last
+// Overwrites BYTES of the local memory of each thread that fits on the GPU, which a kernel could otherwise read as the last
 // launch left it. Each block waits for all others, as a thread that starts later may get the memory of one that ended.
 template <int BYTES>
 __device__ void clear_frame(unsigned *arrived) {
@@ -57,7 +61,7 @@ __device__ void clear_frame(unsigned *arrived) {
     volatile unsigned frame[BYTES / 4];
 #pragma unroll 1
     for (int i = 0; i < BYTES / 4; i++)
-        frame[i] = 0;
+        frame[i] = UNSET;
     __syncthreads();
     if (threadIdx.x == 0) {
         atomicAdd(arrived, 1);

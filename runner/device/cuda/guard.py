@@ -1,4 +1,4 @@
-"""What the GPU does between two timed launches: it hashes what a launch left, and clears what it could remember in.
+"""What the GPU does between two timed launches: it hashes what a launch left, and overwrites what it could remember in.
 
 The kernels are in guard.cu. They are kept as PTX, which the driver compiles, so that no nvcc is needed.
 """
@@ -63,7 +63,7 @@ class Guard:
         return int(found[0])
 
     def clear(self, local_bytes: int) -> None:
-        """Queue the clearing of what the next launch could find: shared memory, local memory, and what L2 keeps.
+        """Queue the overwriting of what the next launch could find: shared memory, local memory, and what L2 keeps.
 
         L2 keeps what a launch read with the hint `evict_last`, whatever is written to it afterwards.
 
