@@ -95,7 +95,6 @@ def _context(
     drawn: Sequence[Drawn],
 ) -> dict[str, Any]:
     known, best = environment(path), findings.fastest(frame)
-    steps = cells.ladder_steps(frame)
     return {
         "title": _title(frame, known),
         "verdict": verdict,
@@ -105,11 +104,12 @@ def _context(
         "problems": _problems(frame, verdict),
         "repeat": _repeat(path, frame, known),
         "same": cells.same_in_all(frame),
-        "fastest": cells.fastest_cases(frame, best, ratios),
+        "fastest": cells.fastest_cases(frame, best),
         "ranked": any(one.among > 1 for one in best),
         "figures": {name: [one for one in drawn if one.section == name] for name in SECTIONS},
-        "ladder": bool(steps.lines),
-        "ratios": steps if steps.lines else cells.baseline_ratios(frame, ratios),
+        "ladder": bool(findings.ladder(frame)),
+        "ratios": cells.best_against_best(frame),
+        "means": cells.geometric_means(frame, ratios),
         "cases": cells.all_cases(frame, ratios),
         "tips": cells.TIPS,
         "explained": HEADS_EXPLAINED,

@@ -104,6 +104,11 @@ def measured(frame: pd.DataFrame) -> pd.DataFrame:
     return timed(frame[~frame["emulated"]])
 
 
+def ranked(frame: pd.DataFrame) -> pd.DataFrame:
+    """The measured cases without those of ceilings, which do less than the others."""
+    return measured(frame[frame["ceiling"] != "True"])
+
+
 def _single(frame: pd.DataFrame) -> list[str]:
     return [name for name in parameters(frame) if len(_values(frame, name)) == 1]
 

@@ -21,6 +21,9 @@ ALL_UP_TO = 20
 """So many rows are all shown. Of more, each kernel's fastest by size."""
 
 MOST_GROUPS, MOST_LINES, MOST_PROBLEMS, MOST_SENTENCES = 12, 48, 10, 4
+MOST_LETTERS = 800
+"""Of a reason: a mismatch ends with the largest error and what to do."""
+
 BROAD = 100_000
 """Columns: more than any line has."""
 
@@ -140,7 +143,7 @@ def _print_problems(frame: pd.DataFrame, judged: Verdict, console: Console) -> N
     for problem in judged.problems[:MOST_PROBLEMS]:
         first = described(rows[problem.rows[0]], names)
         whose = first if len(problem.rows) == 1 else f"{count(len(problem.rows), 'case')}, such as {first}"
-        reason = one_line(problem.reason) or "no reason was recorded"
+        reason = one_line(problem.reason, MOST_LETTERS) or "no reason was recorded"
         say(console, f"{problem.status.replace('_', ' ')}: {whose}: {reason}", "red" if problem.failed else "dim")
     if len(judged.problems) > MOST_PROBLEMS:
         say(console, f"{count(len(judged.problems) - MOST_PROBLEMS, 'more reason')}: see the report.")

@@ -77,6 +77,9 @@ class Stroke(NamedTuple):
 BACKGROUND = Stroke("#a9a9b0", ".", "-")
 """The stroke of lines that are only there for comparison."""
 
+CEILING = Stroke(PALE, "", "-.")
+"""The stroke of kernels that are a limit for the others."""
+
 
 @dataclass(frozen=True)
 class Run:

@@ -6,12 +6,13 @@ Cases of different devices or families never share a figure, and cases of differ
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.report.figures.axes import End, name_ends, plain, positions, set_ticks, set_x, sheet
-from runner.report.figures.figure import BACKGROUND, PALE, Figure, Row, Run
+from runner.report.figures.figure import BACKGROUND, CEILING, PALE, Figure, Row, Run, Stroke
 from runner.report.table import measured, records, size_key
 from runner.report.text import (
     PAIRS,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-MOST_BARS, MOST_LINES, MOST_PANELS = 24, 10, 6
+MOST_BARS, MOST_LINES, MOST_PANELS = 24, 6, 6
 FEW = 3
 """Values of a parameter up to which each has bars of its own. More of them are drawn as a line."""
 
@@ -87,7 +88,15 @@ class Times(Figure):
     def name(self, row: Row) -> str:
         """The name of a line or bar: the kernel, with its finish where finishes differ."""
         finish = len({row["finish"] for row in self.every}) > 1 and row["finish"]
-        return one_line(str(row["kernel"]), 28) + (f" ({row['finish']})" if finish else "")
+        words = [row["finish"]] if finish else []
+        words += ["ceiling"] if row["ceiling"] == "True" else []
+        return one_line(str(row["kernel"]), 28) + (f" ({', '.join(words)})" if words else "")
+
+    def stroke(self, row: Row, pale: tuple[str, ...] = ()) -> Stroke:
+        """How the case's kernel is drawn."""
+        if row["ceiling"] == "True":
+            return CEILING
+        return BACKGROUND if row["kernel"] in pale else self.run.looks[row["kernel"]]
 
 
 @dataclass(frozen=True)
@@ -145,13 +154,14 @@ class Lines(Times):
         for name, group in itertools.groupby(sorted(panel.rows, key=order), self.name):
             own = sorted(group, key=lambda row: places[value_of(self.x, row)])
             x, pale = [places[value_of(self.x, row)] for row in own], own[0]["kernel"] in self.pale
-            stroke = BACKGROUND if pale else self.run.looks[own[0]["kernel"]]
+            stroke = self.stroke(own[0], self.pale)
             look: dict[str, Any] = {"color": stroke.colour, "marker": stroke.marker, "linestyle": stroke.dash}
             low, high = zip(*(_quartiles(row, y) for row in own), strict=True)
-            axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
+            if stroke is not CEILING:
+                axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
             label = count(len(self.pale), "slower kernel") if pale else name
             axes.plot(x, [row[y] for row in own], label=label, linewidth=0.8 if pale else 1.6, **look)
-            ends.append(End(name, x[-1], own[-1][y], stroke))
+            ends.append(End(name, x[-1], own[-1][y], stroke, leader=x[-1] == max(places.values())))
         return ends
 
 
@@ -168,7 +178,7 @@ class Bars(Times):
         for axes, panel in zip(every, self.panels, strict=True):
             axes.set_title(one_line(panel.title, 60))
             for place, row in enumerate(panel.rows):
-                axes.barh(place, row["median_us"], height=0.62, color=self.run.looks[row["kernel"]].colour, alpha=0.85)
+                axes.barh(place, row["median_us"], height=0.62, color=self.stroke(row).colour, alpha=0.85)
                 axes.plot(_quartiles(row, "median_us"), [place, place], color="black", linewidth=1)
                 beside_axes = axes.get_yaxis_transform()
                 axes.text(1.01, place, self._numbers(row), transform=beside_axes, va="center", fontsize=8.5)
@@ -278,13 +288,13 @@ class Choice:
         rows = [row for row in rows if value_of(x, row)]
         panels = [Panel(title, _fastest(part, ("kernel", "finish", "size", x))) for title, part in _split(rows, own)]
         unread = [name for name in own if any(not value_of(name, row) for row in rows)]
-        pale = _slower([row for panel in panels for row in panel.rows])
+        pale = _slower(panels, x)
         slower = listed([one_line(kernel, 40) for kernel in pale])
         notes = [
             "Wavefronts: passes through shared memory that one request of a warp takes." if wavefronts else "",
             "Band: quartiles.",
             f"Kernels without {listed(unread)} are the same in all panels." if unread else "",
-            f"Thin and grey: all but the {MOST_LINES} fastest: {slower}." if pale else "",
+            f"Thin and grey, as they are nowhere the fastest: {slower}." if pale else "",
         ]
         if wavefronts:
             panels = [Panel("time", panels[0].rows)]
@@ -323,10 +333,17 @@ def _at(rows: list[Row]) -> str:
     return f" at {size_of(rows[0])}" if rows and not any(absent(row["size"]) for row in rows) else ""
 
 
-def _slower(rows: list[Row]) -> tuple[str, ...]:
-    """The kernels beyond the fastest at the largest size. A kernel without a case of that size comes last."""
-    ordered = sorted(rows, key=lambda row: (-size_key(row)[0], row["median_us"]))
-    return tuple(dict.fromkeys(str(row["kernel"]) for row in ordered))[MOST_LINES:]
+def _slower(panels: list[Panel], x: str) -> tuple[str, ...]:
+    """The kernels beyond the first few: those that are the fastest somewhere come first, then by the largest size."""
+    rows = [row for panel in panels for row in panel.rows if row["ceiling"] != "True"]
+    best: dict[tuple[str, str], Row] = {}
+    for panel in panels:
+        for row in (row for row in panel.rows if row["ceiling"] != "True"):
+            at = panel.title, value_of(x, row)
+            best[at] = min(row, best.get(at, row), key=lambda row: float(row["median_us"]))
+    wins = Counter(str(row["kernel"]) for row in best.values())
+    ordered = sorted(rows, key=lambda row: (-wins[row["kernel"]], -size_key(row)[0], row["median_us"]))
+    return tuple(dict.fromkeys(str(row["kernel"]) for row in ordered))[max(MOST_LINES, len(wins)) :]
 
 
 def _values(rows: list[Row], name: str) -> list[str]:
