@@ -22,7 +22,7 @@ from runner import atomic
 from runner.device import cache
 from runner.device.kinds import is_emulated, label
 from runner.folder import RunFolder, read_json
-from runner.report import cells, findings, table
+from runner.report import cells, data, findings, table
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 from runner.runs import environment, flat, section
 
@@ -94,7 +94,8 @@ def _context(
     ratios: dict[int, findings.Ratio],
     drawn: Sequence[Drawn],
 ) -> dict[str, Any]:
-    known, best = environment(path), findings.fastest(frame)
+    known, best, every = environment(path), findings.fastest(frame), cells.all_cases(frame, ratios)
+    views = [one.view for one in drawn if one.view]
     return {
         "title": _title(frame, known),
         "verdict": verdict,
@@ -110,7 +111,9 @@ def _context(
         "ladder": bool(findings.ladder(frame)),
         "ratios": cells.best_against_best(frame),
         "means": cells.geometric_means(frame, ratios),
-        "cases": cells.all_cases(frame, ratios),
+        "cases": every,
+        "data": Markup(data.embedded(frame, every.columns, views)),  # noqa: S704 - JSON without a `<`
+        "libraries": _libraries() if views else "",
         "tips": cells.TIPS,
         "explained": HEADS_EXPLAINED,
         "configuration": configuration(path),
@@ -120,6 +123,13 @@ def _context(
         "method": _method(known),
         "finishes": sorted({str(finish) for finish in frame["finish"]} - {""}),
     }
+
+
+def _libraries() -> Markup:
+    """The libraries of the charts; see vendor/LICENSES.txt."""
+    folder = Path(__file__).parent / "vendor"
+    texts = [(folder / name).read_text("utf-8") for name in ("d3.min.js", "plot.min.js")]
+    return Markup("\n".join(texts))  # noqa: S704 - our own files
 
 
 def _title(frame: pd.DataFrame, known: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.report.figures.axes import End, name_ends, plain, positions, set_ticks, set_x, sheet
-from runner.report.figures.figure import BACKGROUND, CEILING, PALE, Figure, Row, Run, Stroke
+from runner.report.figures.figure import BACKGROUND, CEILING, PALE, Figure, Row, Run, Stroke, View
 from runner.report.table import measured, records, size_key
 from runner.report.text import (
     PAIRS,
@@ -92,6 +92,11 @@ class Times(Figure):
         words += ["ceiling"] if row["ceiling"] == "True" else []
         return one_line(str(row["kernel"]), 28) + (f" ({', '.join(words)})" if words else "")
 
+    def _where(self, x: str) -> View:
+        """The title, and the size, family and device that all points have in common."""
+        common = {name: {row[name] for row in self.every} for name in ("size", "family", "device") if name != x}
+        return {"title": self.title, "where": {name: min(of) for name, of in common.items() if len(of) == 1}}
+
     def stroke(self, row: Row, pale: tuple[str, ...] = ()) -> Stroke:
         """How the case's kernel is drawn."""
         if row["ceiling"] == "True":
@@ -106,6 +111,12 @@ class Lines(Times):
     x: str
     y: str
     pale: tuple[str, ...] = ()
+    panels_by: str = ""
+
+    @property
+    def view(self) -> View:
+        """The same axes for the page's chart."""
+        return {"x": self.x, "y": self.panels[0].y or self.y, "panels": self.panels_by, **self._where(self.x)}
 
     def draw(self) -> Drawing:
         """Draw the panels. The names stand at the lines' ends, or in a legend where several panels share it."""
@@ -117,12 +128,12 @@ class Lines(Times):
             y, rows = panel.y or self.y, panel.rows if panel.y else self.every
             axes.set_title(one_line(panel.title, 60))
             set_x(axes, places, self.x, 11 if panels == 1 else 6)
-            limits = _limits(rows) if y == "gbps" else {}
-            self._set_y(axes, y, rows, limits)
+            bounds = limits(rows) if y == "gbps" else {}
+            self._set_y(axes, y, rows, bounds)
             if number % 2 and not panel.y:
                 axes.set_ylabel("")
             ends = self._lines(axes, panel, y, places)
-            for column, limit in limits.items():
+            for column, limit in bounds.items():
                 name, dash = LIMITS[column]
                 ends.append(End(f"{name} {limit:,.0f} GB/s", axes.get_xlim()[1], limit))
                 axes.axhline(limit, color=PALE, linewidth=1.1, linestyle=(0, dash), label=ends[-1].text)
@@ -133,8 +144,8 @@ class Lines(Times):
             figure.legend(handles=[line for label, line in drawn.items() if label[0] != "_"], loc="outside right upper")
         return figure
 
-    def _set_y(self, axes: Axes, y: str, rows: list[Row], limits: dict[str, float]) -> None:
-        found = [value for row in rows for value in (row[y], *_quartiles(row, y))] + list(limits.values())
+    def _set_y(self, axes: Axes, y: str, rows: list[Row], bounds: dict[str, float]) -> None:
+        found = [value for row in rows for value in (row[y], *_quartiles(row, y))] + list(bounds.values())
         low, high = min(found), max(found)
         axes.set_ylabel(LABELS.get(y, "per request (less is better)"))
         if y == "median_us" and (self.x == "size" or high > 4 * low):
@@ -170,6 +181,11 @@ class Bars(Times):
     """A bar for each case, the fastest on top, named by the kernel and the values of the `named` parameters."""
 
     named: tuple[str, ...]
+
+    @property
+    def view(self) -> View:
+        """The same axes for the page's chart."""
+        return {"x": "kernel", "y": "median_us", "panels": "", **self._where("kernel")}
 
     def draw(self) -> Drawing:
         """Draw the panels below one another, the numbers of each bar at the right."""
@@ -301,10 +317,11 @@ class Choice:
             for name in wavefronts:
                 known = [row for row in panels[0].rows if not absent(row[name])]
                 panels.append(Panel(f"wavefronts of a shared {name.split('_')[1]}", known, name))
+        by = next((name for name in ("dtype", *own) if len(_values(rows, name)) > 1), "") if len(panels) > 1 else ""
         short, long = ("bandwidth", "Bandwidth") if y == "gbps" else ("time", "Time of one launch")
         title = f"{long} by {x}{'' if x == 'size' else _at(rows)}{self.about}"
         stem, caption = f"{short}-by-{slug(x)}{self.suffix}", _caption(rows, rest, notes)
-        return Lines(stem, title, caption, tuple(panels), self.run, x, y, pale)
+        return Lines(stem, title, caption, tuple(panels), self.run, x, y, pale, by)
 
     def _bars(self, rows: list[Row], named: tuple[str, ...]) -> Bars:
         parts = [("", rows)] if "dtype" in named else _split(rows, [])
@@ -387,7 +404,7 @@ def _quartiles(row: Row, y: str) -> tuple[float, float]:
     return (q1, q3) if y == "median_us" else (row[y] * median / q3, row[y] * median / q1)
 
 
-def _limits(rows: list[Row]) -> dict[str, float]:
+def limits(rows: list[Row]) -> dict[str, float]:
     """The bandwidth of which each column is the percentage, unless the rows disagree by more than rounding."""
     found = {}
     for column in LIMITS:

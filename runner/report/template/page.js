@@ -3,11 +3,11 @@
 
 const told = (cell) => cell.textContent.replace(/^#\s/, "").trim(); // without the link to the row
 
-// Numbers as the pages write them: 1,024  2^20  16Ki  32x16  1.05x  4.1 to 4.6  32/1; of several the first counts.
+// Numbers as the pages write them: 1,024  2^20  16Ki  32x16  1.05x  4.1 to 4.6  32/1 and 2**20; of several the first counts.
 const NUMBER = /^([-+]?(?:\d[\d,]*)?\.?\d+(?:e[-+]?\d+)?)(ki|mi|gi)?x?(?: to .*| \(.*|\/.*)?$/i;
 const UNITS = { ki: 2 ** 10, mi: 2 ** 20, gi: 2 ** 30 };
 const valueOf = (text) => {
-  const power = /^(\d+)\^(\d+)$/.exec(text);
+  const power = /^(\d+)(?:\^|\*\*)(\d+)$/.exec(text);
   if (power) return power[1] ** power[2];
   const sides = /^([1-9]\d*)x([1-9]\d*)$/.exec(text);
   if (sides) return sides[1] * sides[2];
@@ -44,27 +44,48 @@ const makeSortable = (table) => {
 const OF_ALL = { "=": (a, b) => a === b, "!=": (a, b) => a !== b };
 const OF_NUMBERS = { "<": (a, b) => a < b, ">": (a, b) => a > b, "<=": (a, b) => a <= b, ">=": (a, b) => a >= b };
 
-// A word of the filter as a question to a row: name=value and name<value ask one column, all else asks the whole text.
-const asking = (word, names) => {
+// A column by its name: what its cells say, and their values, by the rows' first order. Those that the table does not show
+// come with the page: a value for each row, or one for all.
+const columnsOf = (rows, heads, further) => {
+  const found = new Map();
+  for (const head of heads) {
+    const texts = rows.map((row) => told(row.cells[head.cellIndex]));
+    found.set(head.textContent.toLowerCase(), { texts, values: texts.map(valueOf) });
+  }
+  for (const [name, value] of Object.entries(further)) {
+    const values = rows.map((_, n) => (Array.isArray(value) ? value[n] : value) ?? "");
+    if (!found.has(name)) found.set(name, { texts: values.map(String), values });
+  }
+  return found;
+};
+
+// A word of the filter as a question to a row's number: name=value asks one column, all else asks the whole text.
+const asking = (word, rows, columns) => {
   const [, name, sign, wanted] = /^(\w+)(<=|>=|!=|=|<|>)(.+)$/.exec(word) ?? [];
-  const column = names.indexOf(name);
-  if (column < 0) return (row) => row.textContent.toLowerCase().includes(word);
+  if (!name) return (n) => rows[n].textContent.toLowerCase().includes(word);
+  const { texts } = columns().get(name) ?? {};
+  if (!texts) return null;
   const value = valueOf(wanted);
-  return (row) => {
-    const own = valueOf(told(row.cells[column]).toLowerCase().replaceAll(" ", "_"));
+  return (n) => {
+    const own = valueOf(texts[n].toLowerCase().replaceAll(" ", "_"));
     if (sign in OF_ALL) return OF_ALL[sign](own, value);
     return typeof own === "number" && typeof value === "number" && OF_NUMBERS[sign](own, value);
   };
 };
 
-const makeFilter = (table, input, output) => {
-  const names = Array.from(table.tHead.rows[0].cells, (head) => head.textContent.toLowerCase());
-  const rows = Array.from(table.tBodies[0].rows);
+const makeFilter = (table, rows, columns, input, output) => {
   const filter = () => {
-    const questions = input.value.toLowerCase().split(/\s+/).filter(Boolean).map((word) => asking(word, names));
-    for (const row of rows) row.hidden = !questions.every((holds) => holds(row));
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const questions = words.map((word) => asking(word, rows, columns));
+    const unknown = words.filter((_, n) => !questions[n]).map((word) => /^\w+/.exec(word)[0]);
+    const known = questions.filter(Boolean);
+    for (const [n, row] of rows.entries()) row.hidden = !known.every((holds) => holds(n));
     const shown = rows.filter((row) => !row.hidden).length;
-    output.textContent = questions.length ? `${shown} of ${rows.length} cases` : "";
+    output.textContent = unknown.length
+      ? `There is no column ${unknown.join(", ")}. There are: ${Array.from(columns().keys()).filter((name) => !name.includes(" ")).join(", ")}.`
+      : words.length ? `${shown} of ${rows.length} cases` : "";
+    input.setAttribute("aria-invalid", String(unknown.length > 0));
+    table.dispatchEvent(new Event("filtered"));
   };
   // A link to a row that the filter hides would lead nowhere.
   const follow = () => {
@@ -119,9 +140,13 @@ const makeBrief = (table, box) => {
 
 const table = document.querySelector("table.sortable");
 const box = document.querySelector("#all-columns");
+const given = JSON.parse(document.querySelector("#data")?.textContent ?? "{}");
+const rows = Array.from(table?.tBodies[0].rows ?? []);
+let known;
+const allColumns = () => (known ??= columnsOf(rows, table.tHead.rows[0].cells, given.columns ?? {}));
 if (table) {
   makeSortable(table);
   if (box) makeBrief(table, box);
   else hasten(table);
-  makeFilter(table, document.querySelector("#filter"), document.querySelector(".filter output"));
+  makeFilter(table, rows, allColumns, document.querySelector("#filter"), document.querySelector(".filter output"));
 }
