@@ -26,14 +26,15 @@ ZERO_IS_NOTHING = frozenset(("mismatches", "undefined_reads", "shared_dynamic", 
 _HEAD_OF = {column: head for head, both in {**RANGES, **PAIRS}.items() for column in both}
 
 TIPS = {
-    **{name: column.meaning.replace("`", "") for name, column in BY_NAME.items() if column.shown != Shown.NEVER},
+    **{name: re.sub(r"`|\[(.+?)\]\(.+?\)", r"\1", column.meaning) for name, column in BY_NAME.items()},
     **HEADS_EXPLAINED,
     "ci_low_us to ci_high_us": "95 % confidence interval of median_us.",
     "q1_us to q3_us": "The middle half of the samples.",
     "speedup": "Time of the baseline divided by the time of the case, at the same parameters.",
     BEST: "Time of the baseline's fastest case at this size, divided by that of the kernel's fastest case.",
     "cases": "Cases at each size.",
-    "tied": "Cases that are as fast, within the margin.",
+    "tied": "Cases that are as fast, as far as this measurement can tell: any of them is as good a choice. "
+    "Undecided ones may be as fast or slower.",
     EMULATED_TIME: "Time of the emulation. It says nothing about a GPU.",
 }
 """What the heads of columns mean."""
@@ -105,17 +106,18 @@ def fastest_cases(frame: pd.DataFrame, best: list[Ranking]) -> Table:
     apart = [name for name in differing_peers(frame) if name not in varying(frame)]
     parameters = [name for name in varying(frame) if name != "size"]
     beside = [head for head in PAIRS if len({pair(one.fastest, head) for one in best}) > 1]
-    names = ["size", *parameters, *apart, *_heads(shown(Shown.MEASURED)), *beside]
+    front, *others = _heads(shown(Shown.MEASURED))
+    names = ["size", *parameters, *apart, front, BEST, "tied", *others, *beside]
     marks, every, ranked = anchors(frame), best_of(frame), ranker(frame)
     lines = []
-    for row in (one.fastest for one in best):
+    for one in best:
+        row = one.fastest
         base = every.get((row["device"], row["dtype"], row["baseline"]), {}).get(size_of(row))
         gain = _gain(row, base if row["baseline"] != row["kernel"] else None, ranked)
-        against = f" {row['baseline']}" if gain.text else ""
-        cells = [_cell(name, row, {}) for name in names]
-        lines.append(Line(marks[row["row"]], [*cells, replace(gain, text=gain.text.replace("x", f"x{against}", 1))]))
-    lines = [replace(line, cells=[*line.cells, _tied(one)]) for line, one in zip(lines, best, strict=True)]
-    return Table([*names, BEST, "tied"], lines).filled()
+        against = replace(gain, text=gain.text.replace("x", f"x {row['baseline']}", 1))
+        own = {BEST: against, "tied": _tied(one)}
+        lines.append(Line(marks[row["row"]], [own[name] if name in own else _cell(name, row, {}) for name in names]))
+    return Table(names, lines).filled()
 
 
 def same_in_all(frame: pd.DataFrame) -> str:

@@ -302,7 +302,7 @@ def _speeds(one: Ranking, shown: list[str], apart: list[str]) -> list[str]:
     more = [f"{len(one.tied) - NAMED} more"] if len(one.tied) > NAMED else []
     if not names or len(set(names)) < len(names):  # cases of different seeds have one name
         return [first]
-    return [first, f"Tied with it: {'; '.join(names + more)}."]
+    return [first, f"As fast as it, as far as this measurement can tell (tied): {'; '.join(names + more)}."]
 
 
 def _ceiling(one: Ranking, ceilings: pd.DataFrame, shown: list[str]) -> list[str]:

@@ -18,7 +18,9 @@ def test_the_headline_has_the_count_and_the_fastest(run_folder):
     rows = [runs.row(n, block=64 * 2**n) | runs.timing(9, 2**24) | steady for n in range(3)]
     verdict = judge(load(run_folder(rows, "ties")))
     assert "2 more cases are tied within" in verdict.headline
-    assert verdict.further == ("Tied with it: reduceShfl, block 128; reduceShfl, block 256.",)
+    assert verdict.further == (
+        "As fast as it, as far as this measurement can tell (tied): reduceShfl, block 128; reduceShfl, block 256.",
+    )
 
 
 def test_limits_that_nobody_knows_are_left_out(run_folder):

@@ -138,6 +138,34 @@ const makeBrief = (table, box) => {
   choose();
 };
 
+// Light or dark: the reader's choice goes ahead of the system's, and lasts where the browser lets it.
+const makeTheme = (button) => {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const root = document.documentElement;
+  const now = () => root.dataset.theme ?? (dark.matches ? "dark" : "light");
+  const other = () => (now() === "dark" ? "light" : "dark");
+  const kept = (change) => {
+    try {
+      return change(localStorage);
+    } catch {
+      return null; // a page from a file may have no store
+    }
+  };
+  const show = (theme) => {
+    if (theme === "dark" || theme === "light") root.dataset.theme = theme;
+    button.textContent = other() === "dark" ? "Dark" : "Light";
+  };
+  button.addEventListener("click", () => {
+    show(other());
+    kept((store) => store.setItem("theme", now()));
+  });
+  dark.addEventListener("change", () => show());
+  show(kept((store) => store.getItem("theme")));
+  button.hidden = false;
+};
+
+makeTheme(document.querySelector("#theme"));
+
 const table = document.querySelector("table.sortable");
 const box = document.querySelector("#all-columns");
 const given = JSON.parse(document.querySelector("#data")?.textContent ?? "{}");
@@ -150,3 +178,28 @@ if (table) {
   else hasten(table);
   makeFilter(table, rows, allColumns, document.querySelector("#filter"), document.querySelector(".filter output"));
 }
+
+// The page of a running sweep is loaded again when there are new results; what the reader chose stays.
+const follow = (live) => {
+  const inputs = () => Array.from(document.querySelectorAll("#filter, #all-columns, #explorer select"));
+  const before = JSON.parse(sessionStorage.getItem("live") ?? "{}");
+  for (const input of inputs()) {
+    const value = before[input.id || input.name];
+    if (value === undefined) continue;
+    if (input.type === "checkbox") input.checked = value;
+    else input.value = value;
+    input.dispatchEvent(new Event(input.id === "filter" ? "input" : "change"));
+  }
+  const look = async () => {
+    const now = await fetch("state").then((answer) => answer.text(), () => live.dataset.state); // the server may be gone
+    if (now === live.dataset.state) return setTimeout(look, 1000);
+    const chosen = inputs().map((input) => [input.id || input.name, input.type === "checkbox" ? input.checked : input.value]);
+    sessionStorage.setItem("live", JSON.stringify(Object.fromEntries(chosen)));
+    return location.reload();
+  };
+  setTimeout(look, 1000);
+};
+addEventListener("load", () => {
+  const live = document.querySelector("#live");
+  if (live) follow(live);
+});
