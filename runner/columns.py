@@ -168,6 +168,9 @@ COLUMNS = (
     Column("family", "text", "",
            "Family of the kernel. Cases of different families are not ranked against each other."),
     Column("baseline", "text", "", "The kernel that this one is compared with: the previous step."),
+    Column("ceiling", "flag", "",
+           "Whether the kernel is a ceiling, as its YAML declares: it does less than the others of its family, so it "
+           "is not ranked."),
     Column("launcher", "text", "",
            "`batch` if the case was measured together with the rest of the sweep, otherwise the Hydra launcher that "
            "ran it separately."),

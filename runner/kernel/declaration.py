@@ -336,6 +336,7 @@ class Kernel:
     origin: str
     family: str
     baseline: str
+    ceiling: bool  # whether it does less than the others of its family, as a copy does less than a transpose
     finish: str
     min_arch: int
     gpu_only: str

@@ -50,9 +50,9 @@ from runner.kernel.yaml_reader import (
 
 _OF_THE_KERNEL_ALONE = frozenset(("name", "source", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
-    "function summary origin baseline finish min_arch gpu_only cooperative parameters let macros arguments grid shared "
-    "constraints bytes operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard "
-    "structs no_output undefined_where launches include metrics".split()
+    "function summary origin baseline ceiling finish min_arch gpu_only cooperative parameters let macros arguments "
+    "grid shared constraints bytes operations in_flight reference value depth compute fast_math tolerance shuffle "
+    "accesses hazard structs no_output undefined_where launches include metrics".split()
 )
 _THREADS = ("thread_x", "thread_y", "thread_z")
 
@@ -132,6 +132,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         origin=d.text("origin", ""),
         family=d.text("family", name),
         baseline=d.text("baseline", ""),
+        ceiling=d.flag("ceiling", default=False),
         finish=d.choice("finish", ("host", "device"), "device"),
         min_arch=_min_arch(d),
         gpu_only=_reason(d, "gpu_only"),

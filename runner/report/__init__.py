@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from runner.report.findings import Verdict
 
-__all__ = ["build", "draw_lanes", "print_summary", "publish"]
+__all__ = ["as_markdown", "build", "draw_lanes", "print_summary", "publish", "publish_alone"]
 
 
 def build(folder: Path) -> Path:
@@ -57,6 +57,18 @@ def publish(folder: Path, console: Console, *, brief: bool = False) -> None:
     say_path(console, "Report: ", page)
 
 
+def publish_alone(folder: Path, to: Path) -> None:
+    """Write the page of a run to a file of its own, without links to the folder."""
+    _page(folder, *_read(folder), to)
+
+
+def as_markdown(folder: Path) -> str:
+    """The summary of a run for a pull request."""
+    from runner.report.markdown import summary  # noqa: PLC0415
+
+    return summary(folder)
+
+
 def _read(folder: Path) -> tuple[pd.DataFrame, Verdict]:
     """The table of a run and the verdict on it, which every part of the report starts from."""
     from runner.report.findings import judge  # noqa: PLC0415
@@ -66,11 +78,11 @@ def _read(folder: Path) -> tuple[pd.DataFrame, Verdict]:
     return frame, judge(frame)
 
 
-def _page(folder: Path, frame: pd.DataFrame, verdict: Verdict) -> Path:
+def _page(folder: Path, frame: pd.DataFrame, verdict: Verdict, to: Path | None = None) -> Path:
     os.environ["MPLBACKEND"] = "agg"  # notebooks name a backend of theirs there, which matplotlib may not have
     from runner.report.page import write  # noqa: PLC0415 - matplotlib would slow the runner's start
 
-    return write(folder, frame, verdict)
+    return write(folder, frame, verdict, to)
 
 
 def draw_lanes(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.cli import Parser, run_command
+from runner.cli import Parser, run_command, say
 
 if TYPE_CHECKING:
     from runner.folder import RunFolder
@@ -16,20 +18,48 @@ def main(arguments: list[str] | None = None) -> int:
     """Rebuild the report of a run folder; 2 if it is not one."""
     parser = Parser("report", "Rebuild the report of a run folder.")
     parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
+    parser.add_argument(
+        "--to", type=Path, metavar="FILE", help="write only the page, to FILE, without links to the folder"
+    )
+    parser.add_argument(
+        "--format", choices=["html", "md"], default="html", help="md: print a summary for a pull request"
+    )
+    parser.add_argument(
+        "--live", action="store_true", help="serve a page on this machine that grows while a sweep runs"
+    )
+    parser.add_argument("--port", type=int, default=0, help="of --live; a free one if it is left out")
     given = parser.parse_args(arguments)
-    return run_command(lambda: _report(given.folder))
+    return run_command(lambda: _report(given))
 
 
-def _report(name: str) -> int:
+def _report(given: Namespace) -> int:
     from runner import runs  # noqa: PLC0415  (see `run_command`)
     from runner.folder import RunFolder  # noqa: PLC0415
-    from runner.report import publish  # noqa: PLC0415
+    from runner.report import as_markdown, publish, publish_alone  # noqa: PLC0415
     from runner.terminal import Console  # noqa: PLC0415
 
+    name = given.folder
     folder = Path(name) if Path(name).is_dir() else runs.one(name)
     with runs.reading(name):
+        if given.live:
+            return _serve(folder, given.port)
+        if given.format == "md":
+            sys.stdout.write(as_markdown(folder))
+            return 0
         _bring_up_to_date(RunFolder(folder))
-        publish(folder, Console())
+        if given.to:
+            publish_alone(folder, given.to)
+        else:
+            publish(folder, Console())
+    return 0
+
+
+def _serve(folder: Path, port: int) -> int:
+    from runner.report.live import HOST, server  # noqa: PLC0415
+
+    with server(folder, port) as serving:
+        say(f"http://{HOST}:{serving.server_port}/ shows {folder} as it grows; Ctrl-C ends it", 0)
+        serving.serve_forever()
     return 0
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
 from runner.columns import BY_NAME, Shown, shown
 from runner.metrics import Metric
-from runner.report.findings import IDLE, Ranking, Ratio, differing_peers, ranker, ratio, steps
+from runner.report.findings import IDLE, Ranking, Ratio, best_of, differing_peers, ranker, ratio, steps
 from runner.report.table import constant, records, size_key, varying, where_read
 from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, rough, size_of, value_of
 
@@ -22,18 +22,21 @@ Case = tuple[Row, Ratio]
 RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_us": ("q1_us", "q3_us")}
 EMULATED_TIME = "emulated_us"
 EXACT = ("us", "GB/s", "GFLOP/s")
+BEST = "best against best"
 ZERO_IS_NOTHING = frozenset(("mismatches", "undefined_reads", "shared_dynamic", "shared_bytes", "local_bytes", "tied"))
 
 _HEAD_OF = {column: head for head, both in {**RANGES, **PAIRS}.items() for column in both}
 
 TIPS = {
-    **{name: column.meaning.replace("`", "") for name, column in BY_NAME.items() if column.shown != Shown.NEVER},
+    **{name: re.sub(r"`|\[(.+?)\]\(.+?\)", r"\1", column.meaning) for name, column in BY_NAME.items()},
     **HEADS_EXPLAINED,
     "ci_low_us to ci_high_us": "95 % confidence interval of median_us.",
     "q1_us to q3_us": "The middle half of the samples.",
     "speedup": "Time of the baseline divided by the time of the case, at the same parameters.",
+    BEST: "Time of the baseline's fastest case at this size, divided by that of the kernel's fastest case.",
     "cases": "Cases at each size.",
-    "tied": "Cases that are as fast, within the margin.",
+    "tied": "Cases that are as fast, as far as this measurement can tell: any of them is as good a choice. "
+    "Undecided ones may be as fast or slower.",
     EMULATED_TIME: "Time of the emulation. It says nothing about a GPU.",
 }
 """What the heads of columns mean."""
@@ -107,18 +110,23 @@ def all_cases(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
     return Table(names, lines).filled("kernel", on_request=hidden)
 
 
-def fastest_cases(frame: pd.DataFrame, best: list[Ranking], ratios: dict[int, Ratio]) -> Table:
-    """The fastest case of every size, by what varies."""
+def fastest_cases(frame: pd.DataFrame, best: list[Ranking]) -> Table:
+    """The fastest case of every size, by what varies, against the fastest case of its kernel's baseline."""
     apart = [name for name in differing_peers(frame) if name not in varying(frame)]
     parameters = [name for name in varying(frame) if name != "size"]
     beside = [head for head in PAIRS if len({pair(one.fastest, head) for one in best}) > 1]
-    names = ["size", *parameters, *apart, *_heads(shown(Shown.MEASURED)), *_metrics(frame), "speedup", *beside]
-    marks, own = anchors(frame), frame.attrs.get("metrics", {})
-    lines = [
-        Line(marks[one.fastest["row"]], [*(_cell(name, one.fastest, ratios, own) for name in names), _tied(one)])
-        for one in best
-    ]
-    return Table([*names, "tied"], lines).filled()
+    front, *others = _heads(shown(Shown.MEASURED))
+    names = ["size", *parameters, *apart, front, BEST, "tied", *others, *_metrics(frame), *beside]
+    marks, every, ranked, metrics = anchors(frame), best_of(frame), ranker(frame), frame.attrs.get("metrics", {})
+    lines = []
+    for one in best:
+        row = one.fastest
+        base = every.get((row["device"], row["dtype"], row["baseline"]), {}).get(size_of(row))
+        gain = _gain(row, base if row["baseline"] != row["kernel"] else None, ranked)
+        against = replace(gain, text=gain.text.replace("x", f"x {row['baseline']}", 1))
+        own = {BEST: against, "tied": _tied(one)}
+        lines.append(Line(marks[row["row"]], [own[n] if n in own else _cell(n, row, {}, metrics) for n in names]))
+    return Table(names, lines).filled()
 
 
 def same_in_all(frame: pd.DataFrame) -> str:
@@ -140,9 +148,14 @@ def anchors(frame: pd.DataFrame) -> dict[int, str]:
     return {row: mark for mark, row in marks.items()}
 
 
-def baseline_ratios(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
-    """Kernel by size: the geometric mean of the ratios, and the range of all their intervals."""
+def geometric_means(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
+    """Kernel by size: the geometric mean over the configurations that its baseline has, too, and all their intervals.
+
+    No lines if no size has several of them.
+    """
     groups = by_baseline(frame, ratios)
+    if all(len(cases) < 2 for by_size in groups.values() for cases in by_size.values()):
+        return Table([], [])
     sizes = _sizes(row for by_size in groups.values() for cases in by_size.values() for row, _ in cases)
     lines = [
         Line("", [Cell(name), Cell(against), _cases(by_size), *(_mean(by_size.get(size, [])) for size in sizes)])
@@ -154,21 +167,25 @@ def baseline_ratios(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
 def by_baseline(frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> dict[tuple[str, str], dict[str, list[Case]]]:
     """The cases with a ratio by size, ascending, for each kernel and its baseline, both named as tables name them."""
     rows = {row["row"]: row for row in records(frame)}
-    apart = [name for name in differing_peers(frame) if name in ("dtype", "device")]
     groups: dict[tuple[str, str], dict[str, list[Case]]] = {}
     for one in sorted(ratios.values(), key=lambda one: one.row):
         row, base = rows[one.row], rows[one.baseline_row]
-        name, against = _named(row, apart), str(base["kernel"])
-        if base["finish"] != row["finish"]:
-            name, against = f"{name} (finish {row['finish']})", f"{against} (finish {base['finish']})"
-        groups.setdefault((name, against), {}).setdefault(size_of(row), []).append((row, one))
+        groups.setdefault(titles(frame, row, base), {}).setdefault(size_of(row), []).append((row, one))
     return {
         key: dict(sorted(by_size.items(), key=lambda item: size_key(item[1][0][0]))) for key, by_size in groups.items()
     }
 
 
-def ladder_steps(frame: pd.DataFrame) -> Table:
-    """The steps of a ladder, each against the step before at every size; no lines if the run has no ladder."""
+def titles(frame: pd.DataFrame, row: Row, base: Row) -> tuple[str, str]:
+    """The names of a kernel and its baseline, with what separates them from others of the run."""
+    apart = [name for name in differing_peers(frame) if name in ("dtype", "device")]
+    finish = f" (finish {row['finish']})", f" (finish {base['finish']})"
+    apart_too = finish if row["finish"] != base["finish"] else ("", "")
+    return _named(row, apart) + apart_too[0], f"{base['kernel']}{apart_too[1]}"
+
+
+def best_against_best(frame: pd.DataFrame) -> Table:
+    """Each kernel's fastest case at every size against that of its baseline; no lines if no baseline was run."""
     found, ranked, marks = steps(frame), ranker(frame), anchors(frame)
     rows = [row for step in found for row in step.fastest.values()]
     if not rows:
@@ -186,7 +203,7 @@ def ladder_steps(frame: pd.DataFrame) -> Table:
         lines.append(Line(marks[last["row"]] if last else "", [kernel, Cell(step.before), *gains, *cells]))
     at = f" at {sizes[-1]}" if sizes[-1] else ""
     return Table(
-        ["kernel", "previous step", *(size or "speedup" for size in sizes), *(name + at for name in numbers)], lines
+        ["kernel", "baseline", *(size or "speedup" for size in sizes), *(name + at for name in numbers)], lines
     )
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from runner.device.kinds import is_emulated
 from runner.metrics import Criterion
 from runner.noise import DeviceNoise, of_device
-from runner.report.table import PEERS, measured, parameters, rankable, records, size_key, varying
+from runner.report.table import PEERS, measured, parameters, ranked, records, size_key, varying
 from runner.report.text import absent, count, described, listed, one_line, rough, size_of
 from runner.runs import section
 from runner.statistics import ASSUMED, THRESHOLD, WIDEST_TIE, Side, Spread, decide, pooled
@@ -38,8 +38,9 @@ IDLE = ("skipped", "not_run")
 """Statuses of cases that were never launched."""
 
 EMULATION = (
-    "Data races and speed are not checked on the CPU device. The other checks (values, undefined reads, "
-    "hazards, lanes, wavefronts and sectors) also apply to a GPU."
+    "Checked on the CPU device: values (also at small and odd sizes, and in other orders of threads), array bounds, "
+    "barriers, masks, undefined reads. Not checked: data races that give the right values in these orders, such as "
+    "updates of global memory without atomics; memory fences; speed."
 )
 """The caution of an emulated run."""
 
@@ -81,7 +82,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Step:
-    """A kernel of a ladder, and the kernel before it: of each, the fastest case by size."""
+    """A kernel and its baseline, which is empty for the first of a ladder: of each, the fastest case by size."""
 
     kernel: str
     before: str
@@ -155,10 +156,10 @@ def criterion_of(frame: pd.DataFrame) -> Criterion:
 
 def fastest(frame: pd.DataFrame) -> list[Ranking]:
     """The ranking of every size within every group of peers, in the order of results.csv, sizes ascending."""
-    ranked = ranker(frame, criterion_of(frame))
+    of_noise = ranker(frame, criterion_of(frame))
     return [
-        ranked(records(same_size))
-        for _, peers in rankable(frame).groupby(PEERS, dropna=False, sort=False)
+        of_noise(records(same_size))
+        for _, peers in ranked(frame).groupby(PEERS, dropna=False, sort=False)
         for _, same_size in peers.groupby(["size", "rows", "cols"], dropna=False)
     ]
 
@@ -176,7 +177,7 @@ def headline_groups(frame: pd.DataFrame) -> list[Ranking]:
 
 def differing_peers(frame: pd.DataFrame) -> list[str]:
     """The columns that separate groups of peers in this run."""
-    return [name for name in PEERS if len(measured(frame)[name].unique()) > 1]
+    return [name for name in PEERS if len(ranked(frame)[name].unique()) > 1]
 
 
 def ratios(frame: pd.DataFrame) -> dict[int, Ratio]:
@@ -217,18 +218,28 @@ def ladder(frame: pd.DataFrame) -> list[str]:
     return [kernel for line, height in lines if height >= LADDER for kernel in line]
 
 
+def best_of(frame: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Row]]:
+    """The best case of each device, dtype and kernel by size, sizes ascending."""
+    best: dict[tuple[str, str, str], dict[str, Row]] = {}
+    costed = (row for row in records(measured(frame)) if not absent(row["cost"]))
+    for row in sorted(costed, key=lambda row: (*size_key(row), row["cost"], row["row"])):
+        best.setdefault((row["device"], row["dtype"], row["kernel"]), {}).setdefault(size_of(row), row)
+    return best
+
+
 def steps(frame: pd.DataFrame) -> list[Step]:
-    """The ladder of a run: every step's fastest case, at each size anew, against that of the step before."""
-    kernels, before = ladder(frame), _steps_before(frame)
-    found = []
-    for _, peers in measured(frame[frame["kernel"].isin(kernels)]).groupby(["device", "dtype"], sort=False):
-        best: dict[str, dict[str, Row]] = {}
-        for row in sorted(records(peers), key=lambda row: (*size_key(row), row["median_us"], row["row"])):
-            best.setdefault(row["kernel"], {}).setdefault(size_of(row), row)
-        for kernel in (kernel for kernel in kernels if kernel in best):
-            baseline = before.get(kernel, "")
-            found.append(Step(kernel, baseline, best[kernel], best.get(baseline, {})))
-    return found
+    """Best against best: the fastest case of each kernel at each size, and that of its baseline.
+
+    The kernels of a ladder come first, in its order, then the others that have a baseline in the run.
+    """
+    before, best, line = _steps_before(frame), best_of(frame), ladder(frame)
+    groups = dict.fromkeys(key[:2] for key in best)
+    return [
+        Step(kernel, before.get(kernel, ""), best[*group, kernel], best.get((*group, before.get(kernel, "")), {}))
+        for group in groups
+        for kernel in (*line, *(kernel for kernel in before if kernel not in line))
+        if (*group, kernel) in best
+    ]
 
 
 def judge(frame: pd.DataFrame) -> Verdict:
@@ -236,11 +247,14 @@ def judge(frame: pd.DataFrame) -> Verdict:
     right = int((frame["status"] == "ok").sum())
     shown = [name for name in varying(measured(frame)) if name not in ("size", "device", "dtype", "seed")]
     apart = [name for name in differing_peers(frame) if name != "device"]
-    by = criterion_of(frame)
-    first, *others = [_speeds(one, shown, apart, by) for one in headline_groups(frame)] or [[]]
-    headline = " ".join([*_matches(frame, right), *first[:1]])
-    further = (*first[1:], *(group[0] for group in others))
-    return Verdict(level(frame), headline, further, _cautions(frame), _problems(frame))
+    by, ceilings = criterion_of(frame), measured(frame[frame["ceiling"] == "True"])
+    further: list[str] = []
+    headline = _matches(frame, right)
+    for number, one in enumerate(headline_groups(frame)):
+        first, *more = _speeds(one, shown, apart, by)
+        (further if number else headline).append(first)
+        further += ([] if number else more) + _ceiling(one, ceilings, shown, by)
+    return Verdict(level(frame), " ".join(headline), tuple(further), _cautions(frame), _problems(frame))
 
 
 def level(frame: pd.DataFrame) -> Level:
@@ -315,7 +329,24 @@ def _speeds(one: Ranking, shown: list[str], apart: list[str], by: Criterion) -> 
     more = [f"{len(one.tied) - NAMED} more"] if len(one.tied) > NAMED else []
     if not names or len(set(names)) < len(names):  # cases of different seeds have one name
         return [first]
-    return [first, f"Tied with it: {'; '.join(names + more)}."]
+    return [first, f"As fast as it, as far as this measurement can tell (tied): {'; '.join(names + more)}."]
+
+
+def _ceiling(one: Ranking, ceilings: pd.DataFrame, shown: list[str], by: Criterion) -> list[str]:
+    """The fastest ceiling of the same work as a ranking's, in a sentence."""
+
+    def work(row: Row) -> list[str]:
+        return [size_of(row), *(str(row[name]) for name in PEERS)]
+
+    alike = sorted(
+        (row for row in records(ceilings) if work(row) == work(one.fastest)), key=lambda row: row["median_us"]
+    )
+    if not alike:
+        return []
+    row = alike[0]
+    return [
+        f"Ceiling at {size_of(row)}: {described(row, shown)} ({_speed(row, by)}), which does less and is not ranked."
+    ]
 
 
 def _speed(row: Row, by: Criterion) -> str:

@@ -6,6 +6,8 @@ whatever paths a foreign folder names.
 
 from __future__ import annotations
 
+import itertools
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -22,7 +24,7 @@ from runner import atomic
 from runner.device import cache
 from runner.device.kinds import is_emulated, label
 from runner.folder import RunFolder, read_json
-from runner.report import cells, findings, table
+from runner.report import cells, data, findings, table
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 from runner.runs import environment, flat, section
 
@@ -55,17 +57,34 @@ class CompiledKernel:
     """The texts, perhaps cut, of its source, the included files, and its YAML, by their paths within sources/."""
 
 
-def write(path: Path, frame: pd.DataFrame, verdict: findings.Verdict) -> Path:
-    """Write the figures and the page of a run folder, and return the page's path."""
+def write(path: Path, frame: pd.DataFrame, verdict: findings.Verdict, to: Path | None = None) -> Path:
+    """Write the figures and the page of a run folder, and return the page's path.
+
+    With `to`, the page goes there alone: it does not link to files of the folder.
+    """
     from runner.report import figures  # noqa: PLC0415 - `template` must not load matplotlib
 
     ratios = findings.ratios(frame)
     drawn = figures.draw_all(path, frame, ratios)
-    figures.write(path / "figures", drawn)
-    target = path / "report.html"
-    page = template("page.html", "runner.report").render(_context(path, frame, verdict, ratios, drawn))
-    atomic.write(target, page.encode())
+    if to is None:
+        figures.write(path / "figures", drawn)
+    target = to or path / "report.html"
+    context = _context(path, frame, verdict, ratios, drawn) | {"files": to is None, "live": None}
+    atomic.write(target, template("page.html", "runner.report").render(context).encode())
     return target
+
+
+def rendered(path: Path, frame: pd.DataFrame, verdict: findings.Verdict, live: tuple[str, str]) -> str:
+    """The page of a running sweep, with charts, but without drawn figures and links to files.
+
+    `live` is the state of the folder, and the sentence about it.
+    """
+    from runner.report import figures  # noqa: PLC0415
+
+    ratios = findings.ratios(frame)
+    drawn = [one for one in figures.outlined(path, frame, ratios) if one.view]
+    context = _context(path, frame, verdict, ratios, drawn) | {"files": False, "live": live}
+    return template("page.html", "runner.report").render(context)
 
 
 def template(name: str, *packages: str) -> jinja2.Template:
@@ -94,10 +113,11 @@ def _context(
     ratios: dict[int, findings.Ratio],
     drawn: Sequence[Drawn],
 ) -> dict[str, Any]:
-    known, best = environment(path), findings.fastest(frame)
-    steps = cells.ladder_steps(frame)
+    known, best, every = environment(path), findings.fastest(frame), cells.all_cases(frame, ratios)
+    views = [one.view for one in drawn if one.view]
     return {
-        "title": _title(frame, known),
+        "title": heading(frame, known),
+        "about": _about(path, _experiment(_command(known))),
         "verdict": verdict,
         "word": findings.WORDS[verdict.level],
         "emulated": EMULATED if frame["emulated"].any() else "",
@@ -105,12 +125,15 @@ def _context(
         "problems": _problems(frame, verdict),
         "repeat": _repeat(path, frame, known),
         "same": cells.same_in_all(frame),
-        "fastest": cells.fastest_cases(frame, best, ratios),
+        "fastest": cells.fastest_cases(frame, best),
         "ranked": any(one.among > 1 for one in best),
         "figures": {name: [one for one in drawn if one.section == name] for name in SECTIONS},
-        "ladder": bool(steps.lines),
-        "ratios": steps if steps.lines else cells.baseline_ratios(frame, ratios),
-        "cases": cells.all_cases(frame, ratios),
+        "ladder": bool(findings.ladder(frame)),
+        "ratios": cells.best_against_best(frame),
+        "means": cells.geometric_means(frame, ratios),
+        "cases": every,
+        "data": Markup(data.embedded(frame, every.columns, views)),  # noqa: S704 - JSON without a `<`
+        "libraries": _libraries() if views else "",
         "tips": cells.TIPS,
         "explained": HEADS_EXPLAINED,
         "configuration": configuration(path),
@@ -122,13 +145,45 @@ def _context(
     }
 
 
-def _title(frame: pd.DataFrame, known: dict[str, Any]) -> str:
+def _libraries() -> Markup:
+    """The libraries of the charts; see vendor/LICENSES.txt."""
+    folder = Path(__file__).parent / "vendor"
+    texts = [(folder / name).read_text("utf-8") for name in ("d3.min.js", "plot.min.js")]
+    return Markup("\n".join(texts))  # noqa: S704 - our own files
+
+
+def heading(frame: pd.DataFrame, known: dict[str, Any]) -> str:
+    """What was run, on what, and on which day."""
+    experiment = _experiment(_command(known))
     kernels = [one_line(str(kernel), 40) for kernel in frame["kernel"].unique()]
     what = listed(kernels) if 0 < len(kernels) <= 3 else count(len(kernels), "kernel")
     devices = section(known, "devices")
     kinds = sorted({str(kind) for kind in frame["device"]} - {""}, key=is_emulated)
     names = [label(k) if is_emulated(k) else section(devices, k).get("name") or label(k) for k in kinds]
-    return f"{what} on {listed([one_line(str(name), 60) for name in names])}" if names else what
+    where = f" on {listed([one_line(str(name), 60) for name in names])}" if names else ""
+    day = re.match(r"\d{4}-\d\d-\d\d", str(known.get("started_utc")))
+    return f"{one_line(experiment, 40)}{': ' * bool(experiment)}{what}{where}{f', {day[0]}' if day else ''}"
+
+
+def _experiment(command: str) -> str:
+    """The name of the experiment that a command sweeps; empty if it names none."""
+    pairs = [word.lstrip("+").partition("=") for word in overrides(command)]
+    named = [value for key, _, value in pairs if key == "experiment" and value not in ("", "null")]
+    return named[-1] if named else ""
+
+
+def _about(path: Path, experiment: str) -> list[str]:
+    """What an experiment's YAML says at its top: what it runs, and what to look for."""
+    root = (path / "sources").resolve()
+    file = _within(root, root / "conf" / "experiment" / f"{experiment}.yaml") if experiment else None
+    if file is None:
+        return []
+    lines = itertools.takewhile(
+        lambda line: line.startswith("#"), file.read_text("utf-8", errors="replace").splitlines()
+    )
+    said = [line[1:].strip() for line in lines if not line.startswith("# @")]
+    parts = [" ".join(part) for blank, part in itertools.groupby(said, bool) if blank]
+    return [part for part in parts if not part.startswith("python -m runner")]
 
 
 def _problems(frame: pd.DataFrame, verdict: findings.Verdict) -> list[dict[str, Any]]:

@@ -46,9 +46,12 @@ class Shared(dict[str, Any]):
         return self
 
 
-def load(folder: Path) -> pd.DataFrame:
-    """The results of a run folder, one row per case. Planned cases without a row are `not_run`."""
-    raw = _read(folder)
+def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
+    """The results of a run folder, one row per case. Planned cases without a row are `not_run`.
+
+    With `newest`, the rows of the jobs go ahead of results.csv, which a running sweep writes late.
+    """
+    raw = _read(folder, newest=newest)
     own = _own_parameters(list(raw.columns))
     raw = _with_planned(raw, folder / "plan.json")
     for name in set(columns.NAMES).difference(raw.columns):
@@ -125,9 +128,9 @@ def measured(frame: pd.DataFrame) -> pd.DataFrame:
     return timed(frame[~frame["emulated"]])
 
 
-def rankable(frame: pd.DataFrame) -> pd.DataFrame:
-    """The measured cases that have what the run ranks its cases by."""
-    found = measured(frame)
+def ranked(frame: pd.DataFrame) -> pd.DataFrame:
+    """The measured cases that have what the run ranks its cases by, without those of ceilings, which do less."""
+    found = measured(frame[frame["ceiling"] != "True"])
     return found[found["cost"] > 0]
 
 
@@ -148,12 +151,12 @@ def _values(frame: pd.DataFrame, name: str) -> set[tuple[Any, ...]]:
     return {values for values in found if not absent(values[0])}
 
 
-def _read(folder: Path) -> pd.DataFrame:
+def _read(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     """The table as text. If a killed sweep left none, it is made from the rows of its jobs."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: there is no such folder; give a run folder, such as outputs/DATE/TIME-WHAT")
     path = folder / "results.csv"
-    if path.is_file():
+    if path.is_file() and not (newest and RunFolder(folder).jobs()):
         raw = _parsed(path)
     elif rows := results.collect(RunFolder(folder)):
         raw = pd.read_csv(io.StringIO(results.as_csv(rows)), dtype=object, keep_default_na=False)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from runner.device.kinds import label
 from runner.report.findings import IDLE, WORDS, Verdict
-from runner.report.table import rankable, records, varying, where_read
+from runner.report.table import measured, records, varying, where_read
 from runner.report.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
 
 Row = dict[str, Any]
@@ -22,6 +22,9 @@ ALL_UP_TO = 20
 """So many rows are all shown. Of more, each kernel's fastest by size."""
 
 MOST_GROUPS, MOST_LINES, MOST_PROBLEMS, MOST_SENTENCES = 12, 48, 10, 4
+MOST_LETTERS = 800
+"""Of a reason: a mismatch ends with the largest error and what to do."""
+
 BROAD = 100_000
 """Columns: more than any line has."""
 
@@ -108,7 +111,7 @@ def _chosen(group: pd.DataFrame, most: int) -> list[Row]:
     rows = records(group)
     if len(rows) <= most:
         return rows
-    ranked = sorted(records(rankable(group)), key=lambda row: row["cost"]) or rows
+    ranked = sorted((row for row in records(measured(group)) if row["cost"] > 0), key=lambda row: row["cost"]) or rows
     first = {row["kernel"]: row for row in reversed(ranked)}
     kernels = [row for row in ranked if first[row["kernel"]] is row]
     return (kernels if len(kernels) > 1 else ranked)[:most]
@@ -164,7 +167,7 @@ def _print_problems(frame: pd.DataFrame, judged: Verdict, console: Console) -> N
     for problem in judged.problems[:MOST_PROBLEMS]:
         first = described(rows[problem.rows[0]], names)
         whose = first if len(problem.rows) == 1 else f"{count(len(problem.rows), 'case')}, such as {first}"
-        reason = one_line(problem.reason) or "no reason was recorded"
+        reason = one_line(problem.reason, MOST_LETTERS) or "no reason was recorded"
         say(console, f"{problem.status.replace('_', ' ')}: {whose}: {reason}", "red" if problem.failed else "dim")
     if len(judged.problems) > MOST_PROBLEMS:
         say(console, f"{count(len(judged.problems) - MOST_PROBLEMS, 'more reason')}: see the report.")

@@ -48,6 +48,7 @@ def described(job: Job, device: str, launcher: str) -> Row:
         "finish": kernel.finish,
         "family": kernel.family,
         "baseline": kernel.baseline or None,
+        "ceiling": kernel.ceiling,
         "compiler": job.compiler if kinds.has_compilers(device) else None,
         "launcher": launcher,
         "job": job.number,

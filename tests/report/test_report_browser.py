@@ -91,7 +91,8 @@ QUESTIONS = {
     "median_us<=3.5": lambda row: float(row["median_us"]) <= 3.5,
     "speedup<100": lambda row: row["baseline"],
     "STATUS=ok reduceSmemUnroll": lambda row: row["kernel"] == "reduceSmemUnroll",
-    "nothing=1": lambda row: not row,
+    "size=2**24 device=cuda": lambda row: row["size"] == 2**24,
+    "registers=16 bytes_read>=4Mi": lambda row: row["size"] >= 2**20,
     "kernel<reduceShfl": lambda row: not row,
 }
 
@@ -104,6 +105,70 @@ def test_columns_are_compared(visit):
         found = [row["kernel"] for row in runs.sweep() if holds(row)]
         assert column(page, "kernel") == found
         assert page.locator("output").inner_text() == f"{len(found)} of 72 cases"
+
+
+def test_an_unknown_column_is_named(visit):
+    """A word with a column that there is not hides nothing, and the columns that there are are listed."""
+    page = visit(runs.sweep())
+    page.locator("#filter").fill("hostbound=True block=128")
+    said = page.locator(".filter output").inner_text()
+    assert said.startswith("There is no column hostbound.")
+    assert "host_bound" in said
+    assert len(column(page, "kernel")) == 24
+
+
+def point(page, kernel, size, block):
+    """Where a case stands in the chart, as coordinates of the window."""
+    page.locator("#explorer").scroll_into_view_if_needed()
+    return page.evaluate(
+        """([kernel, size, block]) => {
+            const row = rows.findIndex((row) => [kernel, size, block].every((text, n) => told(row.cells[n]) === text));
+            const svg = document.querySelector('#explorer .chart svg');
+            const dot = Array.from(svg.querySelectorAll('[aria-label=dot] circle')).find((dot) => dot.__data__ === row);
+            const box = dot.getBoundingClientRect();
+            return [box.x + box.width / 2, box.y + box.height / 2];
+        }""",
+        [kernel, size, block],
+    )
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    """Two reductions."""
+    return [row for row in runs.sweep() if row["kernel"] in ("reduceGmem", "reduceShfl")]
+
+
+def test_a_point_says_its_case_and_leads_to_its_row(visit, kernels):
+    """Hovering shows the case and its numbers, a click goes to its row; the static figures give way to the chart."""
+    page = visit(kernels, figures=True, viewport={"width": 1280, "height": 900})
+    assert not page.locator("#times > figure:not(#explorer)").first.is_visible()
+    page.mouse.move(*point(page, "reduceShfl", "2^24", "128"))
+    tip = page.locator("#explorer [aria-label=tip]").text_content()
+    assert "reduceShfl, size 2^24, block 128" in tip
+    assert "gbps (GB/s): 1,4" in tip
+    page.mouse.down()
+    page.mouse.up()
+    page.locator("tr:target").wait_for(timeout=5000)
+    assert page.locator("tr:target").inner_text().split()[1:4] == ["reduceShfl", "2^24", "128"]
+    assert page.wrong == []
+
+
+def test_axes_colour_and_panels_are_chosen(visit, kernels):
+    """Any column can be an axis; the buttons bring the figures back; the table's filter holds for the chart."""
+    page = visit(kernels, figures=True)
+    said = page.locator("#explorer .said")
+    assert said.inner_text().startswith("24 cases;")
+    page.locator("#explorer [name=x]").select_option("block")
+    page.locator("#explorer [name=y]").select_option("bytes_read")
+    page.locator("#explorer [name=colour]").select_option("size")
+    page.locator("#explorer [name=panels]").select_option("kernel")
+    assert page.locator("#explorer .chart svg.plot").count() == 2
+    assert page.locator("#explorer .legend").inner_text().split()[:2] == ["size", "2^18"]
+    page.get_by_role("button", name="Bandwidth by block").click()
+    assert page.locator("#explorer [name=colour]").input_value() == "kernel"
+    assert said.inner_text().startswith("6 cases with size 2^24;")
+    page.locator("#filter").fill("kernel=reduceShfl block>128")
+    assert said.inner_text().startswith("2 cases")
 
 
 def test_each_row_has_a_link_to_itself(visit):
@@ -142,6 +207,9 @@ def test_the_page_is_whole_without_scripts(visit):
     assert len(column(page, "kernel")) == 72
     assert "grid" in heads(page)
     assert not page.locator("#filter").is_visible()
+    page = visit(runs.sweep(), figures=True, java_script_enabled=False)
+    assert page.locator("#times > figure:not(#explorer)").first.is_visible()
+    assert not page.locator("#explorer").is_visible()
 
 
 @pytest.mark.usefixtures("without_figures")

@@ -91,15 +91,30 @@ def test_the_fastest_block_is_shown_and_said(run_folder):
 
 
 def test_too_many_lines_leave_the_fastest_in_colour(run_folder):
-    """Beyond ten kernels the slower ones are thin and grey below the others; all keep their names."""
+    """Beyond six kernels the slower ones are grey below the others, but none that is the fastest somewhere."""
     sizes = (2**20, 2**24)
     rows = [runs.row(kernel=f"k{n:02}", size=size) | runs.timing(9 + n, size) for n in range(14) for size in sizes]
+    rows[-2] |= runs.timing(8, 2**20)
     plot = chosen(run_folder(rows))[0]
-    assert plot.pale == ("k10", "k11", "k12", "k13")
-    assert "k10, k11, k12 and k13" in plot.caption
+    assert plot.pale == tuple(f"k{n:02}" for n in range(5, 13))
+    assert "k05, k06" in plot.caption
     lines = [line for line in plot.draw().axes[0].lines if len(line.get_xdata()) == 2]
     assert [line.get_color() for line in lines[:4]] == [BACKGROUND.colour] * 4
     assert {f"k{n:02}" for n in range(14)} <= set(words(plot))
+
+
+def test_a_kernel_of_one_block_is_a_point(run_folder):
+    """In a figure over blocks its name has no line to it, which would look like a measurement; a ceiling is called one."""
+    rows = [runs.row(n, kernel="many", block=64 << n) | runs.timing(9 + n, 2**24) for n in range(3)]
+    rows.append(runs.row(3, kernel="one", block=64) | runs.timing(7, 2**24))
+    rows.append(runs.row(4, kernel="copy", block=256, ceiling="True") | runs.timing(6, 2**24))
+    plot = next(
+        plot for plot in chosen(run_folder(rows, columns=[*runs.COLUMNS, "ceiling"])) if "by-block" in plot.stem
+    )
+    axes = plot.draw().axes[0]
+    leaders = [note for note in axes.texts if getattr(note, "arrow_patch", None) is not None]
+    assert len(leaders) == len(axes.texts) - len(leaders) - 1
+    assert "copy (ceiling)" in words(plot)
 
 
 def test_sizes_are_powers_of_two_and_limits_are_drawn(run_folder):

@@ -58,6 +58,33 @@ def test_the_page_says_what_matters_in_order(built):
     assert "cuda: samples" in text
 
 
+@pytest.mark.usefixtures("without_figures")
+def test_an_experiment_says_what_to_look_for(run_folder):
+    """The title has the experiment and the day, and the words at the top of its YAML follow, without the command."""
+    environment = runs.ENVIRONMENT | {"command": "python -m runner experiment=waves block=64"}
+    folder = run_folder(runs.sweep()[:3], environment=environment)
+    (folder / "sources" / "conf" / "experiment").mkdir(parents=True)
+    words = "# @package _global_\n# Waves & <tails>.\n#\n#   python -m runner experiment=waves\n#\n# What to look for:\n# the tail.\na: 1\n"
+    (folder / "sources" / "conf" / "experiment" / "waves.yaml").write_text(words)
+    text = page(folder)
+    assert "<h1>waves: reduceGmem on NVIDIA H200, 2026-01-02</h1>" in text
+    assert re.findall('<p class="about">(.*?)</p>', text) == [
+        "Waves &amp; &lt;tails&gt;.",
+        "What to look for: the tail.",
+    ]
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_contents_and_tips(run_folder):
+    """Each link of the contents leads to a section, every section has one, and every column says what it means."""
+    text = page(run_folder(runs.failures()))
+    contents = text[text.index("<nav") : text.index("</nav>")]
+    assert re.findall('href="#(.*?)"', contents) == re.findall('<section id="(.*?)"', text)
+    heads = re.findall('<th scope="col"([^>]*)>', text[text.index('id="cases"') :])
+    assert heads
+    assert all("title=" in head for head in heads)
+
+
 def test_a_ladder_has_steps_and_a_baseline_has_speed_ups(run_folder):
     """Kernels that name the step before as their baseline stand in the order of the ladder; two kernels are none."""
     rows = [row for row in runs.sweep() if row["kernel"] in ("reduceShfl", "reduceSmem", "reduceGmem")]
@@ -206,7 +233,7 @@ def test_emulated_times_are_one_column(run_folder):
     assert heads.index("status") < heads.index("undefined_reads") < heads.index("emulated_us")
     assert {"median_us", "gbps", "speedup", "min_us"}.isdisjoint(heads)
     assert "says nothing about a GPU" in text
-    assert "not checked on the CPU device" in text
+    assert "Not checked: data races" in text
     for word in ("<figure", "GB/s", "Fastest", "fastest", "tied"):
         assert word not in text
 

@@ -42,6 +42,13 @@ def test_failures_are_told_once_with_their_count(run_folder):
     assert "timeout: reduceForever" in text
 
 
+def test_a_mismatch_is_told_whole(run_folder):
+    """The bound, the largest error with its place, and what to do stand in the terminal and in the page's summary."""
+    reason = f"66 of 65536 elements differ: {'y[17] is 15.4909744, expected 15.473974 (allowed 1e-06); ' * 5}"
+    reason += "the largest error is 1.78e+04 ulp, at y[17]; set 'tolerance' in the YAML"
+    assert reason in summary(run_folder([runs.failed(0, "mismatch", reason)]))
+
+
 def test_emulated_times_stand_last_and_choose_nothing(run_folder):
     """A CPU device's line has status, undefined reads and sum, then the time, labelled; a long run is not cut by speed."""
     rows = [row | {"undefined_reads": 16} for row in runs.emulated()]

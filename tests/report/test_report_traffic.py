@@ -54,7 +54,7 @@ def test_they_stand_in_the_tables(run_folder):
     table = all_cases(frame, {})
     place = table.columns.index("wavefronts ld/st")
     assert [line.cells[place].text for line in table.lines] == ["", "32/1", "1/1.5", "2/2"]
-    best = fastest_cases(frame, fastest(frame), {})
+    best = fastest_cases(frame, fastest(frame))
     assert [name for name in best.columns if "ld/st" in name] == ["wavefronts ld/st", "sectors ld/st"]
 
 

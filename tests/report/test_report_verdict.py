@@ -2,7 +2,7 @@ import pytest
 import report_runs as runs
 from shuffle_rows import COLUMNS, butterfly
 
-from runner.report.cells import baseline_ratios, ladder_steps
+from runner.report.cells import best_against_best, fastest_cases, geometric_means
 from runner.report.findings import fastest, judge, ladder, ratios
 from runner.report.table import load
 
@@ -18,7 +18,9 @@ def test_the_headline_has_the_count_and_the_fastest(run_folder):
     rows = [runs.row(n, block=64 * 2**n) | runs.timing(9, 2**24) | steady for n in range(3)]
     verdict = judge(load(run_folder(rows, "ties")))
     assert "2 more cases are tied within" in verdict.headline
-    assert verdict.further == ("Tied with it: reduceShfl, block 128; reduceShfl, block 256.",)
+    assert verdict.further == (
+        "As fast as it, as far as this measurement can tell (tied): reduceShfl, block 128; reduceShfl, block 256.",
+    )
 
 
 def test_limits_that_nobody_knows_are_left_out(run_folder):
@@ -65,7 +67,7 @@ def test_emulated_times_are_not_ranked(run_folder):
     """A run on the CPU device says what matches and what was not checked; beside a GPU only the GPU's cases are ranked."""
     verdict = judge(load(run_folder(runs.emulated())))
     assert (verdict.headline, verdict.further) == ("6 of 6 cases match the CPU reference.", ())
-    assert "not checked on the CPU device" in verdict.cautions[0]
+    assert "Not checked: data races" in verdict.cautions[0]
     frame = load(run_folder([*runs.emulated(), *runs.sweep(sizes=(24,))], "both"))
     assert [one.fastest["device"] for one in fastest(frame)] == ["cuda"]
     assert len(ratios(frame)) == len(ratios(load(run_folder(runs.sweep(sizes=(24,)), "one"))))
@@ -95,7 +97,7 @@ def test_the_baseline_is_matched_at_the_same_parameters(run_folder):
         assert one["baseline"] == base["kernel"]
         assert (one["size"], one["block"]) == (base["size"], base["block"])
         assert ratio.low < ratio.times < ratio.high
-    table = baseline_ratios(frame, found)
+    table = geometric_means(frame, found)
     assert [cell.text for cell in table.lines[0].cells[:3]] == ["reduceSmem", "reduceGmem", "3"]
 
 
@@ -104,6 +106,31 @@ def test_an_ambiguous_baseline_gives_no_ratio(run_folder):
     rows = [runs.row(n, kernel="base", unroll=n + 1) | runs.timing(9, 2**24) for n in range(2)]
     rows.append(runs.row(3, baseline="base") | runs.timing(3, 2**24))
     assert ratios(load(run_folder(rows))) == {}
+
+
+def test_a_headline_speed_up_is_best_against_best(run_folder):
+    """Each kernel counts with its own best block; pairs of equal blocks stand apart, as a geometric mean."""
+    times = {("slow", 64): 40.0, ("slow", 256): 20.0, ("quick", 64): 10.0, ("quick", 256): 12.0}
+    rows = [
+        runs.row(n, kernel=kernel, block=block, baseline="slow") | runs.timing(us, 2**24)
+        for n, ((kernel, block), us) in enumerate(times.items())
+    ]
+    frame = load(run_folder(rows))
+    table = fastest_cases(frame, fastest(frame))
+    assert table.lines[0].cells[table.columns.index("best against best")].text == "2.00x slow"
+    assert [cell.text for cell in best_against_best(frame).lines[0].cells][:3] == ["quick", "slow", "2.00x"]
+    mean = (40 / 10 * 20 / 12) ** 0.5
+    assert geometric_means(frame, ratios(frame)).lines[0].cells[3].text.startswith(f"{mean:.2f}x (")
+
+
+def test_a_ceiling_is_not_ranked(run_folder):
+    """A copy beside transposes is named as the limit that it is, and is no fastest transpose."""
+    rows = [runs.row(n, kernel=kernel) | runs.timing(us, 2**24) for n, (kernel, us) in enumerate(
+        {"copy": 10.0, "plain": 30.0, "tiled": 12.0}.items())]  # fmt: skip
+    rows[0]["ceiling"] = "True"
+    verdict = judge(load(run_folder(rows, columns=[*runs.COLUMNS, "ceiling"])))
+    assert "Fastest at 2^24: tiled" in verdict.headline
+    assert any(sentence.startswith("Ceiling at 2^24: copy (10.0 µs") for sentence in verdict.further)
 
 
 def chain(**before):
@@ -122,8 +149,8 @@ def test_a_chain_of_baselines_is_a_ladder(run_folder):
     rows = chain(fourth="third", second="first", first="first", third="second", side="second", alone="")
     frame = load(run_folder(rows))
     assert ladder(frame) == ["first", "second", "side", "third", "fourth"]
-    table = ladder_steps(frame)
-    assert table.columns == ["kernel", "previous step", "2^20", "2^24", "median_us at 2^24", "percent_copy at 2^24"]
+    table = best_against_best(frame)
+    assert table.columns == ["kernel", "baseline", "2^20", "2^24", "median_us at 2^24", "percent_copy at 2^24"]
     first, second, *_ = table.lines
     assert [cell.text for cell in first.cells][:4] == ["first", "", "", ""]
     assert [cell.text for cell in second.cells][:3] == ["second", "first", "0.82x"]
@@ -136,13 +163,13 @@ def test_fewer_than_three_steps_are_no_ladder(run_folder, before):
     """Two kernels, kernels in a circle, and kernels of one common baseline have the table of ratios."""
     frame = load(run_folder(chain(**before)))
     assert ladder(frame) == []
-    assert ladder_steps(frame).lines == []
+    assert best_against_best(frame).columns[:2] == ["kernel", "baseline"]
 
 
 def test_an_emulated_ladder_has_no_steps(run_folder):
     """Steps are measured."""
     rows = [row | {"device": "cpu"} for row in chain(a="", b="a", c="b")]
-    assert ladder_steps(load(run_folder(rows))).lines == []
+    assert best_against_best(load(run_folder(rows))).lines == []
 
 
 def test_undefined_reads_stand_in_the_headline(run_folder):

@@ -73,11 +73,8 @@ def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
     if first := next((e for e in errors if e["file"] != WRAPPER and not is_ours(e["file"])), None):
         text = _CALLED.sub("", first["text"])
         where, log = f"{fails}: {first['file']}:{first['line']}", _without_noise(log, first.group())
-        undeclared = _UNDECLARED.search(first["text"])
-        if needed and undeclared and (name := undeclared["name"] or undeclared["other"]) in needed.host:
-            if re.search(rf"\b(?:texture|surface)\s*<[^;]*>\s*{name}\b", source.text):
-                return HostOnly(f"{where}: '{name}' is a texture reference; CUDA 12 has texture objects alone", log)
-            return HostOnly(f"{where}: a kernel cannot use '{name}', which only the host has (nvcc refuses it)", log)
+        if needed and (why := _of_the_host(source, first["text"], needed)):
+            return HostOnly(f"{where}: {why}", log)
         return CompileError(f"{where}: {text}{_lacking(text, needed)}", log)
     users = [found for found in _USED_FROM.finditer(log) if found["file"] != WRAPPER and not is_ours(found["file"])]
     if users and errors and is_ours(errors[0]["file"]):  # an assertion of a header of ours, about the kernel's types
@@ -91,6 +88,17 @@ def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
         return CompileError(f"{source.path} does not link: '{name}' is declared, but defined nowhere", log)
     first_line = errors[0]["text"] if errors else (log.strip().splitlines() or ["the compiler gave no reason"])[0]
     return CompileError(f"{fails}: {first_line}", log)
+
+
+def _of_the_host(source: Source, error: str, needed: Excerpt) -> str:
+    """Why a name that only the host has is not declared; empty if the error is another one."""
+    undeclared = _UNDECLARED.search(error)
+    name = (undeclared["name"] or undeclared["other"]) if undeclared else ""
+    if name not in needed.host:
+        return ""
+    if re.search(rf"\b(?:texture|surface)\s*<[^;]*>\s*{name}\b", source.text):
+        return f"'{name}' is a texture reference; CUDA 12 has texture objects alone"
+    return f"a kernel cannot use '{name}', which only the host has (nvcc refuses it)"
 
 
 def _lacking(error: str, needed: Excerpt | None) -> str:

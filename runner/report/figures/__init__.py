@@ -47,6 +47,11 @@ def draw_all(path: Path, frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> li
     return found
 
 
+def outlined(path: Path, frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> list[Drawn]:
+    """The figures of a run without their files, which take long to draw."""
+    return [Drawn(one.section, one.stem, one.title, one.caption, {}, one.view) for one in choose(path, frame, ratios)]
+
+
 def write(folder: Path, figures: Sequence[Drawn]) -> None:
     """Write the files of the figures, and remove those of an earlier report that are no longer made."""
     files = {f"{one.stem}.{ending}": content for one in figures for ending, content in one.files.items()}

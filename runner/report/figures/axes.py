@@ -21,12 +21,16 @@ WIDE = 9.0
 
 
 class End(NamedTuple):
-    """The right end of a line and its name. A stroke of None is a limit, not a kernel."""
+    """The right end of a line and its name. A stroke of None is a limit, not a kernel.
+
+    A line that ends, or is a single point, far from its name has no leader to it: that would look like its course.
+    """
 
     text: str
     x: float
     y: float
     stroke: Stroke | None = None
+    leader: bool = True
 
 
 def plain(value: float, _: object = None) -> str:
@@ -101,7 +105,8 @@ def name_ends(axes: Axes, ends: list[End], gap: float) -> None:
     for end, height in zip(ends, heights, strict=True):
         colour, marker = (end.stroke.colour, end.stroke.marker) if end.stroke else (PALE, "")
         leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 4}
-        axes.annotate("", (end.x, end.y), (1.03, height), "data", "axes fraction", leader, annotation_clip=False)
+        if end.leader:
+            axes.annotate("", (end.x, end.y), (1.03, height), "data", "axes fraction", leader, annotation_clip=False)
         axes.plot([1.04], [height], marker, color=colour, transform=axes.transAxes, clip_on=False)
         ink = INK if end.stroke else PALE
         axes.text(1.06, height, end.text, transform=axes.transAxes, va="center", fontsize=8.5, color=ink)

@@ -12,7 +12,7 @@ import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
@@ -27,6 +27,9 @@ if TYPE_CHECKING:  # matplotlib would slow a report without figures
     from matplotlib.figure import Figure as Drawing
 
 Row = dict[str, Any]
+View = dict[str, Any]
+"""How the page's chart starts: its title, the columns on its axes, and the values that all its cases have."""
+
 Section = Literal["times", "shape", "baseline", "lanes", "raw"]
 
 # Okabe and Ito's colours, which colour-blind readers can distinguish, without the yellow that is invisible on white.
@@ -77,6 +80,9 @@ class Stroke(NamedTuple):
 BACKGROUND = Stroke("#a9a9b0", ".", "-")
 """The stroke of lines that are only there for comparison."""
 
+CEILING = Stroke(PALE, "", "-.")
+"""The stroke of kernels that are a limit for the others."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -112,6 +118,11 @@ class Figure(ABC):
     title: str
     caption: str
 
+    @property
+    def view(self) -> View:
+        """How the page's chart shows the same; empty if it does not."""
+        return {}
+
     @abstractmethod
     def rows(self) -> list[Row]:
         """The numbers that it shows: the rows of the CSV beside it."""
@@ -131,6 +142,7 @@ class Drawn:
     caption: str
     files: dict[str, bytes]
     """The content of each file, by its ending."""
+    view: View = field(default_factory=dict)
 
     @property
     def data(self) -> str:
@@ -142,7 +154,7 @@ def drawn(figure: Figure, stem: str) -> Drawn:
     """Draw a figure. The same figure gives the same bytes."""
     svg, png = (figure.draw(), b"") if figure.is_svg else saved(figure.draw)
     files = {"svg": svg, **({"png": png} if png else {}), "csv": as_csv(figure.rows())}
-    return Drawn(figure.section, stem, figure.title, figure.caption, files)
+    return Drawn(figure.section, stem, figure.title, figure.caption, files, figure.view)
 
 
 def saved(make: Callable[[], Drawing], *, png: bool = True) -> tuple[bytes, bytes]:

@@ -1,15 +1,16 @@
-"""Speed-ups over the declared baseline against the size. A point is the geometric mean of the ratios of one size."""
+"""Speed-ups over the declared baseline against the size: fastest case against fastest case."""
 
 from __future__ import annotations
 
-import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runner.report.cells import Case, by_baseline
+from runner.report.cells import Case, titles
 from runner.report.figures.axes import positions, set_ticks, set_x, sheet
 from runner.report.figures.figure import PALE, Figure, Row, Run
-from runner.report.text import count, listed, one_line, value_of
+from runner.report.findings import ratio, steps
+from runner.report.table import records
+from runner.report.text import listed, one_line, size_of, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,15 +21,15 @@ MOST_PANELS, GREY = 12, "#9a9aa2"
 
 @dataclass(frozen=True)
 class Point:
-    """The cases of a kernel at a size."""
+    """A kernel at a size: its fastest case against its baseline's fastest, and the pairs of equal parameters."""
 
-    size: str
-    cases: list[Case]
+    fastest: Case
+    pairs: list[Case]
 
     @property
-    def times(self) -> float:
-        """The geometric mean of the ratios."""
-        return statistics.geometric_mean(ratio.times for _, ratio in self.cases)
+    def cases(self) -> list[Case]:
+        """All that is drawn."""
+        return [self.fastest, *self.pairs]
 
 
 @dataclass(frozen=True)
@@ -55,20 +56,21 @@ class Speedups(Figure):
     run: Run
 
     def rows(self) -> list[Row]:
-        """A row for each case."""
+        """A row for each kernel and size, best against best, and one for each pair of equal parameters."""
         return [
             {
                 "panel": panel.title,
+                "compared": compared,
                 **self.run.identity(row),
                 "baseline": row["baseline"],
                 "speedup": ratio.times,
                 "speedup_low": ratio.low,
                 "speedup_high": ratio.high,
-                "speedup_mean": point.times,
             }
             for panel in self.panels
             for point in panel.points
-            for row, ratio in point.cases
+            for compared, cases in (("best against best", [point.fastest]), ("equal parameters", point.pairs))
+            for row, ratio in cases
         ]
 
     def draw(self) -> Drawing:
@@ -92,36 +94,50 @@ class Speedups(Figure):
         return figure
 
     def _line(self, axes: Axes, panel: Panel, places: dict[str, float]) -> None:
-        """Draw a kernel's means, the single cases with their intervals, and write the last mean."""
-        stroke, many = self.run.looks[panel.kernel], len(panel.cases) > len(panel.points)
-        at, ratios = [places[value_of("size", row)] for row, _ in panel.cases], [ratio for _, ratio in panel.cases]
-        colour = GREY if many else stroke.colour
-        axes.vlines(at, [one.low for one in ratios], [one.high for one in ratios], color=colour, linewidth=1)
-        if many:
-            axes.plot(at, [one.times for one in ratios], "o", color=GREY, markersize=2.6)
-        x, means = [places[point.size] for point in panel.points], [point.times for point in panel.points]
-        axes.plot(x, means, color=stroke.colour, marker=stroke.marker, markersize=4.5)
-        last = f"{means[-1]:.2f}x", (x[-1], means[-1]), (8, 0)
+        """Draw best against best with its intervals, the single pairs in grey below, and write the last ratio."""
+        stroke, pairs = self.run.looks[panel.kernel], [pair for point in panel.points for pair in point.pairs]
+        at = [places[value_of("size", row)] for row, _ in pairs]
+        axes.plot(at, [ratio.times for _, ratio in pairs], "o", color=GREY, markersize=2.6)
+        best = [point.fastest[1] for point in panel.points]
+        x, times = [places[value_of("size", point.fastest[0])] for point in panel.points], [one.times for one in best]
+        axes.vlines(x, [one.low for one in best], [one.high for one in best], color=stroke.colour, linewidth=1)
+        axes.plot(x, times, color=stroke.colour, marker=stroke.marker, markersize=4.5)
+        last = f"{times[-1]:.2f}x", (x[-1], times[-1]), (8, 0)
         axes.annotate(*last, textcoords="offset points", va="center", fontsize=8.5, annotation_clip=False)
 
 
 def figures(run: Run) -> list[Speedups]:
     """The figure of a run with speed-ups at several sizes; those of one size stand in the tables and beside bars."""
+    every = {row["row"]: row for row in records(run.frame)}
+    pairs: dict[tuple[str, ...], list[Case]] = {}
+    for number, found in run.ratios.items():
+        pairs.setdefault(_key(every[number]), []).append((every[number], found))
     panels = []
-    for (title, baseline), by_size in by_baseline(run.frame, run.ratios).items():
-        points = [Point(size, cases) for size, cases in by_size.items() if size]
+    for step in steps(run.frame):
+        points = [
+            Point((row, ratio(step.against[size], row)), pairs.get(_key(row), []))
+            for size, row in step.fastest.items()
+            if size and size in step.against
+        ]
         if points:
-            panels.append(Panel(str(points[0].cases[0][0]["kernel"]), title, baseline, points))
-    if len({point.size for panel in panels for point in panel.points}) < 2:
+            base = next(iter(step.against.values()))
+            title, against = titles(run.frame, points[0].fastest[0], base)
+            panels.append(Panel(step.kernel, title, against, points))
+    if len({size_of(point.fastest[0]) for panel in panels for point in panel.points}) < 2:
         return []
     drawn, others = panels[:MOST_PANELS], [one_line(panel.title, 60) for panel in panels[MOST_PANELS:]]
-    many = any(len(panel.cases) > len(panel.points) for panel in drawn)
+    several = any(len(point.pairs) > 1 for panel in drawn for point in panel.points)
     notes = [
-        "Baseline time divided by kernel time, at equal parameters: above 1x the kernel is faster.",
-        "Marker: the geometric mean of the cases of a size; grey: each case." if many else "",
-        f"{'Grey' if many else 'Thin'} line: range implied by both 95 % intervals.",
-        f"{count(sum(len(panel.cases) for panel in drawn), 'case')}.",
+        "Best against best: the baseline's fastest case at a size, divided by the kernel's fastest.",
+        "Above 1x the kernel is faster.",
+        "Grey: each case against the baseline's case with the same parameters." if several else "",
+        "Thin line: range implied by both 95 % intervals.",
         f"Not drawn: {listed(others)}; the table has them." if others else "",
     ]
     caption = " ".join(filter(None, notes))
     return [Speedups("speedup-by-size", "Speed-up over the declared baseline", caption, drawn, run)]
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    """What the pairs of a point have in common."""
+    return row["device"], row["dtype"], row["kernel"], size_of(row)

@@ -6,12 +6,13 @@ Cases of different devices or families never share a figure, and cases of differ
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.report.figures.axes import End, name_ends, plain, positions, set_ticks, set_x, sheet
-from runner.report.figures.figure import BACKGROUND, PALE, Figure, Row, Run
+from runner.report.figures.figure import BACKGROUND, CEILING, PALE, Figure, Row, Run, Stroke, View
 from runner.report.findings import criterion_of
 from runner.report.table import measured, records, size_key
 from runner.report.text import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-MOST_BARS, MOST_LINES, MOST_PANELS = 24, 10, 6
+MOST_BARS, MOST_LINES, MOST_PANELS = 24, 6, 6
 FEW = 3
 """Values of a parameter up to which each has bars of its own. More of them are drawn as a line."""
 
@@ -98,7 +99,20 @@ class Times(Figure):
     def name(self, row: Row) -> str:
         """The name of a line or bar: the kernel, with its finish where finishes differ."""
         finish = len({row["finish"] for row in self.every}) > 1 and row["finish"]
-        return one_line(str(row["kernel"]), 28) + (f" ({row['finish']})" if finish else "")
+        words = [row["finish"]] if finish else []
+        words += ["ceiling"] if row["ceiling"] == "True" else []
+        return one_line(str(row["kernel"]), 28) + (f" ({', '.join(words)})" if words else "")
+
+    def _where(self, x: str) -> View:
+        """The title, and the size, family and device that all points have in common."""
+        common = {name: {row[name] for row in self.every} for name in ("size", "family", "device") if name != x}
+        return {"title": self.title, "where": {name: min(of) for name, of in common.items() if len(of) == 1}}
+
+    def stroke(self, row: Row, pale: tuple[str, ...] = ()) -> Stroke:
+        """How the case's kernel is drawn."""
+        if row["ceiling"] == "True":
+            return CEILING
+        return BACKGROUND if row["kernel"] in pale else self.run.looks[row["kernel"]]
 
 
 @dataclass(frozen=True)
@@ -108,6 +122,12 @@ class Lines(Times):
     x: str
     y: str
     pale: tuple[str, ...] = ()
+    panels_by: str = ""
+
+    @property
+    def view(self) -> View:
+        """The same axes for the page's chart."""
+        return {"x": self.x, "y": self.panels[0].y or self.y, "panels": self.panels_by, **self._where(self.x)}
 
     def draw(self) -> Drawing:
         """Draw the panels. The names stand at the lines' ends, or in a legend where several panels share it."""
@@ -119,12 +139,12 @@ class Lines(Times):
             y, rows = panel.y or self.y, panel.rows if panel.y else self.every
             axes.set_title(one_line(panel.title, 60))
             set_x(axes, places, self.x, 11 if panels == 1 else 6)
-            limits = _limits(rows) if y == "gbps" else {}
-            self._set_y(axes, y, rows, limits)
+            bounds = limits(rows) if y == "gbps" else {}
+            self._set_y(axes, y, rows, bounds)
             if number % 2 and not panel.y:
                 axes.set_ylabel("")
             ends = self._lines(axes, panel, y, places)
-            for column, limit in limits.items():
+            for column, limit in bounds.items():
                 name, dash = LIMITS[column]
                 ends.append(End(f"{name} {limit:,.0f} GB/s", axes.get_xlim()[1], limit))
                 axes.axhline(limit, color=PALE, linewidth=1.1, linestyle=(0, dash), label=ends[-1].text)
@@ -135,8 +155,8 @@ class Lines(Times):
             figure.legend(handles=[line for label, line in drawn.items() if label[0] != "_"], loc="outside right upper")
         return figure
 
-    def _set_y(self, axes: Axes, y: str, rows: list[Row], limits: dict[str, float]) -> None:
-        found = [value for row in rows for value in (row[y], *self.quartiles(row, y))] + list(limits.values())
+    def _set_y(self, axes: Axes, y: str, rows: list[Row], bounds: dict[str, float]) -> None:
+        found = [value for row in rows for value in (row[y], *self.quartiles(row, y))] + list(bounds.values())
         low, high = min(found), max(found)
         by = criterion_of(self.run.frame)
         own = f"{y} ({f'{by.unit}, ' if by.unit else ''}{BETTER[by.better]})" if y == by.name else ""
@@ -158,13 +178,14 @@ class Lines(Times):
         for name, group in itertools.groupby(sorted(panel.rows, key=order), self.name):
             own = sorted(group, key=lambda row: places[value_of(self.x, row)])
             x, pale = [places[value_of(self.x, row)] for row in own], own[0]["kernel"] in self.pale
-            stroke = BACKGROUND if pale else self.run.looks[own[0]["kernel"]]
+            stroke = self.stroke(own[0], self.pale)
             look: dict[str, Any] = {"color": stroke.colour, "marker": stroke.marker, "linestyle": stroke.dash}
             low, high = zip(*(self.quartiles(row, y) for row in own), strict=True)
-            axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
+            if stroke is not CEILING:
+                axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
             label = count(len(self.pale), "slower kernel") if pale else name
             axes.plot(x, [row[y] for row in own], label=label, linewidth=0.8 if pale else 1.6, **look)
-            ends.append(End(name, x[-1], own[-1][y], stroke))
+            ends.append(End(name, x[-1], own[-1][y], stroke, leader=x[-1] == max(places.values())))
         return ends
 
 
@@ -174,6 +195,11 @@ class Bars(Times):
 
     named: tuple[str, ...]
 
+    @property
+    def view(self) -> View:
+        """The same axes for the page's chart."""
+        return {"x": "kernel", "y": "median_us", "panels": "", **self._where("kernel")}
+
     def draw(self) -> Drawing:
         """Draw the panels below one another, the numbers of each bar at the right."""
         most = max(len(panel.rows) for panel in self.panels)
@@ -181,7 +207,7 @@ class Bars(Times):
         for axes, panel in zip(every, self.panels, strict=True):
             axes.set_title(one_line(panel.title, 60))
             for place, row in enumerate(panel.rows):
-                axes.barh(place, row["median_us"], height=0.62, color=self.run.looks[row["kernel"]].colour, alpha=0.85)
+                axes.barh(place, row["median_us"], height=0.62, color=self.stroke(row).colour, alpha=0.85)
                 axes.plot(_quartiles(row, "median_us"), [place, place], color="black", linewidth=1)
                 beside_axes = axes.get_yaxis_transform()
                 axes.text(1.01, place, self._numbers(row), transform=beside_axes, va="center", fontsize=8.5)
@@ -293,24 +319,25 @@ class Choice:
         rows = [row for row in rows if value_of(x, row)]
         panels = [Panel(title, _fastest(part, ("kernel", "finish", "size", x))) for title, part in _split(rows, own)]
         unread = [name for name in own if any(not value_of(name, row) for row in rows)]
-        pale = _slower([row for panel in panels for row in panel.rows])
+        pale = _slower(panels, x)
         slower = listed([one_line(kernel, 40) for kernel in pale])
         notes = [
             "Wavefronts: passes through shared memory that one request of a warp takes." if wavefronts else "",
             "Band: quartiles.",
             f"Kernels without {listed(unread)} are the same in all panels." if unread else "",
-            f"Thin and grey: all but the {MOST_LINES} fastest: {slower}." if pale else "",
+            f"Thin and grey, as they are nowhere the fastest: {slower}." if pale else "",
         ]
         if wavefronts:
             panels = [Panel("time", panels[0].rows)]
             for name in wavefronts:
                 known = [row for row in panels[0].rows if not absent(row[name])]
                 panels.append(Panel(f"wavefronts of a shared {name.split('_')[1]}", known, name))
+        by = next((name for name in ("dtype", *own) if len(_values(rows, name)) > 1), "") if len(panels) > 1 else ""
         names = {"gbps": ("bandwidth", "Bandwidth"), "median_us": ("time", "Time of one launch")}
         short, long = names.get(y, (slug(y), y))
         title = f"{long} by {x}{'' if x == 'size' else _at(rows)}{self.about}"
         stem, caption = f"{short}-by-{slug(x)}{self.suffix}", _caption(rows, rest, notes)
-        return Lines(stem, title, caption, tuple(panels), self.run, x, y, pale)
+        return Lines(stem, title, caption, tuple(panels), self.run, x, y, pale, by)
 
     def _bars(self, rows: list[Row], named: tuple[str, ...]) -> Bars:
         parts = [("", rows)] if "dtype" in named else _split(rows, [])
@@ -339,10 +366,17 @@ def _at(rows: list[Row]) -> str:
     return f" at {size_of(rows[0])}" if rows and not any(absent(row["size"]) for row in rows) else ""
 
 
-def _slower(rows: list[Row]) -> tuple[str, ...]:
-    """The kernels beyond the fastest at the largest size. A kernel without a case of that size comes last."""
-    ordered = sorted(rows, key=lambda row: (-size_key(row)[0], _order(row)))
-    return tuple(dict.fromkeys(str(row["kernel"]) for row in ordered))[MOST_LINES:]
+def _slower(panels: list[Panel], x: str) -> tuple[str, ...]:
+    """The kernels beyond the first few: those that are the best somewhere come first, then by the largest size."""
+    rows = [row for panel in panels for row in panel.rows if row["ceiling"] != "True"]
+    best: dict[tuple[str, str], Row] = {}
+    for panel in panels:
+        for row in (row for row in panel.rows if row["ceiling"] != "True"):
+            at = panel.title, value_of(x, row)
+            best[at] = min(row, best.get(at, row), key=_order)
+    wins = Counter(str(row["kernel"]) for row in best.values())
+    ordered = sorted(rows, key=lambda row: (-wins[row["kernel"]], -size_key(row)[0], _order(row)))
+    return tuple(dict.fromkeys(str(row["kernel"]) for row in ordered))[max(MOST_LINES, len(wins)) :]
 
 
 def _values(rows: list[Row], name: str) -> list[str]:
@@ -392,7 +426,7 @@ def _quartiles(row: Row, y: str) -> tuple[float, float]:
     return (q1, q3) if y == "median_us" else (row[y] * median / q3, row[y] * median / q1)
 
 
-def _limits(rows: list[Row]) -> dict[str, float]:
+def limits(rows: list[Row]) -> dict[str, float]:
     """The bandwidth of which each column is the percentage, unless the rows disagree by more than rounding."""
     found = {}
     for column in LIMITS:

@@ -3,11 +3,11 @@
 
 const told = (cell) => cell.textContent.replace(/^#\s/, "").trim(); // without the link to the row
 
-// Numbers as the pages write them: 1,024  2^20  16Ki  32x16  1.05x  4.1 to 4.6  32/1; of several the first counts.
+// Numbers as the pages write them: 1,024  2^20  16Ki  32x16  1.05x  4.1 to 4.6  32/1 and 2**20; of several the first counts.
 const NUMBER = /^([-+]?(?:\d[\d,]*)?\.?\d+(?:e[-+]?\d+)?)(ki|mi|gi)?x?(?: to .*| \(.*|\/.*)?$/i;
 const UNITS = { ki: 2 ** 10, mi: 2 ** 20, gi: 2 ** 30 };
 const valueOf = (text) => {
-  const power = /^(\d+)\^(\d+)$/.exec(text);
+  const power = /^(\d+)(?:\^|\*\*)(\d+)$/.exec(text);
   if (power) return power[1] ** power[2];
   const sides = /^([1-9]\d*)x([1-9]\d*)$/.exec(text);
   if (sides) return sides[1] * sides[2];
@@ -44,27 +44,48 @@ const makeSortable = (table) => {
 const OF_ALL = { "=": (a, b) => a === b, "!=": (a, b) => a !== b };
 const OF_NUMBERS = { "<": (a, b) => a < b, ">": (a, b) => a > b, "<=": (a, b) => a <= b, ">=": (a, b) => a >= b };
 
-// A word of the filter as a question to a row: name=value and name<value ask one column, all else asks the whole text.
-const asking = (word, names) => {
+// A column by its name: what its cells say, and their values, by the rows' first order. Those that the table does not show
+// come with the page: a value for each row, or one for all.
+const columnsOf = (rows, heads, further) => {
+  const found = new Map();
+  for (const head of heads) {
+    const texts = rows.map((row) => told(row.cells[head.cellIndex]));
+    found.set(head.textContent.toLowerCase(), { texts, values: texts.map(valueOf) });
+  }
+  for (const [name, value] of Object.entries(further)) {
+    const values = rows.map((_, n) => (Array.isArray(value) ? value[n] : value) ?? "");
+    if (!found.has(name)) found.set(name, { texts: values.map(String), values });
+  }
+  return found;
+};
+
+// A word of the filter as a question to a row's number: name=value asks one column, all else asks the whole text.
+const asking = (word, rows, columns) => {
   const [, name, sign, wanted] = /^(\w+)(<=|>=|!=|=|<|>)(.+)$/.exec(word) ?? [];
-  const column = names.indexOf(name);
-  if (column < 0) return (row) => row.textContent.toLowerCase().includes(word);
+  if (!name) return (n) => rows[n].textContent.toLowerCase().includes(word);
+  const { texts } = columns().get(name) ?? {};
+  if (!texts) return null;
   const value = valueOf(wanted);
-  return (row) => {
-    const own = valueOf(told(row.cells[column]).toLowerCase().replaceAll(" ", "_"));
+  return (n) => {
+    const own = valueOf(texts[n].toLowerCase().replaceAll(" ", "_"));
     if (sign in OF_ALL) return OF_ALL[sign](own, value);
     return typeof own === "number" && typeof value === "number" && OF_NUMBERS[sign](own, value);
   };
 };
 
-const makeFilter = (table, input, output) => {
-  const names = Array.from(table.tHead.rows[0].cells, (head) => head.textContent.toLowerCase());
-  const rows = Array.from(table.tBodies[0].rows);
+const makeFilter = (table, rows, columns, input, output) => {
   const filter = () => {
-    const questions = input.value.toLowerCase().split(/\s+/).filter(Boolean).map((word) => asking(word, names));
-    for (const row of rows) row.hidden = !questions.every((holds) => holds(row));
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const questions = words.map((word) => asking(word, rows, columns));
+    const unknown = words.filter((_, n) => !questions[n]).map((word) => /^\w+/.exec(word)[0]);
+    const known = questions.filter(Boolean);
+    for (const [n, row] of rows.entries()) row.hidden = !known.every((holds) => holds(n));
     const shown = rows.filter((row) => !row.hidden).length;
-    output.textContent = questions.length ? `${shown} of ${rows.length} cases` : "";
+    output.textContent = unknown.length
+      ? `There is no column ${unknown.join(", ")}. There are: ${Array.from(columns().keys()).filter((name) => !name.includes(" ")).join(", ")}.`
+      : words.length ? `${shown} of ${rows.length} cases` : "";
+    input.setAttribute("aria-invalid", String(unknown.length > 0));
+    table.dispatchEvent(new Event("filtered"));
   };
   // A link to a row that the filter hides would lead nowhere.
   const follow = () => {
@@ -117,11 +138,68 @@ const makeBrief = (table, box) => {
   choose();
 };
 
+// Light or dark: the reader's choice goes ahead of the system's, and lasts where the browser lets it.
+const makeTheme = (button) => {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const root = document.documentElement;
+  const now = () => root.dataset.theme ?? (dark.matches ? "dark" : "light");
+  const other = () => (now() === "dark" ? "light" : "dark");
+  const kept = (change) => {
+    try {
+      return change(localStorage);
+    } catch {
+      return null; // a page from a file may have no store
+    }
+  };
+  const show = (theme) => {
+    if (theme === "dark" || theme === "light") root.dataset.theme = theme;
+    button.textContent = other() === "dark" ? "Dark" : "Light";
+  };
+  button.addEventListener("click", () => {
+    show(other());
+    kept((store) => store.setItem("theme", now()));
+  });
+  dark.addEventListener("change", () => show());
+  show(kept((store) => store.getItem("theme")));
+  button.hidden = false;
+};
+
+makeTheme(document.querySelector("#theme"));
+
 const table = document.querySelector("table.sortable");
 const box = document.querySelector("#all-columns");
+const given = JSON.parse(document.querySelector("#data")?.textContent ?? "{}");
+const rows = Array.from(table?.tBodies[0].rows ?? []);
+let known;
+const allColumns = () => (known ??= columnsOf(rows, table.tHead.rows[0].cells, given.columns ?? {}));
 if (table) {
   makeSortable(table);
   if (box) makeBrief(table, box);
   else hasten(table);
-  makeFilter(table, document.querySelector("#filter"), document.querySelector(".filter output"));
+  makeFilter(table, rows, allColumns, document.querySelector("#filter"), document.querySelector(".filter output"));
 }
+
+// The page of a running sweep is loaded again when there are new results; what the reader chose stays.
+const follow = (live) => {
+  const inputs = () => Array.from(document.querySelectorAll("#filter, #all-columns, #explorer select"));
+  const before = JSON.parse(sessionStorage.getItem("live") ?? "{}");
+  for (const input of inputs()) {
+    const value = before[input.id || input.name];
+    if (value === undefined) continue;
+    if (input.type === "checkbox") input.checked = value;
+    else input.value = value;
+    input.dispatchEvent(new Event(input.id === "filter" ? "input" : "change"));
+  }
+  const look = async () => {
+    const now = await fetch("state").then((answer) => answer.text(), () => live.dataset.state); // the server may be gone
+    if (now === live.dataset.state) return setTimeout(look, 1000);
+    const chosen = inputs().map((input) => [input.id || input.name, input.type === "checkbox" ? input.checked : input.value]);
+    sessionStorage.setItem("live", JSON.stringify(Object.fromEntries(chosen)));
+    return location.reload();
+  };
+  setTimeout(look, 1000);
+};
+addEventListener("load", () => {
+  const live = document.querySelector("#live");
+  if (live) follow(live);
+});

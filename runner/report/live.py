@@ -1,0 +1,72 @@
+"""A page that grows while a sweep runs: a server for this machine alone, which reads the folder and writes nothing."""
+
+from __future__ import annotations
+
+import html
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from runner.errors import UsageError
+from runner.folder import RunFolder
+from runner.report.findings import judge
+from runner.report.page import rendered
+from runner.report.table import load
+
+HOST = "127.0.0.1"
+NAMES = (HOST, "localhost")
+WAITING = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2">
+<title>Waiting</title><h1>Waiting for the first case</h1><p>{}</p></html>"""
+
+
+def page(path: Path) -> str:
+    """The page of the cases so far; without files beside it, and without figures as pictures."""
+    folder = RunFolder(path)
+    at, running = state(path), folder.locked
+    try:
+        frame = load(path, newest=True)
+    except UsageError as error:
+        return WAITING.format(html.escape(str(error)))
+    done, planned = frame[frame["status"] != "not_run"], len(frame)
+    said = f"Running: {len(done):,} of {planned:,} cases so far. This page grows by itself."
+    if not running:
+        said = "The sweep has ended."
+    shown = done if running else frame
+    return rendered(path, shown, judge(shown), live=(at, said)) if len(shown) else WAITING.format("")
+
+
+def state(path: Path) -> str:
+    """A text that changes with every new result."""
+    folder = RunFolder(path)
+    results = [folder.result(job) for job in folder.jobs()]
+    times = [result.stat().st_mtime_ns for result in results if result.is_file()]
+    return f"{len(times)}-{max(times, default=0)}-{folder.locked}"
+
+
+def server(path: Path, port: int = 0) -> ThreadingHTTPServer:
+    """A server of a run folder's page on this machine, at a free port unless one is given."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            # A page of another site may resolve its own name to this machine, so the name that was asked for counts.
+            if self.headers.get("Host") not in [f"{name}:{serving.server_port}" for name in NAMES]:
+                self.send_error(403, "This server answers to this machine alone")
+            elif self.path in ("/", "/state"):
+                text = page(path) if self.path == "/" else state(path)
+                body = text.encode()
+                self.send_response(200)
+                self.send_header("Content-Type", f"text/{'html' if self.path == '/' else 'plain'}; charset=utf-8")
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Cache-Control", "no-store")
+                self.end_headers()
+                self.wfile.write(body)
+            else:
+                self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing of each request."""
+
+    try:
+        serving = ThreadingHTTPServer((HOST, port), Handler)
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"--port {port}: cannot listen there ({error}); leave it out for a free one") from None
+    return serving

@@ -1,0 +1,114 @@
+"""A page that grows while a sweep runs, and the summary for pull requests."""
+
+import http.client
+import subprocess
+import sys
+import threading
+
+import pytest
+import report_runs as runs
+
+from runner.folder import RunFolder, write_json
+from runner.report import as_markdown
+from runner.report.__main__ import main
+from runner.report.live import server
+
+ROWS = [
+    {name: value for name, value in row.items() if value != ""} | {"job": n}
+    for n, row in enumerate(runs.sweep(sizes=(20, 24), blocks=(128, 256)))
+]
+
+
+@pytest.fixture
+def running(tmp_path):
+    """A folder in which a sweep has finished four of its cases."""
+    folder = RunFolder(tmp_path / "run")
+    for row in ROWS:
+        folder.job(row["job"]).mkdir(parents=True)
+        unrun = {**row, "status": "not_run", "median_us": None}
+        known = {name: row[name] for name in ("case", "kernel", "seed", "device")}
+        record = {"run": [row["case"], row["job"]], "parameters": {}, "asked": {}, "row": unrun}
+        write_json(folder.case(row["job"]), known | record)
+    for row in ROWS[:4]:
+        write_json(folder.result(row["job"]), row)
+    folder.lock()
+    return folder
+
+
+@pytest.fixture
+def served(running):
+    """The server of that folder."""
+    with server(running.path) as serving:
+        thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield serving
+        serving.shutdown()
+        thread.join()
+
+
+def asked(serving, path, host):
+    """The status of the answer to a request that names a host."""
+    connection = http.client.HTTPConnection("127.0.0.1", serving.server_port, timeout=30)
+    connection.request("GET", path, headers={"Host": host})
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer.status
+
+
+@pytest.mark.browser
+def test_the_page_grows_with_the_sweep(browser, served, running):
+    """New results come into the open page, the filter stays, and nothing is written into the folder."""
+    before = sorted(path.name for path in running.path.iterdir())
+    page = browser.new_page()
+    wrong = []
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(f"http://127.0.0.1:{served.server_port}/")
+    assert "4 of 24 cases so far" in page.locator("#live").inner_text()
+    page.locator("#filter").fill("block=128")
+    for row in ROWS[4:10]:
+        write_json(running.result(row["job"]), row)
+    page.get_by_text("10 of 24 cases so far").wait_for(timeout=60_000)
+    page.get_by_text("5 of 10 cases", exact=True).wait_for(timeout=60_000)
+    assert page.locator("#explorer .chart svg").first.is_visible()
+    assert wrong == []
+    page.close()
+    assert sorted(path.name for path in running.path.iterdir()) == before
+
+
+def test_only_this_machine_is_answered(served):
+    """A name of another host, and any other path, is refused; the server listens on the loopback address alone."""
+    here = f"localhost:{served.server_port}"
+    assert served.server_address[0] == "127.0.0.1"
+    assert [asked(served, path, host) for path, host in (
+        ("/state", here), ("/state", f"evil.example:{served.server_port}"), ("/results.csv", here), ("/../x", here),
+    )] == [200, 403, 404, 404]  # fmt: skip
+
+
+def test_a_port_in_use_is_one_sentence(served, running, capsys):
+    """A port that is taken is a mistake of the user."""
+    assert main([str(running.path), "--live", "--port", str(served.server_port)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_pull_request_gets_markdown(run_folder):
+    """Verdict, the fastest by size, failures and environment, the same in every process, with no markup of a name."""
+    folder = run_folder([*runs.failures(), runs.failed(200, "crashed", "a | <b> `c`", kernel="odd")])
+    text = as_markdown(folder)
+    assert text.startswith("### 10 kernels on NVIDIA H200 and the CPU device, 2026-01-02\n\n**Failed:** 12 of 26 cases")
+    assert "| 2^24 | reduceGmemUnroll | 256 |" in text
+    assert "a \\| \\<b\\> \\`c\\`" in text
+    assert text.endswith("Environment: NVIDIA H200; commit 0123456789ab.\n")
+    again = [sys.executable, "-m", "runner.report", str(folder), "--format", "md"]
+    assert subprocess.run(again, capture_output=True, text=True, check=True, timeout=120).stdout == text
+    assert not (folder / "report.html").exists()
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_page_that_is_passed_on_links_to_no_file(run_folder, tmp_path):
+    """With `--to` the page stands alone."""
+    to = tmp_path / "alone.html"
+    assert main([str(run_folder(runs.sweep()[:3])), "--to", str(to)]) == 0
+    assert "results.csv" not in to.read_text("utf-8")
+    assert "figures/" not in to.read_text("utf-8")
