@@ -169,6 +169,7 @@ MISTAKES = [
     ("around", "resource: linear", "resource: array", "tex1Dfetch: 'numbers' is no texture of linear memory: 'resource: linear'"),
     ("around", ", texture: {resource: linear}", "", "argument 1 is 'unsigned long long', the YAML passes the array 'numbers'"),
     ("around", "dtype: int32", "dtype: uint32", "tex1Dfetch: a fetch from 'numbers' gives uint, not"),
+    ("spread", "of: b, texture", "of: [b], texture", "of: expected the name of an array"),
     ("doubled", "size: 1000", "size: 40000", r"numbers: the shape \(40000,\) is not within CUDA's 1 to 32768"),
     ("spread", "name: b, role: scratch", "name: b, offset: 4, role: scratch", "offset: a texture or surface is no pointer"),
     ("spread", "of: b, texture: {", "of: c, texture: {", "of: expected the name of an array, not 'c'; known: a, b"),

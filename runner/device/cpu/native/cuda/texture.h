@@ -58,7 +58,7 @@ __attribute__((noinline)) inline Place placed(const Image& image, int axis, floa
     const int64_t n = image.size[axis];
     const Address mode = image.address[axis];
     double at = coordinate;
-    at = at != at ? 0 : at < -0x1p40 ? -0x1p40 : at > 0x1p40 ? 0x1p40 : at;
+    at = at != at ? 0 : at < -0x1p32 ? -0x1p32 : at > 0x1p32 ? 0x1p32 : at;
     if (image.normalized) at = ldexp(floor(ldexp(at, 23)), -23) * double(n);
     if (!image.linear) return {{addressed(mode, int64_t(floor(at)), n), border}, 0};
     int64_t fixed = int64_t(floor(at * 256 + 0.5)) - 128;
