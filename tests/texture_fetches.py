@@ -1,8 +1,14 @@
-"""Fetches of every kind and mode, for tests of both devices and for the recording of a GPU."""
+"""Fetches of every kind and mode, for tests of both devices. Run as a program, it records what a GPU gives.
+
+    python tests/texture_fetches.py tests/kernels/textures/h200.npz
+
+It prints in which modes the CPU device differs. `probes` are for finding out why; the tests do not need them.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +18,8 @@ from numpy.typing import NDArray
 from support import ROOT, Bench
 
 from runner.device import Launch, Role, Source, Texture
+from runner.device.kinds import compiler_for, open_device
+from runner.settings import DeviceConfig
 
 FILE = ROOT / "tests" / "kernels" / "textures" / "fetch.cu"
 SHAPES = {0: (37,), 1: (37,), 2: (9, 13), 3: (5, 7, 6)}  # by the dimensions of the fetch; 0: tex1Dfetch
@@ -27,6 +35,7 @@ class Fetch:
     dtype: str  # of NumPy
     channels: int
     how: Texture
+    probe: str = ""  # `full`: texels of full precision; `ties` between weights; `edges` of texels
 
     @property
     def name(self) -> str:
@@ -34,7 +43,7 @@ class Fetch:
         t = self.how
         words = [f"{self.dimensions}D", f"{self.dtype}x{self.channels}", t.resource, "-".join(t.address_mode)]
         words += [t.filter_mode, t.read_mode, "normalized" if t.normalized_coords else "texels"]
-        return " ".join(words)
+        return " ".join(filter(None, (*words, self.probe)))
 
     @property
     def result(self) -> np.dtype[Any]:
@@ -58,6 +67,8 @@ class Fetch:
         rng = np.random.default_rng(len(self.name))
         shape = SHAPES[self.dimensions] if self.channels == 1 else (*SHAPES[self.dimensions], self.channels)
         dtype = np.dtype(self.dtype)
+        if self.probe == "full":
+            return rng.uniform(-1, 1, shape).astype(dtype)
         if dtype.kind == "f":
             return (rng.integers(-512, 512, shape) / 4).astype(dtype)
         limits = np.iinfo(dtype)
@@ -71,6 +82,10 @@ class Fetch:
         axes = max(self.dimensions, 1)
         rng = np.random.default_rng(7)
         sizes = np.array(SHAPES[self.dimensions][::-1], np.float64)
+        if self.probe == "ties":
+            return (rng.integers(0, sizes * 32, (COUNT, axes)) / 32).astype(np.float32)
+        if self.probe == "edges":
+            return rng.integers(-sizes, 2 * sizes, (COUNT, axes)).astype(np.float32) / sizes.astype(np.float32)
         if self.dimensions == 0:
             return rng.integers(-5, sizes[0] + 5, (COUNT, 1)).astype(np.float32)
         at = rng.uniform(-1.2, 2.2, (COUNT, axes)) * sizes
@@ -81,36 +96,68 @@ class Fetch:
             at[:256] = np.floor(at[:256]) + rng.integers(1, 64, (256, axes)) / 64  # away from the edges of texels
         return (at / sizes if self.how.normalized_coords else at).astype(np.float32)
 
-    def guide(self, where: NDArray[np.float32]) -> NDArray[np.float64]:
-        """What the programming guide says, in double precision: weights are rounded to multiples of 1/256."""
+    def expected(self) -> NDArray[np.float64]:
+        """What the programming guide says of the coordinates, with the fixed-point arithmetic of an H200."""
         how, image = self.how, self.image.reshape(*SHAPES[self.dimensions], self.channels)
-        numbers = image.astype(np.float64)
-        if how.promotes:
-            numbers = np.maximum(numbers / np.iinfo(image.dtype).max, -1).astype(np.float32).astype(np.float64)
-        sizes = SHAPES[self.dimensions][::-1]
-        at = where.astype(np.float64) * (sizes if how.normalized_coords else 1)
+        linear, axes = how.filter_mode == "linear", max(self.dimensions, 1)
+        sizes, at = SHAPES[self.dimensions][::-1], self.coordinates.astype(np.float64)
+        if how.normalized_coords:
+            at = np.floor(at * 2**23) / 2**23 * sizes
+        fixed = np.floor(at * 256 + 0.5).astype(int) - 128 if linear else np.floor(at).astype(int) * 256
+        for axis, n in enumerate(sizes):
+            if how.address_modes[axis] == "clamp" and self.dimensions:
+                fixed[:, axis] = np.clip(fixed[:, axis], 0, (n - 1) * 256)
+        low, weights = fixed >> 8, _weights((fixed & 255).T)
+        numbers = self._numbers(image)
         found = np.zeros((len(at), self.channels))
-        if self.dimensions == 0:
-            inside = (at[:, 0] >= 0) & (at[:, 0] < sizes[0])
-            found[inside] = numbers[at[inside, 0].astype(int)]
-            return found
-        linear = how.filter_mode == "linear"
-        fixed = np.floor(at * 256 + 0.5) / 256 - 0.5 if linear else at
-        low = np.floor(fixed).astype(int)
-        for corner in range(2**self.dimensions if linear else 1):
-            weight, outside, index = np.ones(len(at)), np.zeros(len(at), bool), []
+        for corner in range(2**axes):
+            index, outside = [], np.zeros(len(at), bool)
             for axis, n in enumerate(sizes):
-                second = corner >> axis & 1
-                share = fixed[:, axis] - low[:, axis] if linear else np.zeros(len(at))
-                weight *= share if second else 1 - share
-                i = low[:, axis] + second
-                mode = how.address_modes[axis]
+                i, mode = low[:, axis] + (corner >> axis & 1), how.address_modes[axis] if self.dimensions else "border"
                 outside |= ((i < 0) | (i >= n)) & (mode == "border")
-                i = np.clip(i, 0, n - 1) if mode in ("clamp", "border") else i % n if mode == "wrap" else _folded(i, n)
+                i = i % n if mode == "wrap" else _folded(i, n) if mode == "mirror" else np.clip(i, 0, n - 1)
                 index.insert(0, i)
             texels = np.where(outside[:, None], how.border_color[: self.channels], numbers[tuple(index)])
-            found += weight[:, None] * texels
+            found += weights[corner][:, None] / 256 * texels
+        return self._rounded(found) if linear else found
+
+    def _numbers(self, image: NDArray[Any]) -> NDArray[np.float64]:
+        """Texels as they are interpolated."""
+        wide = image.astype(np.float64)
+        if not self.how.promotes:
+            return wide
+        wide = np.maximum(wide, -np.iinfo(image.dtype).max)
+        if self.how.filter_mode == "point":
+            return (wide / np.iinfo(image.dtype).max).astype(np.float32).astype(np.float64)
+        return {"u1": wide * 257, "i1": np.floor(wide * 2064.0625) / 8}.get(self.dtype, wide)
+
+    def _rounded(self, found: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Interpolated numbers in what their format holds."""
+        if self.dtype == "f2":
+            last = 2.0 ** (np.floor(np.log2(np.maximum(np.abs(found), 2.0**-14))) - 10)
+            return _nearest(found / last) * last
+        if self.how.promotes:
+            return _nearest(found) / (32767 if self.dtype[0] == "i" else 65535)
         return found
+
+
+def _nearest(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.copysign(np.floor(np.abs(x) + 0.5), x)
+
+
+def _weights(second: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The weights of texels in 256ths: x first. `second` has those of the second texel along each axis."""
+    weights = [256 - second[0], second[0]]
+    halves = [lambda w: (w + 127) >> 8, lambda w: (w + 128) >> 8]  # ties down for the first in x, up for the second
+    if len(second) == 1:
+        return weights
+    last = second[-1]
+    weights = [halves[x](weights[x] * share) for share in (256 - last, last) for x in (0, 1)]
+    if len(second) == 2:
+        return weights
+    upper = [halves[i & 1](w * second[1]) for i, w in enumerate(weights)]
+    lower = [w - u for w, u in zip(weights, upper, strict=True)]
+    return [*lower[:2], *upper[:2], *lower[2:], *upper[2:]]
 
 
 def _folded(i: NDArray[np.int64], n: int) -> NDArray[np.int64]:
@@ -173,3 +220,44 @@ def fetched(bench: Bench, chosen: list[Fetch]) -> dict[str, NDArray[Any]]:
         for array in (image, where, out):
             array.free()
     return found
+
+
+def probes() -> Iterator[Fetch]:
+    """Fetches at which a device's arithmetic shows."""
+    linear = Texture(filter_mode="linear")
+    for dimensions in (1, 2, 3):
+        for probe in ("full", "ties"):
+            yield Fetch(dimensions, "f4", 1, linear, probe)
+        for address in ("wrap", "mirror", "clamp"):
+            yield Fetch(dimensions, "f4", 1, Texture("array", (address,) * 3, normalized_coords=True), "edges")
+    yield Fetch(1, "i1", 1, Texture(filter_mode="linear", read_mode="normalized_float"), "ties")
+    yield Fetch(1, "i2", 1, Texture(filter_mode="linear", read_mode="normalized_float"), "ties")
+    yield Fetch(1, "u1", 1, Texture(filter_mode="linear", read_mode="normalized_float"), "ties")
+
+
+def differences(fetch: Fetch, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.int64]:
+    """Which fetches differ in a bit."""
+    return np.flatnonzero((a.view(np.uint8) != b.view(np.uint8)).reshape(len(fetch.coordinates), -1).any(axis=1))
+
+
+def main() -> None:
+    """Record a GPU."""
+    chosen, found = [*fetches(), WEIGHTS, *probes()], []
+    for kind in ("cuda", "cpu"):
+        config = DeviceConfig(kind=kind)
+        device = open_device(config)
+        found.append(fetched(Bench(device, compiler_for(config, device.info)), chosen))
+        device.close()
+    np.savez_compressed(sys.argv[1], **found[0])  # type: ignore[arg-type]
+    for fetch in chosen:
+        gpu, cpu = (each[fetch.name] for each in found)
+        if len(at := differences(fetch, gpu, cpu)):
+            i = at[0]
+            print(  # noqa: T201
+                f"{fetch.name}: {len(at)} of {len(gpu)} differ; at {fetch.coordinates[i]} GPU {gpu[i]}, CPU device {cpu[i]}"
+            )
+    print(f"recorded {len(chosen)} modes")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

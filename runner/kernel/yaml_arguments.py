@@ -157,14 +157,14 @@ def _pointer(d: Reader, counting: Collection[str]) -> PointerArgument:
     key = "of" if "of" in d.raw else "pointer"
     d.only(("name", "of", "texture") if key == "of" else ("name", "pointer", "at"))
     array = d.raw[key]
-    if array not in d.arrays and (key == "of" or array is not None):
+    if not (isinstance(array, str) and array in d.arrays) and (key == "of" or array is not None):
         known = ", ".join(d.arrays)
         expected = "the name of an array" if key == "of" else "null or the name of an array"
         raise UsageError(f"{d.where}: {key}: expected {expected}, not {shown(array)}; known: {known}")
     if key == "pointer":
         return PointerArgument(d.text("name"), array or "", d.expression("at", 0, more=counting))
     d.need("texture")
-    return PointerArgument(d.text("name"), array, d.expression("at", 0), _texture(d))
+    return PointerArgument(d.text("name"), d.text("of"), d.expression("at", 0), _texture(d))
 
 
 def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | OfFields:

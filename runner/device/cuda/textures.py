@@ -144,7 +144,7 @@ class CudaImage:
         if self._first is not None:
             driver.memcpy_htod(self._first, self.host)
         if isinstance(how, Texture):
-            self._object = texture_object(self.described, how, self.host.dtype)
+            self._object = texture_object(self.described, how, self.host.dtype, len(shape))
         else:
             call("cuSurfObjectCreate", ctypes.byref(self._object), ctypes.byref(self.described))
 
@@ -200,13 +200,13 @@ class CudaImage:
 def view(array: CudaArray | CudaImage, channels: int, how: Texture) -> View:
     """A texture object of an array that the kernel reaches otherwise, too."""
     host = array.host
+    shape = host.shape if channels == 1 else host.shape[:-1]
     if isinstance(array, CudaImage):
         resource = array.described
     else:
-        shape = host.shape if channels == 1 else host.shape[:-1]
         form = FORMATS[f"{host.dtype.kind}{host.itemsize}"], channels
         resource = _in_memory(how.resource, array.begin, form, shape, shape[-1] * channels * host.itemsize)
-    return View(array, texture_object(resource, how, host.dtype).value, "", None)
+    return View(array, texture_object(resource, how, host.dtype, len(shape)).value, "", None)
 
 
 def _in_memory(resource: str, address: int, form: tuple[int, int], shape: tuple[int, ...], pitch: int) -> Resource:
@@ -215,21 +215,25 @@ def _in_memory(resource: str, address: int, form: tuple[int, int], shape: tuple[
     return Resource(RESOURCES[resource], address, *form, *size)
 
 
-def texture_object(resource: Resource, how: Texture, dtype: np.dtype[Any]) -> c_uint64:
+def texture_object(resource: Resource, how: Texture, dtype: np.dtype[Any], axes: int) -> c_uint64:
     """Make a texture object."""
     made = c_uint64()
-    descriptor = ctypes.byref(_descriptor(how, dtype.kind))
+    descriptor = ctypes.byref(_descriptor(how, dtype.kind, axes))
     call("cuTexObjectCreate", ctypes.byref(made), ctypes.byref(resource), descriptor, None)
     return made
 
 
-def _descriptor(texture: Texture, kind: str) -> Descriptor:
-    """The driver's description; `kind` is NumPy's letter for the array's numbers."""
+def _descriptor(texture: Texture, kind: str, axes: int) -> Descriptor:
+    """The driver's description; `kind` is NumPy's letter for the array's numbers.
+
+    A line is read as an image of one row, half of which would be the border if y had that mode.
+    """
+    modes = (*texture.address_modes[:axes], "clamp", "clamp")[:3]
     flags = 0 if texture.promotes or kind == "f" else READ_AS_INTEGER
     if texture.normalized_coords:
         flags |= NORMALIZED_COORDINATES
     return Descriptor(
-        address_mode=tuple(ADDRESS_MODES[mode] for mode in texture.address_modes),
+        address_mode=tuple(ADDRESS_MODES[mode] for mode in modes),
         filter_mode=texture.filter_mode == "linear",
         flags=flags,
         border=tuple(texture.border(kind)),

@@ -52,50 +52,69 @@ struct Place {
     int weight;
 };
 
-// Coordinates have 8 bits of fraction where texels are interpolated, so weights are multiples of 1/256.
+// As an H200 does it: normalized coordinates have 23 bits of fraction, the rest is cut off. Where texels are
+// interpolated, coordinates of texels are rounded to 8 bits of fraction, so weights are multiples of 1/256.
 __attribute__((noinline)) inline Place placed(const Image& image, int axis, float coordinate) {
     const int64_t n = image.size[axis];
     const Address mode = image.address[axis];
-    double at = double(coordinate) * (image.normalized ? n : 1);
-    at = at != at ? 0 : at < -0x1p40 ? -0x1p40 : at > 0x1p40 ? 0x1p40 : at;
+    double at = coordinate;
+    at = at != at ? 0 : at < -0x1p32 ? -0x1p32 : at > 0x1p32 ? 0x1p32 : at;
+    if (image.normalized) at = ldexp(floor(ldexp(at, 23)), -23) * double(n);
     if (!image.linear) return {{addressed(mode, int64_t(floor(at)), n), border}, 0};
-    const int64_t fixed = int64_t(floor(at * 256 + 0.5)) - 128;
+    int64_t fixed = int64_t(floor(at * 256 + 0.5)) - 128;
+    if (mode == Address::clamp) fixed = fixed < 0 ? 0 : fixed > (n - 1) * 256 ? (n - 1) * 256 : fixed;
     return {{addressed(mode, fixed >> 8, n), addressed(mode, (fixed >> 8) + 1, n)}, int(fixed & 255)};
 }
 
 inline Place placed(const Image&, int, int texel) { return {{texel, border}, 0}; }  // of linear memory
 
-// A texel, null for the border, and its weight.
+// A texel, null for the border, and its weight in 256ths.
 struct Corner {
     const unsigned char* texel;
-    double weight;
+    int weight;
 };
+
+// A share of a weight, rounded to 256ths: ties up for the second texel in x, down for the first.
+inline int shared_weight(int weight, int share, bool second) { return (weight * share + (second ? 128 : 127)) >> 8; }
+
+// The weight of a corner, whose bits say in which axes the second texel is meant. An H200 divides the weight in x, then
+// in z, then in y, and rounds each time.
+inline int weight_of(const Place (&places)[3], int corner, int dimensions) {
+    const auto along = [&](int axis) { return corner >> axis & 1 ? places[axis].weight : 256 - places[axis].weight; };
+    const bool second = corner & 1;
+    const int x = along(0);
+    if (dimensions == 1) return x;
+    if (dimensions == 2) return shared_weight(x, along(1), second);
+    const int plane = shared_weight(x, along(2), second), upper = shared_weight(plane, places[1].weight, second);
+    return corner & 2 ? upper : plane - upper;
+}
 
 // The texels that make up a fetch; how many they are.
 __attribute__((noinline)) inline int cornered(const Image& image, const Place (&places)[3], Corner (&corners)[8]) {
     int count = 0;
     for (int corner = 0; corner < (image.linear ? 1 << image.dimensions : 1); ++corner) {
-        int weight = 1;
+        const int weight = image.linear ? weight_of(places, corner, image.dimensions) : 256;
+        if (weight == 0) continue;
         int64_t at = 0;
         bool inside = true;
         for (int axis = image.dimensions - 1; axis >= 0; --axis) {
-            const int second = corner >> axis & 1;
-            const int64_t texel = places[axis].texel[second];
-            weight *= second ? places[axis].weight : 256 - places[axis].weight;
+            const int64_t texel = places[axis].texel[corner >> axis & 1];
             inside = inside && texel != border;
             at = at * image.size[axis] + texel;
         }
-        if (weight == 0) continue;
-        const unsigned char* const texel = image.data + at * image.channels * image.bytes;
-        corners[count++] = {inside ? texel : nullptr, ldexp(weight, -8 * image.dimensions)};
+        corners[count++] = {inside ? image.data + at * image.channels * image.bytes : nullptr, weight};
     }
     return count;
 }
 
-// One number of a texel as a fetch gives it; exact.
+// Integers that are read as fractions are interpolated as numbers of 16 bits, of which this is the largest.
+inline double largest_16(const Image& image) { return image.kind == 'i' ? 32767 : 65535; }
+
+// One number of a texel, exact: as a fetch gives it, but integers to be interpolated as numbers of 16 bits.
 __attribute__((noinline)) inline double number_of(const Image& image, const unsigned char* texel, int channel) {
     uint32_t bits = image.border[channel];
     if (!texel) {
+        if (image.promoted && image.linear) return bit_cast<float>(bits) * largest_16(image);
         if (image.kind == 'f' || image.promoted) return bit_cast<float>(bits);
         return image.kind == 'i' ? double(int32_t(bits)) : double(bits);
     }
@@ -103,18 +122,25 @@ __attribute__((noinline)) inline double number_of(const Image& image, const unsi
     memcpy(&bits, texel + channel * image.bytes, size_t(image.bytes));
     if (image.kind == 'f') return image.bytes == 2 ? Binary16::decode(uint16_t(bits)) : bit_cast<float>(bits);
     const int unused = 32 - 8 * image.bytes;
-    const double value = image.kind == 'i' ? double(int32_t(bits << unused) >> unused) : double(bits);
+    double value = image.kind == 'i' ? double(int32_t(bits << unused) >> unused) : double(bits);
     if (!image.promoted) return value;
-    const double fraction = value / double((1u << (8 * image.bytes - (image.kind == 'i'))) - 1);
-    return float(fraction < -1 ? -1 : fraction);
+    const double largest = double((1u << (8 * image.bytes - (image.kind == 'i'))) - 1);
+    if (value < -largest) value = -largest;
+    if (!image.linear) return float(value / largest);
+    if (image.bytes == 2) return value;
+    return image.kind == 'i' ? floor(value * (8 * 258 + 1 / 16.0)) / 8 : value * 257;
 }
 
-// The weighted mean. Weights and products are exact, and the sum is rounded once.
+// The weighted mean, which is rounded once: to the nearest of what the texels' format holds, ties away from 0.
 inline double blended(const Image& image, const Corner* corners, int count, int channel) {
-    if (count == 1) return number_of(image, corners[0].texel, channel);
+    if (!image.linear) return number_of(image, corners[0].texel, channel);
     double sum = 0;
     for (int i = 0; i < count; ++i) sum += corners[i].weight * number_of(image, corners[i].texel, channel);
-    return sum;
+    sum /= 256;
+    if (image.promoted) return round(sum) / largest_16(image);
+    if (image.bytes == 4 || !isfinite(sum) || sum == 0) return sum;
+    const int last = ilogb(sum) < -14 ? -24 : ilogb(sum) - 10;  // place of a half's significand
+    return ldexp(round(ldexp(sum, -last)), last);
 }
 
 // The numbers of a texel's type: float of float4.
