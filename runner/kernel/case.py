@@ -49,6 +49,7 @@ class ArraySpec:
     lead: int
     constant: bool
     refill: bool = True  # whether the check may give it other contents of the same kind
+    passed: bool = True  # itself, and not only within a structure
 
     @property
     def nbytes(self) -> int:
@@ -74,21 +75,21 @@ class ArraySpec:
 
 
 @dataclass(frozen=True)
+class PointerSpec:
+    """A pointer into another array, so many elements from its first one, or a null pointer."""
+
+    name: str
+    array: str
+    at: int
+
+
+@dataclass(frozen=True)
 class ScalarSpec:
     """A number passed to the kernel; several, if it is a vector or a structure."""
 
     name: str
     dtype: DType
-    numbers: tuple[int | float, ...]
-
-
-@dataclass(frozen=True)
-class PointerSpec:
-    """A pointer into another argument's array, so many elements from its first one, or a null pointer."""
-
-    name: str
-    array: str
-    at: int
+    numbers: tuple[int | float | PointerSpec, ...]
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class Case:
 
     def arguments(self) -> tuple[ArraySpec | ScalarSpec | PointerSpec, ...]:
         """The kernel's arguments, in order."""
-        passed = (a for a in self.kernel.arguments if not isinstance(a, ArrayArgument) or not a.constant)
+        passed = (a for a in self.kernel.arguments if not isinstance(a, ArrayArgument) or (a.passed and not a.constant))
         return tuple(self._argument(a, self.variables) for a in passed)
 
     @functools.cached_property
@@ -226,7 +227,8 @@ class Case:
         dtype = self.dtype(a.dtype)
         shape = tuple(int(e(self.variables)) for e in a.shape)
         offset, lead = int(a.offset(self.variables)), int(a.lead(self.variables))
-        spec = ArraySpec(a.name, a.role, dtype, shape, self._fill(a.fill), offset, lead, a.constant, a.refill)
+        content = self._fill(a.fill)
+        spec = ArraySpec(a.name, a.role, dtype, shape, content, offset, lead, a.constant, a.refill, a.passed)
         for column in spec.columns():
             where = f"{self.kernel.yaml.name}: argument '{column.name}': fill"
             if not isinstance(column.fill, tuple):
@@ -249,9 +251,9 @@ class Case:
 
     def _scalar(self, a: ScalarArgument, known: Mapping[str, int | str]) -> ScalarSpec:
         values = a.value if isinstance(a.value, tuple) else (a.value,)
-        return ScalarSpec(
-            a.name, self.dtype(a.dtype), tuple(v(known) if isinstance(v, Expression) else v for v in values)
-        )
+        numbers = (v(known) if isinstance(v, Expression) else v for v in values)
+        pointed = (PointerSpec(v.name, v.array, 0) if isinstance(v, PointerArgument) else v for v in numbers)
+        return ScalarSpec(a.name, self.dtype(a.dtype), tuple(pointed))
 
     def _macro(self, text: str, value: Any) -> str:
         """The value of a macro as C++ text: dtypes by their C++ names, masks as unsigned numbers."""

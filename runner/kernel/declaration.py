@@ -180,6 +180,7 @@ class ArrayArgument:
     lead: Expression  # elements of the array before the pointer that the kernel gets
     constant: bool = False  # a `__constant__` array of the module, not an argument
     refill: bool = True  # whether the check may give it other contents of the same kind
+    passed: bool = True  # itself, and not only within a structure
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ class ScalarArgument:
 
     name: str
     dtype: str
-    value: Expression | float | tuple[Expression | float, ...]
+    value: Expression | float | PointerArgument | tuple[Expression | float | PointerArgument, ...]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.device import Role
 from runner.errors import UsageError
-from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, DType, structure
+from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, POINTER, DType, structure
 from runner.kernel.declaration import ArrayArgument, Kind, Parameter, PointerArgument, ScalarArgument
 from runner.kernel.expression import ArrayExpression, Expression
 from runner.kernel.recipes import NUMBERS, WORDS, Fill, OfFields, Recipe
@@ -31,11 +31,11 @@ def structs(d: Reader) -> dict[str, DType]:
             if member == "__align__":
                 continue
             word, count = given if isinstance(given, list) and len(given) == 2 else (given, 0)
-            dtype = {**DTYPES, **found}.get(DTYPE_ALIASES.get(str(word), str(word)))
+            dtype = {**DTYPES, **found, POINTER.name: POINTER}.get(DTYPE_ALIASES.get(str(word), str(word)))
             if dtype is None or not isinstance(count, int) or (isinstance(given, list) and count < 1):
                 raise UsageError(
                     f"{level.where}: {member}: expected a dtype, or [dtype, length] for a C array, not {shown(given)}; "
-                    f"dtypes: {', '.join((*DTYPES, *found))}"
+                    f"dtypes: {', '.join((*DTYPES, *found, POINTER.name))}"
                 )
             if not re.fullmatch(r"[A-Za-z_]\w{0,63}", str(member)):
                 raise UsageError(f"{level.where}: {shown(member)} is not the name of a member")
@@ -70,7 +70,7 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
         return _scalar(d.exactly("name", "scalar", "value"), counting)
     if "pointer" in d.raw:
         return _pointer(d, counting)
-    d.only(("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill"))
+    d.only(("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill", "passed"))
     d.need("role", "dtype", "shape")
     role = Role(d.choice("role", list(Role)))
     if role in (Role.IN, Role.INOUT) and "fill" not in d.raw:
@@ -84,8 +84,10 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
             raise UsageError(f"{d.where}: {key}: a __constant__ or __device__ array is no pointer that could be moved")
     shape, offset, lead = d.expressions("shape"), d.expression("offset", 0), d.expression("lead", 0)
     word, fill = d.text("dtype"), d.raw.get("fill", "zeros")
-    filled = _fill(d, fill, f"{d.where}: fill", d.structs.get(word))
-    return ArrayArgument(d.text("name"), role, word, shape, filled, offset, lead, constant, refill)
+    if word in d.structs and any(kind == POINTER for kind in _members(d.structs[word])):
+        raise UsageError(f"{d.where}: dtype: {word} has a pointer; such a structure is passed by value alone")
+    filled, passed = _fill(d, fill, f"{d.where}: fill", d.structs.get(word)), d.flag("passed", default=True)
+    return ArrayArgument(d.text("name"), role, word, shape, filled, offset, lead, constant, refill, passed)
 
 
 def _scalar(d: Reader, counting: Collection[str]) -> ScalarArgument:
@@ -96,9 +98,16 @@ def _scalar(d: Reader, counting: Collection[str]) -> ScalarArgument:
     return ScalarArgument(d.text("name"), word, numbers if isinstance(value, dict | list) else numbers[0])
 
 
+def _members(dtype: DType) -> Iterator[DType]:
+    """The types of a structure's members, and of theirs."""
+    for f in dtype.fields:
+        yield f.dtype
+        yield from _members(f.dtype)
+
+
 def _numbers(
     d: Reader, key: str, value: Any, dtype: DType | None, counting: Collection[str]
-) -> Iterator[Expression | float]:
+) -> Iterator[Expression | float | PointerArgument]:
     """The numbers of a value, in the order in which C++ has them."""
     if isinstance(value, dict):
         if dtype is None or not dtype.parts or sorted(map(str, value)) != sorted(dtype.parts):
@@ -110,6 +119,8 @@ def _numbers(
     elif isinstance(value, list):
         for i, one in enumerate(value):
             yield from _numbers(d, f"{key}[{i}]", one, dtype, counting)
+    elif dtype == POINTER:
+        yield PointerArgument(key, _target(d, key, value), d.as_expression(key, 0))
     else:
         truth = int(value) if isinstance(value, bool) and dtype is not None and dtype.name == "bool" else value
         yield truth if isinstance(truth, float) else d.as_expression(key, truth, more=counting)
@@ -118,13 +129,15 @@ def _numbers(
 def _pointer(d: Reader, counting: Collection[str]) -> PointerArgument:
     """`pointer: null`, or the name of an array and `at`, an element of it."""
     d.only(("name", "pointer", "at"))
-    array = d.raw["pointer"]
+    array = _target(d, "pointer", d.raw["pointer"])
+    return PointerArgument(d.text("name"), array, d.expression("at", 0, more=counting))
+
+
+def _target(d: Reader, key: str, array: Any) -> str:
     if array is not None and array not in d.arrays:
         known = ", ".join(d.arrays)
-        raise UsageError(
-            f"{d.where}: pointer: expected null or the name of an array, not {shown(array)}; known: {known}"
-        )
-    return PointerArgument(d.text("name"), array or "", d.expression("at", 0, more=counting))
+        raise UsageError(f"{d.where}: {key}: expected null or the name of an array, not {shown(array)}; known: {known}")
+    return array or ""
 
 
 def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | OfFields:
