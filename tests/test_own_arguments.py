@@ -93,6 +93,24 @@ __global__ void pointers(const int* low, const int* high, const int* bias, int* 
     if (i < n) out[i] = low[i] - high[i] + (bias ? bias[i] : 7);
 }
 
+// A sparse matrix as libraries pass it: its arrays are in the structure alone, and so is one that is written.
+struct Rows {
+    const int* starts;
+    short count;
+    const float* values;
+    const float* scales;
+    float* sums;
+};
+__global__ void rows(Rows rows, int* lengths)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows.count) return;
+    float sum = 0;
+    for (int k = rows.starts[i]; k < rows.starts[i + 1]; ++k) sum += rows.values[k];
+    rows.sums[i] = rows.scales ? sum * rows.scales[i] : sum;
+    lengths[i] = rows.starts[i + 1] - rows.starts[i];
+}
+
 // The result is a variable of the module.
 __device__ int counts[16];
 __device__ float2 ends[2];
@@ -195,6 +213,16 @@ arguments:
   - {{name: out, role: out, dtype: int32, shape: size}}
 {N}reference: {{out: "low[0:size] - low[size:] + 7"}}
 """,
+    "rows": f"""{COMMON}structs:
+  Rows: {{starts: pointer, count: int16, values: pointer, scales: pointer, sums: pointer}}
+arguments:
+  - {{name: starts, role: in, dtype: int32, shape: size + 1, fill: 2 * index, passed: false}}
+  - {{name: values, role: in, dtype: float32, shape: 2 * size, fill: random, passed: false}}
+  - {{name: sums, role: out, dtype: float32, shape: size, passed: false}}
+  - {{name: rows, scalar: Rows, value: {{starts: starts, count: size, values: values, scales: null, sums: sums}}}}
+  - {{name: lengths, role: out, dtype: int32, shape: size}}
+reference: {{sums: "sum(reshape(values, size, 2), axis=1)", lengths: "full(2, size)"}}
+""",
     "variables": f"""{COMMON.replace("128", "512")}arguments:
   - {{name: in, role: in, dtype: int32, shape: size, fill: random_bytes}}
 {N}  - {{name: counts, role: out, dtype: int32, shape: 16, constant: true}}
@@ -292,6 +320,8 @@ MISTAKES = [
     ("structures", "dtype: float4", "dtype: float5", "argument 'packed': 'float5' is not a dtype; allowed: int32"),
     ("complexProduct", "out.real: a.real", "out.real: a", "'a' is an array of complex64; name a part of it: a.real, a.imag"),
     ("pointers", "pointer: low", "pointer: lows", "pointer: expected null or the name of an array, not 'lows'; known: low, out"),
+    ("rows", "values: values", "values: value", "value.values: expected null or the name of an array, not 'value'; known: starts, values, sums, lengths"),
+    ("rows", "dtype: int32, shape: size}", "dtype: Rows, shape: size}", "dtype: Rows has a pointer; such a structure is passed by value alone"),
     ("pointers", "at: size", "at: 3 * size", "high: element 900 is not within 'low' of 600 elements"),
     ("onlyCounts", "no_output: it counts", "no_output: ''  # it counts", "no_output: expected a reason"),
     ("pointers", "reference: {out", "no_output: none\nreference: {out", "no_output: there is an output: reference"),

@@ -277,6 +277,10 @@ class Array(Protocol):
     def role(self) -> Role:
         """What the kernel may do with it."""
 
+    @property
+    def pointer(self) -> int:
+        """The address that a kernel gets."""
+
     def read(self) -> NDArray[Any]:
         """Copy the content back, in the shape in which it was uploaded."""
 

@@ -145,7 +145,7 @@ def parse(text: str) -> File:
     is_sound = all(item.node.type != "ERROR" or not item.names for item in items)  # a brace too many does no harm
     pasting = (i for i in items if i.is_macro and b"##" in (i.node.text or b""))
     makes_names = macros.device > _DEVICE and any(not i.names & macros.launching for i in pasting)
-    return File(content, items, tuple(_kernels(root, (), macros.device)), is_sound, makes_names, root)
+    return File(content, items, tuple(_kernels(root, (), macros.kernel)), is_sound, makes_names, root)
 
 
 def device_functions(file: File) -> Iterator[tree_sitter.Node]:
@@ -198,6 +198,7 @@ class _Macros:
     """The macros that say what a declaration is."""
 
     device: frozenset[str]  # those that stand for `__device__` or `__global__`, and these words themselves
+    kernel: frozenset[str]  # those of them that stand for `__global__`
     launching: frozenset[str]  # those that launch kernels and declare none
 
 
@@ -207,12 +208,15 @@ def _macros(root: tree_sitter.Node) -> _Macros:
         for n in below(root)
         if n.type in ("preproc_def", "preproc_function_def")
     }
-    found = set(_DEVICE)
-    while more := {
-        name for name, body in bodies.items() if name not in found and found.intersection(WORD.findall(body))
-    }:
-        found |= more
-    return _Macros(frozenset(found), frozenset(n for n, body in bodies.items() if "<<<" in body and n not in found))
+    words = {name: set(WORD.findall(body)) for name, body in bodies.items()}
+
+    def closure(found: frozenset[str]) -> frozenset[str]:
+        more = {name for name in words if name not in found and words[name] & found}
+        return closure(found | more) if more else found
+
+    device = closure(_DEVICE)
+    launching = frozenset(name for name, body in bodies.items() if "<<<" in body and name not in device)
+    return _Macros(device, closure(frozenset(("__global__",))), launching)
 
 
 def _items(node: tree_sitter.Node, macros: _Macros, *, conditional: bool) -> Iterator[Item]:
@@ -369,24 +373,24 @@ def _names_in(item: tree_sitter.Node) -> tuple[set[str], set[str], set[str]]:
     return used, own, in_macros
 
 
-def _kernels(node: tree_sitter.Node, scope: tuple[str, ...], device: frozenset[str]) -> Iterator[Kernel]:
+def _kernels(node: tree_sitter.Node, scope: tuple[str, ...], marks: frozenset[str]) -> Iterator[Kernel]:
     for child in node.named_children:
         if child.type == "namespace_definition":
             name = WORD.findall(text_of(child.child_by_field_name("name")))
-            yield from _kernels(child, (*scope, *name), device)
+            yield from _kernels(child, (*scope, *name), marks)
         elif child.type in _CONTAINERS or (child.type == "linkage_specification" and _has_list(child)):
-            yield from _kernels(child, scope, device)
-        elif found := _kernel(child, scope, device):
+            yield from _kernels(child, scope, marks)
+        elif found := _kernel(child, scope, marks):
             yield found
 
 
-def _kernel(node: tree_sitter.Node, scope: tuple[str, ...], device: frozenset[str]) -> Kernel | None:
+def _kernel(node: tree_sitter.Node, scope: tuple[str, ...], marks: frozenset[str]) -> Kernel | None:
     inner = _declaration(node)
     body = inner.child_by_field_name("body") if inner.type == "function_definition" else None
     if inner.type != "function_definition" and not _is_prototype(inner):
         return None
     head = _words(node, body.start_byte if body else None)
-    if "__global__" not in head and not (head & (device - _DEVICE) and "void" in head and "__device__" not in head):
+    if not head & marks:
         return None
     declarator = _function_declarator(inner.child_by_field_name("declarator"))
     if declarator is None:

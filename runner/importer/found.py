@@ -17,7 +17,7 @@ from runner.device.syntax import IDENTIFIERS, File, Kernel, Parameter, What, bel
 # Names that CUDA or C declares.
 _KNOWN = re.compile(
     r"(threadIdx|blockIdx|blockDim|gridDim|warpSize|std|cuda|cg|cooperative_groups|nvcuda|NULL|nullptr|true|false|void|"
-    r"bool|char|short|int|long|float|double|u?signed|unsigned|half2?|\w+_t|"
+    r"bool|signed|unsigned|half2?|\w+_t|(u?(char|short|int|long|longlong)|float|double)[1-4]?|"
     r"INFINITY|NAN|HUGE_VALF?|EOF|__\w+|(FLT|DBL|S?CHAR|UCHAR|U?SHRT|U?INT\d*|U?LL?ONG|SIZE|M|CUDART|CUDA|CUB)_\w+|CUDART_\w+)"
 )
 
@@ -63,6 +63,7 @@ def find(source: Source, kernel: Kernel) -> Found:
     body = [node for top in nodes for node in below(top)]
     declared = {name for file in files.values() for item in file.items for name in item.names}
     own = {name for items in taken.values() for item in items for name in item.own}
+    own |= {text_of(n) for n in body if n.type == "field_identifier"}  # of a class, in its own functions
     axes = {text_of(n)[-1] for n in body if n.type == "field_expression" and re.match("threadIdx", text_of(n))}
     return Found(
         kernel=kernel,

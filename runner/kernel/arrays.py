@@ -121,6 +121,9 @@ class Field:
         return (self.count,) if self.count else ()
 
 
+POINTER = DType("pointer", "void *", 8, "uint64")  # of a structure's member; the value is an array
+
+
 def structure(name: str, members: Sequence[tuple[str, DType, int]], alignment: int = 1) -> DType:
     """A structure with the layout of C++: each member at a multiple of its alignment, the whole padded to its own.
 

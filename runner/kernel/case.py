@@ -52,6 +52,7 @@ class ArraySpec:
     constant: bool
     refill: bool = True  # whether the check may give it other contents of the same kind
     image: Texture | Surface | None = None  # the object that the kernel gets in place of a pointer
+    passed: bool = True  # itself, and not only within a structure
 
     @property
     def nbytes(self) -> int:
@@ -77,17 +78,8 @@ class ArraySpec:
 
 
 @dataclass(frozen=True)
-class ScalarSpec:
-    """A number passed to the kernel; several, if it is a vector or a structure."""
-
-    name: str
-    dtype: DType
-    numbers: tuple[int | float, ...]
-
-
-@dataclass(frozen=True)
 class PointerSpec:
-    """A pointer into another argument's array, so many elements from its first one, or a null pointer.
+    """A pointer into another array, so many elements from its first one, or a null pointer.
 
     With a `texture`, it is a texture object of that array.
     """
@@ -96,6 +88,15 @@ class PointerSpec:
     array: str
     at: int
     texture: Texture | None = None
+
+
+@dataclass(frozen=True)
+class ScalarSpec:
+    """A number passed to the kernel; several, if it is a vector or a structure."""
+
+    name: str
+    dtype: DType
+    numbers: tuple[int | float | PointerSpec, ...]
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ class Case:
 
     def arguments(self) -> tuple[ArraySpec | ScalarSpec | PointerSpec, ...]:
         """The kernel's arguments, in order."""
-        passed = (a for a in self.kernel.arguments if not isinstance(a, ArrayArgument) or not a.constant)
+        passed = (a for a in self.kernel.arguments if not isinstance(a, ArrayArgument) or (a.passed and not a.constant))
         return tuple(self._argument(a, self.variables) for a in passed)
 
     @functools.cached_property
@@ -236,7 +237,10 @@ class Case:
         shape = tuple(int(e(self.variables)) for e in a.shape)
         offset, lead = int(a.offset(self.variables)), int(a.lead(self.variables))
         image = self._texture(a.name, a.image) if isinstance(a.image, DeclaredTexture) else a.image
-        spec = ArraySpec(a.name, a.role, dtype, shape, self._fill(a.fill), offset, lead, a.constant, a.refill, image)
+        content = self._fill(a.fill)
+        spec = ArraySpec(
+            a.name, a.role, dtype, shape, content, offset, lead, a.constant, a.refill, image, passed=a.passed
+        )
         for column in spec.columns():
             where = f"{self.kernel.yaml.name}: argument '{column.name}': fill"
             if not isinstance(column.fill, tuple):
@@ -263,9 +267,9 @@ class Case:
 
     def _scalar(self, a: ScalarArgument, known: Mapping[str, Canonical]) -> ScalarSpec:
         values = a.value if isinstance(a.value, tuple) else (a.value,)
-        return ScalarSpec(
-            a.name, self.dtype(a.dtype), tuple(v(known) if isinstance(v, Expression) else v for v in values)
-        )
+        numbers = (v(known) if isinstance(v, Expression) else v for v in values)
+        pointed = (PointerSpec(v.name, v.array, 0) if isinstance(v, PointerArgument) else v for v in numbers)
+        return ScalarSpec(a.name, self.dtype(a.dtype), tuple(pointed))
 
     def _macro(self, text: str, value: Any) -> str:
         """The value of a macro as C++ text: dtypes by their C++ names, masks as unsigned numbers."""

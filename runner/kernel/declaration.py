@@ -226,6 +226,7 @@ class ArrayArgument:
     constant: bool = False  # a `__constant__` array of the module, not an argument
     refill: bool = True  # whether the check may give it other contents of the same kind
     image: DeclaredTexture | Surface | None = None  # the kernel gets a texture or surface object, not a pointer
+    passed: bool = True  # itself, and not only within a structure
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ class ScalarArgument:
 
     name: str
     dtype: str
-    value: Expression | float | tuple[Expression | float, ...]
+    value: Expression | float | PointerArgument | tuple[Expression | float | PointerArgument, ...]
 
 
 @dataclass(frozen=True)

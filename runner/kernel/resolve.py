@@ -162,7 +162,7 @@ def _unheld(s: ScalarSpec) -> str:
     if len(numbers) != len(s.numbers):
         return f"{s.name}: {s.dtype.name} has {len(numbers)} numbers, {len(s.numbers)} are given"
     for (place, number), value in zip(numbers, s.numbers, strict=True):
-        if not number.holds(value):
+        if not isinstance(value, PointerSpec) and not number.holds(value):
             return f"{s.name}{place} = {value} is not a valid {number.name}"
     return ""
 

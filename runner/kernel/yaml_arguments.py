@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.device import Role, Surface
 from runner.errors import UsageError
-from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, DType, structure
+from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, POINTER, DType, structure
 from runner.kernel.declaration import ArrayArgument, DeclaredTexture, Kind, Parameter, PointerArgument, ScalarArgument
 from runner.kernel.expression import ArrayExpression, Expression
 from runner.kernel.recipes import NUMBERS, WORDS, Fill, OfFields, Recipe
@@ -32,11 +32,11 @@ def structs(d: Reader) -> dict[str, DType]:
             if member == "__align__":
                 continue
             word, count = given if isinstance(given, list) and len(given) == 2 else (given, 0)
-            dtype = {**DTYPES, **found}.get(DTYPE_ALIASES.get(str(word), str(word)))
+            dtype = {**DTYPES, **found, POINTER.name: POINTER}.get(DTYPE_ALIASES.get(str(word), str(word)))
             if dtype is None or not isinstance(count, int) or (isinstance(given, list) and count < 1):
                 raise UsageError(
                     f"{level.where}: {member}: expected a dtype, or [dtype, length] for a C array, not {shown(given)}; "
-                    f"dtypes: {', '.join((*DTYPES, *found))}"
+                    f"dtypes: {', '.join((*DTYPES, *found, POINTER.name))}"
                 )
             if not re.fullmatch(r"[A-Za-z_]\w{0,63}", str(member)):
                 raise UsageError(f"{level.where}: {shown(member)} is not the name of a member")
@@ -71,7 +71,8 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
         return _scalar(d.exactly("name", "scalar", "value"), counting)
     if "pointer" in d.raw or "of" in d.raw:
         return _pointer(d, counting)
-    d.only(("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill", "texture", "surface"))
+    own = ("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill", "passed")
+    d.only((*own, "texture", "surface"))
     d.need("role", "dtype", "shape")
     role = Role(d.choice("role", list(Role)))
     if role in (Role.IN, Role.INOUT) and "fill" not in d.raw:
@@ -90,8 +91,12 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
             raise UsageError(f"{d.where}: role: a kernel only reads a texture: expected in, not {role}")
     shape, offset, lead = d.expressions("shape"), d.expression("offset", 0), d.expression("lead", 0)
     word, fill = d.text("dtype"), d.raw.get("fill", "zeros")
-    filled = _fill(d, fill, f"{d.where}: fill", d.structs.get(word))
-    return ArrayArgument(d.text("name"), role, word, shape, filled, offset, lead, constant, refill, image)
+    if word in d.structs and any(kind == POINTER for kind in _members(d.structs[word])):
+        raise UsageError(f"{d.where}: dtype: {word} has a pointer; such a structure is passed by value alone")
+    filled, passed = _fill(d, fill, f"{d.where}: fill", d.structs.get(word)), d.flag("passed", default=True)
+    return ArrayArgument(
+        d.text("name"), role, word, shape, filled, offset, lead, constant, refill, image, passed=passed
+    )
 
 
 def _image(d: Reader) -> DeclaredTexture | Surface | None:
@@ -132,9 +137,16 @@ def _scalar(d: Reader, counting: Collection[str]) -> ScalarArgument:
     return ScalarArgument(d.text("name"), word, numbers if isinstance(value, dict | list) else numbers[0])
 
 
+def _members(dtype: DType) -> Iterator[DType]:
+    """The types of a structure's members, and of theirs."""
+    for f in dtype.fields:
+        yield f.dtype
+        yield from _members(f.dtype)
+
+
 def _numbers(
     d: Reader, key: str, value: Any, dtype: DType | None, counting: Collection[str]
-) -> Iterator[Expression | float]:
+) -> Iterator[Expression | float | PointerArgument]:
     """The numbers of a value, in the order in which C++ has them."""
     if isinstance(value, dict):
         if dtype is None or not dtype.parts or sorted(map(str, value)) != sorted(dtype.parts):
@@ -146,6 +158,8 @@ def _numbers(
     elif isinstance(value, list):
         for i, one in enumerate(value):
             yield from _numbers(d, f"{key}[{i}]", one, dtype, counting)
+    elif dtype == POINTER:
+        yield PointerArgument(key, _target(d, key, value), d.as_expression(key, 0))
     else:
         truth = int(value) if isinstance(value, bool) and dtype is not None and dtype.name == "bool" else value
         real = dtype is None or dtype.is_float
@@ -154,17 +168,24 @@ def _numbers(
 
 def _pointer(d: Reader, counting: Collection[str]) -> PointerArgument:
     """`pointer: null`, or the name of an array and `at`, an element of it; or a `texture` `of` an array."""
-    key = "of" if "of" in d.raw else "pointer"
-    d.only(("name", "of", "texture") if key == "of" else ("name", "pointer", "at"))
-    array = d.raw[key]
-    if not (isinstance(array, str) and array in d.arrays) and (key == "of" or array is not None):
+    if "of" in d.raw:
+        d.only(("name", "of", "texture"))
+        d.need("texture")
+        array = _target(d, "of", d.raw["of"])
+        if not array:
+            raise UsageError(f"{d.where}: of: expected the name of an array, not null; known: {', '.join(d.arrays)}")
+        return PointerArgument(d.text("name"), array, d.expression("at", 0), _texture(d))
+    d.only(("name", "pointer", "at"))
+    array = _target(d, "pointer", d.raw["pointer"])
+    return PointerArgument(d.text("name"), array, d.expression("at", 0, more=counting))
+
+
+def _target(d: Reader, key: str, array: Any) -> str:
+    """The array that a pointer or texture is of; empty for null."""
+    if array is not None and not (isinstance(array, str) and array in d.arrays):
         known = ", ".join(d.arrays)
-        expected = "the name of an array" if key == "of" else "null or the name of an array"
-        raise UsageError(f"{d.where}: {key}: expected {expected}, not {shown(array)}; known: {known}")
-    if key == "pointer":
-        return PointerArgument(d.text("name"), array or "", d.expression("at", 0, more=counting))
-    d.need("texture")
-    return PointerArgument(d.text("name"), d.text("of"), d.expression("at", 0), _texture(d))
+        raise UsageError(f"{d.where}: {key}: expected null or the name of an array, not {shown(array)}; known: {known}")
+    return array or ""
 
 
 def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | OfFields:

@@ -42,7 +42,7 @@ def _step(d: Reader, arguments: Sequence[Argument], within: Collection[str]) -> 
         d.only(("for", "launches"))
         return Loop(tuple(counts), launches(d, arguments, inner))
     d.only(("function", "arguments", "grid", "block", "shared"))
-    passed = [a.name for a in arguments if not isinstance(a, ArrayArgument) or not a.constant]
+    passed = [a.name for a in arguments if not isinstance(a, ArrayArgument) or (a.passed and not a.constant)]
     given = [str(name) for name in d.sequence("arguments")] or passed
     if unknown := [name for name in given if name not in passed]:
         raise UsageError(f"{d.where}: arguments: '{unknown[0]}' is not an argument; allowed: {', '.join(passed)}")

@@ -188,6 +188,8 @@ def upload(
     for spec in case.arrays():
         if not spec.constant:
             arrays[spec.name] = (shared or {}).get(spec.name) or _placed(device, spec, inputs[spec.name], stack)
+            if not spec.passed:
+                variables.append(arrays[spec.name])
         elif spec.role in WRITTEN:
             arrays[spec.name] = device.variable(program, spec.name, inputs[spec.name], spec.role)
             variables.append(arrays[spec.name])
@@ -235,15 +237,16 @@ def _passed(
     """What the launch gets for an argument."""
     if isinstance(argument, ArraySpec):
         return arrays[argument.name]
-    return _by_value(argument) if isinstance(argument, ScalarSpec) else _pointer(argument, arrays, sizes)
+    return _by_value(argument, arrays) if isinstance(argument, ScalarSpec) else _pointer(argument, arrays, sizes)
 
 
-def _by_value(scalar: ScalarSpec) -> np.generic | Value:
+def _by_value(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.generic | Value:
     dtype = scalar.dtype
     if dtype.is_whole and dtype.numbers == 1:
         number: np.generic = dtype.numpy.type(scalar.numbers[0])
         return number
-    return Value(dtype.packed(scalar.numbers), dtype.aligned, dtype.c_name)
+    numbers = [(arrays[n.array].pointer if n.array else 0) if isinstance(n, PointerSpec) else n for n in scalar.numbers]
+    return Value(dtype.packed(numbers), dtype.aligned, dtype.c_name)
 
 
 def _pointer(pointer: PointerSpec, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> Inside | Value:

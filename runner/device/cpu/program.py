@@ -256,7 +256,8 @@ class Variable:
         self.role = role
         self._program = program  # keeps the memory mapped
         self._first = np.ascontiguousarray(value)
-        memory = (ctypes.c_uint8 * value.nbytes).from_address(program.address_of(name, value.nbytes))
+        self.pointer = program.address_of(name, value.nbytes)
+        memory = (ctypes.c_uint8 * value.nbytes).from_address(self.pointer)
         self._content = np.ctypeslib.as_array(memory)
         self.restore()
 
