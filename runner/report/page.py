@@ -112,7 +112,7 @@ def _context(
         "ladder": bool(steps.lines),
         "ratios": steps if steps.lines else cells.baseline_ratios(frame, ratios),
         "cases": cells.all_cases(frame, ratios),
-        "tips": cells.TIPS,
+        "tips": cells.tips(frame),
         "explained": HEADS_EXPLAINED,
         "configuration": configuration(path),
         "overrides": overrides(_command(known)),
