@@ -83,6 +83,18 @@ def test_values_of_any_kind_are_swept(runner, folder, tmp_path):
     assert "9 same" in again.out, again.err
 
 
+@pytest.mark.usefixtures("folder")
+def test_values_of_any_kind_reach_the_kernel(bench, tmp_path):
+    """A number, a word and a truth value are right as argument, macro and template argument."""
+    kernel = read_kernel(tmp_path / "k" / "kernel" / "scaled.yaml")
+    given = [
+        {"scale": 1.7, "shift": 2},
+        {"fused": True, "mode": "exact", "shift": -0.3},
+        {"fused": "true", "scale": 2},
+    ]
+    assert [o.status for o in bench.run_all([case_of(kernel, **g) for g in given])] == ["ok"] * 3
+
+
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
