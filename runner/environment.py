@@ -12,7 +12,7 @@ import platform
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,6 +55,32 @@ def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
         found["host"] = platform.node()
         found["directory"] = str(Path.cwd())
     return found
+
+
+def note_sources(folder: RunFolder, files: Iterable[Path]) -> None:
+    """Add to environment.json which of the measured kernels' files differ from their repository's last commit.
+
+    Files that came with an installed runner are in no repository of the user's, and do not count.
+    """
+    root = Path(__file__).resolve().parents[1]
+    own = [path for path in files if (root / ".git").exists() or not path.is_relative_to(root)]
+    found: dict[str, list[str]] = {"uncommitted": [], "unversioned": []}
+    for parent in dict.fromkeys(path.parent for path in own):
+        names = [path.name for path in own if path.parent == parent]
+        git = ("git", "-C", str(parent), "-c", "core.quotePath=false")
+        tracked = _output(*git, "ls-files", "--", *names)
+        if tracked is None:
+            found["unversioned"] += names
+            continue
+        changed = _output(*git, "diff", "--relative", "--name-only", "HEAD", "--", *names)
+        kept = set(tracked.splitlines()) - set(tracked.splitlines() if changed is None else changed.splitlines())
+        found["uncommitted"] += [name for name in names if name not in kept]
+    if not any(found.values()):
+        return
+    known = read_json(folder.environment) or {}
+    before = known.get("sources", {})  # a stock launcher plans its jobs one by one
+    known["sources"] = {key: sorted({*before.get(key, ()), *names}) for key, names in found.items()}
+    write_json(folder.environment, known)
 
 
 def device(info: DeviceInfo, job: Job, compiler: Compiler) -> Entry:

@@ -27,6 +27,7 @@ GFLOPS = {"gflops": {"value": "operations / median_us / 1e3", "unit": "GFLOP/s",
 BETTER = {TIME: "lower", "gbps": "higher", "percent_peak": "higher", "percent_copy": "higher"}
 """The columns that cases can be ranked by, and which values are better."""
 
+_SMALL = 1e-4  # a change of a time, as a fraction
 _OF_LAUNCHES = ("median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us")
 _RATES = ("gbps", "percent_peak", "percent_copy")
 _KNOWN = frozenset((*columns.of_type("integer", "real"), "gflops")) - {"job"}
@@ -152,6 +153,11 @@ class Criterion:
         metric = self.of_kernel.get(str(row.get("kernel")))
         found = metric(names) if metric else names.get(self.name) if self.name in _RATES else None
         return None if found is None or _absent(found) else float(found)
+
+    def elasticity(self, row: Names, us: float) -> float:
+        """The relative change of what is compared over that of the time: 1 for the time and for rates."""
+        low, high = self.cost(row, us), self.cost(row, us * (1 + _SMALL))
+        return abs(math.log(high / low)) / math.log1p(_SMALL) if low > 0 and high > 0 else 1.0
 
     def cost(self, row: Names, us: float) -> float:
         """What is compared in place of a time: lower is better, ratios are those of the column; NaN if it has none."""

@@ -108,7 +108,8 @@ def repeat(path: Path, session: Session) -> None:
     what = named(re.sub(r"^\d\d-\d\d-\d\d-", "", old.path.name)) or "sweep"
     new = session.reserve(runs.OUTPUTS / f"{datetime.now().astimezone():%Y-%m-%d/%H-%M-%S}-{what}")
     here = environment.gather((), record_host="host" in known)
-    write_json(new.environment, {**here, "command": known.get("command", here["command"]), "planned_at_once": True})
+    kept = {name: known[name] for name in ("command", "sources") if name in known}  # the kernels are those of then
+    write_json(new.environment, {**here, **kept, "planned_at_once": True})
     for job in found.jobs:
         if (files := old.job(job.number) / ".hydra").is_dir():
             shutil.copytree(files, new.job(job.number) / ".hydra")

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from runner import atomic
+from runner import atomic, environment
 from runner.config import Job, Origin
 from runner.device import cache
 from runner.folder import RunFolder, copy_file
@@ -36,7 +36,9 @@ _COMPOSED = re.compile(r"^defaults:|\$\{", re.MULTILINE)
 def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
     """Copy what the jobs are made of into the folder, unless they were made from there."""
     plan = [job for job in plan if not job.case.kernel.yaml.is_relative_to(folder.sources)]
-    for job in {job.case.kernel.yaml: job for job in plan}.values():
+    kernels = {job.case.kernel.yaml: job for job in plan}
+    environment.note_sources(folder, dict.fromkeys(f for job in kernels.values() for f in _files(job.case.kernel)))
+    for job in kernels.values():
         _keep_kernel(folder.sources, job.case.kernel, job.origin)
     conf = folder.sources / "conf"
     files: dict[Path, Path] = {}
@@ -55,6 +57,12 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
     if parameters and not (conf / EXTRA_PARAMETERS).exists():
         text = yaml.safe_dump({"parameters": dict.fromkeys(parameters, 0)}, sort_keys=False)
         atomic.write_text(conf / EXTRA_PARAMETERS, text)
+
+
+def _files(kernel: Kernel) -> tuple[Path, ...]:
+    """The files that a kernel and its check are made of."""
+    common = [kernel.common] if kernel.common else []
+    return (kernel.yaml, *common, kernel.source, *_included(kernel.source), *_reference_modules(kernel), *_data(kernel))
 
 
 def _is_of_a_sweep(path: Path, root: Path) -> bool:

@@ -181,6 +181,12 @@ class Noise:
     spread: Spread | None = None  # between the rounds, pooled over a whole sweep; None: each side has its own
     tick_us: float = 0.0  # resolution of the timer
 
+    def of_metric(self, elasticity: float, unit: float) -> Noise:
+        """The noise of what is made of the times, if 1 % of a time is `elasticity` percent of it; `unit`: of 1 us."""
+        process = ASSUMED if self.process is None else self.process
+        tick = self.tick_us * elasticity * unit
+        return replace(self, process=process * elasticity, alike=self.alike * elasticity, tick_us=tick)
+
 
 @dataclass(frozen=True)
 class Decision:

@@ -96,6 +96,19 @@ def test_metrics_are_columns_of_a_sweep(runner, folder):
     assert json.loads((done.folder / "plan.json").read_text())["rank_by"] == "scaled"
 
 
+@pytest.mark.gpu
+def test_a_metric_ranks_the_cases_of_a_gpu(runner, folder):
+    """The best case is that of the metric, and a comparison of two runs is of the metric, too."""
+    sweep = ("-m", "--config-dir=k", "experiment=mine", "kernel=axpy", "size=4Mi", "device=cuda")
+    first, second = (runner(*sweep, f"hydra.sweep.dir={name}") for name in "ab")
+    assert (first.code, second.code) == (0, 0), first.err + second.err
+    assert "Best scaled" in first.out
+    (best,) = fastest(load(first.directory / "a"))
+    assert best.fastest["scaled"] == max(float(row["scaled"]) for row in table(first.directory / "a"))
+    compared = runner("a", "b", "--csv", "c.csv", module="runner.compare")
+    assert "Compared by scaled (higher is better)" in compared.out
+
+
 @pytest.mark.parametrize(
     ("metrics", "sentence"),
     [

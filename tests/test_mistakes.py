@@ -70,7 +70,7 @@ VALUES = {
     "nothing for a block": (["block="], ["block=: expected threads per block"]),
     "a negative block": (["block=-1"], ["block=-1: expected threads per block"]),
     "half a thread": (["block=1.5"], ["block=1.5: expected threads per block"]),
-    "true for a block": (["block=true"], ["block=True: expected threads per block"]),
+    "true for a block": (["block=true"], ["block=true: expected threads per block"]),
     "infinitely many threads": (["block=inf"], ["block=inf: expected threads per block"]),
     "half a block": (["block=32x"], ["block=32x: expected threads per block"]),
     "a block of four dimensions": (["block=8x8x2x2"], ["block=8x8x2x2: expected threads per block"]),

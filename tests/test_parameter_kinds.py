@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 from support import case_of, read_kernel
@@ -82,6 +83,18 @@ def test_values_of_any_kind_are_swept(runner, folder, tmp_path):
     assert "9 same" in again.out, again.err
 
 
+@pytest.mark.usefixtures("folder")
+def test_values_of_any_kind_reach_the_kernel(bench, tmp_path):
+    """A number, a word and a truth value are right as argument, macro and template argument."""
+    kernel = read_kernel(tmp_path / "k" / "kernel" / "scaled.yaml")
+    given = [
+        {"scale": 1.7, "shift": 2},
+        {"fused": True, "mode": "exact", "shift": -0.3},
+        {"fused": "true", "scale": 2},
+    ]
+    assert [o.status for o in bench.run_all([case_of(kernel, **g) for g in given])] == ["ok"] * 3
+
+
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
@@ -99,6 +112,35 @@ def test_a_wrong_value_is_one_sentence(runner, folder, override, sentence):
     assert done.code == 2
     assert sentence in done.err + done.out
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("line", "written", "sentence"),
+    [
+        ('mode == "fast" or fused', 'mode == "fsat" or fused', "'fsat' is not a value of mode; allowed: fast, exact"),
+        ("where(fused, x", "where(mode == 'slow', x", "'slow' is not a value of mode; allowed: fast, exact"),
+        ("{default: fast, allowed: [fast, exact]}", "fast", "parameters.mode: 'fast' is neither a number nor true"),
+        ("ceil_div(size, block)", "ceil_div(size, block) * shift / 2", "uses /; write // or ceil_div"),
+    ],
+)
+def test_a_mistake_about_a_kind_is_one_sentence(folder, tmp_path, line, written, sentence):
+    """A word that is none of the list, a word without a list, and a number that is no integer are refused."""
+    path = tmp_path / "k" / "kernel" / "scaled.yaml"
+    assert line in YAML
+    path.write_text(YAML.replace(line, written))
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        read_kernel(path)
+
+
+def test_a_number_that_must_be_an_integer_is_one(folder, tmp_path):
+    """A grid and an int may be made of real numbers, as long as the result is whole."""
+    path = tmp_path / "k" / "kernel" / "scaled.yaml"
+    grid, value = "grid: size * shift - block", "value: size * shift}"
+    path.write_text(YAML.replace("grid: ceil_div(size, block)", grid).replace("value: size}", value))
+    case = case_of(read_kernel(path))
+    assert (case.grid, case.arguments()[-1].numbers) == ((436, 1, 1), (500,))
+    with pytest.raises(UsageError, match=r"'size \* shift - block' gives 436\.5; expected an integer"):
+        case_of(read_kernel(path), size=1001)
 
 
 @pytest.mark.parametrize(

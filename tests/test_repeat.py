@@ -20,6 +20,7 @@ MEASURED = (
     "min_us",
     "q1_us",
     "q3_us",
+    "gflops",
     "compile_s",
     "wall_s",
     "stop_reason",

@@ -1,6 +1,7 @@
 """What a sweep is made of: kept beside it, and noticed when it changes."""
 
 import json
+import subprocess
 
 import pandas as pd
 import pytest
@@ -104,3 +105,33 @@ def test_each_way_of_timing_is_recorded(runner):
     done = runner("size=4096", "device=cpu", "timing=quick,thorough")
     devices = json.loads((done.folder / "environment.json").read_text())["devices"]
     assert sorted(device["timing"]["rounds"] for device in devices.values()) == [1, 5]
+
+
+def test_a_kernel_outside_of_a_commit_is_told(runner, tmp_path):
+    """A folder in no repository, an untracked file and a changed one are named; a committed kernel is not."""
+    folder = tmp_path / "k" / "kernel"
+    folder.mkdir(parents=True)
+    (folder / "mine.cu").write_text("__global__ void mine(int* out) { out[threadIdx.x] = 1; }\n")
+    (folder / "mine.yaml").write_text(
+        "parameters: {block: 32}\narguments: [{name: out, role: out, dtype: int32, shape: block}]\ngrid: 1\n"
+        'reference: {out: "full(1, block)"}\n'
+    )
+    git = ("git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b")
+
+    def told(name):
+        done = runner("--config-dir=k", "kernel=mine", "device=cpu", f"hydra.sweep.dir={name}")
+        assert done.code == 0, done.err
+        known = json.loads((tmp_path / name / "environment.json").read_text()).get("sources", {})
+        page = (tmp_path / name / "report.html").read_text()
+        return known.get("unversioned", []), known.get("uncommitted", []), "uncommitted changes in mine" in page
+
+    assert told("a") == (["mine.cu", "mine.yaml"], [], False)
+    assert "in no repository: mine.cu and mine.yaml" in (tmp_path / "a" / "report.html").read_text()
+    for command in (["init", "-q"], ["add", "k/kernel/mine.cu"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *command], check=True)
+    assert told("b") == ([], ["mine.yaml"], True)
+    for command in (["add", "k"], ["commit", "-qm", "two"]):
+        subprocess.run([*git, *command], check=True)
+    assert told("c") == ([], [], False)
+    (folder / "mine.cu").write_text("__global__ void mine(int* out) { out[threadIdx.x] = 2 - 1; }\n")
+    assert told("d") == ([], ["mine.cu"], True)

@@ -161,8 +161,10 @@ def known_noise(base: Run, other: Run, pair: Pair, by: Criterion = TIME) -> Nois
     kind, median = str(pair.base["device"]), float(pair.base["median_us"])
     found = [noise.of_device(run.device(kind)).at(median) for run in (base, other)]
     measured = [one.process for one in found if one.process is not None]
-    tick = max(one.tick_us for one in found) * by.cost(pair.base, median) / median  # in the costs' unit
-    return Noise(process=max(measured, default=None), tick_us=tick)
+    known = Noise(process=max(measured, default=None), tick_us=max(one.tick_us for one in found))
+    if by.is_time:
+        return known
+    return known.of_metric(by.elasticity(pair.base, median), by.cost(pair.base, median) / median)
 
 
 def _medians(row: Row) -> Medians:

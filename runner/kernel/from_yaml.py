@@ -108,6 +108,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     if all(p.name != "cache" for p in parameters):
         parameters += (Parameter("cache", Kind.CHOICE, "none", CACHES),)
     d.known = _names(parameters)
+    d.words = {p.name: p.allowed for p in parameters if p.kind is Kind.CHOICE and p.allowed}
     d.structs = structs(d)
     d.arrays = array_types(d, parameters)
     d.let = _definitions(d)

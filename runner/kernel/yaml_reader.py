@@ -5,6 +5,7 @@ All functions raise `UsageError`, which names the file, the key, the offending v
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import difflib
 import re
@@ -64,6 +65,7 @@ class Reader:
         self.let: Mapping[str, str] = above.let if above else {}  # expressions that others may use by name
         self.used: set[str] = above.used if above else set()  # the names in the expressions read so far
         self.whole: set[str] = above.whole if above else set()  # those of them that must be integers
+        self.words: Mapping[str, tuple[Any, ...]] = above.words if above else {}  # of the parameters that have a list
         self.arrays: Mapping[str, tuple[DType, ...]] = above.arrays if above else {}  # and what their types may be
         self.helpers: Mapping[str, str] = above.helpers if above else {}  # such expressions over arrays
         self.structs: Mapping[str, DType] = above.structs if above else {}
@@ -156,9 +158,20 @@ class Reader:
         for name in sorted(e.names - known):
             names = ", ".join(sorted({*known, *self.let}))
             raise UsageError(f"{e.shown} names '{name}', which is not a parameter; known: {names}")
+        self.refuse_other_words(e)
         self.used |= e.names
         self.whole |= set() if real else e.names
         return e
+
+    def refuse_other_words(self, e: Expression | ArrayExpression) -> None:
+        """Refuse a comparison with a word that a parameter never is: it would be false without a sign."""
+        for node in (n for n in ast.walk(e.tree) if isinstance(n, ast.Compare)):
+            parts = (node.left, *node.comparators)
+            given = [p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)]
+            for name in (p.id for p in parts if isinstance(p, ast.Name) and p.id in self.words):
+                if wrong := [word for word in given if word not in self.words[name]]:
+                    allowed = ", ".join(map(str, self.words[name]))
+                    raise UsageError(f"{e.shown}: '{wrong[0]}' is not a value of {name}; allowed: {allowed}")
 
     def optional_expression(self, key: str) -> Expression | None:
         """An expression, or `None` where there is none."""
@@ -349,6 +362,7 @@ def array_expression(d: Reader, key: str, text: str) -> ArrayExpression:
             if not dtype.is_whole:
                 parts = ", ".join(f"{name}.{part}" for part in dtype.parts)
                 raise UsageError(f"{found.shown}: '{name}' is an array of {dtype.name}; name a part of it: {parts}")
+    d.refuse_other_words(found)
     d.used |= found.names
     return found
 

@@ -137,6 +137,13 @@ def same_in_all(frame: pd.DataFrame) -> str:
     return "; ".join(words for words in (same, some and f"where used: {some}") if words)
 
 
+def tips(frame: pd.DataFrame) -> dict[str, str]:
+    """What the heads of a run's tables mean; a metric's head is its expression."""
+    found: Mapping[str, Metric] = frame.attrs.get("metrics", {})
+    units = {name: f" ({metric.unit})" if metric.unit else "" for name, metric in found.items()}
+    return TIPS | {name: f"{metric.value.text}{units[name]}." for name, metric in found.items()}
+
+
 def anchors(frame: pd.DataFrame) -> dict[int, str]:
     """An anchor for every row, made from the case's id: links to it outlive a rebuild."""
     marks: dict[str, int] = {}

@@ -130,7 +130,9 @@ def rank(rows: Iterable[Row], known: DeviceNoise, by: Criterion = TIME) -> Ranki
     # The fastest is the least of all cases, so every pair of them counts as compared.
     comparisons = len(others) * (len(others) + 1) // 2
     at_best = known.at(best["median_us"])
-    at_best = replace(at_best, tick_us=at_best.tick_us * _cost(best, by) / best["median_us"])  # in the costs' unit
+    if not by.is_time:
+        us = float(best["median_us"])
+        at_best = at_best.of_metric(by.elasticity(best, us), _cost(best, by) / us)
     found = decide(pairs, [at_best] * len(pairs), side_by_side=True, comparisons=comparisons)
     tied = [(row, min(d.threshold, WIDEST_TIE)) for row, d in zip(others, found, strict=True) if d.word == "tied"]
     undecided = tuple(row for row, d in zip(others, found, strict=True) if d.word == "undecided")

@@ -35,6 +35,7 @@ SECTIONS = ("times", "shape", "baseline", "lanes", "raw")
 """Sections of the page that have figures."""
 
 MOST_LINKS = 12
+MOST_FILES = 4
 MOST_LETTERS = 1500
 MOST_CHARACTERS = 200_000
 """Of all source files together. The folder has the rest."""
@@ -134,7 +135,7 @@ def _context(
         "cases": every,
         "data": Markup(data.embedded(frame, every.columns, views)),  # noqa: S704 - JSON without a `<`
         "libraries": _libraries() if views else "",
-        "tips": cells.TIPS,
+        "tips": cells.tips(frame),
         "explained": HEADS_EXPLAINED,
         "configuration": configuration(path),
         "overrides": overrides(_command(known)),
@@ -210,6 +211,11 @@ def _cut(reason: str) -> str:
 def _repeat(path: Path, frame: pd.DataFrame, known: dict[str, Any]) -> dict[str, str]:
     git, name = section(known, "git"), path.resolve().name
     state = {True: ", with uncommitted changes", False: ", no uncommitted changes"}.get(git.get("dirty", ""), "")
+    own = section(known, "sources")
+    if names := _names(own.get("uncommitted")):
+        state = f", with uncommitted changes in {names}"
+    if names := _names(own.get("unversioned")):
+        state += f"; in no repository: {names}"
     repeatable = (RunFolder(path).sources / "conf" / "config.yaml").is_file()
     return {
         "command": _command(known),
@@ -219,6 +225,11 @@ def _repeat(path: Path, frame: pd.DataFrame, known: dict[str, Any]) -> dict[str,
         "folder": name,
         "again": f"python -m runner.repeat {shlex.quote(f'outputs/.../{name}')}" if repeatable else "",
     }
+
+
+def _names(found: Any) -> str:
+    names = [one_line(str(name), 60) for name in found] if isinstance(found, list) else []
+    return listed([*names[:MOST_FILES], *([f"{len(names) - MOST_FILES} more"] if len(names) > MOST_FILES else [])])
 
 
 def _method(known: dict[str, Any]) -> list[tuple[str, str]]:

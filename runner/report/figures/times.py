@@ -266,11 +266,11 @@ class Choice:
         sizes = {row["size"] for row in self.all if not absent(row["size"])}
         last = [row for row in self.all if row["size"] == max(sizes)] if sizes else self.all
         by = criterion_of(self.run.frame)
-        best = "median_us" if any(absent(row["gbps"]) for row in self.all) else "gbps"
-        best = best if by.is_time or any(absent(row.get(by.name)) for row in self.all) else by.name
+        usual = "median_us" if any(absent(row["gbps"]) for row in self.all) else "gbps"
+        best = usual if by.is_time or any(absent(row.get(by.name)) for row in self.all) else by.name
         if len(sizes) > 1:
             sized = [row for row in self.all if not absent(row["size"]) and row["size"] > 0]
-            for y in dict.fromkeys((best, "median_us")):
+            for y in dict.fromkeys((best, usual, "median_us")):
                 yield self._lines(sized, "size", y)
             shown = self._facets(self.all)
         else:
