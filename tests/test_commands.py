@@ -15,6 +15,7 @@ from told import is_a_told_mistake, lay
 from runner import __version__
 from runner.commands import COMMANDS
 from runner.kernel import from_yaml
+from runner.sweep import results
 
 SMALL = ("kernel=reduceShfl,reduceSmem", "block=64,100,128", "size=1000", "device=cpu")
 MIXED = ("--config-dir", OWN, "kernel=saxpy,writesPart,broken,writesBeyond", "size=1000", "device=cpu")
@@ -160,6 +161,17 @@ def test_rows_as_json(tmp_path):
     quiet = run(tmp_path, "--json", "--quiet", *SMALL)
     assert len(json_lines(quiet.out)) == 6
     assert len(quiet.err.splitlines()) == 2
+
+
+def test_what_json_does_not_know_is_null():
+    """NaN and infinity, and what the table leaves empty."""
+    rows = [
+        {"case": "a", "median_us": float("nan"), "gbps": float("inf"), "reason": ""},
+        {"case": "b", "max_error_ulp": 0.5},
+    ]
+    first, second = json_lines(results.as_json_lines(rows))
+    assert (first["median_us"], first["gbps"], first["reason"]) == (None, None, None)
+    assert second["max_error_ulp"] == 0.5
 
 
 def test_a_plan_as_json(tmp_path):

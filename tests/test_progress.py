@@ -11,6 +11,7 @@ from terminals import frames, runner, screen, widest
 
 from runner import pace
 from runner.config import Job
+from runner.device import DeviceInfo
 from runner.folder import RunFolder
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import engine
@@ -122,6 +123,18 @@ def test_time_left_is_the_sum_of_what_is_known():
         known.took(job[number], seconds)
     assert known.left({0: 1, 1: 2, 2: 0, 3: 1}) == 1 + 2 * 2 + 40
     assert known.left({9: 1}) == 2
+
+
+def test_a_gpu_without_earlier_runs_has_a_least_time(tmp_path, monkeypatch):
+    """It follows from the protocol and from what a launch costs on that GPU; the CPU device has none."""
+    monkeypatch.chdir(tmp_path)
+    jobs = [Job(case_of(shipped("bcast")), DeviceConfig(), TimingConfig(min_samples=100), "nvcc", n) for n in range(7)]
+    gpu = DeviceInfo("cuda", "a GPU", "sm_90", 1.0, 1, 1, 1, details={"flush_us": 900.0, "empty_kernel_us": 100.0})
+    # 7 cases, 3 rounds, 25 ms of warm-up and 100 samples of 1 ms
+    assert "7 cases, 21 measurements: at least 2.6 s" in pace.expected(jobs, gpu)
+    emulated = pace.expected(jobs, DeviceInfo("cpu", "a CPU", "x86_64", None, 0, 1, 1))
+    assert "7 measurements" in emulated
+    assert " s," not in emulated
 
 
 def test_times_in_words():
