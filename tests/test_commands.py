@@ -203,6 +203,7 @@ COMPLETED = {
     "show warpSc": "show warpScan ",
     "compare latest outp": "compare latest outputs/2026-01-02/some-run ",
     "--dry": "--dry-run ",
+    "compare latest --str": "compare latest --strict ",
     "--config-dir ow": "--config-dir own/",
     "--config-dir own kernel=mi": "--config-dir own kernel=mine ",
 }
