@@ -14,11 +14,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 
-from runner.commands import COMMANDS, OPTIONS, WITH_VALUE, options, split
+from runner.commands import COMMANDS, OF_A_SWEEP, WITH_VALUE, options, split
 from runner.errors import UsageError
 from runner.session import Session
 
-OF_A_SWEEP = (*OPTIONS, "--cfg", "--config-dir", "--help", "--hydra-help", "--info", "--version")
 WITH_FILE = ("--config-dir", "-cd", "--config-path", "-cp", "--html", "--csv", "--into", "--source")
 OF_RUNS = ("compare", "repeat", "report", "resume")  # whose words are runs
 INTERNAL = ("family=", "schema=", "kernel.", "on_cpu.")  # keys that a command line cannot set

@@ -172,6 +172,7 @@ HYDRA = {
 }
 
 OPTIONS = {
+    "a misspelt option": (["--dryrun"], ["unrecognized arguments: --dryrun", "did you mean --dry-run?"]),
     "an unknown option": (["--nope"], ["unrecognized arguments: --nope", "--help"]),
     "an option without its value": (["--config-dir"], ["--config-dir", "expected one argument"]),
     "an unknown choice of an option": (["--cfg", "nope"], ["invalid choice: 'nope'"]),

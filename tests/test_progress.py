@@ -5,7 +5,7 @@ import shutil
 
 import pandas as pd
 import pytest
-from processes import run
+from processes import OWN, run
 from support import case_of, shipped
 from terminals import frames, runner, screen, widest
 
@@ -43,13 +43,19 @@ def test_one_line_shows_how_far_a_sweep_is(columns, tmp_path):
 
 def test_a_narrow_terminal_and_a_terminal_without_escape_codes(tmp_path):
     """In 40 columns every line fits, words are whole; a dumb terminal gets plain lines."""
-    terminal = runner(tmp_path, *SWEEP[:-1], columns=40)
-    assert terminal.end() == 0
-    assert widest([line for line in frames(terminal.output) if "/4 " in line]) < 40
+    terminal = runner(
+        tmp_path, "--config-dir", str(OWN), "kernel=saxpy,writesPart,writesBeyond", *SWEEP[1:], columns=40
+    )
+    assert terminal.end() == 1
+    shown = [line for line in frames(terminal.output) if " round " in line]
+    assert shown
+    assert widest(shown) < 40
+    assert any("writesPart" in line and "mismatch" in line for line in frames(terminal.output)), "failures stay"
     assert widest([line for line in screen(terminal.output) if not line.startswith("outputs/")]) <= 40
-    dumb = runner(tmp_path, *SWEEP[:-1], columns=80, TERM="dumb")
+    dumb = runner(tmp_path, *SWEEP, columns=80, TERM="dumb")
     assert dumb.end() == 0
     assert "\x1b" not in dumb.output
+    assert re.search(r"^12/12 .*: ok", dumb.output, re.MULTILINE)
 
 
 def test_ctrl_c_in_a_terminal_leaves_it_in_order(tmp_path):
@@ -96,6 +102,7 @@ def test_a_sweep_that_turns_out_to_take_long_says_so_once(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(pace, "LONG_S", 0.001)
     monkeypatch.setattr(pace, "SOON_S", 0.0)
+    monkeypatch.setattr(engine, "EVERY_S", 0.0)
     said = []
 
     class Told(SweepProgress):
@@ -110,7 +117,8 @@ def test_a_sweep_that_turns_out_to_take_long_says_so_once(tmp_path, monkeypatch)
     (tmp_path / "run").mkdir()
     with Told() as progress:
         engine.run(plan, RunFolder(tmp_path / "run"), progress, "batch")
-    assert len([text for text in said if "by the first 3 measurements" in text]) == 1
+    (told,) = [text for text in said if "This takes" in text]
+    assert "by the first 3 measurements" in told
 
 
 def test_time_left_is_the_sum_of_what_is_known():
