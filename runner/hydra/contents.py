@@ -20,7 +20,7 @@ A declarative experiment runner for CUDA kernels: YAML in, checked times out.
   runner kernel=reduceShfl,reduceSmem block=64,128  all combinations
   runner experiment=shuffle_tour device=cpu         a predefined sweep, no GPU
   runner --dry-run 'kernel=glob(reduce*)' size=1Mi  the plan; nothing is run
-  runner compare latest~1 latest                    what changed since the last run
+  runner compare latest~1 latest                    what changed, and why
 
   runner list | report | compare | repeat | resume | judge | import | calibrate
                    --help after each; `python -m runner ...` does the same
