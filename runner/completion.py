@@ -9,23 +9,15 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 
-from runner.commands import COMMANDS, OPTIONS, WITH_VALUE, options, split
+from runner.commands import COMMANDS, OF_A_SWEEP, WITH_VALUE, options, split
 from runner.errors import UsageError
 from runner.session import Session
 
-OF_A_SWEEP = (*OPTIONS, "--cfg", "--config-dir", "--help", "--hydra-help", "--info", "--version")
-OF_A_COMMAND = {
-    "compare": ("--baseline", "--csv", "--html", "--strict"),
-    "calibrate": ("--device",),
-    "import": ("--into", "--kernel", "--source"),
-    "judge": ("--baseline", "--config-dir", "--kernel"),
-    "list": ("-n",),
-    "resume": ("--json", "--quiet"),
-    "show": ("--config-dir",),
-}
 WITH_FILE = ("--config-dir", "-cd", "--config-path", "-cp", "--html", "--csv", "--into", "--source")
 OF_RUNS = ("compare", "repeat", "report", "resume")  # whose words are runs
 INTERNAL = ("family=", "schema=", "kernel.", "on_cpu.")  # keys that a command line cannot set
@@ -74,7 +66,7 @@ def candidates(line: str) -> list[str]:
     command, before = split(words)
     named = len(before) < len(words)  # the subcommand stands there
     if last.startswith("-"):
-        return _beginning(last, OF_A_SWEEP if command == "sweep" else (*OF_A_COMMAND.get(command, ()), "--help"))
+        return _beginning(last, OF_A_SWEEP if command == "sweep" else _options_of(command))
     if before and before[-1] in WITH_FILE:
         return []
     if command == "judge" and before and before[-1] in ("--kernel", "--baseline"):
@@ -91,6 +83,13 @@ def candidates(line: str) -> list[str]:
 
 def _beginning(start: str, words: Iterable[str]) -> list[str]:
     return [word for word in words if word.startswith(start)]
+
+
+def _options_of(command: str) -> list[str]:
+    """The options in the usage of a subcommand."""
+    with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
+        import_module(COMMANDS[command]).main(["--help"])
+    return ["--help", *re.findall(r"--[a-z][a-z-]*", text.getvalue().partition("\n\n")[0])]
 
 
 def _runs() -> list[str]:

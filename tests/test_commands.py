@@ -15,6 +15,7 @@ from told import is_a_told_mistake, lay
 from runner import __version__
 from runner.commands import COMMANDS
 from runner.kernel import from_yaml
+from runner.sweep import results
 
 SMALL = ("kernel=reduceShfl,reduceSmem", "block=64,100,128", "size=1000", "device=cpu")
 MIXED = ("--config-dir", OWN, "kernel=saxpy,writesPart,broken,writesBeyond", "size=1000", "device=cpu")
@@ -162,6 +163,17 @@ def test_rows_as_json(tmp_path):
     assert len(quiet.err.splitlines()) == 2
 
 
+def test_what_json_does_not_know_is_null():
+    """NaN and infinity, and what the table leaves empty."""
+    rows = [
+        {"case": "a", "median_us": float("nan"), "gbps": float("inf"), "reason": ""},
+        {"case": "b", "max_error_ulp": 0.5},
+    ]
+    first, second = json_lines(results.as_json_lines(rows))
+    assert (first["median_us"], first["gbps"], first["reason"]) == (None, None, None)
+    assert second["max_error_ulp"] == 0.5
+
+
 def test_a_plan_as_json(tmp_path):
     """One line per case with its parameters and what would become of it."""
     rows = json_lines(run(tmp_path, "--dry-run", *SMALL, "--json").out)
@@ -191,6 +203,7 @@ COMPLETED = {
     "show warpSc": "show warpScan ",
     "compare latest outp": "compare latest outputs/2026-01-02/some-run ",
     "--dry": "--dry-run ",
+    "compare latest --str": "compare latest --strict ",
     "--config-dir ow": "--config-dir own/",
     "--config-dir own kernel=mi": "--config-dir own kernel=mine ",
 }

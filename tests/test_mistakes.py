@@ -172,6 +172,7 @@ HYDRA = {
 }
 
 OPTIONS = {
+    "a misspelt option": (["--dryrun"], ["unrecognized arguments: --dryrun", "did you mean --dry-run?"]),
     "an unknown option": (["--nope"], ["unrecognized arguments: --nope", "--help"]),
     "an option without its value": (["--config-dir"], ["--config-dir", "expected one argument"]),
     "an unknown choice of an option": (["--cfg", "nope"], ["invalid choice: 'nope'"]),
@@ -313,12 +314,12 @@ def test_help_shows_the_kernels_and_runs_nothing(runner, tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     ["--help", "--hydra-help", "--info", "--cfg all", "--version", "show", "show bcast", "list --help", "judge --help",
-     "-sc install=bash", "--dry-run --json device=cpu size=64"],
+     "-sc install=bash", "--dry-run --quiet device=cpu size=64"],
 )  # fmt: skip
 def test_a_reader_that_left_is_no_mistake(arguments, tmp_path):
     """`python -m runner --help | head -1` says nothing on stderr, nor does any other command that prints."""
     command = [sys.executable, "-m", "runner", *arguments.split()]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as process:
         process.stdout.close()

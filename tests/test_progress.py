@@ -5,12 +5,13 @@ import shutil
 
 import pandas as pd
 import pytest
-from processes import run
+from processes import OWN, run
 from support import case_of, shipped
 from terminals import frames, runner, screen, widest
 
 from runner import pace
 from runner.config import Job
+from runner.device import DeviceInfo
 from runner.folder import RunFolder
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import engine
@@ -42,13 +43,19 @@ def test_one_line_shows_how_far_a_sweep_is(columns, tmp_path):
 
 def test_a_narrow_terminal_and_a_terminal_without_escape_codes(tmp_path):
     """In 40 columns every line fits, words are whole; a dumb terminal gets plain lines."""
-    terminal = runner(tmp_path, *SWEEP[:-1], columns=40)
-    assert terminal.end() == 0
-    assert widest([line for line in frames(terminal.output) if "/4 " in line]) < 40
+    terminal = runner(
+        tmp_path, "--config-dir", str(OWN), "kernel=saxpy,writesPart,writesBeyond", *SWEEP[1:], columns=40
+    )
+    assert terminal.end() == 1
+    shown = [line for line in frames(terminal.output) if " round " in line]
+    assert shown
+    assert widest(shown) < 40
+    assert any("writesPart" in line and "mismatch" in line for line in frames(terminal.output)), "failures stay"
     assert widest([line for line in screen(terminal.output) if not line.startswith("outputs/")]) <= 40
-    dumb = runner(tmp_path, *SWEEP[:-1], columns=80, TERM="dumb")
+    dumb = runner(tmp_path, *SWEEP, columns=80, TERM="dumb")
     assert dumb.end() == 0
     assert "\x1b" not in dumb.output
+    assert re.search(r"^12/12 .*: ok", dumb.output, re.MULTILINE)
 
 
 def test_ctrl_c_in_a_terminal_leaves_it_in_order(tmp_path):
@@ -95,6 +102,7 @@ def test_a_sweep_that_turns_out_to_take_long_says_so_once(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(pace, "LONG_S", 0.001)
     monkeypatch.setattr(pace, "SOON_S", 0.0)
+    monkeypatch.setattr(engine, "EVERY_S", 0.0)
     said = []
 
     class Told(SweepProgress):
@@ -109,7 +117,8 @@ def test_a_sweep_that_turns_out_to_take_long_says_so_once(tmp_path, monkeypatch)
     (tmp_path / "run").mkdir()
     with Told() as progress:
         engine.run(plan, RunFolder(tmp_path / "run"), progress, "batch")
-    assert len([text for text in said if "by the first 3 measurements" in text]) == 1
+    (told,) = [text for text in said if "This takes" in text]
+    assert "by the first 3 measurements" in told
 
 
 def test_time_left_is_the_sum_of_what_is_known():
@@ -122,6 +131,18 @@ def test_time_left_is_the_sum_of_what_is_known():
         known.took(job[number], seconds)
     assert known.left({0: 1, 1: 2, 2: 0, 3: 1}) == 1 + 2 * 2 + 40
     assert known.left({9: 1}) == 2
+
+
+def test_a_gpu_without_earlier_runs_has_a_least_time(tmp_path, monkeypatch):
+    """It follows from the protocol and from what a launch costs on that GPU; the CPU device has none."""
+    monkeypatch.chdir(tmp_path)
+    jobs = [Job(case_of(shipped("bcast")), DeviceConfig(), TimingConfig(min_samples=100), "nvcc", n) for n in range(7)]
+    gpu = DeviceInfo("cuda", "a GPU", "sm_90", 1.0, 1, 1, 1, details={"flush_us": 900.0, "empty_kernel_us": 100.0})
+    # 7 cases, 3 rounds, 25 ms of warm-up and 100 samples of 1 ms
+    assert "7 cases, 21 measurements: at least 2.6 s" in pace.expected(jobs, gpu)
+    emulated = pace.expected(jobs, DeviceInfo("cpu", "a CPU", "x86_64", None, 0, 1, 1))
+    assert "7 measurements" in emulated
+    assert " s," not in emulated
 
 
 def test_times_in_words():

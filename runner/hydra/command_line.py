@@ -21,7 +21,7 @@ from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, O
 from hydra.errors import OverrideParseException
 
 from runner import config
-from runner.commands import COMMANDS, WITH_VALUE
+from runner.commands import COMMANDS, OF_A_SWEEP, WITH_VALUE
 from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
 from runner.hydra import errors
@@ -168,7 +168,10 @@ def _options(arguments: Sequence[str]) -> Any:
     parser = get_args_parser()
 
     def error(message: str) -> NoReturn:
-        raise UsageError(f"cannot read the command line: {message}; --help shows how to write it")
+        word = message.rpartition(" ")[2].removeprefix("--")
+        near = errors.nearest(word, [o.removeprefix("--") for o in OF_A_SWEEP]).replace("you mean ", "you mean --")
+        near = near or "; --help shows how to write it"
+        raise UsageError(f"cannot read the command line: {message}{near}")
 
     parser.error = error  # type: ignore[method-assign]
     return parser.parse_args(list(arguments))

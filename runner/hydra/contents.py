@@ -16,11 +16,11 @@ from runner.hydra.command_line import FILES, check_kernel, read_yaml
 _HELP = """\
 A declarative experiment runner for CUDA kernels: YAML in, checked times out.
 
-  runner kernel=reduceShfl block=128                  one case
-  runner kernel=reduceShfl,reduceSmem block=64,128    all combinations
-  runner experiment=shuffle_tour device=cpu           a predefined sweep, without a GPU
-  runner --dry-run kernel=reduceShfl size=1Mi,16Mi    the plan; nothing is run
-  runner compare latest~1 latest                      what changed between two runs
+  runner kernel=reduceShfl block=128                one case
+  runner kernel=reduceShfl,reduceSmem block=64,128  all combinations
+  runner experiment=shuffle_tour device=cpu         a predefined sweep, no GPU
+  runner --dry-run 'kernel=glob(reduce*)' size=1Mi  the plan; nothing is run
+  runner compare latest~1 latest                    what changed, and why
 
   runner list | report | compare | repeat | resume | judge | import | calibrate
                    --help after each; `python -m runner ...` does the same

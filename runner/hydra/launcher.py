@@ -66,7 +66,8 @@ class BatchLauncher(Launcher):
             for number, overrides in enumerate(job_overrides, initial_job_idx):
                 progress.now(" ".join(overrides))
                 try:
-                    plan.append(self._composer.job(overrides, number, folder.job(number)))
+                    kept = None if session.options.dry_run else folder.job(number)
+                    plan.append(self._composer.job(overrides, number, kept))
                 except KernelMistake as e:
                     mistakes.setdefault(_kernel(overrides), e)
                 progress.step()
@@ -154,15 +155,16 @@ class Composer:
         self._check = functools.lru_cache(maxsize=4096)(lambda name: command_line.check_kernel(name, folders))
         self._choice = functools.lru_cache(maxsize=CHOICES)(self._compose_choice)
 
-    def job(self, overrides: Sequence[str], number: int, folder: Path) -> Job:
-        """Compose a job, and write what Hydra leaves in a job's folder."""
+    def job(self, overrides: Sequence[str], number: int, folder: Path | None) -> Job:
+        """Compose a job, and write what Hydra leaves in a job's folder, if there is one."""
         self._check(_kernel(overrides))
         values = {name: value for text in overrides for name, value in self._value(text)}
         choice = self._choice(tuple(text for text in overrides if not self._value(text)))
         if values and choice.refers:
             choice, values = self._compose_choice(tuple(overrides)), {}
         job = schema.job(choice.composed, values, overrides, number)
-        _write(folder, {**choice.task, **values}, choice.hydra, overrides, number)
+        if folder:
+            _write(folder, {**choice.task, **values}, choice.hydra, overrides, number)
         return job
 
     def _compose_choice(self, overrides: tuple[str, ...]) -> _Choice:
