@@ -171,6 +171,35 @@ def test_axes_colour_and_panels_are_chosen(visit, kernels):
     assert said.inner_text().startswith("2 cases")
 
 
+def test_the_reader_chooses_the_dark(visit, kernels):
+    """The page follows the system until its switch is pressed; the choice outlives a reload; charts follow the colours."""
+    page = visit(kernels, figures=True, color_scheme="dark")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    line = "getComputedStyle(document.querySelector('#explorer .chart svg [stroke-width=\"1.8\"] path')).stroke"
+    dark = page.evaluate(paper), page.evaluate(line)
+    page.get_by_role("button", name="Light").click()
+    light = page.evaluate(paper), page.evaluate(line)
+    assert light[0] == "rgb(255, 255, 255)"
+    assert dark[0] != light[0]
+    assert dark[1] != light[1]
+    page.reload()
+    assert page.evaluate(paper) == light[0]
+    page.get_by_role("button", name="Dark").click()
+    assert page.evaluate(paper) == dark[0]
+
+
+def test_charts_fit_a_phone(visit):
+    """At 390 pixels every chart is as wide as the page, its letters stay as large, and the contents stay in view."""
+    page = visit(runs.sweep(), figures=True, viewport={"width": 390, "height": 844})
+    sizes = page.evaluate(
+        "Array.from(document.querySelectorAll('svg.plot'), (svg) => [svg.getBoundingClientRect().right, getComputedStyle(svg).fontSize])"
+    )
+    assert len(sizes) == 1 + 5 + 6
+    assert all(right <= 390 and size == "13px" for right, size in sizes)
+    page.locator("#cases").scroll_into_view_if_needed()
+    assert in_view(page, "nav")
+
+
 def test_each_row_has_a_link_to_itself(visit):
     """The sign in a row's first cell leads to the row; opened elsewhere the link shows the row in the middle, marked."""
     page = visit(runs.sweep())

@@ -40,7 +40,7 @@ const speedupPanel = ({ title, points }, width, view) => {
   const inOrder = flat.some(([text]) => isRectangle(text));
   const sizes = Array.from(new Map(flat.map(([text, size]) => [text, size])), ([text, size]) => ({ text, size })).sort((a, b) => a.size - b.size);
   const at = ([text, size]) => (inOrder ? text : size);
-  const step = Math.ceil(sizes.length / (width < 420 ? 5 : 8));
+  const step = Math.ceil(sizes.length / Math.max(1, (width - 96) / (inOrder ? 8 * Math.max(...sizes.map(({ text }) => text.length)) + 8 : 56)));
   const best = points.filter((one) => one[5]);
   const axes = { x: at, y: (one) => one[2] };
   const domain = [Math.min(0.8, 0.93 * d3.min(flat, (one) => one[3])), Math.max(1.25, 1.08 * d3.max(flat, (one) => one[4]))];
