@@ -86,8 +86,8 @@ const heatPanel = ({ title, points }, width, view) => {
 const makePanels = (figure, view) => {
   const [make, least] = view.kind === "heat" ? [heatPanel, Math.max(250, 34 * view.columns.length + 70)] : [speedupPanel, 300];
   const place = Object.assign(document.createElement("div"), { className: "chart" });
-  const title = figure.querySelector(".card").getAttribute("aria-label");
-  figure.querySelector(".card").replaceWith(Object.assign(document.createElement("p"), { className: "panel", textContent: title }), place);
+  const card = figure.querySelector(".card");
+  card.before(Object.assign(document.createElement("p"), { className: "panel", textContent: card.getAttribute("aria-label") }), place);
   const positions = new Map(given.rows.map((row, n) => [row, n]));
   const draw = () => {
     const wide = place.clientWidth;
@@ -101,6 +101,7 @@ const makePanels = (figure, view) => {
     }));
   };
   draw();
+  card.remove();
   onResize(place, draw);
 };
 
@@ -114,7 +115,7 @@ const makeExplorer = (place, table, columns, about) => {
   const options = {
     x: union(parameters, few(CHOICES).filter((name) => name !== "status"), numeric),
     y: union(about.results.filter((name) => numeric.includes(name)), numeric.filter((name) => !parameters.includes(name))),
-    colour: union(parameters.filter((name) => few(CHOICES).includes(name)), few(12).filter((name) => name !== "status")),
+    colour: union(parameters.filter((name) => few(CHOICES).includes(name)), few(12).filter((name) => name !== "status"), [""]),
     panels: ["", ...few(6).filter((name) => name !== "status")],
   };
   const selects = Object.fromEntries(Object.keys(options).map((key) => [key, place.querySelector(`[name=${key}]`)]));
@@ -151,10 +152,11 @@ const makeExplorer = (place, table, columns, about) => {
 
     // Those that win somewhere have a colour, then those that are best at the far end; the rest is grey.
     const ranked = shown.filter((one) => !limit(one));
-    const wins = d3.rollup(groups.flatMap(([, own]) => d3.groups(own.filter((one) => !limit(one)), at)).map(([, own]) => best(own)).filter(Boolean), (own) => own.length, series);
+    const contest = x === colour ? () => "" : at;
+    const wins = d3.rollup(groups.flatMap(([, own]) => d3.groups(own.filter((one) => !limit(one)), contest)).map(([, own]) => best(own)).filter(Boolean), (own) => own.length, series);
     const names = Array.from(d3.group(ranked, series).keys());
     const last = d3.greatest(ranked, ({ n }) => (byNumber ? xs.values[n] : n));
-    const end = new Map(names.map((name) => [name, ys.values[best(ranked.filter((one) => series(one) === name && (!last || at(one) === at(last))))?.n] ?? (better === d3.least ? Infinity : -Infinity)]));
+    const end = new Map(names.map((name) => [name, ys.values[best(ranked.filter((one) => series(one) === name && (!last || contest(one) === contest(last))))?.n] ?? (better === d3.least ? Infinity : -Infinity)]));
     names.sort((a, b) => (wins.get(b) ?? 0) - (wins.get(a) ?? 0) || (better === d3.least ? 1 : -1) * (end.get(a) - end.get(b)));
     const coloured = new Set(names.slice(0, Math.max(SHOWN_SERIES, wins.size)));
     const every = cs ? distinct(cs.texts) : ["all"];
@@ -169,7 +171,8 @@ const makeExplorer = (place, table, columns, about) => {
     const yDomain = logY ? [extent[0] / 1.15, extent[1] * 1.15] : [Math.min(0, extent[0] ?? 0), top * 1.05];
     const xValues = distinct(shown.map(at));
     const logX = byNumber && Math.min(...xValues) > 0 && Math.max(...xValues) >= 8 * Math.min(...xValues);
-    const order = byNumber ? undefined : xValues.sort((a, b) => compare(valueOf(a), valueOf(b)));
+    const bests = x === "kernel" && comparable ? d3.rollup(shown, (own) => ys.values[best(own).n] * (better === d3.least ? 1 : -1), at) : null;
+    const order = byNumber ? undefined : xValues.sort((a, b) => (bests ? bests.get(a) - bests.get(b) : compare(valueOf(a), valueOf(b))));
     const wide = place.querySelector(".chart").clientWidth;
     const beside = groups.length > 1 && wide > 640 ? 2 : 1;
     const width = Math.floor(wide / beside) - (beside > 1 ? 8 : 0);
@@ -227,18 +230,18 @@ const makeExplorer = (place, table, columns, about) => {
     const grey = names.length - Array.from(looks.keys()).length;
     const ceilings = Array.from(new Set(shown.filter(limit).map(series)));
     legend.replaceChildren(
-      ...(colour === "kernel" ? names : names.sort((a, b) => compare(valueOf(a), valueOf(b)))).filter((name) => looks.has(name)).map((name) => entry(colour === "kernel" || !cs ? name : `${colour} ${name}`, looks.get(name))),
+      ...(x === colour ? [] : colour === "kernel" ? names : names.sort((a, b) => compare(valueOf(a), valueOf(b)))).filter((name) => looks.has(name)).map((name) => entry(colour === "kernel" || !cs ? name : `${colour} ${name}`, looks.get(name))),
       ...(grey > 0 ? [entry(`${grey} more, nowhere the fastest`, { colour: "var(--faint)", symbol: SYMBOLS[0] })] : []),
       ...ceilings.map((name) => entry(`${name} (ceiling)`, { colour: "var(--faint)", symbol: SYMBOLS[0] })),
     );
     const fixed = Object.entries(where).filter(([name]) => several.includes(name)).map(([name, value]) => `${name} ${inWords(value)}`);
-    place.querySelector(".said").textContent = `${shown.length.toLocaleString("en")} cases${fixed.length ? ` with ${fixed.join(", ")}` : ""}${comparable ? "; lines join the best of each" : ""}. Hover shows a case, a click leads to its row; the filter of the table holds here, too.`;
+    place.querySelector(".said").textContent = `${shown.length.toLocaleString("en")} cases${fixed.length ? ` with ${fixed.join(", ")}` : ""}${comparable ? (x === colour ? "; large: the best of each" : "; lines join the best of each") : ""}. Hover shows a case, a click leads to its row; the filter of the table holds here, too.`;
   };
 
   const show = (view, button) => {
     where = view.where;
     for (const key of ["x", "y"]) if (options[key].includes(view[key])) selects[key].value = view[key];
-    if (options.colour.includes("kernel")) selects.colour.value = "kernel";
+    selects.colour.value = options.colour.includes("kernel") ? "kernel" : options.colour.find((name) => name !== view.x);
     selects.panels.value = options.panels.includes(view.panels) ? view.panels : "";
     for (const other of place.querySelectorAll(".views button")) other.setAttribute("aria-pressed", String(other === button));
     draw();
@@ -258,8 +261,8 @@ const makeExplorer = (place, table, columns, about) => {
     });
   }
   place.hidden = false;
-  for (const figure of document.querySelectorAll("#times > figure:not(#explorer)")) figure.hidden = true;
   show(about.views[0], buttons[0]);
+  for (const figure of document.querySelectorAll("#times > figure:not(#explorer)")) figure.hidden = true;
   onResize(chart, draw);
   table.addEventListener("filtered", draw);
 };
