@@ -45,7 +45,9 @@ def make(path: Path, cases: int, seed: int) -> Path:
         np.save(folder.samples(row["case"], job), samples)
         folder.job(job).mkdir()
         macros = {"BLOCK": row["block"], "SCALAR": "int"}
-        write_json(folder.case(job), {"run": [row["case"], job], "kernel": row["kernel"], "macros": macros, "row": row})
+        known = {name: row[name] for name in ("case", "kernel", "seed", "device")}
+        record = {"run": [row["case"], job], "parameters": {}, "asked": {}, "macros": macros, "row": row}
+        write_json(folder.case(job), known | record)
         write_json(folder.result(job), row)
         rows.append(row)
     results.write(folder, rows)

@@ -91,10 +91,10 @@ comparing() { # what runner.compare says of two sweeps, without and with a chang
 
 example() { # docs/example.html and docs/report.png: the report of `sweep`
   [ -d "$work/sweep" ] || sweep
-  cp "$work/sweep/report.html" docs/example.html
+  "$python" -m runner.report "$work/sweep" --to docs/example.html
   profile=$(mktemp -d)
   chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --hide-scrollbars \
-    --user-data-dir="$profile" --window-size=1280,1500 --screenshot=docs/report.png "file://$PWD/docs/example.html" 2>/dev/null
+    --user-data-dir="$profile" --window-size=1280,1960 --screenshot=docs/report.png "file://$PWD/docs/example.html" 2>/dev/null
   rm -rf "$profile"
 }
 

@@ -21,14 +21,17 @@ DIGITS = 5
 def embedded(frame: pd.DataFrame, in_table: Sequence[str], views: Iterable[dict[str, Any]]) -> str:
     """JSON that may stand in a page: further columns, one value for all rows where they have but one, and the views."""
     views = list(views)
-    rest = [str(name) for name in frame.columns if name not in LEFT_OUT and name not in in_table]
+    rest = sorted(str(name) for name in frame.columns if name not in LEFT_OUT and name not in in_table)
+    further = {name: known for name in rest if (known := _column(frame[name].tolist())) is not None}
     content = {
-        "columns": {name: _column(frame[name].tolist()) for name in rest},
+        "columns": further,
         "parameters": parameters(frame),
         "results": [name for name in ("gbps", "median_us", *shown(Shown.MEASURED)) if name in in_table],
-        "units": {column.name: column.unit for column in COLUMNS if column.unit},
+        "units": {column.name: column.unit for column in COLUMNS if column.unit and views},
         "limits": _limits(records(frame)) if views else {},
-        "views": views,
+        "views": [view for view in views if "kind" not in view],
+        "panels": [view for view in views if "kind" in view],
+        "rows": [int(row) for row in frame.index],
     }
     return json.dumps(content, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 

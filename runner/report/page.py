@@ -115,7 +115,7 @@ def _context(
     drawn: Sequence[Drawn],
 ) -> dict[str, Any]:
     known, best, every = environment(path), findings.fastest(frame), cells.all_cases(frame, ratios)
-    views = [one.view for one in drawn if one.view]
+    views = [one.view | {"stem": one.stem} for one in drawn if one.view]
     return {
         "title": heading(frame, known),
         "about": _about(path, _experiment(_command(known))),

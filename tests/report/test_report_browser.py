@@ -113,7 +113,7 @@ def test_an_unknown_column_is_named(visit):
     page.locator("#filter").fill("hostbound=True block=128")
     said = page.locator(".filter output").inner_text()
     assert said.startswith("There is no column hostbound.")
-    assert "host_bound" in said
+    assert "bytes_read" in said
     assert len(column(page, "kernel")) == 24
 
 
@@ -124,7 +124,7 @@ def point(page, kernel, size, block):
         """([kernel, size, block]) => {
             const row = rows.findIndex((row) => [kernel, size, block].every((text, n) => told(row.cells[n]) === text));
             const svg = document.querySelector('#explorer .chart svg');
-            const dot = Array.from(svg.querySelectorAll('[aria-label=dot] circle')).find((dot) => dot.__data__ === row);
+            const dot = Array.from(svg.querySelectorAll('.cases circle')).find((dot) => dot.__data__ === row);
             const box = dot.getBoundingClientRect();
             return [box.x + box.width / 2, box.y + box.height / 2];
         }""",
@@ -143,7 +143,7 @@ def test_a_point_says_its_case_and_leads_to_its_row(visit, kernels):
     page = visit(kernels, figures=True, viewport={"width": 1280, "height": 900})
     assert not page.locator("#times > figure:not(#explorer)").first.is_visible()
     page.mouse.move(*point(page, "reduceShfl", "2^24", "128"))
-    tip = page.locator("#explorer [aria-label=tip]").text_content()
+    tip = page.locator("#explorer .tip").text_content()
     assert "reduceShfl, size 2^24, block 128" in tip
     assert "gbps (GB/s): 1,4" in tip
     page.mouse.down()
@@ -169,6 +169,35 @@ def test_axes_colour_and_panels_are_chosen(visit, kernels):
     assert said.inner_text().startswith("6 cases with size 2^24;")
     page.locator("#filter").fill("kernel=reduceShfl block>128")
     assert said.inner_text().startswith("2 cases")
+
+
+def test_the_reader_chooses_the_dark(visit, kernels):
+    """The page follows the system until its switch is pressed; the choice outlives a reload; charts follow the colours."""
+    page = visit(kernels, figures=True, color_scheme="dark")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    line = "getComputedStyle(document.querySelector('#explorer .chart svg [stroke-width=\"1.8\"] path')).stroke"
+    dark = page.evaluate(paper), page.evaluate(line)
+    page.get_by_role("button", name="Light").click()
+    light = page.evaluate(paper), page.evaluate(line)
+    assert light[0] == "rgb(255, 255, 255)"
+    assert dark[0] != light[0]
+    assert dark[1] != light[1]
+    page.reload()
+    assert page.evaluate(paper) == light[0]
+    page.get_by_role("button", name="Dark").click()
+    assert page.evaluate(paper) == dark[0]
+
+
+def test_charts_fit_a_phone(visit):
+    """At 390 pixels every chart is as wide as the page, its letters stay as large, and the contents stay in view."""
+    page = visit(runs.sweep(), figures=True, viewport={"width": 390, "height": 844})
+    sizes = page.evaluate(
+        "Array.from(document.querySelectorAll('svg.plot'), (svg) => [svg.getBoundingClientRect().right, getComputedStyle(svg).fontSize])"
+    )
+    assert len(sizes) == 1 + 5 + 6
+    assert all(right <= 390 and size == "13px" for right, size in sizes)
+    page.locator("#cases").scroll_into_view_if_needed()
+    assert in_view(page, "nav")
 
 
 def test_each_row_has_a_link_to_itself(visit):

@@ -48,8 +48,8 @@ def test_the_page_says_what_matters_in_order(built):
     """Verdict, how to repeat it, the fastest, speed-ups, figures, all cases, details."""
     text = built(runs.sweep()).read_text("utf-8")
     assert titles(text) == [
-        *("How to repeat this run", "Fastest configuration per size", "Steps"),
-        *("Bandwidth and time", "Heat map", "All cases", "Details"),
+        *("How to repeat this run", "Fastest configuration per size", "Bandwidth and time"),
+        *("Steps", "Heat map", "All cases", "Details"),
     ]
     assert text.index("72 of 72 cases match") < text.index("How to repeat")
     assert runs.ENVIRONMENT["command"] in text
@@ -89,9 +89,10 @@ def test_a_ladder_has_steps_and_a_baseline_has_speed_ups(run_folder):
     """Kernels that name the step before as their baseline stand in the order of the ladder; two kernels are none."""
     rows = [row for row in runs.sweep() if row["kernel"] in ("reduceShfl", "reduceSmem", "reduceGmem")]
     text = page(run_folder(rows[::-1]))
-    table = text[text.index("<h2>Steps") : text.index("<h2>Bandwidth")]
+    table = text[text.index("<h2>Steps") : text.index("<h2>All cases")]
+    table = table[: table.index("</table>")]
     assert re.findall(r">(reduce\w+)</a>", table) == ["reduceGmem", "reduceSmem", "reduceShfl"]
-    assert titles(page(run_folder(rows[:24], "two")))[2] == "Speed-up over the baseline"
+    assert titles(page(run_folder(rows[:24], "two")))[3] == "Speed-up over the baseline"
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -195,9 +196,9 @@ def test_nothing_is_left_behind(built):
 
 
 def test_a_page_can_be_mailed(run_folder):
-    """256 cases, and 256 long reasons, which are cut, stay below a megabyte."""
+    """256 cases, and 256 long reasons, which are cut, stay below one and a half megabytes, libraries included."""
     rows = runs.sweep(sizes=tuple(range(14, 26)), blocks=(64, 128, 256, 512))[:256]
-    assert build(run_folder(rows)).stat().st_size < 1_000_000
+    assert build(run_folder(rows)).stat().st_size < 1_500_000
     rows = [runs.failed(n, "compile_error", f"{n} " + "error " * 2000) for n in range(256)]
     path = build(run_folder(rows, "failed"))
     assert path.stat().st_size < 1_000_000

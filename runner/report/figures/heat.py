@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runner.report.figures.axes import WIDE, positions, sheet, whole
-from runner.report.figures.figure import INK, Figure, Row, Run
+from runner.report.figures.figure import INK, Figure, Row, Run, View
 from runner.report.findings import IDLE
 from runner.report.table import records, size_key
 from runner.report.text import absent, count, listed, one_line, size_of, slug, value_of
@@ -67,6 +67,30 @@ class HeatMap(Figure):
     columns: list[str]
     panels: list[Panel]
     run: Run
+
+    @property
+    def view(self) -> View:
+        """The panels for the page: of each cell its place, the percentage or the status, and the row."""
+        return {
+            "kind": "heat",
+            "axes": list(self.axes),
+            "lines": self.lines,
+            "columns": self.columns,
+            "panels": [
+                {
+                    "title": panel.title,
+                    "points": [
+                        [
+                            *place,
+                            _short(panel.percents[place]) if place in panel.percents else row["status"],
+                            row["row"],
+                        ]
+                        for place, row in panel.rows.items()
+                    ],
+                }
+                for panel in self.panels
+            ],
+        }
 
     def rows(self) -> list[Row]:
         """A row for each cell."""
@@ -128,6 +152,11 @@ class HeatMap(Figure):
                 axes.text(x + 0.5, y + 0.5, number, color=ink(percent), fontsize=8, fontweight=bold, **text)
         shown = np.ma.masked_invalid(values)
         axes.pcolormesh(shown, cmap=colours(), vmin=LEAST, vmax=100, edgecolor="white", linewidth=0.8, zorder=0)
+
+
+def _short(percent: float) -> float:
+    """A percentage in few digits; only the best has 100."""
+    return 100.0 if percent == 100 else min(99.9, round(percent, 1))
 
 
 def ink(percent: float) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from runner.report.cells import Case, titles
 from runner.report.figures.axes import positions, set_ticks, set_x, sheet
-from runner.report.figures.figure import PALE, Figure, Row, Run
+from runner.report.figures.figure import PALE, Figure, Row, Run, View
 from runner.report.findings import ratio, steps
 from runner.report.table import records
 from runner.report.text import listed, one_line, size_of, value_of
@@ -54,6 +54,31 @@ class Speedups(Figure):
     section = "baseline"
     panels: list[Panel]
     run: Run
+
+    @property
+    def view(self) -> View:
+        """The panels for the page: of each point the size, the ratio and its ends, whether it is the best, the row."""
+        return {
+            "kind": "speedup",
+            "panels": [
+                {
+                    "title": f"{panel.title} against {panel.baseline}",
+                    "points": [
+                        [
+                            size_of(row),
+                            int(row["size"]),
+                            *(round(x, 4) for x in (one.times, one.low, one.high)),
+                            best,
+                            row["row"],
+                        ]
+                        for point in panel.points
+                        for best, cases in ((1, [point.fastest]), (0, point.pairs))
+                        for row, one in cases
+                    ],
+                }
+                for panel in self.panels
+            ],
+        }
 
     def rows(self) -> list[Row]:
         """A row for each kernel and size, best against best, and one for each pair of equal parameters."""

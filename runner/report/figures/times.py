@@ -198,7 +198,8 @@ class Bars(Times):
     @property
     def view(self) -> View:
         """The same axes for the page's chart."""
-        return {"x": "kernel", "y": "median_us", "panels": "", **self._where("kernel")}
+        x = "dtype" if "dtype" in self.named else "kernel"
+        return {"x": x, "y": "median_us", "panels": "", **self._where(x)}
 
     def draw(self) -> Drawing:
         """Draw the panels below one another, the numbers of each bar at the right."""
@@ -346,7 +347,12 @@ class Choice:
         words = explained([row for panel in panels for row in panel.rows])
         by = "dtype" if "dtype" in named else "kernel"
         title = f"Time of one launch by {by}{_at(rows)}{self.about}"
-        notes = ["Thin line: quartiles.", words[:1].upper() + words[1:]]
+        ratio = any(row["row"] in self.run.ratios for panel in panels for row in panel.rows)
+        notes = [
+            "Thin line: quartiles.",
+            "against: the baseline's case with the same parameters." if ratio else "",
+            words[:1].upper() + words[1:],
+        ]
         caption = _caption(rows, self._free(rows, *named), notes)
         return Bars(f"time-by-{by}{self.suffix}", title, caption, tuple(panels), self.run, named)
 

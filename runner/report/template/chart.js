@@ -12,6 +12,99 @@ const isRectangle = (text) => /^\d+x\d+$/.test(text);
 const isNumeric = (column) => column.values.every((v, n) => v === "" || (typeof v === "number" && !isRectangle(column.texts[n])));
 const inWords = (value) => (typeof value === "number" && Number.isInteger(Math.log2(value)) && value >= 1024 ? `2^${Math.log2(value)}` : String(value));
 
+const FONT = { fontSize: "13px", fontFamily: "inherit", background: "transparent", color: "inherit" };
+const goTo = (plot, row) => plot.addEventListener("click", () => plot.value && (location.hash = row(plot.value).id));
+
+// A chart stands in a grid of panels as wide as the page, and is drawn again when that changes.
+const onResize = (place, draw) => {
+  let width = 0;
+  new ResizeObserver(([{ contentRect }]) => {
+    if (Math.abs(contentRect.width - width) < 2) return;
+    width = contentRect.width;
+    draw();
+  }).observe(place);
+};
+
+const titled = (title, plot) => {
+  const panel = document.createElement("div");
+  for (const mark of plot.querySelectorAll("g[aria-label]")) mark.removeAttribute("aria-label"); // no role that has one
+  if (title) panel.append(Object.assign(document.createElement("p"), { className: "panel", textContent: title }));
+  panel.append(plot);
+  return panel;
+};
+
+const TIMES = [0.01, 0.1, 0.2, 0.5, 0.8, 1, 1.25, 2, 5, 10, 20, 50, 100, 1000];
+
+const speedupPanel = ({ title, points }, width, view) => {
+  const flat = view.panels.flatMap((panel) => panel.points);
+  const inOrder = flat.some(([text]) => isRectangle(text));
+  const sizes = Array.from(new Map(flat.map(([text, size]) => [text, size])), ([text, size]) => ({ text, size })).sort((a, b) => a.size - b.size);
+  const at = ([text, size]) => (inOrder ? text : size);
+  const step = Math.ceil(sizes.length / Math.max(1, (width - 96) / (inOrder ? 8 * Math.max(...sizes.map(({ text }) => text.length)) + 8 : 56)));
+  const best = points.filter((one) => one[5]);
+  const axes = { x: at, y: (one) => one[2] };
+  const domain = [Math.min(0.8, 0.93 * d3.min(flat, (one) => one[3])), Math.max(1.25, 1.08 * d3.max(flat, (one) => one[4]))];
+  return Plot.plot({
+    width, height: 220, marginLeft: 44, marginRight: 52, marginBottom: 40, marginTop: 10, style: FONT, className: "plot", ariaLabel: `Speed-up of ${title}`,
+    x: { type: inOrder ? "point" : "log", base: inOrder ? undefined : 2, label: "size", labelAnchor: "center", labelArrow: "none", inset: 8,
+      domain: inOrder ? sizes.map(({ text }) => text) : d3.extent(sizes, ({ size }) => size), ticks: sizes.filter((_, n) => n % step === 0).map((one) => (inOrder ? one.text : one.size)), tickFormat: inWords },
+    y: { type: "log", label: null, grid: true, domain, ticks: TIMES.filter((x) => x >= domain[0] && x <= domain[1] && (domain[1] < 3 * domain[0] || ![0.8, 1.25].includes(x))), tickFormat: (x) => `${x}x` },
+    marks: [
+      Plot.ruleY([1], { stroke: "var(--pale)" }),
+      Plot.dot(points.filter((one) => !one[5]), { ...axes, r: 2.5, fill: "var(--faint)" }),
+      Plot.ruleX(best, { x: at, y1: (one) => one[3], y2: (one) => one[4], stroke: "var(--c0)" }),
+      Plot.line(best, { ...axes, stroke: "var(--c0)", strokeWidth: 1.8 }),
+      Plot.dot(best, { ...axes, r: 4, fill: "var(--c0)" }),
+      Plot.text(best.slice(-1), { ...axes, dx: 8, textAnchor: "start", text: (one) => `${one[2].toFixed(2)}x` }),
+      Plot.tip(points, Plot.pointer({ ...axes, title: (one) => `${one[2].toFixed(2)}x (${one[3].toFixed(2)} to ${one[4].toFixed(2)})\nsize ${one[0]}\n${one[5] ? "best against best" : "equal parameters"}`, fontSize: 13, className: "tip" })),
+    ],
+  });
+};
+
+const heatPanel = ({ title, points }, width, view) => {
+  const longest = Math.max(...view.lines.map((text) => text.length));
+  const left = 20 + 7.5 * Math.min(longest, 14);
+  const room = (width - left - 8) / view.columns.length;
+  const every = Math.ceil((Math.max(...view.columns.map((text) => text.length)) * 7.5 + 6) / room);
+  const isTimed = (one) => typeof one[2] === "number";
+  const shade = (percent) => d3.interpolateCividis(0.12 + 0.88 * Math.max(0, (percent - 50) / 50));
+  const axes = { x: (one) => one[1], y: (one) => one[0] };
+  return Plot.plot({
+    width, height: 62 + 28 * view.lines.length, marginLeft: left, marginRight: 8, marginBottom: 42, marginTop: 18, style: FONT, className: "plot",
+    ariaLabel: `Speed of ${title} by ${view.axes.join(" and ")}`, padding: 0.04,
+    x: { domain: view.columns, label: view.axes[1], labelAnchor: "center", labelArrow: "none", tickSize: 0, ticks: view.columns.filter((_, n) => n % every === 0) },
+    y: { domain: view.lines, label: view.axes[0], labelArrow: "none", tickSize: 0 },
+    marks: [
+      Plot.cell(points, { ...axes, fill: (one) => (isTimed(one) ? shade(one[2]) : "var(--soft)"), stroke: (one) => (one[2] === 100 ? "currentColor" : "none"), strokeWidth: 2 }),
+      ...(room < 26 ? [] : [Plot.text(points.filter(isTimed), { ...axes, text: (one) => Math.round(one[2]), fill: (one) => (one[2] > 68.2 ? "#000" : "#fff"), fontWeight: (one) => (one[2] === 100 ? "bold" : "normal") })]),
+      Plot.text(points.filter((one) => !isTimed(one)), { ...axes, text: (one) => (room < 60 ? "–" : one[2].replaceAll("_", " ")), fill: "var(--pale)", fontSize: 11 }),
+      Plot.tip(points, Plot.pointer({ ...axes, title: (one) => `${isTimed(one) ? `${one[2]} % of the best` : one[2].replaceAll("_", " ")}\n${view.axes[0]} ${one[0]}, ${view.axes[1]} ${one[1]}`, fontSize: 13, className: "tip" })),
+    ],
+  });
+};
+
+const makePanels = (figure, view) => {
+  const [make, least] = view.kind === "heat" ? [heatPanel, Math.max(250, 34 * view.columns.length + 70)] : [speedupPanel, 300];
+  const place = Object.assign(document.createElement("div"), { className: "chart" });
+  const card = figure.querySelector(".card");
+  card.before(Object.assign(document.createElement("p"), { className: "panel", textContent: card.getAttribute("aria-label") }), place);
+  const positions = new Map(given.rows.map((row, n) => [row, n]));
+  const draw = () => {
+    const wide = place.clientWidth;
+    const beside = Math.max(1, Math.min(view.panels.length, 4, Math.floor(wide / least)));
+    place.style.setProperty("--beside", beside);
+    const width = Math.floor(wide / beside) - (beside > 1 ? 8 : 0);
+    place.replaceChildren(...view.panels.map((panel) => {
+      const plot = make(panel, Math.min(width, view.kind === "heat" ? 64 * view.columns.length + 130 : width), view);
+      goTo(plot, (one) => rows[positions.get(one.at(-1))]);
+      return titled(panel.title, plot);
+    }));
+  };
+  draw();
+  card.remove();
+  onResize(place, draw);
+};
+
 const makeExplorer = (place, table, columns, about) => {
   const cases = rows.map((row, n) => ({ row, n }));
   const several = Array.from(columns.keys()).filter((name) => distinct(columns.get(name).texts).length > 1);
@@ -22,7 +115,7 @@ const makeExplorer = (place, table, columns, about) => {
   const options = {
     x: union(parameters, few(CHOICES).filter((name) => name !== "status"), numeric),
     y: union(about.results.filter((name) => numeric.includes(name)), numeric.filter((name) => !parameters.includes(name))),
-    colour: union(parameters.filter((name) => few(CHOICES).includes(name)), few(12).filter((name) => name !== "status")),
+    colour: union(parameters.filter((name) => few(CHOICES).includes(name)), few(12).filter((name) => name !== "status"), [""]),
     panels: ["", ...few(6).filter((name) => name !== "status")],
   };
   const selects = Object.fromEntries(Object.keys(options).map((key) => [key, place.querySelector(`[name=${key}]`)]));
@@ -59,10 +152,11 @@ const makeExplorer = (place, table, columns, about) => {
 
     // Those that win somewhere have a colour, then those that are best at the far end; the rest is grey.
     const ranked = shown.filter((one) => !limit(one));
-    const wins = d3.rollup(groups.flatMap(([, own]) => d3.groups(own.filter((one) => !limit(one)), at)).map(([, own]) => best(own)).filter(Boolean), (own) => own.length, series);
+    const contest = x === colour ? () => "" : at;
+    const wins = d3.rollup(groups.flatMap(([, own]) => d3.groups(own.filter((one) => !limit(one)), contest)).map(([, own]) => best(own)).filter(Boolean), (own) => own.length, series);
     const names = Array.from(d3.group(ranked, series).keys());
     const last = d3.greatest(ranked, ({ n }) => (byNumber ? xs.values[n] : n));
-    const end = new Map(names.map((name) => [name, ys.values[best(ranked.filter((one) => series(one) === name && (!last || at(one) === at(last))))?.n] ?? (better === d3.least ? Infinity : -Infinity)]));
+    const end = new Map(names.map((name) => [name, ys.values[best(ranked.filter((one) => series(one) === name && (!last || contest(one) === contest(last))))?.n] ?? (better === d3.least ? Infinity : -Infinity)]));
     names.sort((a, b) => (wins.get(b) ?? 0) - (wins.get(a) ?? 0) || (better === d3.least ? 1 : -1) * (end.get(a) - end.get(b)));
     const coloured = new Set(names.slice(0, Math.max(SHOWN_SERIES, wins.size)));
     const every = cs ? distinct(cs.texts) : ["all"];
@@ -77,13 +171,15 @@ const makeExplorer = (place, table, columns, about) => {
     const yDomain = logY ? [extent[0] / 1.15, extent[1] * 1.15] : [Math.min(0, extent[0] ?? 0), top * 1.05];
     const xValues = distinct(shown.map(at));
     const logX = byNumber && Math.min(...xValues) > 0 && Math.max(...xValues) >= 8 * Math.min(...xValues);
-    const order = byNumber ? undefined : xValues.sort((a, b) => compare(valueOf(a), valueOf(b)));
+    const bests = x === "kernel" && comparable ? d3.rollup(shown, (own) => ys.values[best(own).n] * (better === d3.least ? 1 : -1), at) : null;
+    const order = byNumber ? undefined : xValues.sort((a, b) => (bests ? bests.get(a) - bests.get(b) : compare(valueOf(a), valueOf(b))));
     const wide = place.querySelector(".chart").clientWidth;
     const beside = groups.length > 1 && wide > 640 ? 2 : 1;
     const width = Math.floor(wide / beside) - (beside > 1 ? 8 : 0);
     const crowded = order && d3.sum(order, (text) => text.length + 2) * 7.5 > width - 80;
     const longest = order ? Math.max(...order.map((text) => text.length)) : 0;
-    const ticks = byNumber && logX && xValues.length <= (width < 500 ? 8 : 16) ? xValues : undefined;
+    const skip = Math.ceil(xValues.length / (width / 62));
+    const ticks = byNumber && logX && xValues.length <= 40 ? d3.sort(xValues).filter((_, n) => n % skip === 0) : undefined;
     chart.style.setProperty("--beside", beside);
     chart.replaceChildren(...groups.map(([title, own]) => {
       const lines = comparable ? d3.groups(own, series).flatMap(([, of]) => d3.groups(of, at).map(([, same]) => best(same))) : [];
@@ -94,7 +190,7 @@ const makeExplorer = (place, table, columns, about) => {
       const plot = Plot.plot({
         width, height: Math.max(260, Math.min(440, 0.55 * width)) + (crowded ? 5 * longest : 0),
         marginLeft: 58, marginRight: 24, marginBottom: crowded ? 44 + 5.5 * Math.min(longest, 24) : 44, marginTop: 26, className: "plot",
-        style: { fontSize: "13px", fontFamily: "inherit", background: "transparent", color: "inherit" },
+        style: FONT,
         ariaLabel: `${label(y)} by ${label(x)}${title && `, ${panels} ${title}`}`,
         x: { label: label(x), labelAnchor: "center", labelArrow: "none", type: order ? "point" : logX ? "log" : "linear", base: logX ? 2 : undefined, domain: order, ticks, tickFormat: order ? (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text) : logX ? inWords : undefined, tickRotate: crowded ? -40 : 0, inset: 10 },
         y: { label: `${label(y)}${LESS.test(y) ? ", less is better" : MORE.test(y) ? ", more is better" : ""}`, labelArrow: "none", type: logY ? "log" : "linear", domain: yDomain, grid: true, tickFormat: logY ? (value) => (/^[125]/.test(value.toPrecision(1)) ? d3.format(",~g")(value) : "") : d3.format(",~g"), ticks: 6 },
@@ -103,12 +199,12 @@ const makeExplorer = (place, table, columns, about) => {
             Plot.ruleY([value], { stroke: "var(--pale)", strokeDasharray: name === "copy" ? "1,3" : "5,3" }),
             Plot.text([value], { y: Number, frameAnchor: "left", dx: 4, dy: -7, textAnchor: "start", fill: "var(--pale)", text: (v) => `${name} ${d3.format(",.0f")(v)} ${about.units[y] ?? ""}` }),
           ]),
-          Plot.dot(own, { ...axes, r: 2, fill: (one) => look(one).colour, fillOpacity: 0.45 }),
+          Plot.dot(own, { ...axes, r: 2, className: "cases", fill: (one) => look(one).colour, fillOpacity: 0.45 }),
           Plot.line(lines.filter((one) => !looks.has(series(one)) || limit(one)), { ...strokes, strokeWidth: 1, strokeDasharray: "6,3" }),
           Plot.line(lines.filter((one) => looks.has(series(one)) && !limit(one)), { ...strokes, strokeWidth: 1.8 }),
           Plot.dot(lines, { ...axes, r: 4, symbol: (one) => look(one).symbol, fill: (one) => look(one).colour }),
           Plot.dot(own, Plot.pointer({ ...axes, r: 7, stroke: "currentColor", strokeWidth: 1.5 })),
-          Plot.tip(own, Plot.pointer({ ...axes, title: tip, fontSize: 13, lineWidth: 30 })),
+          Plot.tip(own, Plot.pointer({ ...axes, title: tip, fontSize: 13, lineWidth: 30, className: "tip" })),
         ],
       });
       const go = () => {
@@ -122,10 +218,7 @@ const makeExplorer = (place, table, columns, about) => {
         output.replaceChildren(link, `: ${numbers(plot.value.n, [y]).join(", ")}`);
       });
       plot.addEventListener("click", (event) => event.pointerType !== "touch" && go());
-      const panel = document.createElement("div");
-      if (title) panel.append(Object.assign(document.createElement("p"), { className: "panel", textContent: `${panels} ${title}` }));
-      panel.append(plot);
-      return panel;
+      return titled(title && `${panels} ${title}`, plot);
     }));
     const sign = (one) => `<svg width="14" height="14" viewBox="-7 -7 14 14" aria-hidden="true"><path d="${d3.symbol(one.symbol, 55)()}" style="fill:${one.colour}"/></svg>`;
     const entry = (text, one) => {
@@ -137,18 +230,18 @@ const makeExplorer = (place, table, columns, about) => {
     const grey = names.length - Array.from(looks.keys()).length;
     const ceilings = Array.from(new Set(shown.filter(limit).map(series)));
     legend.replaceChildren(
-      ...(colour === "kernel" ? names : names.sort((a, b) => compare(valueOf(a), valueOf(b)))).filter((name) => looks.has(name)).map((name) => entry(colour === "kernel" || !cs ? name : `${colour} ${name}`, looks.get(name))),
+      ...(x === colour ? [] : colour === "kernel" ? names : names.sort((a, b) => compare(valueOf(a), valueOf(b)))).filter((name) => looks.has(name)).map((name) => entry(colour === "kernel" || !cs ? name : `${colour} ${name}`, looks.get(name))),
       ...(grey > 0 ? [entry(`${grey} more, nowhere the fastest`, { colour: "var(--faint)", symbol: SYMBOLS[0] })] : []),
       ...ceilings.map((name) => entry(`${name} (ceiling)`, { colour: "var(--faint)", symbol: SYMBOLS[0] })),
     );
     const fixed = Object.entries(where).filter(([name]) => several.includes(name)).map(([name, value]) => `${name} ${inWords(value)}`);
-    place.querySelector(".said").textContent = `${shown.length.toLocaleString("en")} cases${fixed.length ? ` with ${fixed.join(", ")}` : ""}${comparable ? "; lines join the best of each" : ""}. Hover shows a case, a click leads to its row; the filter of the table holds here, too.`;
+    place.querySelector(".said").textContent = `${shown.length.toLocaleString("en")} cases${fixed.length ? ` with ${fixed.join(", ")}` : ""}${comparable ? (x === colour ? "; large: the best of each" : "; lines join the best of each") : ""}. Hover shows a case, a click leads to its row; the filter of the table holds here, too.`;
   };
 
   const show = (view, button) => {
     where = view.where;
     for (const key of ["x", "y"]) if (options[key].includes(view[key])) selects[key].value = view[key];
-    if (options.colour.includes("kernel")) selects.colour.value = "kernel";
+    selects.colour.value = options.colour.includes("kernel") ? "kernel" : options.colour.find((name) => name !== view.x);
     selects.panels.value = options.panels.includes(view.panels) ? view.panels : "";
     for (const other of place.querySelectorAll(".views button")) other.setAttribute("aria-pressed", String(other === button));
     draw();
@@ -168,12 +261,8 @@ const makeExplorer = (place, table, columns, about) => {
     });
   }
   place.hidden = false;
-  for (const figure of document.querySelectorAll("#times > figure:not(#explorer)")) figure.hidden = true;
   show(about.views[0], buttons[0]);
-  new ResizeObserver(([{ contentRect }]) => {
-    if (Math.abs(contentRect.width - (chart.drawn ?? 0)) < 2) return;
-    chart.drawn = contentRect.width;
-    draw();
-  }).observe(chart);
+  for (const figure of document.querySelectorAll("#times > figure:not(#explorer)")) figure.hidden = true;
+  onResize(chart, draw);
   table.addEventListener("filtered", draw);
 };

@@ -62,9 +62,9 @@ const columnsOf = (rows, heads, further) => {
 // A word of the filter as a question to a row's number: name=value asks one column, all else asks the whole text.
 const asking = (word, rows, columns) => {
   const [, name, sign, wanted] = /^(\w+)(<=|>=|!=|=|<|>)(.+)$/.exec(word) ?? [];
-  if (!name) return (n) => rows[n].textContent.toLowerCase().includes(word);
-  const { texts } = columns().get(name) ?? {};
-  if (!texts) return null;
+  const inText = (n) => rows[n].textContent.toLowerCase().includes(word);
+  const { texts } = (name && columns().get(name)) ?? {};
+  if (!texts) return name && !rows.some((_, n) => inText(n)) ? null : inText;
   const value = valueOf(wanted);
   return (n) => {
     const own = valueOf(texts[n].toLowerCase().replaceAll(" ", "_"));
