@@ -141,8 +141,15 @@ def test_a_family_gives_what_its_kernels_have_in_common(read):
     assert read(files, family="adders", finish="device").finish == "device"
     with pytest.raises(UsageError, match=r"'sise'.* \(mine.yaml is read with family/adders.yaml\)"):
         read({"family/adders.yaml": FAMILY.replace("(size", "(sise")}, family="adders", grid=None)
-    with pytest.raises(UsageError, match=r"family/adders\.yaml: 'source' is not a valid key"):
-        read({"family/adders.yaml": "source: x.cu"}, family="adders")
+    with pytest.raises(UsageError, match=r"family/adders\.yaml: 'name' is not a valid key"):
+        read({"family/adders.yaml": "name: adders"}, family="adders")
+
+
+def test_a_family_may_name_the_file_of_its_kernels(read, tmp_path):
+    """Relative to the family's folder; a kernel's own source replaces it."""
+    files = {"family/adders.yaml": f"source: ../src/all.cu\n{FAMILY}", "src/all.cu": CU}
+    assert read(files, family="adders", grid=None).source == tmp_path / "src" / "all.cu"
+    assert read(files, family="adders", grid=None, source="mine.cu").source == tmp_path / "kernel" / "mine.cu"
 
 
 def test_a_family_without_a_file_is_a_name(read):

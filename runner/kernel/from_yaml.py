@@ -46,11 +46,11 @@ from runner.kernel.yaml_reader import (
     undefined_where,
 )
 
-_OF_THE_KERNEL_ALONE = frozenset(("name", "source", "family"))
+_OF_THE_KERNEL_ALONE = frozenset(("name", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
-    "function summary origin baseline finish min_arch gpu_only cooperative parameters let macros arguments grid shared "
-    "constraints bytes operations in_flight reference value depth compute fast_math tolerance shuffle accesses hazard "
-    "structs no_output undefined_where launches".split()
+    "source function summary origin baseline finish min_arch gpu_only cooperative parameters let macros arguments grid "
+    "shared constraints bytes operations in_flight reference value depth compute fast_math tolerance shuffle accesses "
+    "hazard structs no_output undefined_where launches".split()
 )
 _THREADS = ("thread_x", "thread_y", "thread_z")
 
@@ -82,7 +82,10 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
     if common is None:
         return _kernel(name, own, yaml, common)
     try:
-        return _kernel(name, Reader(_merged(_content(common), own.raw), yaml.name), yaml, common)
+        shared = _content(common)
+        if isinstance(shared.get("source"), str):
+            shared["source"] = str(common.parent / shared["source"])  # beside the family
+        return _kernel(name, Reader(_merged(shared, own.raw), yaml.name), yaml, common)
     except UsageError as e:
         raise UsageError(f"{e} ({yaml.name} is read with family/{common.name})") from None
 
