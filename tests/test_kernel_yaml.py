@@ -130,6 +130,13 @@ let: {twice: 2 * extra}
 """
 
 
+def test_an_argument_may_be_called_as_the_parameter_that_it_is(read):
+    """As in the source; and a number in quotes, or one that YAML takes for text, is a number."""
+    arguments = LINES["arguments"].replace("name: n,", "name: size,")
+    arguments += '\n  - {name: small, scalar: float32, value: 1e-5}\n  - {name: quoted, scalar: float32, value: "0.5"}'
+    assert [a.numbers[0] for a in case_of(read(arguments=arguments)).arguments()[2:]] == [1000, 1e-5, 0.5]
+
+
 def test_a_family_gives_what_its_kernels_have_in_common(read):
     """Parameters, constraints and `let` add up; the kernel's other keys replace the family's."""
     files = {"family/adders.yaml": FAMILY}

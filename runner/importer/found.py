@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import tree_sitter
 
 from runner.device import Source
 from runner.device.excerpt import needed, reached
-from runner.device.syntax import IDENTIFIERS, Kernel, Parameter, What, below, text_of
+from runner.device.syntax import IDENTIFIERS, File, Kernel, Parameter, What, below, text_of
 
 # Names that CUDA or C declares.
 _KNOWN = re.compile(
     r"(threadIdx|blockIdx|blockDim|gridDim|warpSize|std|cuda|cg|cooperative_groups|nvcuda|NULL|nullptr|true|false|"
-    r"INFINITY|NAN|HUGE_VALF?|EOF|__\w+|(FLT|DBL|S?CHAR|UCHAR|U?SHRT|U?INT\d*|U?LL?ONG|SIZE|M|CUDART|CUDA|CUB)_\w+|CUDART_\w+)"
+    r"INFINITY|NAN|HUGE_VALF?|EOF|__\w+|(FLT|DBL|S?CHAR|UCHAR|U?SHRT|U?INT\d*|U?LL?ONG|SIZE|M|CUDART|CUDA|CUB)_\w+|CUDART_\w+|"
+    r"(u?(char|short|int|long|longlong)|float|double)[1-4]|half2?|dim3|M_\w+)"
 )
+_CONDITION = re.compile(r"#\s*(?:el)?if(n?)def\s+(\w+)|#\s*(?:el)?if\s+(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
+_STORING = re.compile(r"(__)?st\w*")  # __stcs, store128, and
+_LOADING = re.compile(r"(__)?(ld|load)\w*")
+_ELEMENT = frozenset(("subscript_expression", "field_expression", "parenthesized_expression"))
+_MOVING = frozenset(("binary_expression", "cast_expression", "parenthesized_expression"))
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class Found:
     shared: tuple[Shared, ...]
     constants: tuple[Constant, ...]
     dimensions: int  # of a block: 1, 2 or 3
+    grid: int  # axes of the grid that it reads
+    types: Mapping[str, str]  # what its own names of types stand for, as far as `#define` lines of the files decide it
     launches: tuple[str, ...]  # how the file launches it, as written
 
 
@@ -56,8 +64,8 @@ def find(source: Source, kernel: Kernel) -> Found:
     nodes = [item.node for items in taken.values() for item in items if item.what is not What.USING]
     body = [node for top in nodes for node in below(top)]
     declared = {name for file in files.values() for item in file.items for name in item.names}
-    own = {name for items in taken.values() for item in items for name in item.own}
-    axes = {text_of(n)[-1] for n in body if n.type == "field_expression" and re.match("threadIdx", text_of(n))}
+    own = {name for items in taken.values() for item in items for name in item.own} | set(_unseen(body))
+    fields = [text_of(n) for n in body if n.type == "field_expression"]
     return Found(
         kernel=kernel,
         roles={p.name: _role(p, kernel.node) for p in kernel.parameters if p.pointers},
@@ -66,25 +74,93 @@ def find(source: Source, kernel: Kernel) -> Found:
         ),
         shared=tuple(dict.fromkeys(_shared(body))),
         constants=tuple(dict.fromkeys(_constants(body))),
-        dimensions=3 if "z" in axes else 2 if "y" in axes else 1,
+        dimensions=_axes(fields, "threadIdx"),
+        grid=_axes(fields, "blockIdx"),
+        types={name: of for p in kernel.parameters if (of := _type(name := plain_type(p.type), list(files.values())))},
         launches=tuple(dict.fromkeys(_launches(source, kernel))),
     )
+
+
+def _axes(fields: list[str], name: str) -> int:
+    """How many axes of `threadIdx` or `blockIdx` are read."""
+    return 3 if f"{name}.z" in fields else 2 if f"{name}.y" in fields else 1
+
+
+def _unseen(body: list[tree_sitter.Node]) -> Iterator[str]:
+    """Members of classes, and variables of a declaration such as `tile<32> warp = x`, which parses as comparisons."""
+    for node in body:
+        parent = node.parent
+        if node.type == "field_identifier":
+            yield text_of(node)
+        elif node.type == "assignment_expression" and parent is not None and parent.type == "binary_expression":
+            yield text_of(node.child_by_field_name("left"))
+
+
+def plain_type(kind: str) -> str:
+    """A parameter's type without qualifiers."""
+    return " ".join(word for word in kind.split() if word not in ("const", "volatile", "struct"))
+
+
+def _type(name: str, files: list[File]) -> str:
+    """What a typedef stands for; empty if there is none, or a condition that the files do not decide."""
+    nodes = [node for file in files for node in below(file.root)]
+    defined = {text_of(n.child_by_field_name("name")) for n in nodes if n.type == "preproc_def"}
+    found = ""
+    for node in nodes:
+        field = {"type_definition": "declarator", "alias_declaration": "name"}.get(node.type)
+        if field and text_of(node.child_by_field_name(field)) == name:
+            holds = _holds(node, defined)
+            if holds is None:
+                return ""
+            found = text_of(node.child_by_field_name("type")) if holds else found
+    return found
+
+
+def _holds(node: tree_sitter.Node, defined: set[str]) -> bool | None:
+    """Whether every `#if` around a node takes it; `None` if one is more than `defined(NAME)`."""
+    below_it, parent = node, node.parent
+    while parent is not None:
+        if parent.type in ("preproc_if", "preproc_elif", "preproc_ifdef"):
+            head = text_of(parent).split("\n", 1)[0]
+            asked = _CONDITION.fullmatch(head.strip())
+            if not asked:
+                return None
+            own = {text_of(n.child_by_field_name("name")) for n in below(parent) if n.type == "preproc_def"}  # a guard
+            takes = ((asked[2] or asked[4]) in (defined - own)) != bool(asked[1] or asked[3])
+            if takes == (parent.child_by_field_name("alternative") == below_it):
+                return False
+        below_it, parent = parent, parent.parent
+    return True
 
 
 def _role(p: Parameter, kernel: tree_sitter.Node) -> str:
     """What the uses of a pointer show: `in` if elements are only read, `out` if they are only assigned to."""
     if "const" in p.type.split():
         return "in"
-    uses = {_use(n) for n in below(kernel) if n.type in IDENTIFIERS and text_of(n) == p.name and not _declares(n)}
+    names, count = {p.name}, 0
+    while len(names) > count:  # pointers that are made from it: `T* row = p + i * n`
+        count = len(names)
+        for n in below(kernel):
+            if n.type == "init_declarator" and _points(n.child_by_field_name("value"), names):
+                names |= set(re.findall(r"\w+", text_of(n.child_by_field_name("declarator")))[-1:])
+    uses = {_use(n) for n in below(kernel) if n.type in IDENTIFIERS and text_of(n) in names and not _declares(n)}
     uses.discard("moved")
     return "in" if uses == {"read"} else "out" if uses == {"assigned"} else "inout"
+
+
+def _points(value: tree_sitter.Node | None, names: set[str]) -> bool:
+    """Whether an expression is one of these pointers, moved or converted."""
+    while value is not None and value.type not in IDENTIFIERS:
+        field = {"binary_expression": "left", "cast_expression": "value"}.get(value.type)
+        value = value.child_by_field_name(field) if field else None
+    return value is not None and text_of(value) in names
 
 
 def _declares(node: tree_sitter.Node) -> bool:
     parent = node.parent
     while parent is not None and parent.type.endswith("declarator") and parent.type != "init_declarator":
         parent = parent.parent
-    return parent is not None and parent.type == "parameter_declaration"
+    return parent is not None and (parent.type == "parameter_declaration" or node.parent != parent)
 
 
 def _use(node: tree_sitter.Node) -> str:
@@ -93,24 +169,49 @@ def _use(node: tree_sitter.Node) -> str:
     if parent is not None and parent.type == "assignment_expression" and parent.child_by_field_name("left") == node:
         return "moved"  # p += n
     element = node
-    while parent is not None and parent.type in (
-        "subscript_expression",
-        "field_expression",
-        "parenthesized_expression",
-    ):
+    while parent is not None and parent.type in _ELEMENT:
         if parent.child_by_field_name("argument") not in (element, None):
             break  # it is in an index
         element, parent = parent, parent.parent
     if parent is None or element == node:
-        is_star = parent is not None and text_of(parent).startswith("*") and parent.parent is not None
-        if not (parent is not None and is_star and parent.type == "pointer_expression"):
-            return "other"
+        element = _moved(node)
+        parent = element.parent
+        if parent is not None and (parent.type == "init_declarator" or _compares(parent)):
+            return "moved"  # T* row = p + i * n, p != nullptr
+        if parent is None or parent.type != "pointer_expression" or text_of(parent).startswith("&"):
+            return _passed(element)
         element, parent = parent, parent.parent
     if parent is not None and parent.type == "assignment_expression" and parent.child_by_field_name("left") == element:
         return "assigned" if text_of(parent.child_by_field_name("operator")) == "=" else "other"
     if parent is None or parent.type == "update_expression":
         return "other"
-    return "other" if parent.type == "pointer_expression" and text_of(parent).startswith("&") else "read"
+    return _passed(parent) if parent.type == "pointer_expression" and text_of(parent).startswith("&") else "read"
+
+
+def _moved(node: tree_sitter.Node) -> tree_sitter.Node:
+    """The largest expression that is this pointer, moved or converted: `(float4*)(p + i)`."""
+    while (parent := node.parent) is not None and parent.type in _MOVING:
+        if parent.type == "binary_expression" and text_of(parent.child_by_field_name("operator")) not in "+-":
+            break
+        if parent.type == "binary_expression" and parent.child_by_field_name("left") != node:
+            break  # it is in an index
+        node = parent
+    return node
+
+
+def _compares(node: tree_sitter.Node) -> bool:
+    return node.type == "binary_expression" and text_of(node.child_by_field_name("operator")) in ("==", "!=")
+
+
+def _passed(pointer: tree_sitter.Node) -> str:
+    """What a function does with a pointer, as far as the function's name says it."""
+    arguments = pointer.parent
+    call = arguments.parent if arguments is not None and arguments.type == "argument_list" else None
+    name = text_of(call.child_by_field_name("function")) if call is not None else ""
+    if _LOADING.fullmatch(name):
+        return "read"
+    is_first = arguments is not None and arguments.named_children[:1] == [pointer]
+    return "assigned" if _STORING.fullmatch(name) and is_first else "other"
 
 
 def _undeclared(body: list[tree_sitter.Node]) -> Iterator[str]:

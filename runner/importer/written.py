@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.columns import RESERVED
-from runner.importer.found import Found
+from runner.importer.found import Found, plain_type
 from runner.importer.tuning import AXES, Tuning
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES
 from runner.kernel.expression import FUNCTIONS
@@ -20,10 +20,12 @@ _C_TYPES = {d.c_name: d.name for d in DTYPES.values()} | DTYPE_ALIASES | {
     "int64_t": "int64", "long": "int64", "unsigned long": "uint64", "unsigned long long int": "uint64",
     "__nv_bfloat16": "bfloat16", "nv_bfloat16": "bfloat16", "long long int": "int64", "unsigned long int": "uint64",
 }  # fmt: skip
+_QUOTED = f'"{BLANK}"'  # within braces, where YAML takes a ? for something else
 _AXES = dict.fromkeys(("w", "width", "cols", "columns", "nx"), "cols") | dict.fromkeys(
     ("h", "height", "rows", "ny"), "rows"
 )
-_LENGTHS = frozenset("n size len length count num num_elements numel elements total".split())
+_LENGTH = re.compile("(num_|n_)?(n|size|len|length|count|num|numel|elements|items|parameters|total)")
+_BLOCK = re.compile(r"(?i)(k\d*_)?block_?(size|dim)?(_x)?|(num_|n_)?threads(_per_block)?")
 
 
 @dataclass
@@ -100,7 +102,7 @@ def _launch(found: Found, tuning: Tuning | None, parameters: _Parameters) -> tup
         allowed = [b for b in allowed if _threads(b) <= 1024]
         block = f"{{default: {default}, allowed: [{', '.join(allowed)}]}}"
     else:
-        block = "16x16" if dimensions > 1 else "256"
+        block = ("256", "16x16", "8x8x4")[dimensions - 1]
     lengths = ("cols", "rows") if dimensions > 1 else ("size",)
     parts = []
     for axis, length in enumerate(lengths):
@@ -108,6 +110,8 @@ def _launch(found: Found, tuning: Tuning | None, parameters: _Parameters) -> tup
         divisors = tuning.divisors[axis] if tuning and len(tuning.divisors) > axis else ()
         named = [_in_expressions(d, tuning) for d in divisors] or [own]
         parts.append(f"ceil_div({length}, {' * '.join(named)})")
+    if not tuning:
+        parts += [BLANK] * (found.grid - len(parts))
     return block, parts[0] if len(parts) == 1 else _listed(parts)
 
 
@@ -128,6 +132,8 @@ def _function(found: Found, parameters: _Parameters) -> str:
         name = (re.findall(r"\w+", declared) or ["value"])[-1]
         if re.match(r"(typename|class)\b", declared):
             given.append(parameters.add("dtype", "float32"))
+        elif _BLOCK.fullmatch(name) and found.dimensions == 1:
+            given.append("block")
         else:
             given.append(parameters.add(name, default or BLANK, note=f"template argument {text}"))
     return f"{found.kernel.name}<{', '.join(given)}>" if given else found.kernel.name
@@ -148,7 +154,7 @@ def _macros(found: Found, tuning: Tuning | None, parameters: _Parameters) -> Ite
         if name in ("SCALAR", "TYPE", "DTYPE", "T"):
             parameters.add("dtype", "float32")
             yield "SCALAR" if name == "SCALAR" else f"{{{name}: dtype}}"
-        elif re.fullmatch(r"(?i)block(_?size|_?dim)?(_x)?|threads(_per_block)?|block_size_x", name):
+        elif _BLOCK.fullmatch(name):
             yield f"{{{name}: block}}" if found.dimensions == 1 else f"{{{name}: block_x}}"
         else:
             own = parameters.add(name, BLANK, note=f"nothing in the file declares {name}")
@@ -157,17 +163,19 @@ def _macros(found: Found, tuning: Tuning | None, parameters: _Parameters) -> Ite
 
 def _arguments(found: Found, tuning: Tuning | None, parameters: _Parameters) -> Iterator[str]:
     for position, p in enumerate(found.kernel.parameters):
-        kind = " ".join(w for w in p.type.split() if w not in ("const", "volatile", "struct"))
+        kind, name = plain_type(p.type), p.name or f"argument{position}"
+        name += "_" * (keyword.iskeyword(name) and name != "in")  # which an expression could not name
+        kind = found.types.get(kind, kind)
         note = f"  # {p.type} {'*' * p.pointers}{p.name}"
         if p.pointers:
             role, (dtype, shape) = _role(found, tuning, position, p.name), _array(kind, found, parameters)
             content = ", fill: random" if role != "out" else ""
-            doubt = (
-                "; or inout, if it keeps elements"
-                if role == "out"
-                else "; or out, if it reads none" * (role == "inout")
-            )
-            yield f"  - {{name: {p.name}, role: {role}, dtype: {dtype}, shape: {shape}{content}}}{note}{doubt}"
+            doubt = {
+                "out": "; or inout, if it keeps elements",
+                "inout": "; or in, if it only reads, or out, if it reads nothing from before",
+            }.get(role, "")
+            doubt = doubt or "; {range: [0, end]}, if these are indices" * dtype.startswith(("int", "uint"))
+            yield f"  - {{name: {name}, role: {role}, dtype: {dtype}, shape: {shape}{content}}}{note}{doubt}"
             continue
         dtype, _ = _array(kind, found, parameters)
         given = tuning.scalars.get(position) if tuning else None
@@ -176,10 +184,10 @@ def _arguments(found: Found, tuning: Tuning | None, parameters: _Parameters) -> 
         elif given is not None:
             value = given
         elif dtype.startswith(("float", "bfloat")):
-            value = BLANK
+            value = _QUOTED
         else:
-            value = parameters.add(p.name, BLANK, note=f"the argument {p.name}")
-        yield f"  - {{name: {p.name}, scalar: {dtype}, value: {value}}}{note}"
+            value = parameters.add(name, BLANK, note=f"the argument {name}")
+        yield f"  - {{name: {name}, scalar: {dtype}, value: {value}}}{note}"
     for c in found.constants:
         dtype, _ = _array(c.type, found, parameters)
         shape = _listed(_in_expressions(s, tuning) for s in c.shape) if c.shape else "1"
@@ -192,7 +200,7 @@ def _length(found: Found, tuning: Tuning | None, name: str, given: float | None)
     if given is not None and given not in size:
         return ""
     if max(found.dimensions, len(size)) == 1:
-        return "size" if word in _LENGTHS or given is not None else ""
+        return "size" if _LENGTH.fullmatch(word) or given is not None else ""
     if word in _AXES:
         return _AXES[word]
     return ("cols", "rows", "")[size.index(int(given))] if given is not None else ""
@@ -209,7 +217,7 @@ def _array(kind: str, found: Found, parameters: _Parameters) -> tuple[str, str]:
     template = {(re.findall(r"\w+", t.partition("=")[0]) or [""])[-1] for t in found.kernel.template}
     if kind in template or kind in ("SCALAR", "TYPE", "DTYPE", "T"):
         return parameters.add("dtype", "float32"), "size"
-    return BLANK, "size"
+    return _QUOTED, "size"
 
 
 def _bytes(kind: str) -> int | str:

@@ -21,16 +21,18 @@ from runner.kernel.declaration import (
     Kernel,
     Kind,
     Parameter,
+    ScalarArgument,
     Shuffle,
     Tolerance,
     canonical,
 )
-from runner.kernel.expression import FUNCTIONS
+from runner.kernel.expression import FUNCTIONS, Expression
 from runner.kernel.lanes import INTRINSICS
 from runner.kernel.yaml_arguments import argument, array_types, structs
 from runner.kernel.yaml_launches import launches, loop_names
 from runner.kernel.yaml_reader import (
     LOADER,
+    Argument,
     Reader,
     access,
     array_expression,
@@ -112,7 +114,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     d.grid = d.expressions("grid") if "grid" in d.raw else ()
     d.shared = d.raw.get("shared", 0)
     names = [*(p.name for p in parameters), *(a.name for a in arguments)]
-    if repeated := [a.name for a in arguments if names.count(a.name) > 1]:
+    if repeated := [a.name for a in arguments if names.count(a.name) > 1 + _passes_on(a, parameters)]:
         raise UsageError(f"{d.where}: arguments: the name '{repeated[0]}' is given twice, or is a parameter's")
     amount = d.at("bytes", d.raw.get("bytes") or {})
     amount.only(("read", "written"))
@@ -157,6 +159,12 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     require_sound(kernel)
     implied = tuple(one_dimension(d, parameters))  # depends on all expressions that were read
     return dataclasses.replace(kernel, constraints=(*implied, *kernel.constraints))
+
+
+def _passes_on(a: Argument, parameters: Sequence[Parameter]) -> bool:
+    """Whether an argument is the parameter of its name."""
+    passes = isinstance(a, ScalarArgument) and isinstance(a.value, Expression) and a.value.text == a.name
+    return passes and a.name in (p.name for p in parameters)
 
 
 def _blank(content: Any) -> str:

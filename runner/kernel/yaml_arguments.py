@@ -112,6 +112,8 @@ def _numbers(
             yield from _numbers(d, f"{key}[{i}]", one, dtype, counting)
     else:
         truth = int(value) if isinstance(value, bool) and dtype is not None and dtype.name == "bool" else value
+        if isinstance(truth, str) and re.fullmatch(r"[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?", truth.strip()):
+            truth = float(truth)  # YAML takes 1e-5 for text, and so it does what is in quotes
         yield truth if isinstance(truth, float) else d.as_expression(key, truth, more=counting)
 
 
