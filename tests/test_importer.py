@@ -30,7 +30,12 @@ __global__ void plane(float* out, const float* in, int width, int height)
     const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x < width && y < height) out[y * width + x] = 2 * in[y * width + x];
 }
-int main() { filters::smooth<float, 8, true><<<dim3(4), 32>>>(0, 0, 0, 0, 0, 10, 1, 2.0f); }
+int main()
+{
+    const int n = 10, rows = n / 5;  // of 5
+    dim3 blocks(rows, 4);
+    filters::smooth<float, 8, true><<<blocks, 32>>>(0, 0, 0, 0, 0, n, 1, 2.0f);
+}
 """
 ROWS = """\
 #include <cooperative_groups.h>
@@ -136,7 +141,8 @@ def test_what_the_parser_finds_in_a_cu(tmp_path):
     done = run(tmp_path, "import", "src/filters.cu")
     assert done.code == 0, done.err
     text, content = written(tmp_path, "smooth")
-    assert "# Launched in the file as filters::smooth<float, 8, true><<<dim3(4), 32>>>(" in text
+    assert "# Launched in the file as filters::smooth<float, 8, true><<<blocks, 32>>>(" in text
+    assert ", where n = 10; rows = n / 5; blocks(rows, 4)\n" in text
     assert content["source"] == "../../src/filters.cu"
     assert content["function"] == "filters::smooth<dtype, tile, twice>"
     parameters = {"block": 256, "size": "1Mi", "dtype": "float32", "tile": 4, "twice": "???", "taps": "???",

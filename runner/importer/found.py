@@ -21,6 +21,7 @@ _KNOWN = re.compile(
 _CONDITION = re.compile(r"#\s*(?:el)?if(n?)def\s+(\w+)|#\s*(?:el)?if\s+(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
 _STORING = re.compile(r"(__)?st\w*")  # __stcs, store128, and
 _LOADING = re.compile(r"(__)?(ld|load)\w*")
+_MAKING = frozenset(("init_declarator", "assignment_expression", "function_declarator"))  # as `dim3 grid(n)` is parsed
 _ELEMENT = frozenset(("subscript_expression", "field_expression", "parenthesized_expression"))
 _MOVING = frozenset(("binary_expression", "cast_expression", "parenthesized_expression"))
 
@@ -252,6 +253,7 @@ def _constants(body: list[tree_sitter.Node]) -> Iterator[Constant]:
 
 
 def _launches(source: Source, kernel: Kernel) -> Iterator[str]:
+    """Each launch in the files, and what its function says about the names between `<<<` and `>>>`."""
     plain = kernel.name.rpartition("::")[2]
     for _, file in reached(source):
         for node in below(file.root):
@@ -259,4 +261,20 @@ def _launches(source: Source, kernel: Kernel) -> Iterator[str]:
                 called = text_of(node.child_by_field_name("function"))
                 if re.match(rf"(.*::)?{plain}\b", called):
                     shape = next(text_of(c) for c in node.children if c.type == "kernel_call_syntax")
-                    yield " ".join(f"{called}{shape}{text_of(node.child_by_field_name('arguments'))}".split())
+                    launch = f"{called}{shape}{text_of(node.child_by_field_name('arguments'))}"
+                    yield " ".join(f"{launch}{_where(node, shape)}".split())
+
+
+def _where(launch: tree_sitter.Node, shape: str) -> str:
+    """How the launch's function makes the names in the launch's shape, and those that it makes them from."""
+    function = launch
+    while function.parent is not None and function.type != "function_definition":
+        function = function.parent
+    before = [n for n in below(function) if n.type in _MAKING and n.end_byte < launch.start_byte]
+    wanted, found = set(re.findall(r"\w+", shape)), dict[str, str]()
+    for node in reversed(before):
+        name = (re.findall(r"\w+", text_of(node.children[0])) or [""])[-1]
+        if name in wanted and name not in found and function.type == "function_definition":
+            found[name] = re.sub(r"//.*", "", text_of(node))
+            wanted |= set(re.findall(r"\w+", text_of(node.children[-1])))
+    return f", where {'; '.join(reversed(found.values()))}" if found else ""
