@@ -62,7 +62,8 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
 def _files(kernel: Kernel) -> tuple[Path, ...]:
     """The files that a kernel and its check are made of."""
     common = [kernel.common] if kernel.common else []
-    return (kernel.yaml, *common, kernel.source, *_included(kernel.source), *_reference_modules(kernel), *_data(kernel))
+    included = _included(kernel.source, kernel.include)
+    return (kernel.yaml, *common, kernel.source, *included, *_reference_modules(kernel), *_data(kernel))
 
 
 def _is_of_a_sweep(path: Path, root: Path) -> bool:

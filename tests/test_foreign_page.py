@@ -12,7 +12,7 @@ PAGE = (ROOT / "docs" / "foreign.md").read_text(encoding="utf-8")
 def test_the_guide_leads_to_a_running_kernel(tmp_path):
     """By its own commands, and with what the import writes filled in as it says."""
     program, filled_in = re.findall(r"^```\w+\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    importing, running = re.findall(r"^    python -m runner (.*)$", PAGE, re.MULTILINE)
+    importing, running, _ = re.findall(r"^    python -m runner (.*)$", PAGE, re.MULTILINE)  # one needs a clone
     lay(tmp_path, {"src/blur.cu": program})
     assert run(tmp_path, *importing.split()).code == 0
     path = tmp_path / "my_kernels" / "kernel" / "blur.yaml"
@@ -29,3 +29,18 @@ def test_the_guide_leads_to_a_running_kernel(tmp_path):
         path.write_text(filled_in.replace(f"filters::{old}", f"filters::{new}"))
         assert message in run(tmp_path, *running.split(), "size=100", "block=64", "dtype=float32").out
         assert message in PAGE or "'blurr'" in PAGE
+
+
+def test_the_counts_are_those_of_the_tables():
+    """As many kernels of each repository as the tables have, and as many that are ok on each device."""
+    devices = []
+    for name in ("foreign.txt", "h200/foreign.txt"):
+        tables = (ROOT / "docs" / name).read_text(encoding="utf-8").split("\n\n")
+        heads = [re.match(r"(\S+) at (\w+),", head).groups() for head in tables[::2]]
+        outcomes = [[re.split(r"  +", row)[2] for row in rows.splitlines()] for rows in tables[1::2]]
+        devices.append(
+            [(*head, str(len(each)), str(each.count("ok"))) for head, each in zip(heads, outcomes, strict=True)]
+        )
+    stated = re.findall(r"^\| \w+/(\S+?),?(?: `dev/cuda`)? \((\w+)\) \| (\d+) \| (\d+) \| (\d+) \|", PAGE, re.MULTILINE)
+    assert [row[:4] for row in stated] == devices[0]
+    assert [(*row[:3], row[4]) for row in stated] == devices[1]

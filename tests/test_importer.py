@@ -34,7 +34,35 @@ __global__ void copied(const cudaTextureObject_t from, cudaSurfaceObject_t to)
 {
     surf1Dwrite(tex1D<float>(from, threadIdx.x), to, 4 * threadIdx.x);
 }
-int main() { filters::smooth<float, 8, true><<<dim3(4), 32>>>(0, 0, 0, 0, 0, 10, 1, 2.0f); }
+int main()
+{
+    const int n = 10, rows = n / 5;  // of 5
+    dim3 blocks(rows, 4);
+    filters::smooth<float, 8, true><<<blocks, 32>>>(0, 0, 0, 0, 0, n, 1, 2.0f);
+}
+"""
+ROWS = """\
+#include <cooperative_groups.h>
+#include <cuda_fp16.h>
+#define HALVES
+#if defined(HALVES)
+typedef __half number;
+#else
+typedef float number;
+#endif
+struct Pair { float payload[2]; };
+template <int BlockSize>
+__global__ void scaled(number* out, float* from, float* first, int num_items, float scale, int)
+{
+    namespace cg = cooperative_groups;
+    cg::thread_block block = cg::this_thread_block();
+    cg::thread_block_tile<32> warp = cg::tiled_partition<32>(block);
+    const Pair pair = {{scale, 0}};
+    number* row = out + blockIdx.y * BlockSize;
+    const float* given = from + blockIdx.y * BlockSize;
+    if (first != nullptr && warp.thread_rank() == 0) __stcs(first + blockIdx.y, __ldcs(&given[0]));
+    if (blockIdx.y < num_items) row[threadIdx.x] = number(pair.payload[0] * given[threadIdx.x]);
+}
 """
 SCRIPT = '''\
 import numpy
@@ -117,7 +145,8 @@ def test_what_the_parser_finds_in_a_cu(tmp_path):
     done = run(tmp_path, "import", "src/filters.cu")
     assert done.code == 0, done.err
     text, content = written(tmp_path, "smooth")
-    assert "# Launched in the file as filters::smooth<float, 8, true><<<dim3(4), 32>>>(" in text
+    assert "# Launched in the file as filters::smooth<float, 8, true><<<blocks, 32>>>(" in text
+    assert ", where n = 10; rows = n / 5; blocks(rows, 4)\n" in text
     assert content["source"] == "../../src/filters.cu"
     assert content["function"] == "filters::smooth<dtype, tile, twice>"
     parameters = {"block": 256, "size": "1Mi", "dtype": "float32", "tile": 4, "twice": "???", "taps": "???",
@@ -141,6 +170,36 @@ def test_what_the_parser_finds_in_a_cu(tmp_path):
     assert images == {"from": ({}, None), "to": (None, True)}
     assert written(tmp_path, "copied")[1]["reference"] == {"to": "???"}
     assert (plane["parameters"]["block"], len(plane["grid"])) == ("16x16", 2)
+
+
+def test_what_surrounds_a_kernel_is_understood(tmp_path):
+    """Typedefs under an #if, pointers made from arguments, groups, members, the grid's axes. A blank in braces is told."""
+    lay(tmp_path, {"rows.cu": ROWS})
+    assert run(tmp_path, "import", "rows.cu").code == 0
+    content = written(tmp_path, "scaled")[1]
+    arguments = [(a["name"], a.get("role"), a.get("dtype")) for a in content["arguments"]]
+    assert arguments[:3] == [("out", "out", "float16"), ("from_", "in", "float32"), ("first", "out", "float32")]
+    assert content["arguments"][3]["value"] == "size"
+    assert "macros" not in content
+    assert (content["function"], content["grid"]) == ("scaled<block>", ["ceil_div(size, block)", "???"])
+    command = "--config-dir my_kernels kernel=scaled device=cpu size=4 block=64"
+    is_a_told_mistake(
+        run(tmp_path, *command.split()), "scaled.yaml: parameters.argument5: ??? is still to be filled in"
+    )
+    path = tmp_path / "my_kernels" / "kernel" / "scaled.yaml"
+    fill_in(
+        tmp_path,
+        "scaled",
+        argument5="0",
+        scale="0.5",
+        grid="size",
+        out="0.5 * from_",
+        first="from_[:, 0]",
+    )
+    text = path.read_text().replace('"ceil_div(size, block)"', "1").replace("shape: size", "shape: [size, block]", 2)
+    path.write_text(text)
+    done = run(tmp_path, *command.split())
+    assert done.code == 0, done.out + done.err
 
 
 def test_a_t1_file_gives_blocks_sizes_and_roles(tmp_path):

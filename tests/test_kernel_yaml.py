@@ -130,6 +130,13 @@ let: {twice: 2 * extra}
 """
 
 
+def test_an_argument_may_be_called_as_the_parameter_that_it_is(read):
+    """As in the source; and a number in quotes, or one that YAML takes for text, is a number."""
+    arguments = LINES["arguments"].replace("name: n,", "name: size,")
+    arguments += '\n  - {name: small, scalar: float32, value: 1e-5}\n  - {name: quoted, scalar: float32, value: "0.5"}'
+    assert [a.numbers[0] for a in case_of(read(arguments=arguments)).arguments()[2:]] == [1000, 1e-5, 0.5]
+
+
 def test_a_family_gives_what_its_kernels_have_in_common(read):
     """Parameters, constraints and `let` add up; the kernel's other keys replace the family's."""
     files = {"family/adders.yaml": FAMILY}
@@ -141,8 +148,15 @@ def test_a_family_gives_what_its_kernels_have_in_common(read):
     assert read(files, family="adders", finish="device").finish == "device"
     with pytest.raises(UsageError, match=r"'sise'.* \(mine.yaml is read with family/adders.yaml\)"):
         read({"family/adders.yaml": FAMILY.replace("(size", "(sise")}, family="adders", grid=None)
-    with pytest.raises(UsageError, match=r"family/adders\.yaml: 'source' is not a valid key"):
-        read({"family/adders.yaml": "source: x.cu"}, family="adders")
+    with pytest.raises(UsageError, match=r"family/adders\.yaml: 'name' is not a valid key"):
+        read({"family/adders.yaml": "name: adders"}, family="adders")
+
+
+def test_a_family_may_name_the_file_of_its_kernels(read, tmp_path):
+    """Relative to the family's folder; a kernel's own source replaces it."""
+    files = {"family/adders.yaml": f"source: ../src/all.cu\n{FAMILY}", "src/all.cu": CU}
+    assert read(files, family="adders", grid=None).source == tmp_path / "src" / "all.cu"
+    assert read(files, family="adders", grid=None, source="mine.cu").source == tmp_path / "kernel" / "mine.cu"
 
 
 def test_a_family_without_a_file_is_a_name(read):

@@ -328,6 +328,7 @@ MISTAKES = [
     ("pointers", "low[size:] + 7", "sum(low, axes=1)", "gives sum the keyword 'axes'; allowed: axis, keepdims"),
     ("variables", "bincount(in & 15, 16)", "bincount(in, 16)", r"bincount: \d+ is not below 16"),
     ("variables", "bincount(in & 15, 16)", "full(7)", r"the reference gives 'counts' the shape \(\), the kernel \(16,\); write full\(value, shape\)"),
+    ("variables", "reference:", "undefined_where: {counts: arange(15) > 3}\nreference:", r"undefined_where gives 'counts' the shape \(15,\), the kernel \(16,\)"),
     ("variables", "in & 15, 16)", "in[in - 300], 16)", r"the index -\d+ is below 0"),
     ("volume", "8x4x2", "4x4x65", "a block of 1040 threads is not within CUDA's 1 to 1024"),
     ("volume", "8x4x2", "1x1x128", "a block of 128 threads in z is not within CUDA's 1 to 64"),

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import tree_sitter
 
-from runner.device import Source, cache
+from runner.device import Source
 from runner.device.excerpt import needed, reached
-from runner.device.syntax import IDENTIFIERS, File, Kernel, Parameter, What, below, parse, text_of
+from runner.device.syntax import IDENTIFIERS, Kernel, Parameter, What, below, text_of
+from runner.importer import typenames
+from runner.importer.nearby import includers
 
 # Names that CUDA or C declares.
 _KNOWN = re.compile(
     r"(threadIdx|blockIdx|blockDim|gridDim|warpSize|std|cuda|cg|cooperative_groups|nvcuda|NULL|nullptr|true|false|void|"
-    r"bool|signed|unsigned|half2?|\w+_t|(u?(char|short|int|long|longlong)|float|double)[1-4]?|"
+    r"bool|signed|unsigned|half2?|dim3|\w+_t|(u?(char|short|int|long|longlong)|float|double)[1-4]?|"
     r"INFINITY|NAN|HUGE_VALF?|EOF|__\w+|(FLT|DBL|S?CHAR|UCHAR|U?SHRT|U?INT\d*|U?LL?ONG|SIZE|M|CUDART|CUDA|CUB)_\w+|CUDART_\w+)"
 )
+_STORING = re.compile(r"(__)?st\w*")  # __stcs, store128, and
+_LOADING = re.compile(r"(__)?(ld|load)\w*")
+_MAKING = frozenset(("init_declarator", "assignment_expression", "function_declarator"))  # as `dim3 grid(n)` is parsed
+_ELEMENT = frozenset(("subscript_expression", "field_expression", "parenthesized_expression"))
+_MOVING = frozenset(("binary_expression", "cast_expression", "parenthesized_expression"))
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,9 @@ class Found:
     macros: tuple[str, ...]  # names that nothing declares
     shared: tuple[Shared, ...]
     constants: tuple[Constant, ...]
-    aliases: dict[str, str]  # types that the files name otherwise
     dimensions: int  # of a block: 1, 2 or 3
+    grid: int  # axes of the grid that it reads
+    types: Mapping[str, str]  # what its own names of types stand for, as far as the files decide it
     launches: tuple[str, ...]  # how the file launches it, as written
 
 
@@ -62,66 +68,70 @@ def find(source: Source, kernel: Kernel) -> Found:
     nodes = [item.node for items in taken.values() for item in items if item.what is not What.USING]
     body = [node for top in nodes for node in below(top)]
     declared = {name for file in files.values() for item in file.items for name in item.names}
-    own = {name for items in taken.values() for item in items for name in item.own}
-    own |= {text_of(n) for n in body if n.type == "field_identifier"}  # of a class, in its own functions
-    axes = {text_of(n)[-1] for n in body if n.type == "field_expression" and re.match("threadIdx", text_of(n))}
+    own = {name for items in taken.values() for item in items for name in item.own} | set(_unseen(body))
+    fields = [text_of(n) for n in body if n.type == "field_expression"]
+    constants = tuple(dict.fromkeys(_constants(body)))
+    named = [*(p.type for p in kernel.parameters), *(c.type for c in constants)]
     return Found(
         kernel=kernel,
         source=source,
-        includers=tuple(_includers(source.path)),
+        includers=tuple(includers(source.path)),
         roles={p.name: _role(p, kernel.node) for p in kernel.parameters if p.pointers},
         macros=tuple(
             dict.fromkeys(n for n in _undeclared(body) if n not in declared | own and not _KNOWN.fullmatch(n))
         ),
         shared=tuple(dict.fromkeys(_shared(body))),
-        constants=tuple(dict.fromkeys(_constants(body))),
-        aliases=dict(_aliases(files.values())),
-        dimensions=3 if "z" in axes else 2 if "y" in axes else 1,
+        constants=constants,
+        dimensions=_axes(fields, "threadIdx"),
+        grid=_axes(fields, "blockIdx"),
+        types=typenames.resolved(named, list(files.values())),
         launches=tuple(dict.fromkeys(_launches(source, kernel))),
     )
 
 
-def folders_nearby(source: Source) -> Iterator[Path]:
-    """Folders around a kernel's file, within its repository, with headers that it includes and needs."""
-    files = dict(reached(source))
-    words = {w for items in needed(source, files).values() for i in items for w in i.mentions} | {"operator"}
-    wanted = {i.path for file in files.values() for i in file.items if i.what is What.INCLUDE and i.path}
-    beside = source.path.resolve().parent
-    ours = next((n for n, up in enumerate((beside, *beside.parents)) if (up / ".git").exists()), 2)
-    found: dict[Path, None] = {}
-    for name in sorted(wanted):
-        ways = (
-            path for up in (beside, *beside.parents)[: ours + 1] for path in (up / name, *sorted(up.glob(f"*/{name}")))
-        )
-        path = None if cache.find(name, beside, source.folders) else next((p for p in ways if p.is_file()), None)
-        if path and words & {n for i in parse(cache.read(path)).items if i.what is not What.HOST for n in i.names}:
-            found[path.parents[name.count("/")]] = None
-    yield from found
+def _axes(fields: list[str], name: str) -> int:
+    """How many axes of `threadIdx` or `blockIdx` are read."""
+    return 3 if f"{name}.z" in fields else 2 if f"{name}.y" in fields else 1
 
 
-def _includers(path: Path) -> Iterator[str]:
-    """Sources beside a file, or one folder up, that include it."""
-    for folder in filter(Path.is_dir, (path.parent, path.parent.parent)):
-        for other in sorted(p for p in folder.iterdir() if p.suffix in (".cu", ".c", ".cpp", ".cc") and p != path):
-            names = (found["name"] for found in cache.INCLUDE.finditer(cache.read(other)) if found["open"] == '"')
-            if any((folder / name).resolve() == path.resolve() for name in names):
-                yield os.path.relpath(other, path.parent)
+def _unseen(body: list[tree_sitter.Node]) -> Iterator[str]:
+    """Members of classes, and variables of a declaration such as `tile<32> warp = x`, which parses as comparisons."""
+    for node in body:
+        parent = node.parent
+        if node.type == "field_identifier":
+            yield text_of(node)
+        elif node.type == "assignment_expression" and parent is not None and parent.type == "binary_expression":
+            yield text_of(node.child_by_field_name("left"))
 
 
 def _role(p: Parameter, kernel: tree_sitter.Node) -> str:
     """What the uses of a pointer show: `in` if elements are only read, `out` if they are only assigned to."""
     if "const" in p.type.split():
         return "in"
-    uses = {_use(n) for n in below(kernel) if n.type in IDENTIFIERS and text_of(n) == p.name and not _declares(n)}
+    names, count = {p.name}, 0
+    while len(names) > count:  # pointers that are made from it: `T* row = p + i * n`
+        count = len(names)
+        for n in below(kernel):
+            if n.type == "init_declarator" and _points(n.child_by_field_name("value"), names):
+                names |= set(re.findall(r"\w+", text_of(n.child_by_field_name("declarator")))[-1:])
+    uses = {_use(n) for n in below(kernel) if n.type in IDENTIFIERS and text_of(n) in names and not _declares(n)}
     uses.discard("moved")
     return "in" if uses == {"read"} else "out" if uses == {"assigned"} else "inout"
+
+
+def _points(value: tree_sitter.Node | None, names: set[str]) -> bool:
+    """Whether an expression is one of these pointers, moved or converted."""
+    while value is not None and value.type not in IDENTIFIERS:
+        field = {"binary_expression": "left", "cast_expression": "value"}.get(value.type)
+        value = value.child_by_field_name(field) if field else None
+    return value is not None and text_of(value) in names
 
 
 def _declares(node: tree_sitter.Node) -> bool:
     parent = node.parent
     while parent is not None and parent.type.endswith("declarator") and parent.type != "init_declarator":
         parent = parent.parent
-    return parent is not None and parent.type == "parameter_declaration"
+    return parent is not None and (parent.type == "parameter_declaration" or node.parent != parent)
 
 
 def _use(node: tree_sitter.Node) -> str:
@@ -130,18 +140,17 @@ def _use(node: tree_sitter.Node) -> str:
     if parent is not None and parent.type == "assignment_expression" and parent.child_by_field_name("left") == node:
         return "moved"  # p += n
     element = node
-    while parent is not None and parent.type in (
-        "subscript_expression",
-        "field_expression",
-        "parenthesized_expression",
-    ):
+    while parent is not None and parent.type in _ELEMENT:
         if parent.child_by_field_name("argument") not in (element, None):
             break  # it is in an index
         element, parent = parent, parent.parent
     if parent is None or element == node:
-        is_star = parent is not None and text_of(parent).startswith("*") and parent.parent is not None
-        if not (parent is not None and is_star and parent.type == "pointer_expression"):
-            return "other"
+        element = _moved(node)
+        parent = element.parent
+        if parent is not None and (parent.type == "init_declarator" or _compares(parent)):
+            return "moved"  # T* row = p + i * n, p != nullptr
+        if parent is None or parent.type != "pointer_expression" or text_of(parent).startswith("&"):
+            return _passed(element)
         element, parent = parent, parent.parent
     if parent is not None and parent.type == "argument_list" and parent.parent is not None:
         element, parent = parent.parent, parent.parent.parent  # FLOAT4(out[i]) = ...
@@ -149,22 +158,33 @@ def _use(node: tree_sitter.Node) -> str:
         return "assigned" if text_of(parent.child_by_field_name("operator")) == "=" else "other"
     if parent is None or parent.type == "update_expression":
         return "other"
-    return "other" if parent.type == "pointer_expression" and text_of(parent).startswith("&") else "read"
+    return _passed(parent) if parent.type == "pointer_expression" and text_of(parent).startswith("&") else "read"
 
 
-def _aliases(files: Iterable[File]) -> Iterator[tuple[str, str]]:
-    """What `typedef`, `using` and `#define` call types."""
-    for file in files:
-        for item in file.items:
-            if item.node.type == "type_definition":
-                name, kind = item.node.child_by_field_name("declarator"), item.node.child_by_field_name("type")
-            elif item.node.type == "alias_declaration":
-                name, kind = item.node.child_by_field_name("name"), item.node.child_by_field_name("type")
-            elif item.node.type == "preproc_def":
-                name, kind = item.node.child_by_field_name("name"), item.node.child_by_field_name("value")
-            else:
-                continue
-            yield text_of(name), " ".join(text_of(kind).split())
+def _moved(node: tree_sitter.Node) -> tree_sitter.Node:
+    """The largest expression that is this pointer, moved or converted: `(float4*)(p + i)`."""
+    while (parent := node.parent) is not None and parent.type in _MOVING:
+        if parent.type == "binary_expression" and text_of(parent.child_by_field_name("operator")) not in "+-":
+            break
+        if parent.type == "binary_expression" and parent.child_by_field_name("left") != node:
+            break  # it is in an index
+        node = parent
+    return node
+
+
+def _compares(node: tree_sitter.Node) -> bool:
+    return node.type == "binary_expression" and text_of(node.child_by_field_name("operator")) in ("==", "!=")
+
+
+def _passed(pointer: tree_sitter.Node) -> str:
+    """What a function does with a pointer, as far as the function's name says it."""
+    arguments = pointer.parent
+    call = arguments.parent if arguments is not None and arguments.type == "argument_list" else None
+    name = text_of(call.child_by_field_name("function")) if call is not None else ""
+    if _LOADING.fullmatch(name):
+        return "read"
+    is_first = arguments is not None and arguments.named_children[:1] == [pointer]
+    return "assigned" if _STORING.fullmatch(name) and is_first else "other"
 
 
 def _undeclared(body: list[tree_sitter.Node]) -> Iterator[str]:
@@ -208,6 +228,7 @@ def _constants(body: list[tree_sitter.Node]) -> Iterator[Constant]:
 
 
 def _launches(source: Source, kernel: Kernel) -> Iterator[str]:
+    """Each launch in the files, and what its function says about the names between `<<<` and `>>>`."""
     plain = kernel.name.rpartition("::")[2]
     for _, file in reached(source):
         for node in below(file.root):
@@ -215,4 +236,20 @@ def _launches(source: Source, kernel: Kernel) -> Iterator[str]:
                 called = text_of(node.child_by_field_name("function"))
                 if re.match(rf"(.*::)?{plain}\b", called):
                     shape = next(text_of(c) for c in node.children if c.type == "kernel_call_syntax")
-                    yield " ".join(f"{called}{shape}{text_of(node.child_by_field_name('arguments'))}".split())
+                    launch = f"{called}{shape}{text_of(node.child_by_field_name('arguments'))}"
+                    yield " ".join(f"{launch}{_where(node, shape)}".split())
+
+
+def _where(launch: tree_sitter.Node, shape: str) -> str:
+    """How the launch's function makes the names in the launch's shape, and those that it makes them from."""
+    function = launch
+    while function.parent is not None and function.type != "function_definition":
+        function = function.parent
+    before = [n for n in below(function) if n.type in _MAKING and n.end_byte < launch.start_byte]
+    wanted, found = set(re.findall(r"\w+", shape)), dict[str, str]()
+    for node in reversed(before):
+        name = (re.findall(r"\w+", text_of(node.children[0])) or [""])[-1]
+        if name in wanted and name not in found and function.type == "function_definition":
+            found[name] = re.sub(r"//.*", "", text_of(node))
+            wanted |= set(re.findall(r"\w+", text_of(node.children[-1])))
+    return f", where {'; '.join(reversed(found.values()))}" if found else ""

@@ -13,6 +13,7 @@ from typing import Any
 from runner.columns import RESERVED
 from runner.importer.found import Found
 from runner.importer.tuning import AXES, Tuning
+from runner.importer.typenames import plain_type
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES
 from runner.kernel.expression import FUNCTIONS
 from runner.kernel.from_yaml import BLANK
@@ -26,10 +27,12 @@ _OBJECTS = {
     "cudaTextureObject_t": "role: in, texture: {}",
     "cudaSurfaceObject_t": "role: inout, surface: true",
 }
+_QUOTED = f'"{BLANK}"'  # within braces, where YAML takes a ? for something else
 _AXES = dict.fromkeys(("w", "width", "cols", "columns", "nx"), "cols") | dict.fromkeys(
     ("h", "height", "rows", "ny"), "rows"
 )
-_LENGTHS = frozenset("n size len length count num num_elements numel elements total".split())
+_LENGTH = re.compile("(num_|n_)?(n|size|len|length|count|num|numel|elements|items|parameters|total)")
+_BLOCK = re.compile(r"(?i)(k\d*_)?block_?(size|dim)?(_x)?|(num_|n_)?threads(_per_block)?")
 
 
 @dataclass
@@ -116,7 +119,7 @@ def _launch(found: Found, tuning: Tuning | None, parameters: _Parameters) -> tup
         allowed = [b for b in allowed if _threads(b) <= 1024]
         block = f"{{default: {default}, allowed: [{', '.join(allowed)}]}}"
     else:
-        block = "16x16" if dimensions > 1 else "256"
+        block = ("256", "16x16", "8x8x4")[dimensions - 1]
     lengths = ("cols", "rows") if dimensions > 1 else ("size",)
     parts = []
     for axis, length in enumerate(lengths):
@@ -124,6 +127,8 @@ def _launch(found: Found, tuning: Tuning | None, parameters: _Parameters) -> tup
         divisors = tuning.divisors[axis] if tuning and len(tuning.divisors) > axis else ()
         named = [_in_expressions(d, tuning) for d in divisors] or [own]
         parts.append(f"ceil_div({length}, {' * '.join(named)})")
+    if not tuning:
+        parts += [BLANK] * (found.grid - len(parts))
     return block, parts[0] if len(parts) == 1 else _listed(parts)
 
 
@@ -144,6 +149,8 @@ def _function(found: Found, parameters: _Parameters) -> str:
         name = (re.findall(r"\w+", declared) or ["value"])[-1]
         if re.match(r"(typename|class)\b", declared):
             given.append(parameters.add("dtype", "float32"))
+        elif _BLOCK.fullmatch(name) and found.dimensions == 1:
+            given.append("block")
         else:
             given.append(parameters.add(name, default or BLANK, note=f"template argument {text}"))
     return f"{found.kernel.name}<{', '.join(given)}>" if given else found.kernel.name
@@ -164,7 +171,7 @@ def _macros(found: Found, tuning: Tuning | None, parameters: _Parameters) -> Ite
         if name in ("SCALAR", "TYPE", "DTYPE", "T"):
             parameters.add("dtype", "float32")
             yield "SCALAR" if name == "SCALAR" else f"{{{name}: dtype}}"
-        elif re.fullmatch(r"(?i)block(_?size|_?dim)?(_x)?|threads(_per_block)?|block_size_x", name):
+        elif _BLOCK.fullmatch(name):
             yield f"{{{name}: block}}" if found.dimensions == 1 else f"{{{name}: block_x}}"
         else:
             own = parameters.add(name, BLANK, note=f"nothing in the file declares {name}")
@@ -173,17 +180,18 @@ def _macros(found: Found, tuning: Tuning | None, parameters: _Parameters) -> Ite
 
 def _arguments(found: Found, tuning: Tuning | None, parameters: _Parameters) -> Iterator[str]:
     for position, p in enumerate(found.kernel.parameters):
-        kind = " ".join(w for w in p.type.split() if w not in ("const", "volatile", "struct"))
+        kind, name = plain_type(p.type), p.name or f"argument{position}"
+        name += "_" * (keyword.iskeyword(name) and name != "in")  # which an expression could not name
         note = f"  # {p.type} {'*' * p.pointers}{p.name}"
         if p.pointers:
             role, (dtype, shape) = _role(found, tuning, position, p.name), _array(kind, found, parameters)
             content = ", fill: random" if role != "out" else ""
-            doubt = (
-                "; or inout, if it keeps elements"
-                if role == "out"
-                else "; or out, if it reads none" * (role == "inout")
-            )
-            yield f"  - {{name: {p.name}, role: {role}, dtype: {dtype}, shape: {shape}{content}}}{note}{doubt}"
+            doubt = {
+                "out": "; or inout, if it keeps elements",
+                "inout": "; or in, if it only reads, or out, if it reads nothing from before",
+            }.get(role, "")
+            doubt = doubt or "; {range: [0, end]}, if these are indices" * dtype.startswith(("int", "uint"))
+            yield f"  - {{name: {name}, role: {role}, dtype: {dtype}, shape: {shape}{content}}}{note}{doubt}"
             continue
         if kind in _OBJECTS:
             shape = "[rows, cols]" if found.dimensions > 1 else "size"
@@ -197,10 +205,10 @@ def _arguments(found: Found, tuning: Tuning | None, parameters: _Parameters) -> 
         elif given is not None:
             value = given
         elif dtype.startswith(("float", "bfloat")):
-            value = BLANK
+            value = _QUOTED
         else:
-            value = parameters.add(p.name, BLANK, note=f"the argument {p.name}")
-        yield f"  - {{name: {p.name}, scalar: {dtype}, value: {value}}}{note}"
+            value = parameters.add(name, BLANK, note=f"the argument {name}")
+        yield f"  - {{name: {name}, scalar: {dtype}, value: {value}}}{note}"
     for c in found.constants:
         dtype, _ = _array(c.type, found, parameters)
         shape = _listed(_in_expressions(s, tuning) for s in c.shape) if c.shape else "1"
@@ -213,7 +221,7 @@ def _length(found: Found, tuning: Tuning | None, name: str, given: float | None)
     if given is not None and given not in size:
         return ""
     if max(found.dimensions, len(size)) == 1:
-        return "size" if word in _LENGTHS or given is not None else ""
+        return "size" if _LENGTH.fullmatch(word) or given is not None else ""
     if word in _AXES:
         return _AXES[word]
     return ("cols", "rows", "")[size.index(int(given))] if given is not None else ""
@@ -225,16 +233,13 @@ def _role(found: Found, tuning: Tuning | None, position: int, name: str) -> str:
 
 def _array(kind: str, found: Found, parameters: _Parameters) -> tuple[str, str]:
     """The dtype and the shape of an array of a C++ type."""
-    seen = set()
-    while kind in found.aliases and kind not in seen:
-        seen.add(kind)
-        kind = found.aliases[kind]
+    kind = found.types.get(kind, kind)
     if kind in _C_TYPES:
         return _C_TYPES[kind], "size"
     template = {(re.findall(r"\w+", t.partition("=")[0]) or [""])[-1] for t in found.kernel.template}
     if kind in template or kind in ("SCALAR", "TYPE", "DTYPE", "T"):
         return parameters.add("dtype", "float32"), "size"
-    return BLANK, "size"
+    return _QUOTED, "size"
 
 
 def _bytes(kind: str) -> int | str:

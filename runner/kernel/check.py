@@ -169,7 +169,9 @@ def _flat(name: str, right: ExpectedArray, shape: tuple[int, ...]) -> tuple[_Par
         flat = (None if a is None else np.broadcast_to(a, shape).ravel() for a in same)
         return _Part(*flat), np.broadcast_to(defined, shape).ravel()  # type: ignore[arg-type]
     except ValueError:
-        raise UsageError(f"the reference gives '{name}' the shape {right.values.shape}, the kernel {shape}") from None
+        undefined = right.values.shape == shape
+        what, given = ("undefined_where", np.shape(defined)) if undefined else ("the reference", right.values.shape)
+        raise UsageError(f"{what} gives '{name}' the shape {given}, the kernel {shape}") from None
 
 
 def _is_exact(right: ExpectedArray, dtype: np.dtype[Any]) -> bool:

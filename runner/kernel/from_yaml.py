@@ -23,16 +23,18 @@ from runner.kernel.declaration import (
     Kernel,
     Kind,
     Parameter,
+    ScalarArgument,
     Shuffle,
     Tolerance,
     canonical,
 )
-from runner.kernel.expression import FUNCTIONS
+from runner.kernel.expression import FUNCTIONS, Expression
 from runner.kernel.lanes import INTRINSICS
 from runner.kernel.yaml_arguments import argument, array_types, structs
 from runner.kernel.yaml_launches import launches, loop_names
 from runner.kernel.yaml_reader import (
     LOADER,
+    Argument,
     Reader,
     access,
     array_expression,
@@ -48,11 +50,11 @@ from runner.kernel.yaml_reader import (
     undefined_where,
 )
 
-_OF_THE_KERNEL_ALONE = frozenset(("name", "source", "family"))
+_OF_THE_KERNEL_ALONE = frozenset(("name", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
-    "function summary origin baseline ceiling finish min_arch gpu_only cooperative parameters let macros arguments "
-    "grid shared constraints bytes operations in_flight reference value depth compute fast_math tolerance shuffle "
-    "accesses hazard structs no_output undefined_where launches include metrics".split()
+    "source function summary origin baseline ceiling finish min_arch gpu_only cooperative parameters let macros "
+    "arguments grid shared constraints bytes operations in_flight reference value depth compute fast_math tolerance "
+    "shuffle accesses hazard structs no_output undefined_where launches include metrics".split()
 )
 _THREADS = ("thread_x", "thread_y", "thread_z")
 
@@ -84,7 +86,10 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
     if common is None:
         return _kernel(name, own, yaml, common)
     try:
-        return _kernel(name, Reader(_merged(_content(common), own.raw), yaml.name), yaml, common)
+        shared = _content(common)
+        if isinstance(shared.get("source"), str):
+            shared["source"] = str(common.parent / shared["source"])  # beside the family
+        return _kernel(name, Reader(_merged(shared, own.raw), yaml.name), yaml, common)
     except UsageError as e:
         raise UsageError(f"{e} ({yaml.name} is read with family/{common.name})") from None
 
@@ -119,7 +124,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     d.grid = d.expressions("grid") if "grid" in d.raw else ()
     d.shared = d.raw.get("shared", 0)
     names = [*(p.name for p in parameters), *(a.name for a in arguments)]
-    if repeated := [a.name for a in arguments if names.count(a.name) > 1]:
+    if repeated := [a.name for a in arguments if names.count(a.name) > 1 + _passes_on(a, parameters)]:
         raise UsageError(f"{d.where}: arguments: the name '{repeated[0]}' is given twice, or is a parameter's")
     amount = d.at("bytes", d.raw.get("bytes") or {})
     amount.only(("read", "written"))
@@ -171,6 +176,12 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     kernel = dataclasses.replace(kernel, parameters=parameters)
     implied = tuple(one_dimension(d, parameters))  # depends on all expressions that were read
     return dataclasses.replace(kernel, constraints=(*implied, *kernel.constraints))
+
+
+def _passes_on(a: Argument, parameters: Sequence[Parameter]) -> bool:
+    """Whether an argument is the parameter of its name."""
+    passes = isinstance(a, ScalarArgument) and isinstance(a.value, Expression) and a.value.text == a.name
+    return passes and a.name in (p.name for p in parameters)
 
 
 def _blank(content: Any) -> str:
