@@ -93,7 +93,7 @@ let: {neighbours: "where(abs(reshape(arange(LENGTH), LENGTH, 1) - arange(LENGTH)
 reference: {a: a @ neighbours @ neighbours @ neighbours @ neighbours @ neighbours @ neighbours}
 """
 YAMLS["signedFractions"] = f"""function: fractions
-{YAMLS["fractions"]}""".replace("uchar4", "char4").replace("image / 255", "maximum(image / 127, -1)")
+{YAMLS["fractions"]}""".replace("uchar4", "char4").replace("image / 255", "'maximum(image / 127, -1)'")
 YAMLS["spread"] = f"""{IMAGE}arguments:
   - {{name: a, role: inout, dtype: int32, shape: [high, wide], fill: {{range: [-99, 99]}}, surface: true}}
   - {{name: b, role: scratch, dtype: int32, shape: [high, wide], surface: true}}
