@@ -92,6 +92,8 @@ BACK_AND_FORTH = """launches:
 let: {neighbours: "where(abs(reshape(arange(LENGTH), LENGTH, 1) - arange(LENGTH)) == 1, 1, 0)"}
 reference: {a: a @ neighbours @ neighbours @ neighbours @ neighbours @ neighbours @ neighbours}
 """
+YAMLS["signedFractions"] = f"""function: fractions
+{YAMLS["fractions"]}""".replace("uchar4", "char4").replace("image / 255", "'maximum(image / 127, -1)'")
 YAMLS["spread"] = f"""{IMAGE}arguments:
   - {{name: a, role: inout, dtype: int32, shape: [high, wide], fill: {{range: [-99, 99]}}, surface: true}}
   - {{name: b, role: scratch, dtype: int32, shape: [high, wide], surface: true}}
@@ -170,6 +172,7 @@ MISTAKES = [
     ("around", ", texture: {resource: linear}", "", "argument 1 is 'unsigned long long', the YAML passes the array 'numbers'"),
     ("around", "dtype: int32", "dtype: uint32", "tex1Dfetch: a fetch from 'numbers' gives uint, not"),
     ("spread", "of: b, texture", "of: [b], texture", "of: expected the name of an array"),
+    ("doubled", "OFFSET: 0", "OFFSET: 2", "surf1Dread: byte 2 in x of 'numbers' is no multiple of the 4 bytes accessed"),
     ("doubled", "size: 1000", "size: 40000", r"numbers: the shape \(40000,\) is not within CUDA's 1 to 32768"),
     ("spread", "name: b, role: scratch", "name: b, offset: 4, role: scratch", "offset: a texture or surface is no pointer"),
     ("spread", "of: b, texture: {", "of: c, texture: {", "of: expected the name of an array, not 'c'; known: a, b"),

@@ -44,7 +44,7 @@ __global__ void negative(cudaSurfaceObject_t in, cudaSurfaceObject_t out, int wi
 __global__ void doubled(cudaSurfaceObject_t numbers, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) surf1Dwrite(2 * surf1Dread<float>(numbers, 4 * i), numbers, 4 * i);
+    if (i < n) surf1Dwrite(2 * surf1Dread<float>(numbers, 4 * i + OFFSET), numbers, 4 * i);
 }
 
 // From beyond the edges of a volume: 0, or the nearest element.
