@@ -58,6 +58,7 @@ def test_words_and_memory(bench):
         i + 3,
     ]
     assert np.array_equal(out, np.stack(expected, axis=1))
+    assert (floats[:, 1] == 7).all()
     assert np.allclose(floats[:, 0], 2 * vectors[:, 2] + vectors[:, 3])
     assert np.array_equal(floats[:, 2:], vectors[:, :2])
 

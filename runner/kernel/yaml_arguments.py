@@ -171,21 +171,21 @@ def _pointer(d: Reader, counting: Collection[str]) -> PointerArgument:
     if "of" in d.raw:
         d.only(("name", "of", "texture"))
         d.need("texture")
-        array = _target(d, "of", d.raw["of"])
-        if not array:
-            raise UsageError(f"{d.where}: of: expected the name of an array, not null; known: {', '.join(d.arrays)}")
+        array = _target(d, "of", d.raw["of"], "the name of an array")
         return PointerArgument(d.text("name"), array, d.expression("at", 0), _texture(d))
     d.only(("name", "pointer", "at"))
     array = _target(d, "pointer", d.raw["pointer"])
     return PointerArgument(d.text("name"), array, d.expression("at", 0, more=counting))
 
 
-def _target(d: Reader, key: str, array: Any) -> str:
+def _target(d: Reader, key: str, array: Any, expected: str = "null or the name of an array") -> str:
     """The array that a pointer or texture is of; empty for null."""
-    if array is not None and not (isinstance(array, str) and array in d.arrays):
+    if array is None and expected.startswith("null"):
+        return ""
+    if not isinstance(array, str) or array not in d.arrays:
         known = ", ".join(d.arrays)
-        raise UsageError(f"{d.where}: {key}: expected null or the name of an array, not {shown(array)}; known: {known}")
-    return array or ""
+        raise UsageError(f"{d.where}: {key}: expected {expected}, not {shown(array)}; known: {known}")
+    return array
 
 
 def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | OfFields:

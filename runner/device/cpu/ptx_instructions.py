@@ -43,7 +43,7 @@ _OF_FLOATS = {
 }  # fmt: skip
 _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _NO_MATTER = re.compile(
-    r"\.(?:rn|approx|ftz|full|volatile|relaxed|weak|cta|gpu|sys|nc|ca|cg|cs|cv|lu|wb|wt)\b|\.L[12]::\w+"
+    r"\.(?:rn|approx|ftz|full|volatile|relaxed|acquire|release|weak|cta|gpu|sys|nc|ca|cg|cs|cv|lu|wb|wt)\b|\.L[12]::\w+"
 )
 _NOTHING = ("prefetch", "discard", "griddepcontrol", "nanosleep")
 
@@ -103,6 +103,8 @@ class Translation:
             return _SPECIAL[operand[1:]]
         if operand.startswith("%["):
             return self._names[operand[2:-1]]
+        if operand.startswith("%") and operand[1:] in _SPECIAL:  # nvcc takes one per cent, too
+            return _SPECIAL[operand[1:]]
         if operand.startswith("%"):
             return self._operands[int(operand[1:])][1]
         if re.fullmatch(r"0[fF][0-9a-fA-F]{8}", operand):
@@ -153,6 +155,12 @@ class Translation:
         _, relation, kind = full.split(".")
         left, right = (self._get(kind, o) for o in given[1:])
         return f"{self._value(given[0])} = {left} {_COMPARED[relation]} {right};"
+
+    def _convert(self, full: str, given: list[str]) -> str:
+        _, to, source = _NO_MATTER.sub("", full).split(".")
+        if "16" in to + source or (source[0] == "f" and to[0] != "f"):
+            raise Unknown
+        return self._set(given[0], f"{_TYPES[to]}({self._get(source, given[1])})")
 
     def _load(self, full: str, given: list[str]) -> str:
         kind = full.rpartition(".")[2]
@@ -224,6 +232,7 @@ class Translation:
         **dict.fromkeys(("bar.sync", "barrier.sync", "bar.warp.sync"), _barrier),
         "cvta.": lambda self, _, given: self._set(given[0], self._value(given[1])),
         "cp.async.": _copy,
+        "cvt.": _convert,
         "ldmatrix.": _load_matrices,
         "mma.sync.": _product,
         "mov.": _move,

@@ -61,11 +61,17 @@ __device__ T plus(T a, T b)
 // Each column is another instruction: see tests/test_ptx.py.
 __global__ void words(const int* in, const float4* vectors, int* out, float* floats, int n)
 {
+    __shared__ int slots[8];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     unsigned lane, below, found, picked, high, low;
     int chosen = 0;
     long long pair;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    unsigned offset;
+    long long now;
+    asm("{ .reg .u64 address; cvta.to.shared.u64 address, %1; cvt.u32.u64 %0, address; }" : "=r"(offset) : "l"(slots + 3));
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(offset), "r"(now > 0 ? 7 : 0) : "memory");
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
     asm volatile("bfind.u32 %0, %1;" : "=r"(found) : "r"(in[i]));
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(picked) : "r"(in[i]), "r"(0), "n"(0x3210));
@@ -79,8 +85,8 @@ __global__ void words(const int* in, const float4* vectors, int* out, float* flo
     asm volatile("st.global.cs.v2.f32 [%0+8], {%1, %2};" ::"l"(floats + 4 * i), "f"(v.x), "f"(v.y) : "memory");
     asm volatile("fma.rn.f32 %0, %1, %2, %3;" : "=f"(floats[4 * i]) : "f"(v.z), "f"(2.0f), "f"(v.w));
     asm volatile("membar.gl;" ::: "memory");
-    asm("bar.sync 0;");
-    floats[4 * i + 1] = 0;
+    asm volatile("bar.sync 0;" ::: "memory");
+    floats[4 * i + 1] = slots[3];
     const int results[] = {int(lane), int(below), int(found), int(picked), chosen, int(low + high), plus(i, 3)};
     for (int k = 0; k < 7; ++k) out[7 * i + k] = results[k];
 }
