@@ -14,6 +14,7 @@ from pathlib import Path
 from runner.device import Source, cache, plain
 from runner.device.syntax import WORD, File, Item, What, parse
 
+_PTX = re.compile(rb"\basm\b|\b__asm__\b")  # no #if asks for a macro of these; the CPU device refuses them
 _HOST_ONLY = frozenset((What.HOST, What.INSTANCE))
 # The other headers of C++ without `.h` declare nothing outside of namespace std.
 _OF_C = frozenset(
@@ -50,7 +51,8 @@ def excerpt(source: Source, has: Callable[[str], bool]) -> Excerpt | None:
     halves = b"#include <cuda_bf16.h>" if any("half" in w or "bfloat16" in w for w in words) else b""
     texts, lacking = {}, set()
     for path, file in files.items():
-        lost = {i: b"" for i in file.items if i.what is not What.INCLUDE and i not in taken[path] and not i.is_macro}
+        unused = (i for i in file.items if i.what is not What.INCLUDE and i not in taken[path])
+        lost = {i: b"" for i in unused if not i.is_macro or _PTX.search(file.content, i.begin, i.end)}
         for item in file.items:
             if item.what is What.INCLUDE and not (item.quoted and _find(item.path, path, source)):
                 if not has(item.path):
@@ -91,7 +93,7 @@ def explained(source: Source, function: str, reason: str) -> str:
 
 def unnamed(source: Source) -> str:
     """The first function whose name is in no text, and which no macro can make; empty if there is none."""
-    contents = [file.content for _, file in reached(source)]
+    contents = [file.original for _, file in reached(source)]
     if any(b"##" in content for content in contents):
         return ""
     words = ((f, re.compile(rb"\b%s\b" % re.escape(plain(f).encode()))) for f in source.functions)

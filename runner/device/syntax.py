@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import tree_sitter
@@ -30,6 +30,13 @@ IDENTIFIERS = frozenset(("identifier", "type_identifier", "namespace_identifier"
 _LOCAL = frozenset(("declaration", "parameter_declaration", "optional_parameter_declaration", "for_range_loop"))
 _DIRECTIVES = frozenset(("preproc_call", "comment", ";", "access_specifier"))
 _DEVICE = frozenset(("__global__", "__device__"))
+_CALL = re.compile(rb"[A-Z][A-Z0-9_]*\s*\(")
+_DECLARING = re.compile(rb"\b(__device__|__global__|__constant__|struct|class|template|using|typedef|constexpr)\b|#")
+_AT_FILE_SCOPE = frozenset(
+    "preproc_include preproc_def preproc_function_def preproc_call comment ; template_declaration function_definition "
+    "declaration type_definition alias_declaration using_declaration namespace_alias_definition concept_definition "
+    "linkage_specification static_assert_declaration template_instantiation".split()
+).union(_CONTAINERS, _CLASSES)
 _VARIABLE = frozenset(("__device__", "__constant__", "__managed__", "__shared__", "const", "constexpr"))
 
 
@@ -110,7 +117,8 @@ class Kernel:
 class File:
     """A parsed text."""
 
-    content: bytes
+    content: bytes  # without what stands between the declarations
+    original: bytes
     items: tuple[Item, ...]
     kernels: tuple[Kernel, ...]
     is_sound: bool  # whether the parser could tell where each item ends
@@ -125,13 +133,16 @@ def _parser() -> tree_sitter.Parser:
 @functools.lru_cache(maxsize=64)
 def parse(text: str) -> File:
     """Parse a text."""
-    content = text.encode(errors="surrogateescape")
+    content = original = text.encode(errors="surrogateescape")
     readable = _MARKS.sub(_blank, _ATTRIBUTE.sub(_blank, content))
     root = _parser().parse(readable).root_node
+    if pieces := list(_between_declarations(root)):
+        content, readable = _without(content, pieces), _without(readable, pieces)
+        root = _parser().parse(readable).root_node
     words = _device_macros(root)
     items = tuple(_items(root, words, conditional=False))
     is_sound = all(item.node.type != "ERROR" for item in items)
-    return File(content, items, tuple(_kernels(root, (), words)), is_sound, root)
+    return File(content, original, items, tuple(_kernels(root, (), words)), is_sound, root)
 
 
 def device_functions(file: File) -> Iterator[tree_sitter.Node]:
@@ -141,6 +152,24 @@ def device_functions(file: File) -> Iterator[tree_sitter.Node]:
             head = _words(node, body.start_byte)
             if head & _DEVICE and "__host__" not in head:
                 yield node
+
+
+def _between_declarations(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
+    """Calls of macros at file scope that the parser cannot read, such as those that bind functions to Python."""
+    device = _device_macros(root)
+    for child in root.children:
+        odd = child.type not in _AT_FILE_SCOPE if root.type == "ERROR" else child.type == "ERROR"
+        text = child.text or b""
+        calls = root.type == "ERROR" or (_CALL.match(text) and not _DECLARING.search(text))
+        if odd and calls and not _words(child) & device:
+            yield child.start_byte, child.end_byte
+
+
+def _without(text: bytes, pieces: Iterable[tuple[int, int]]) -> bytes:
+    blank = bytearray(text)
+    for begin, end in pieces:
+        blank[begin:end] = re.sub(rb"[^\n]", b" ", text[begin:end])
+    return bytes(blank)
 
 
 def _blank(found: re.Match[bytes]) -> bytes:

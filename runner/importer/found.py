@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import tree_sitter
@@ -16,11 +16,12 @@ from runner.device.syntax import IDENTIFIERS, File, Kernel, Parameter, What, bel
 _KNOWN = re.compile(
     r"(threadIdx|blockIdx|blockDim|gridDim|warpSize|std|cuda|cg|cooperative_groups|nvcuda|NULL|nullptr|true|false|"
     r"INFINITY|NAN|HUGE_VALF?|EOF|__\w+|(FLT|DBL|S?CHAR|UCHAR|U?SHRT|U?INT\d*|U?LL?ONG|SIZE|M|CUDART|CUDA|CUB)_\w+|CUDART_\w+|"
-    r"(u?(char|short|int|long|longlong)|float|double)[1-4]|half2?|dim3|M_\w+)"
+    r"(u?(char|short|int|long|longlong)|float|double)[1-4]?|half2?|dim3|M_\w+|void|bool|const|size_t|throw|_)"
 )
 _CONDITION = re.compile(r"#\s*(?:el)?if(n?)def\s+(\w+)|#\s*(?:el)?if\s+(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
 _STORING = re.compile(r"(__)?st\w*")  # __stcs, store128, and
 _LOADING = re.compile(r"(__)?(ld|load)\w*")
+_DEFINING = {"type_definition": "declarator", "alias_declaration": "name", "preproc_def": "name"}
 _MAKING = frozenset(("init_declarator", "assignment_expression", "function_declarator"))  # as `dim3 grid(n)` is parsed
 _ELEMENT = frozenset(("subscript_expression", "field_expression", "parenthesized_expression"))
 _MOVING = frozenset(("binary_expression", "cast_expression", "parenthesized_expression"))
@@ -77,7 +78,7 @@ def find(source: Source, kernel: Kernel) -> Found:
         constants=tuple(dict.fromkeys(_constants(body))),
         dimensions=_axes(fields, "threadIdx"),
         grid=_axes(fields, "blockIdx"),
-        types={name: of for p in kernel.parameters if (of := _type(name := plain_type(p.type), list(files.values())))},
+        types=_types({plain_type(p.type) for p in kernel.parameters}, files.values()),
         launches=tuple(dict.fromkeys(_launches(source, kernel))),
     )
 
@@ -102,19 +103,16 @@ def plain_type(kind: str) -> str:
     return " ".join(word for word in kind.split() if word not in ("const", "volatile", "struct"))
 
 
-def _type(name: str, files: list[File]) -> str:
-    """What a typedef stands for; empty if there is none, or a condition that the files do not decide."""
-    nodes = [node for file in files for node in below(file.root)]
+def _types(names: set[str], files: Iterable[File]) -> dict[str, str]:
+    """What typedefs stand for; without those that are under a condition which the files do not decide."""
+    nodes = [node for file in files for node in below(file.root) if node.type in _DEFINING]
     defined = {text_of(n.child_by_field_name("name")) for n in nodes if n.type == "preproc_def"}
-    found = ""
+    found: dict[str, str] = {}
     for node in nodes:
-        field = {"type_definition": "declarator", "alias_declaration": "name"}.get(node.type)
-        if field and text_of(node.child_by_field_name(field)) == name:
-            holds = _holds(node, defined)
-            if holds is None:
-                return ""
-            found = text_of(node.child_by_field_name("type")) if holds else found
-    return found
+        name = text_of(node.child_by_field_name(_DEFINING[node.type]))
+        if node.type != "preproc_def" and name in names and (holds := _holds(node, defined)) is not False:
+            found[name] = text_of(node.child_by_field_name("type")) if holds else ""
+    return {name: of for name, of in found.items() if of}
 
 
 def _holds(node: tree_sitter.Node, defined: set[str]) -> bool | None:
@@ -227,6 +225,7 @@ def _undeclared(body: list[tree_sitter.Node]) -> Iterator[str]:
                 "qualified_identifier",
                 "template_function",
                 "preproc_def",
+                "preproc_params",
                 "preproc_defined",
             ):
                 yield text_of(node)
