@@ -227,6 +227,8 @@ def _undeclared(body: list[tree_sitter.Node]) -> Iterator[str]:
                 "preproc_def",
                 "preproc_params",
                 "preproc_defined",
+                "preproc_ifdef",
+                "preproc_elifdef",
             ):
                 yield text_of(node)
 
