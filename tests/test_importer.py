@@ -57,6 +57,9 @@ __global__ void scaled(number* out, float* from, float* first, int num_items, fl
     namespace cg = cooperative_groups;
     cg::thread_block block = cg::this_thread_block();
     cg::thread_block_tile<32> warp = cg::tiled_partition<32>(block);
+#ifdef WITHOUT_SCALE
+    scale = 1;
+#endif
     const Pair pair = {{scale, 0}};
     number* row = out + blockIdx.y * BlockSize;
     const float* given = from + blockIdx.y * BlockSize;

@@ -181,6 +181,39 @@ def test_a_function_of_a_whole_program_runs(bench, kernel, function, reference, 
     assert (outcome.status, outcome.reason) == ("ok", "")
 
 
+BOUND = """\
+#include <author/extension.h>  // not here
+#define COPY(to, from) asm volatile("cp.async [%0], [%1];" ::"r"(to), "l"(from))
+#define BIND(name, kind, type, n)                 \\
+    author::Tensor bound_##name(author::Tensor x) \\
+    {                                             \\
+        return x.as<type>(kind, n);               \\
+    }
+struct Pair { int a, b; };
+__global__ void twofold(int* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const Pair pair = {i, i};
+    if (i < n) out[i] = pair.a + pair.b;
+}
+__global__ void copies(int* out, int n) { COPY(out, out); }
+BIND(f32, author::kFloat32, float, 1)
+BIND(f16, author::kHalf, __half, 2)
+BIND(i8, author::kInt8, int8_t, 16)
+
+BIND_MODULE(EXTENSION_NAME, m) {
+  m.def("bound_f32", &bound_f32);
+}
+"""
+
+
+def test_macros_that_bind_functions_to_another_language_do_not_count(bench, kernel, folder):
+    """They stand between the declarations without a semicolon, so that no parser divides the file; nor does PTX elsewhere."""
+    (folder / "program.cu").write_text(BOUND)
+    outcome = bench.run(kernel("twofold", "2 * arange(size)"), samples=1)
+    assert (outcome.status, outcome.reason) == ("ok", "")
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [

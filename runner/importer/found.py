@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import tree_sitter
@@ -16,7 +16,7 @@ from runner.importer.nearby import includers
 
 # Names that CUDA or C declares.
 _KNOWN = re.compile(
-    r"(threadIdx|blockIdx|blockDim|gridDim|warpSize|std|cuda|cg|cooperative_groups|nvcuda|NULL|nullptr|true|false|void|"
+    r"(threadIdx|blockIdx|blockDim|gridDim|warpSize|std|cuda|cg|cooperative_groups|nvcuda|NULL|nullptr|true|false|void|throw|const|_|"
     r"bool|signed|unsigned|half2?|dim3|\w+_t|(u?(char|short|int|long|longlong)|float|double)[1-4]?|"
     r"INFINITY|NAN|HUGE_VALF?|EOF|__\w+|(FLT|DBL|S?CHAR|UCHAR|U?SHRT|U?INT\d*|U?LL?ONG|SIZE|M|CUDART|CUDA|CUB)_\w+|CUDART_\w+)"
 )
@@ -202,7 +202,10 @@ def _undeclared(body: list[tree_sitter.Node]) -> Iterator[str]:
                 "qualified_identifier",
                 "template_function",
                 "preproc_def",
+                "preproc_params",
                 "preproc_defined",
+                "preproc_ifdef",
+                "preproc_elifdef",
             ):
                 yield text_of(node)
 

@@ -25,7 +25,7 @@ def plain_type(kind: str) -> str:
 
 def resolved(kinds: Iterable[str], files: list[File]) -> dict[str, str]:
     """What the names among some types stand for, by `typedef`, `using` or `#define`, through all of these."""
-    nodes = [node for file in files for node in below(file.root)]
+    nodes = [node for file in files for node in below(file.root) if node.type in _NAMING]
     defined = {text_of(n.child_by_field_name("name")) for n in nodes if n.type == "preproc_def"}
     found = {}
     for name in map(plain_type, kinds):
@@ -42,8 +42,8 @@ def _type(name: str, nodes: list[tree_sitter.Node], defined: set[str]) -> str:
     """What one of them stands for; empty if nothing names it, or a condition that the files do not decide."""
     found = ""
     for node in nodes:
-        fields = _NAMING.get(node.type)
-        if fields and text_of(node.child_by_field_name(fields[0])) == name:
+        fields = _NAMING[node.type]
+        if text_of(node.child_by_field_name(fields[0])) == name:
             holds = _holds(node, defined)
             if holds is None:
                 return ""

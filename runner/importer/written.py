@@ -20,7 +20,8 @@ from runner.kernel.from_yaml import BLANK
 
 _C_TYPES = {d.c_name: d.name for d in DTYPES.values()} | DTYPE_ALIASES | {
     "unsigned int": "uint32", "uint32_t": "uint32", "int32_t": "int32", "size_t": "uint64", "uint64_t": "uint64",
-    "int64_t": "int64", "long": "int64", "unsigned long": "uint64", "unsigned long long int": "uint64",
+    "int8_t": "int8", "uint8_t": "uint8", "int16_t": "int16", "uint16_t": "uint16", "int64_t": "int64",
+    "__nv_fp8_storage_t": "uint8", "long": "int64", "unsigned long": "uint64", "unsigned long long int": "uint64",
     "__nv_bfloat16": "bfloat16", "nv_bfloat16": "bfloat16", "long long int": "int64", "unsigned long int": "uint64",
 }  # fmt: skip
 _OBJECTS = {
