@@ -9,6 +9,7 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -183,7 +184,8 @@ def remarks(comparison: Comparison) -> list[str]:
     todo = [f"{count(n, 'inconclusive case')}: {one_line(text, 200)}." for text, n in advice if text]
     by = comparison.base.criterion
     if not by.is_time:
-        todo.insert(0, f"Compared by {by.said}, as {comparison.base.short} ranks its cases: faster means better.")
+        start = f"Compared by {by.said}, as {comparison.base.short} ranks its cases"
+        todo.insert(0, f"{start}: slower means worse, and so does a positive change.")
     return [*todo, *_cautions(comparison), *_noise(comparison)]
 
 
@@ -222,7 +224,7 @@ def _show_cases(comparisons: Sequence[Comparison], found: Sequence[Entry], conso
         table.add_column(no_wrap=True)
     for number, change in shown[:MOST_CASES]:
         run = f"{comparisons[number - 1].other.short}: " if len(comparisons) > 1 else ""
-        words = (change.word.value, f"{run}{described(change.row, names)}", *_numbers(change))
+        words = (change.word.value, f"{run}{described(change.row, names)}", *_numbers(change, comparisons[number - 1]))
         table.add_row(*map(Text, words), style=OF_WORD.get(change.word, ("", ""))[0])
     if shown:
         say_columns(console, table)
@@ -230,14 +232,18 @@ def _show_cases(comparisons: Sequence[Comparison], found: Sequence[Entry], conso
         say(console, f"{count(len(shown) - MOST_CASES, 'more case')}: --html or --csv writes all of them.", "dim")
 
 
-def _numbers(change: Change) -> tuple[str, str, str]:
-    """Times, change and note, as far as the case has them."""
+def _numbers(change: Change, comparison: Comparison) -> tuple[str, str, str]:
+    """Times, or what the baseline ranks its cases by, change and note, as far as the case has them."""
     base, other = _median(change.pair.base), _median(change.pair.other)
     if base is None or other is None or change.percent is None:
         return "", "", one_line(change.note)
     interval = _interval(change)
     between = f"{_signed(change.percent[0])} %{f' ({interval})' if interval else ''}"
     note = "" if change.word is Word.INCONCLUSIVE else one_line(change.note)  # the verdict has the advice once
+    if not (by := comparison.base.criterion).is_time:
+        of_other = replace(by, constants=comparison.other.criterion.constants)
+        was, now = by.value(change.pair.base, base), of_other.value(change.pair.other, other)
+        return f"{was:.4g} to {now:.4g} {by.unit or by.name}", between, note
     return f"{exact(base)} to {exact(other)} µs", between, note
 
 

@@ -86,6 +86,7 @@ def test_a_comparison_is_of_the_baselines_metric(ranked_by, compare):
     assert (result.words(), result.code) == ({"0": "slower"}, 1)
     assert float(result.rows[0]["change_percent"]) == pytest.approx(5.0, abs=0.1)
     assert "Compared by above (lower is better)" in result.out
+    assert "10 to 10.5 us" in result.out
     ranked_by("median_us", [timed(0, 100.0, steady)], "C", above=ABOVE_90)
     assert compare.folders("C", "B").words() == {"0": "same"}
 
