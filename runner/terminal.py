@@ -65,7 +65,7 @@ class SweepProgress:
         """Show the current step."""
         self._case = what
         if not self._in_terminal and self._is_due():
-            self.say(f"{self._name} {self._done + 1}/{self._total}: {what}")
+            self.say(f"{self._name} {self._done + 1}/{self._total}{self._in_brackets()}: {what}")
 
     def step(self, steps: int = 1) -> None:
         """Count steps as done."""
@@ -86,8 +86,7 @@ class SweepProgress:
         us = row.get("median_us")
         taken = f"{us:,.1f} µs" if us else ""
         what = f"{row['status']} {taken or row.get('reason') or ''}".rstrip()
-        left = f" ({self._times()})" if self._total > FEW else ""
-        self.say(f"{self._done}/{self._total} {label}: {what}{left}")
+        self.say(f"{self._done}/{self._total}{self._in_brackets()} {label}: {what}")
 
     def say(self, text: str) -> None:
         """Print a line that stays."""
@@ -131,6 +130,10 @@ class SweepProgress:
         elapsed = clock(now - self._started)
         left = 0.0 if self._left is None else self._left - (now - self._counted)
         return f"{elapsed}, {clock(left)} left" if left >= 1 else elapsed
+
+    def _in_brackets(self) -> str:
+        """The times for a line of a long sweep, if the time left is known."""
+        return f" ({self._times()})" if self._total > FEW and self._left is not None else ""
 
     def _is_due(self) -> bool:
         now = time.monotonic()

@@ -1,15 +1,17 @@
 """What a sweep shows while it runs: in real pseudo terminals, and without one."""
 
+import io
 import re
 import shutil
 
 import pandas as pd
 import pytest
 from processes import OWN, run
+from rich.console import Console
 from support import case_of, shipped
 from terminals import frames, runner, screen, widest
 
-from runner import pace
+from runner import pace, terminal
 from runner.config import Job
 from runner.device import DeviceInfo
 from runner.folder import RunFolder
@@ -24,16 +26,16 @@ LINE = re.compile(r"[━─]* ?(\d+)/12  \d+:\d\d(, \d+:\d\d left)?  round (\d) 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_one_line_shows_how_far_a_sweep_is(columns, tmp_path):
     """It fits any time, counts all rounds, cuts the case before anything else, and leaves nothing behind."""
-    terminal = runner(tmp_path, *SWEEP, columns=columns)
-    assert terminal.end() == 0
-    shown = [found for line in frames(terminal.output) if (found := LINE.fullmatch(line))]
+    opened = runner(tmp_path, *SWEEP, columns=columns)
+    assert opened.end() == 0
+    shown = [found for line in frames(opened.output) if (found := LINE.fullmatch(line))]
     assert widest([found[0] for found in shown]) < columns
     assert [int(found[1]) for found in shown] == sorted(int(found[1]) for found in shown)
     assert {found[3] for found in shown} == {"1", "2", "3"}
     if columns == 80:
         assert any((found[4] or "").endswith("…") for found in shown)
-    assert any("writing the report" in line for line in frames(terminal.output))
-    left = screen(terminal.output)
+    assert any("writing the report" in line for line in frames(opened.output))
+    left = screen(opened.output)
     assert widest(left) <= columns, "words are broken by nothing but the terminal's edge"
     assert not any("round" in line or "━" in line for line in left)
     (folder,) = tmp_path.glob("outputs/*/*")
@@ -43,15 +45,13 @@ def test_one_line_shows_how_far_a_sweep_is(columns, tmp_path):
 
 def test_a_narrow_terminal_and_a_terminal_without_escape_codes(tmp_path):
     """In 40 columns every line fits, words are whole; a dumb terminal gets plain lines."""
-    terminal = runner(
-        tmp_path, "--config-dir", str(OWN), "kernel=saxpy,writesPart,writesBeyond", *SWEEP[1:], columns=40
-    )
-    assert terminal.end() == 1
-    shown = [line for line in frames(terminal.output) if " round " in line]
+    opened = runner(tmp_path, "--config-dir", str(OWN), "kernel=saxpy,writesPart,writesBeyond", *SWEEP[1:], columns=40)
+    assert opened.end() == 1
+    shown = [line for line in frames(opened.output) if " round " in line]
     assert shown
     assert widest(shown) < 40
-    assert any("writesPart" in line and "mismatch" in line for line in frames(terminal.output)), "failures stay"
-    assert widest([line for line in screen(terminal.output) if not line.startswith("outputs/")]) <= 40
+    assert any("writesPart" in line and "mismatch" in line for line in frames(opened.output)), "failures stay"
+    assert widest([line for line in screen(opened.output) if not line.startswith("outputs/")]) <= 40
     dumb = runner(tmp_path, *SWEEP, columns=80, TERM="dumb")
     assert dumb.end() == 0
     assert "\x1b" not in dumb.output
@@ -60,23 +60,45 @@ def test_a_narrow_terminal_and_a_terminal_without_escape_codes(tmp_path):
 
 def test_ctrl_c_in_a_terminal_leaves_it_in_order(tmp_path):
     """The line is gone, the cursor is back, the finished cases are reported, and the last line says how to go on."""
-    terminal = runner(tmp_path, *SWEEP[:2], "size=2**20", *SWEEP[3:], columns=80)
-    terminal.read(lambda text: " 1/12 " in text)
-    terminal.press("\x03")
-    assert terminal.end() == 130
-    assert terminal.output.rindex("\x1b[?25h") > terminal.output.rindex("\x1b[?25l")
-    left = [line for line in screen(terminal.output) if line]
+    opened = runner(tmp_path, *SWEEP[:2], "size=2**20", *SWEEP[3:], columns=80)
+    opened.read(lambda text: " 1/12 " in text)
+    opened.press("\x03")
+    assert opened.end() == 130
+    assert opened.output.rindex("\x1b[?25h") > opened.output.rindex("\x1b[?25l")
+    left = [line for line in screen(opened.output) if line]
     assert not any("Traceback" in line or " of 3" in line for line in left)
     assert "resume" in " ".join(left[-3:])
 
 
-def test_without_a_terminal_there_are_not_too_many_lines(tmp_path):
-    """A short sweep prints a line a case, a long one only now and then, and its failed ones up to a limit."""
+def test_without_a_terminal_a_short_sweep_prints_a_line_a_case(tmp_path):
+    """For each round."""
     lines = run(tmp_path, *SWEEP).err.splitlines()
-    assert len([line for line in lines if "/12 " in line]) == 12
-    many = [f"seed={','.join(map(str, range(30)))}", *SWEEP[:1], "block=64", "size=64", *SWEEP[3:]]
-    lines = run(tmp_path, *many).err.splitlines()
-    assert len(lines) < 60
+    assert len([line for line in lines if re.match(r"\d+/12 ", line)]) == 12
+
+
+def test_without_a_terminal_there_are_not_too_many_lines(monkeypatch):
+    """Of a long sweep a line comes now and then, with the time left; of failed cases the first ones are told."""
+    out = io.StringIO()
+    progress = SweepProgress(Console(file=out, width=80))
+    progress.stage("round 1 of 3", 3000)
+    for n in range(1000):
+        progress.now(f"case {n}: measuring")
+        progress.step()
+        progress.left(75.0)
+        progress.row(f"case {n}", {"status": "ok", "median_us": 1.0})
+    assert not out.getvalue()
+    monkeypatch.setattr(terminal, "QUIET_S", 0.0)
+    monkeypatch.setattr(terminal, "QUIET_SHARE", 0.0)
+    progress.row("case 999", {"status": "ok", "median_us": 1.0})
+    progress.now("case 1000")
+    assert re.fullmatch(
+        r"1000/3000 \(0:\d\d, 1:1\d left\) case 999: ok 1.0 µs\n"
+        r"round 1 of 3 1001/3000 \(0:\d\d, 1:1\d left\): case 1000\n",
+        out.getvalue(),
+    )
+    for n in range(1000):
+        progress.row(f"case {n}", {"status": "mismatch", "reason": "wrong"})
+    assert out.getvalue().count("mismatch wrong") == terminal.FEW
 
 
 def test_a_sweep_that_takes_long_says_so_before_it_starts(tmp_path):
