@@ -173,19 +173,23 @@ def geometric_means(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
 
 def by_baseline(frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> dict[tuple[str, str], dict[str, list[Case]]]:
     """The cases with a ratio by size, ascending, for each kernel and its baseline, both named as tables name them."""
-    rows = {row["row"]: row for row in records(frame)}
+    rows, apart = {row["row"]: row for row in records(frame)}, separating(frame)
     groups: dict[tuple[str, str], dict[str, list[Case]]] = {}
     for one in sorted(ratios.values(), key=lambda one: one.row):
         row, base = rows[one.row], rows[one.baseline_row]
-        groups.setdefault(titles(frame, row, base), {}).setdefault(size_of(row), []).append((row, one))
+        groups.setdefault(titles(apart, row, base), {}).setdefault(size_of(row), []).append((row, one))
     return {
         key: dict(sorted(by_size.items(), key=lambda item: size_key(item[1][0][0]))) for key, by_size in groups.items()
     }
 
 
-def titles(frame: pd.DataFrame, row: Row, base: Row) -> tuple[str, str]:
+def separating(frame: pd.DataFrame) -> list[str]:
+    """The columns whose value belongs to a kernel's name."""
+    return [name for name in differing_peers(frame) if name in ("dtype", "device")]
+
+
+def titles(apart: Sequence[str], row: Row, base: Row) -> tuple[str, str]:
     """The names of a kernel and its baseline, with what separates them from others of the run."""
-    apart = [name for name in differing_peers(frame) if name in ("dtype", "device")]
     finish = f" (finish {row['finish']})", f" (finish {base['finish']})"
     apart_too = finish if row["finish"] != base["finish"] else ("", "")
     return _named(row, apart) + apart_too[0], f"{base['kernel']}{apart_too[1]}"
@@ -197,7 +201,7 @@ def best_against_best(frame: pd.DataFrame) -> Table:
     rows = [row for step in found for row in step.fastest.values()]
     if not rows:
         return Table([], [])
-    apart = [name for name in differing_peers(frame) if name in ("dtype", "device")]
+    apart = separating(frame)
     apart += ["finish"] if len({row["finish"] for row in rows}) > 1 else []
     sizes = _sizes(rows)
     numbers = ["median_us", *[name for name in ("percent_copy", "percent_peak") if not absent(rows[0][name])][:1]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runner.report.cells import Case, titles
+from runner.report.cells import Case, separating, titles
 from runner.report.figures.axes import positions, set_ticks, set_x, sheet
 from runner.report.figures.figure import PALE, Figure, Row, Run, View
 from runner.report.findings import ratio, steps
@@ -146,7 +146,7 @@ def figures(run: Run) -> list[Speedups]:
         ]
         if points:
             base = next(iter(step.against.values()))
-            title, against = titles(run.frame, points[0].fastest[0], base)
+            title, against = titles(separating(run.frame), points[0].fastest[0], base)
             panels.append(Panel(step.kernel, title, against, points))
     if len({size_of(point.fastest[0]) for panel in panels for point in panel.points}) < 2:
         return []
