@@ -102,7 +102,7 @@ class Fetch:
         linear, axes = how.filter_mode == "linear", max(self.dimensions, 1)
         sizes, at = SHAPES[self.dimensions][::-1], self.coordinates.astype(np.float64)
         if how.normalized_coords:
-            at = np.floor(at * 2**23) / 2**23 * sizes
+            at = np.floor(at * 2**21) / 2**21 * sizes
         fixed = np.floor(at * 256 + 0.5).astype(int) - 128 if linear else np.floor(at).astype(int) * 256
         for axis, n in enumerate(sizes):
             if how.address_modes[axis] == "clamp" and self.dimensions:
@@ -149,15 +149,13 @@ def _weights(second: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """The weights of texels in 256ths: x first. `second` has those of the second texel along each axis."""
     weights = [256 - second[0], second[0]]
     halves = [lambda w: (w + 127) >> 8, lambda w: (w + 128) >> 8]  # ties down for the first in x, up for the second
-    if len(second) == 1:
-        return weights
-    last = second[-1]
-    weights = [halves[x](weights[x] * share) for share in (256 - last, last) for x in (0, 1)]
-    if len(second) == 2:
-        return weights
-    upper = [halves[i & 1](w * second[1]) for i, w in enumerate(weights)]
-    lower = [w - u for w, u in zip(weights, upper, strict=True)]
-    return [*lower[:2], *upper[:2], *lower[2:], *upper[2:]]
+    if len(second) == 3:
+        weights = [halves[x](weights[x] * share) for share in (256 - second[2], second[2]) for x in (0, 1)]
+    if len(second) > 1:
+        upper = [halves[i & 1](w * second[1]) for i, w in enumerate(weights)]
+        lower = [w - u for w, u in zip(weights, upper, strict=True)]
+        weights = [*lower[:2], *upper[:2], *lower[2:], *upper[2:]]
+    return weights
 
 
 def _folded(i: NDArray[np.int64], n: int) -> NDArray[np.int64]:
@@ -185,6 +183,9 @@ def fetches() -> Iterator[Fetch]:
                             "array", (address,) * 3, filter_mode, normalized_coords=normalized, border_color=(7.5,) * 4
                         ),
                     )
+        for address in ("wrap", "mirror", "clamp"):
+            yield Fetch(dimensions, "f4", 1, Texture("array", (address,) * 3, normalized_coords=True), "edges")
+        yield Fetch(dimensions, "f4", 1, Texture(filter_mode="linear"), "ties")
     linear = Texture(filter_mode="linear", read_mode="normalized_float")
     for dtype in ("u1", "i1", "u2", "i2"):
         yield Fetch(2, dtype, 1, linear)
@@ -226,10 +227,7 @@ def probes() -> Iterator[Fetch]:
     """Fetches at which a device's arithmetic shows."""
     linear = Texture(filter_mode="linear")
     for dimensions in (1, 2, 3):
-        for probe in ("full", "ties"):
-            yield Fetch(dimensions, "f4", 1, linear, probe)
-        for address in ("wrap", "mirror", "clamp"):
-            yield Fetch(dimensions, "f4", 1, Texture("array", (address,) * 3, normalized_coords=True), "edges")
+        yield Fetch(dimensions, "f4", 1, linear, "full")
     yield Fetch(1, "i1", 1, Texture(filter_mode="linear", read_mode="normalized_float"), "ties")
     yield Fetch(1, "i2", 1, Texture(filter_mode="linear", read_mode="normalized_float"), "ties")
     yield Fetch(1, "u1", 1, Texture(filter_mode="linear", read_mode="normalized_float"), "ties")

@@ -52,14 +52,14 @@ struct Place {
     int weight;
 };
 
-// As an H200 does it: normalized coordinates have 23 bits of fraction, the rest is cut off. Where texels are
+// As an H200 does it: normalized coordinates have 21 bits of fraction, the rest is cut off. Where texels are
 // interpolated, coordinates of texels are rounded to 8 bits of fraction, so weights are multiples of 1/256.
 __attribute__((noinline)) inline Place placed(const Image& image, int axis, float coordinate) {
     const int64_t n = image.size[axis];
     const Address mode = image.address[axis];
     double at = coordinate;
     at = at != at ? 0 : at < -0x1p32 ? -0x1p32 : at > 0x1p32 ? 0x1p32 : at;
-    if (image.normalized) at = ldexp(floor(ldexp(at, 23)), -23) * double(n);
+    if (image.normalized) at = ldexp(floor(ldexp(at, 21)), -21) * double(n);
     if (!image.linear) return {{addressed(mode, int64_t(floor(at)), n), border}, 0};
     int64_t fixed = int64_t(floor(at * 256 + 0.5)) - 128;
     if (mode == Address::clamp) fixed = fixed < 0 ? 0 : fixed > (n - 1) * 256 ? (n - 1) * 256 : fixed;
@@ -78,15 +78,14 @@ struct Corner {
 inline int shared_weight(int weight, int share, bool second) { return (weight * share + (second ? 128 : 127)) >> 8; }
 
 // The weight of a corner, whose bits say in which axes the second texel is meant. An H200 divides the weight in x, then
-// in z, then in y, and rounds each time.
+// in z, then in y, and rounds each time; in y, the first texel gets the rest.
 inline int weight_of(const Place (&places)[3], int corner, int dimensions) {
-    const auto along = [&](int axis) { return corner >> axis & 1 ? places[axis].weight : 256 - places[axis].weight; };
     const bool second = corner & 1;
-    const int x = along(0);
-    if (dimensions == 1) return x;
-    if (dimensions == 2) return shared_weight(x, along(1), second);
-    const int plane = shared_weight(x, along(2), second), upper = shared_weight(plane, places[1].weight, second);
-    return corner & 2 ? upper : plane - upper;
+    int weight = second ? places[0].weight : 256 - places[0].weight;
+    if (dimensions == 3) weight = shared_weight(weight, corner & 4 ? places[2].weight : 256 - places[2].weight, second);
+    if (dimensions == 1) return weight;
+    const int upper = shared_weight(weight, places[1].weight, second);
+    return corner & 2 ? upper : weight - upper;
 }
 
 // The texels that make up a fetch; how many they are.
