@@ -63,9 +63,12 @@ def test_the_metric_is_an_axis_and_a_column_of_the_report(ranked_by):
 
 @pytest.mark.parametrize(
     ("us", "half", "by_time", "by_metric"),
-    [(100.05, 0.0, (1, 0), (0, 1)), (102.0, 0.0, (0, 0), (0, 0)), (102.0, 3.0, (0, 1), (0, 1))],
-    ids=["a tie of times", "another time", "wide intervals"],
-)
+    [
+        (100.05, 0.0, (1, 0), (0, 1)), (100.8, 0.0, (0, 1), (0, 1)), (102.0, 0.0, (0, 0), (0, 0)),
+        (102.0, 3.0, (0, 1), (0, 1)),
+    ],
+    ids=["a tie of times", "noise between identical cases", "another time", "wide intervals"],
+)  # fmt: skip
 def test_the_rule_sees_the_samples_through_the_metric(ranked_by, us, half, by_time, by_metric):
     """1 % of the time is 10 % of what lies above 90 us, and so is its noise: what is a tie of times may be undecided."""
     rows = [
