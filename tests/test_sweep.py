@@ -96,6 +96,15 @@ def test_a_parameter_that_nobody_reads_is_named(grid):
     assert "unroll: " in grid.err
 
 
+def test_a_ceiling_is_marked_in_its_row(runner):
+    """A copy beside a transpose is a ceiling, as its YAML says."""
+    done = runner("-m", "kernel=copyGmem,transposeGmem", "size=64x64", "block=8x8", "device=cpu")
+    assert done.code == 0, done.err
+    assert dict(zip(table(done.folder)["kernel"], table(done.folder)["ceiling"], strict=True)) == {
+        "copyGmem": True, "transposeGmem": False,
+    }  # fmt: skip
+
+
 def test_hydras_own_files_are_those_of_hydra(grid, ran):
     """The composed configuration in .hydra is the same whether our launcher or Hydra's wrote it."""
     sweep = ("-m", "kernel=reduceShfl,reduceSmem", "block=128,256", "unroll=8", *SMALL)

@@ -23,6 +23,7 @@ RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_u
 EMULATED_TIME = "emulated_us"
 EXACT = ("us", "GB/s", "GFLOP/s")
 BEST = "best against best"
+PROSE = frozenset(("reason", "note"))
 ZERO_IS_NOTHING = frozenset(("mismatches", "undefined_reads", "shared_dynamic", "shared_bytes", "local_bytes", "tied"))
 
 _HEAD_OF = {column: head for head, both in {**RANGES, **PAIRS}.items() for column in both}
@@ -82,7 +83,7 @@ class Table:
     def styles(self) -> dict[str, str]:
         """Classes of the style sheet by column: words are left-aligned, hidden columns begin with `more`."""
         words = [n for n in range(len(self.columns)) if any(line.cells[n].text[:1].isalpha() for line in self.lines)]
-        found = {self.columns[n]: "left" for n in words}
+        found = dict.fromkeys([*(self.columns[n] for n in words), *PROSE.intersection(self.columns)], "left")
         return found | ({self.on_request: f"{found.get(self.on_request, '')} more".strip()} if self.on_request else {})
 
 

@@ -56,8 +56,9 @@ def _environment(known: dict[str, Any]) -> str:
     words = []
     for kind in devices:
         device = section(devices, kind)
-        versions = [f"{name} {device[name]}" for name in ("driver", "toolchain", "cuda") if device.get(name)]
-        words.append(", ".join([str(device.get("name", kind)), *versions]))
+        driver = [f"driver {device['nvidia_driver']}"] if device.get("nvidia_driver") else []
+        nvcc = re.search(r"\bV(\d[\d.]*)", str(device.get("toolchain")))
+        words.append(", ".join([str(device.get("name", kind)), *driver, *([f"nvcc {nvcc[1]}"] if nvcc else [])]))
     words += [f"runner {known['runner']}"] if known.get("runner") else []
     changed = " with uncommitted changes" if git.get("dirty") is True else ""
     words += [f"commit {str(git['commit'])[:12]}{changed}"] if git.get("commit") else []

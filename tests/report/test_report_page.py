@@ -1,14 +1,17 @@
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 import report_runs as runs
 from shuffle_rows import COLUMNS, butterfly, tour
 
+import runner.report
 from runner.errors import UsageError
 from runner.report import build
 from runner.report.__main__ import main
@@ -280,3 +283,11 @@ def test_a_torn_write_leaves_the_old_page(run_folder, monkeypatch):
     assert main([str(folder)]) == 2
     assert (folder / "report.html").read_bytes() == before
     assert not list(folder.rglob(".*"))
+
+
+def test_the_libraries_are_those_of_their_packages():
+    """The files of the charts' libraries have the checksums that stand beside their licences."""
+    folder = Path(runner.report.__file__).parent / "vendor"
+    known = re.findall(r"([0-9a-f]{64})  (\S+)", (folder / "LICENSES.txt").read_text("utf-8"))
+    assert [name for _, name in known] == ["d3.min.js", "plot.min.js"]
+    assert all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest for digest, name in known)

@@ -63,7 +63,7 @@ const speedupPanel = ({ title, points }, width, view) => {
 
 const heatPanel = ({ title, points }, width, view) => {
   const longest = Math.max(...view.lines.map((text) => text.length));
-  const left = 20 + 7.5 * Math.min(longest, 14);
+  const left = 34 + 7.5 * Math.min(longest, 14);
   const room = (width - left - 8) / view.columns.length;
   const every = Math.ceil((Math.max(...view.columns.map((text) => text.length)) * 7.5 + 6) / room);
   const isTimed = (one) => typeof one[2] === "number";
