@@ -390,7 +390,7 @@ def test_an_asynchronous_copy_is_not_there_before_the_wait(kernel, cpu):
     ("text", "message"),
     [
         ("auto tile = cg::tiled_partition<12>(cg::this_thread_block());", "a tile is a power of two from 1 to 1024"),
-        ("auto cluster = &cg::this_cluster();", "clusters of blocks are not there on the CPU device; give this as the"),
+        ("auto cluster = &cg::this_cluster();", "clusters of blocks are not there on the CPU device; set gpu_only"),
         ("#include <cuda/mdspan>\n", r"mdspan.*\(the CPU device lacks <cuda/mdspan>; set gpu_only"),
     ],
 )

@@ -74,7 +74,8 @@ def reached(source: Source) -> Iterator[tuple[Path, File]]:
 
 def explained(source: Source, function: str, reason: str) -> str:
     """Why a function cannot be named, and which there are; `reason` is the compiler's."""
-    kernels = [k for _, file in reached(source) for k in file.kernels if k.has_body]
+    declared = [k for _, file in reached(source) for k in file.kernels]
+    kernels = [k for k in declared if k.has_body]
     names = f"its kernels are {', '.join(dict.fromkeys(map(str, kernels)))}" if kernels else "it has no other"
     name = re.split(r"[<(]", function)[0].strip().removeprefix("::")
     named = [k for k in kernels if k.name == name]
@@ -82,8 +83,8 @@ def explained(source: Source, function: str, reason: str) -> str:
         return f"has no __global__ function '{function}'; {names}"
     if named[0].template and "<" not in function:
         return f"'{name}' is a template; name its arguments, too: {', '.join(map(str, named))}"
-    if len(named) > 1:
-        overloads = (f"{name}({', '.join(p.type + '*' * p.pointers for p in k.parameters)})" for k in named)
+    types = (", ".join(p.type + "*" * p.pointers for p in k.parameters) for k in declared if k.name == name)
+    if len(overloads := dict.fromkeys(f"{name}({listed})" for listed in types)) > 1:  # one may be declared alone
         return f"which '{name}'? Name one by its parameters, too: {', '.join(overloads)}"
     if re.search("not declared|undeclared|undefined", reason) and not named[0].template:
         return f"an #if leaves the function '{function}' out"
