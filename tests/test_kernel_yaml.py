@@ -348,14 +348,14 @@ def test_every_example_of_the_page_runs(runner, tmp_path, device):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block)
     commands = re.findall(r"^    python -m runner (.*)$", page, re.MULTILINE)
-    assert (len(blocks), len(commands)) == (23, 6)
+    assert (len(blocks), len(commands)) == (25, 7)
     for n, command in enumerate(commands):
         smaller = ["size=40x100", "inner=50"] if "product" in command else []
         done = runner(*command.split(), f"device={device}", f"hydra.sweep.dir={n}", *smaller)
         assert done.code == 0, done.out
-    counts = {n: (tmp_path / str(n) / "results.csv").read_text(encoding="utf-8").count(",ok,") for n in (1, 5)}
-    assert counts == {1: 6, 5: 4}
-    kept = {p.name for p in (tmp_path / "5" / "sources").rglob("*") if p.is_file()}
+    counts = {n: (tmp_path / str(n) / "results.csv").read_text(encoding="utf-8").count(",ok,") for n in (1, 6)}
+    assert counts == {1: 6, 6: 4}
+    kept = {p.name for p in (tmp_path / "6" / "sources").rglob("*") if p.is_file()}
     assert {"axpy.py", "saxpyVector.yaml", "saxpyVector.cu"} <= kept
-    again = runner("--config-path", str(tmp_path / "5" / "sources" / "conf"), "kernel=saxpyVector", f"device={device}")
+    again = runner("--config-path", str(tmp_path / "6" / "sources" / "conf"), "kernel=saxpyVector", f"device={device}")
     assert again.code == 0, again.err  # its family and its reference were kept, too

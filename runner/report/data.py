@@ -33,7 +33,7 @@ def embedded(frame: pd.DataFrame, in_table: Sequence[str], views: Iterable[dict[
         "panels": [view for view in views if "kind" in view],
         "rows": [int(row) for row in frame.index],
     }
-    return json.dumps(content, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return json.dumps(content, allow_nan=False, separators=(",", ":"), default=_plain).replace("<", "\\u003c")
 
 
 def _column(values: list[Any]) -> Any:

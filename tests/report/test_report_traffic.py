@@ -69,14 +69,16 @@ def test_they_stand_beside_the_time_in_the_terminal(run_folder):
 
 def test_wavefronts_stand_beside_the_time_by_stride(run_folder):
     """A sweep of a kernel's own parameter that changes the wavefronts has a panel for each of the two."""
-    rows = [row(n, "bankAccess", (2**n, 1), ("", 4), stride=2**n, family="bank") for n in range(6)]
-    (plot,) = chosen(run_folder(rows, columns=COLUMNS))
+    rows = [row(n, "bankAccess", (2**n, 1), ("", 4), stride=2**n, family="bank") | {"size": ""} for n in range(6)]
+    folder = run_folder(rows, columns=COLUMNS)
+    (plot,) = chosen(folder)
     assert (plot.stem, plot.y) == ("time-by-stride", "median_us")
     assert [(panel.title, panel.y) for panel in plot.panels] == [
         ("time", ""),
         ("wavefronts of a shared load", "shared_load_wavefronts"),
     ]
     assert {"time", "wavefronts of a shared load", "bankAccess"} <= set(words(plot))
+    assert "shared_load_wavefronts" in build(folder).read_text("utf-8")  # the page's chart has them, too
 
 
 def test_a_cache_that_nobody_asked_for_is_not_mentioned(run_folder):
