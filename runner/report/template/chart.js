@@ -17,7 +17,7 @@ const goTo = (plot, row) => plot.addEventListener("click", () => plot.value && (
 
 // A chart stands in a grid of panels as wide as the page, and is drawn again when that changes.
 const onResize = (place, draw) => {
-  let width = 0;
+  let width = place.clientWidth;
   new ResizeObserver(([{ contentRect }]) => {
     if (Math.abs(contentRect.width - width) < 2) return;
     width = contentRect.width;
