@@ -2,7 +2,7 @@
 
     python tests/conformance.py [OUT.txt]
 
-Runs the tests of cooperative groups, libc++ for CUDA, CUB, wmma, cuRAND and the Math API on both devices, keeps each
+Runs the tests of cooperative groups, libcu++, CUB, wmma, cuRAND and the Math API on both devices, keeps each
 array that a kernel left, and compares them test by test. NaNs are equal to each other. Needs a GPU, PyCUDA, nvcc, g++
 and pytest. Exit status: 0 all tests passed and the arrays were compared, 1 a test failed, 2 a device is missing.
 """
@@ -28,7 +28,6 @@ TOPICS = {
     "test_wmma": "wmma",
     "test_curand": "cuRAND",
     "test_intrinsics": "Math API, atomics",
-    "test_textures": "textures, surfaces",
 }
 Arrays = list[np.ndarray[Any, Any]]
 
