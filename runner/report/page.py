@@ -115,6 +115,7 @@ def _context(
     drawn: Sequence[Drawn],
 ) -> dict[str, Any]:
     known, best, every = environment(path), findings.fastest(frame), cells.all_cases(frame, ratios)
+    by = findings.criterion_of(frame)
     views = [one.view | {"stem": one.stem} for one in drawn if one.view]
     return {
         "title": heading(frame, known),
@@ -127,6 +128,9 @@ def _context(
         "repeat": _repeat(path, frame, known),
         "same": cells.same_in_all(frame),
         "fastest": cells.fastest_cases(frame, best),
+        "fastest_heading": "Fastest configuration per size"
+        if by.is_time
+        else f"Best configuration per size, by {by.said}",
         "ranked": any(one.among > 1 for one in best),
         "figures": {name: [one for one in drawn if one.section == name] for name in SECTIONS},
         "ladder": bool(findings.ladder(frame)),

@@ -53,6 +53,7 @@ def test_the_metric_is_an_axis_and_a_column_of_the_report(ranked_by):
     rows = [timed(n, 100 + n, operations=10**6, gflops=10 - n / 10, above=10 + n, block=32 << n) for n in range(5)]
     folder = ranked_by("gflops", rows, gflops=OPERATIONS, above=ABOVE_90)
     page = write_page(folder, load(folder), judge(load(folder))).read_text()
+    assert "<h2>Best configuration per size, by gflops (higher is better)</h2>" in page
     assert "gflops (GFLOP/s, more is better)" in (folder / "figures" / "gflops-by-block.svg").read_text()
     heads = re.findall(r"<th[^>]*>\s*([\w ]+)", page)
     assert {"gflops", "above"} <= set(heads)

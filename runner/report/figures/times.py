@@ -361,7 +361,7 @@ def _caption(rows: list[Row], rest: list[str], notes: list[str]) -> str:
     finishes = "In brackets, the finish. host: the host sums the partial results, which is not timed."
     words = [
         *notes,
-        f"Each point: the fastest {listed(rest)}." if rest else "",
+        f"Each point: the best {listed(rest)}." if rest else "",
         finishes if len(_values(rows, "finish")) > 1 else "",
         f"{count(len(rows), 'case')}.",
     ]
