@@ -75,7 +75,7 @@ class Run:
         found = samples.read(file)
         if found is None:
             raise UsageError(
-                f"{self.path}: there are no samples of case {row['case']}: it was not timed, or they are lost"
+                f"{self.path}: there are no samples of case {row['case']}: it was not timed, or its samples are missing"
             )
         return pd.DataFrame({name: found[name] for name in found.dtype.names or ()})
 
