@@ -110,7 +110,7 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
     else:
         status = finish(session.folder, session.options) if session.folder else 0
     if session.left_out:
-        say(f"left out, as told above: {', '.join(session.left_out)}", MISTAKE)
+        say(f"left out, for the reasons above: {', '.join(session.left_out)}", MISTAKE)
         return status or MISTAKE
     return status
 

@@ -31,7 +31,7 @@ A declarative experiment runner for CUDA kernels: YAML in, checked times out.
 
 _END = "Read on: README.md, docs/tutorial.md, docs/hydra.md. Hydra's help: --hydra-help."
 WIDTH = 80
-MOST_MISTAKES = 3  # that --help tells
+MOST_MISTAKES = 3  # that --help shows
 
 
 def help_text(folders: Sequence[Path]) -> str:
@@ -56,7 +56,7 @@ def choices(folders: Sequence[Path]) -> str:
             lines.append(_filled(group, names))
     lines += [_filled("parameters", schema.parameter_names()), _filled("further keys", schema.further_keys())]
     lines += [f"cannot be run: {mistake}" for mistake in mistakes_in(folders)]
-    return "\n".join([*lines, "", "runner show NAME shows a YAML, with what comes from its family.", ""])
+    return "\n".join([*lines, "", "runner show NAME prints a YAML merged with its family's.", ""])
 
 
 def files(folders: Sequence[Path], group: str) -> dict[Path, list[Path]]:
