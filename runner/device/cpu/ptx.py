@@ -22,7 +22,7 @@ _OPERAND = re.compile(
 
 
 def rewrite_ptx(text: str, visible: str) -> str:
-    """Replace the `asm` statements. `visible` is the text with blank comments and literals. Lines keep their numbers."""
+    """Replace the `asm` statements. `visible` has blank comments and literals. Lines keep their numbers."""
     pieces, end = [], 0
     for found in ASM.finditer(visible):
         close = _closing(visible, found.end() - 1)
