@@ -25,7 +25,7 @@ def open(name: str | Path = "latest") -> Run:  # noqa: A001 - runner.open("lates
     """Open a run: its folder, `latest` (below `outputs/`), or `latest~1` for the one before it.
 
     Raises:
-        runner.errors.UsageError: if there is no such run.
+        runner.errors.UsageError: if the run does not exist.
     """
     from runner.opened import named  # noqa: PLC0415 - pandas would slow every command's start
 

@@ -27,7 +27,7 @@ LONGEST_WORD, LONGEST_LINE = 160, 1000  # characters that are printed
 
 
 class Parser(argparse.ArgumentParser):
-    """Reads the arguments of `runner COMMAND`; a mistake in them is one sentence, too."""
+    """Parse the arguments of `runner COMMAND`. Report a mistake in one sentence."""
 
     def __init__(self, command: str, description: str) -> None:
         super().__init__(prog=f"runner {command}", description=description)
@@ -71,7 +71,7 @@ def run_command(work: Callable[[], int]) -> int:
 
 
 def flush() -> None:
-    """Write what is printed so far, now rather than at exit; if its reader left, that is no fault."""
+    """Flush the output now rather than at exit. A closed pipe is not an error."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -110,7 +110,7 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
     else:
         status = finish(session.folder, session.options) if session.folder else 0
     if session.left_out:
-        say(f"left out, as told above: {', '.join(session.left_out)}", MISTAKE)
+        say(f"left out, for the reasons above: {', '.join(session.left_out)}", MISTAKE)
         return status or MISTAKE
     return status
 

@@ -1,4 +1,4 @@
-"""The subcommands, and the options of a sweep that are ours, read before anything slow is imported."""
+"""The subcommands and our own options of a sweep. They are read before any slow import."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ WITH_VALUE = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-
 
 @dataclass(frozen=True)
 class Options:
-    """What a sweep prints and does; the names of the options with `_` for `-`."""
+    """What a sweep prints and does. Each field is an option with `_` in place of `-`."""
 
-    dry_run: bool = False  # print the plan, and run nothing
-    quiet: bool = False  # print the result and the report's path alone
+    dry_run: bool = False  # print the plan and run nothing
+    quiet: bool = False  # print only the result and the report's path
     json: bool = False  # print the rows as JSON lines on stdout, and everything else on stderr
 
 
@@ -37,7 +37,7 @@ OF_A_SWEEP = (*OPTIONS, "--cfg", "--config-dir", "--help", "--hydra-help", "--in
 
 
 def split(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """The subcommand, and the other words. It is the first word that is neither an option nor an option's value."""
+    """The subcommand and the other words. Only the first word that is no option or option's value can be one."""
     rest = list(arguments)
     for at, word in enumerate(rest):
         if not word.startswith("-") and (at == 0 or rest[at - 1] not in WITH_VALUE):

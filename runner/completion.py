@@ -1,4 +1,4 @@
-"""Completion in a shell: `eval "$(runner -sc install=bash)"`. Hydra completes overrides; here is what it does not know.
+"""Completion in a shell: `eval "$(runner -sc install=bash)"`. Hydra completes overrides; this adds the rest.
 
 The shell asks `runner -sc query=bash` with the line so far in COMP_LINE. Words that are no overrides are answered here:
 subcommands, options, run folders, kernels to show. For the rest of a sweep the line goes on to Hydra.
@@ -42,7 +42,7 @@ complete -o nospace -o default -F _runner_completion runner
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Answer `-sc install=bash` and a shell's question; other shells' installation is Hydra's."""
+    """Answer `-sc install=bash` and a shell's query. Hydra installs the completion of other shells."""
     wanted = next((a for a in arguments if a.startswith(("query=", "install=", "uninstall="))), "")
     if wanted == "install=bash":
         sys.stdout.write(BASH)
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def candidates(line: str) -> list[str]:
-    """The words that may stand at the end of a line; none where the shell completes files."""
+    """The candidates for the last word of a line; none where the shell completes files."""
     words = line.split()[1:]
     last = words.pop() if words and not line[-1].isspace() else ""
     command, before = split(words)
@@ -105,7 +105,7 @@ def _kernels() -> list[str]:
 
 
 def _overrides(last: str, before: Sequence[str]) -> list[str]:
-    """What Hydra would complete; also behind a comma, which it does not know."""
+    """Hydra's candidates, also after a comma, which Hydra does not support."""
     from runner.hydra import app  # noqa: PLC0415
 
     _, before = options(before)

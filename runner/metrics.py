@@ -1,4 +1,4 @@
-"""Metrics: columns of a user's own, made from parameters and other columns, and what cases are ranked by.
+"""Metrics: columns that a user defines from parameters and other columns, and the ranking of cases by them.
 
 An expression of the kernel's YAML or of an experiment gives a metric its value in each row. A metric that is made of
 the times of launches can replace the time in rankings and comparisons: the same rule decides, on the times of rounds
@@ -44,7 +44,7 @@ class Metric:
 
     @property
     def of_times(self) -> bool:
-        """Whether it is made of the times of launches."""
+        """Whether the metric depends on the times of launches."""
         return not self.value.names.isdisjoint((*_OF_LAUNCHES, *_RATES))
 
     @property
@@ -53,7 +53,7 @@ class Metric:
         return {"value": self.value.full, "unit": self.unit, "better": self.better}
 
     def __call__(self, names: Names) -> float | None:
-        """The value in a row; `None` where something that it is made of is missing, or it is no number."""
+        """The value in a row; `None` if an input is missing or the result is not a number."""
         if any(_absent(names.get(name)) for name in self.value.names):
             return None
         try:
@@ -103,7 +103,7 @@ def read(
 def together(
     of_kernel: Iterable[Metric], given: Mapping[str, Any], own: Collection[str], others: Collection[str]
 ) -> tuple[Metric, ...]:
-    """A kernel's metrics and those of an experiment, which may be made from each other; the experiment's count more."""
+    """The metrics of a kernel and an experiment. They may use each other; the experiment's replace the kernel's."""
     return read({**{m.name: m.plain for m in of_kernel}, **given}, "metrics", own, others=others)
 
 
@@ -116,9 +116,13 @@ def require_rankable(rank_by: str, metrics: Iterable[Metric], where: str) -> Non
         names = ", ".join([*BETTER, *(n for n in dict.fromkeys(("gflops", *known)) if n not in BETTER)])
         raise UsageError(f"rank_by={rank_by}: {where} has no such metric; there are {names}")
     if not known[rank_by].better:
-        raise UsageError(f"rank_by={rank_by}: metrics.{rank_by} does not say which values are better: lower or higher")
+        raise UsageError(
+            f"rank_by={rank_by}: metrics.{rank_by} does not say which values are better; set better: lower or higher"
+        )
     if not known[rank_by].of_times:
-        raise UsageError(f"rank_by={rank_by}: this metric is not made of times such as {TIME}, so all rounds are equal")
+        raise UsageError(
+            f"rank_by={rank_by}: this metric does not depend on times such as {TIME}, so all rounds are equal"
+        )
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ class Criterion:
 
     @property
     def is_time(self) -> bool:
-        """Whether the time itself counts."""
+        """Whether cases are ranked by the time itself."""
         return self.name == TIME
 
     @property
@@ -146,7 +150,7 @@ class Criterion:
         return f"{self.name} ({self.better} is better)"
 
     def value(self, row: Names, us: float) -> float | None:
-        """The column of a row, had its launches taken this long; `None` if it has none."""
+        """The value of a row if its launches had taken this long; `None` if it has none."""
         if self.is_time:
             return us
         names = {**_had_it_taken(row, us), **self.constants.get(_job(row), {})}
@@ -168,7 +172,7 @@ class Criterion:
 
 
 def criterion(plan: Any, name: str = "") -> Criterion:
-    """What a run's plan.json ranks its cases by, or another column or metric of the run.
+    """The column or metric that ranks a run's cases: the one in plan.json, or another one of the run.
 
     Raises:
         UsageError: if the run has no such metric, or it does not say which values are better.
@@ -201,7 +205,7 @@ def of_row(metrics: Iterable[Metric], variables: Names, row: Names) -> dict[str,
 
 
 def constants(metrics: Iterable[Metric], variables: Names) -> dict[str, Any]:
-    """The parameters of a case that its metrics are made of."""
+    """The parameters of a case that its metrics use."""
     needed = {name for m in metrics for name in m.value.names}
     return {name: value for name, value in variables.items() if name in needed}
 
@@ -211,7 +215,7 @@ def _entry(where: str, name: Any, given: Any, parameters: Collection[str]) -> Ma
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
         raise UsageError(f"{where}: '{name}' is not a valid name; allowed: a-z, 0-9 and _, a letter first")
     if name in parameters or (name in columns.RESERVED and name != "gflops"):
-        raise UsageError(f"{where}: '{name}' is the name of a parameter, a column or a key already")
+        raise UsageError(f"{where}: '{name}' is already the name of a parameter, a column or a key")
     entry = given if isinstance(given, Mapping) else {"value": given}
     if name in GFLOPS:
         entry = {**GFLOPS["gflops"], **entry}

@@ -43,8 +43,8 @@ class Run:
         """The results, one row per case, in the order of results.csv.
 
         It has every column of docs/results.md, then those of the kernels' own parameters and metrics. Text is `string`,
-        integers `Int64`, real numbers `float64` and flags `boolean`; what is empty is NA. The column `emulated` tells
-        whether a row's times are those of the CPU device.
+        integers are `Int64`, real numbers `float64` and flags `boolean`. Empty cells are NA. The column `emulated` is
+        true if a row's times are those of the CPU device.
         """
         frame = self._frame.drop(columns="cost")
         own = {name: _typed(name, frame[name]) for name in frame.columns}
@@ -57,7 +57,7 @@ class Run:
 
     @cached_property
     def verdict(self) -> str:
-        """How many cases match their reference, and the fastest, in one or two sentences."""
+        """One or two sentences: how many cases match their reference, and which is the fastest."""
         return findings.judge(self._frame).headline
 
     def samples(self, case: str | Mapping[str, Any] | pd.Series[Any]) -> pd.DataFrame:
@@ -67,25 +67,25 @@ class Run:
             case: A row of `table`, or the case's id if only one row has it.
 
         Returns:
-            A row for each launch, in their order: `round`, `us` (its time), `enqueue_us` (how long the host took to
-            queue it), `throttled` (whether the GPU was).
+            One row per launch, in order: `round`, `us` (its time), `enqueue_us` (the time the host took to queue it),
+            `throttled` (whether the GPU was throttled).
         """
         row = self._row(case) if isinstance(case, str) else dict(case)
         file = RunFolder(self.path).samples(str(row["case"]), -1 if absent(row["job"]) else int(row["job"]))
         found = samples.read(file)
         if found is None:
             raise UsageError(
-                f"{self.path}: there are no samples of case {row['case']}: it was not timed, or they are lost"
+                f"{self.path}: there are no samples of case {row['case']}: it was not timed, or its samples are missing"
             )
         return pd.DataFrame({name: found[name] for name in found.dtype.names or ()})
 
     def best(self, by: str = "") -> pd.DataFrame:
         """The best case of each size among comparable cases: those of one device, dtype, family and finish.
 
-        Times of the CPU device are emulated and rank nothing.
+        Emulated times of the CPU device are not ranked.
 
         Args:
-            by: What ranks: a column or a metric, such as `gflops`; empty: what the run ranks its cases by.
+            by: The column or metric to rank by, such as `gflops`; empty: the run's own choice.
 
         Returns:
             Rows of `table`, and `tied`: how many further cases cannot be told from this one.
@@ -139,10 +139,10 @@ class Comparison:
     """One run against an earlier one.
 
     Attributes:
-        verdict: What became of the cases, in a sentence.
+        verdict: One sentence on the outcome of all cases.
         remarks: What limits the comparison.
         worse: Whether a case is slower or broken.
-        table: A row for each case, the worst first: the columns that `python -m runner.compare --csv` writes.
+        table: One row per case, the worst first, with the columns that `python -m runner.compare --csv` writes.
     """
 
     def __init__(self, found: changes.Comparison) -> None:

@@ -1,4 +1,4 @@
-"""How long a sweep takes: from earlier runs of its cases, and from its own cases as they finish. Nothing is guessed."""
+"""How long a sweep takes: estimated only from earlier runs of its cases and from its own finished cases."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _COUNTS = ("rounds", "cpu_rounds", "order_seed")  # parts of a timing that do no
 
 
 class Pace:
-    """Seconds that cases take in a round: as in an earlier run, until they were measured in this one."""
+    """Seconds per round of each case: from an earlier run until this run has measured it."""
 
     def __init__(self, earlier: Mapping[int, float]) -> None:
-        """Start with what is known of some jobs by their numbers."""
+        """Start with the known seconds per round, by job number."""
         self._earlier, self._own = earlier, dict[int, float]()
 
     def took(self, job: Job, seconds: float) -> None:
-        """Note how long a case took in a round."""
+        """Record how long a case took in a round."""
         self._own[job.number] = seconds
 
     @property
@@ -49,7 +49,7 @@ class Pace:
         return sum(rounds * known.get(number, mean) for number, rounds in waiting.items())
 
     def warning(self, waiting: Mapping[int, int], spent_s: float) -> str:
-        """A sentence if the waiting jobs take long, and how that is known; empty if they do not, or it is not known.
+        """A sentence with the time and its source if the waiting jobs take long; else, or if it is unknown, empty.
 
         Args:
             waiting: As for `left`.
@@ -60,9 +60,9 @@ class Pace:
             if sum(known) < LONG_S:
                 return ""
             if len(known) == len(waiting):
-                return f"This takes about {duration(sum(known))}, as its cases took in earlier runs."
+                return f"This takes about {duration(sum(known))}, by the times of its cases in earlier runs."
             part = f"{len(known):,} of its {len(waiting):,} cases"
-            return f"This takes at least {duration(sum(known))}, as {part} took in earlier runs."
+            return f"This takes at least {duration(sum(known))}, by the times of {part} in earlier runs."
         left = self.left(waiting) if spent_s > SOON_S else None
         if left is None or left < LONG_S:
             return ""
@@ -70,7 +70,7 @@ class Pace:
 
 
 def expected(jobs: Sequence[Job], info: DeviceInfo) -> str:
-    """How long the jobs would take on an open device, and how that is known, as a sentence."""
+    """A sentence: how long the jobs would take on an open device, and the source of the estimate."""
     rounds = {job.number: job.timing.protocol(info.kind).rounds for job in jobs}
     known = {number: seconds * rounds[number] for number, seconds in earlier(jobs, info).items()}
     times = f"{_count(len(jobs), 'case')}, {_count(sum(rounds.values()), 'measurement')}"
@@ -81,18 +81,18 @@ def expected(jobs: Sequence[Job], info: DeviceInfo) -> str:
             f"{times}: {least} {duration(sum(known.values()))}, as {which} took in earlier runs below {runs.OUTPUTS}."
         )
     if info.emulated:
-        return f"{times}. The time depends on the kernels, and no earlier run below {runs.OUTPUTS} tells it."
+        return f"{times}. The time is not known: no earlier run below {runs.OUTPUTS} measured these cases."
     launch_ms = (info.details["flush_us"] + info.details["empty_kernel_us"]) / 1000.0
     protocols = [job.timing.protocol(info.kind) for job in jobs]
     least_ms = sum(p.rounds * (p.warmup_ms + max(p.min_time_ms, p.min_samples * launch_ms)) for p in protocols)
     return (
-        f"{times}: at least {duration(least_ms / 1000.0)}, the warm-up and the fewest samples of each. Inputs, "
-        f"references and checks come on top; no earlier run below {runs.OUTPUTS} tells how long they take."
+        f"{times}: at least {duration(least_ms / 1000.0)}, for the warm-up and the fewest samples of each. Inputs, "
+        f"references and checks take more time, which no earlier run below {runs.OUTPUTS} has measured."
     )
 
 
 def earlier(jobs: Sequence[Job], info: DeviceInfo) -> dict[int, float]:
-    """Seconds a round of those jobs that an earlier run below outputs/ measured on the same device, in the same way."""
+    """Seconds per round of the jobs that earlier runs below outputs/ measured with the same device and settings."""
     wanted: dict[str, list[Job]] = {}
     for job in jobs:
         wanted.setdefault(job.case.id, []).append(job)
@@ -122,7 +122,7 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _measured(path: Path, info: DeviceInfo) -> Iterator[tuple[str, Any, float]]:
-    """Cases of a run that were measured on such a device: id, way of measuring, seconds a round. None if it is torn."""
+    """Cases of a run that were measured on such a device: id, settings, seconds per round. None if it is torn."""
     devices = runs.section(runs.environment(path), "devices").values()
     if not any(isinstance(d, dict) and (d.get("kind"), d.get("name")) == (info.kind, info.name) for d in devices):
         return

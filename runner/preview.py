@@ -1,4 +1,4 @@
-"""`runner --dry-run`: the cases that a sweep would run, those that it would skip, and the time as far as it is known.
+"""`runner --dry-run`: the cases that a sweep would run or skip, and an estimate of the time if there is one.
 
 The devices are opened, since they say what they refuse; nothing is compiled, launched or written.
 """
@@ -59,7 +59,7 @@ def show(planned: Sequence[Job], launcher: str, options: Options) -> int:
     equal = f", {twice:,} more equal to one of these" if twice else ""
     say(console, f"Plan: {count(len(runs), 'case')} to run, {len(jobs) - len(runs):,} to skip{equal}. Nothing was run.")
     if launcher != "batch":
-        say(console, f"hydra/launcher={launcher} runs each case in one go, not in rounds side by side with the others.")
+        say(console, f"hydra/launcher={launcher} runs each case on its own, not in rounds with the others.")
     for key, (info, words) in devices.items():
         own = [job for job in runs if job.device.key == key]
         say(console, f"{words} {pace.expected(own, info) if info and own else ''}".rstrip())
@@ -67,13 +67,13 @@ def show(planned: Sequence[Job], launcher: str, options: Options) -> int:
 
 
 def _opened(config: DeviceConfig) -> tuple[DeviceInfo | None, str]:
-    """A device's properties, and a sentence on it; without properties if it is not here."""
+    """A device's properties and a sentence about it; `None` and a sentence if the device is unavailable."""
     started = time.monotonic()
     worker = Worker(config)
     try:
         info = worker.info
     except DeviceUnavailable as e:
-        return None, f"{e}. What this device would skip, and the time, are not known."
+        return None, f"{e}. The skipped cases and the time are therefore unknown."
     finally:
         worker.kill()
     return info, f"{info.name}: opened in {duration(time.monotonic() - started)}."
@@ -94,7 +94,7 @@ def _line(job: Job) -> Line:
 
 
 def _constant(lines: Sequence[Line]) -> Line:
-    """What is the same in all cases, if there are several."""
+    """The parameters with one value in all cases; empty for a single case."""
     first = lines[0]
     if len(lines) == 1:
         return {}

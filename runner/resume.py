@@ -15,9 +15,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     parser = Parser("resume", "Finish an interrupted sweep.")
     parser.add_argument("folder", help="a sweep's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
-    parser.add_argument("--quiet", action="store_true", help="print the result and the report's path alone")
+    parser.add_argument("--quiet", action="store_true", help="print only the result and the report's path")
     parser.add_argument(
-        "--json", action="store_true", help="print all rows as JSON lines on stdout, the rest on stderr"
+        "--json", action="store_true", help="print all rows as JSON lines to stdout, the rest to stderr"
     )
     given, rest = parser.parse_known_args(arguments)
     if rest:

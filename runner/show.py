@@ -1,4 +1,4 @@
-"""`runner show KERNEL`: its YAML with what comes from its family. Without a name: all that can be chosen."""
+"""`runner show KERNEL` prints its YAML merged with its family's. Without a name it lists all that can be chosen."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _as_written(path: Path) -> str:
 
 
 def _kernel(path: Path, content: Any, folders: Sequence[Path]) -> str:
-    """A kernel's summary, files and parameters as comments, and its YAML: all of it is YAML again."""
+    """A kernel's summary, files and parameters as comments, then its YAML. The whole text is valid YAML."""
     from runner.config import read_kernel  # noqa: PLC0415
     from runner.kernel import from_yaml  # noqa: PLC0415
     from runner.kernel.declaration import written  # noqa: PLC0415
@@ -79,7 +79,7 @@ def _kernel(path: Path, content: Any, folders: Sequence[Path]) -> str:
 
 
 def _beside(path: Path) -> str:
-    """A path, relative to the working directory if it is below it."""
+    """A path, relative to the working directory if the path is below that."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path)
 
@@ -102,7 +102,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes them so, and what fits on a line on one line."""
+    """Writes scalars as they were written, and puts a collection on one line if it fits."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         """Write a list in full wherever it occurs."""

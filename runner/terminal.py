@@ -76,7 +76,7 @@ class SweepProgress:
         self._left, self._counted = seconds, time.monotonic()
 
     def row(self, label: str, row: Mapping[str, Any]) -> None:
-        """Show a finished case, unless too many were shown. In a terminal only a failed one stays on the screen."""
+        """Show a finished case, unless too many were shown. In a terminal only failed cases stay on the screen."""
         fine = row["status"] in ("ok", "skipped")
         if self._in_terminal and fine:
             return
@@ -94,7 +94,7 @@ class SweepProgress:
             self.warn(text)
 
     def warn(self, text: str) -> None:
-        """Print a line that stays, also where all else is quiet."""
+        """Print a line that stays, even in quiet mode."""
         self._said = time.monotonic()
         self.console.print(Text(text), soft_wrap=not self._in_terminal)
 

@@ -118,9 +118,9 @@ def test_a_metric_ranks_the_cases_of_a_gpu(runner, folder):
         ({"x": {"valu": 1}}, "'valu' is not a valid key; allowed: better, unit, value"),
         ({"x": {"value": 1, "better": "more"}}, "better: expected lower or higher, not 'more'"),
         ({"x": ""}, "expected an expression, such as operations / median_us / 1e3"),
-        ({"median_us": "1"}, "'median_us' is the name of a parameter, a column or a key already"),
-        ({"block": "1"}, "'block' is the name of a parameter"),
-        ({"stride": "1"}, "'stride' is the name of a parameter"),
+        ({"median_us": "1"}, "'median_us' is already the name of a parameter, a column or a key"),
+        ({"block": "1"}, "'block' is already the name of a parameter"),
+        ({"stride": "1"}, "'stride' is already the name of a parameter"),
         ({"A b": "1"}, "'A b' is not a valid name"),
         ("gflops", "expected metrics by name"),
     ],
@@ -138,7 +138,7 @@ def test_a_wrong_metric_is_one_sentence(metrics, sentence):
     [
         ("speed", "has no such metric; there are median_us, gbps, percent_peak, percent_copy, gflops, a, b"),
         ("a", "does not say which values are better"),
-        ("b", "is not made of times"),
+        ("b", "does not depend on times"),
     ],
 )
 def test_only_what_is_better_lower_or_higher_ranks(rank_by, sentence):

@@ -280,7 +280,7 @@ def test_a_broken_kernel_stops_no_other_one(tmp_path):
         "zero.yaml: grid: '1 //",
     ):
         assert words in said
-    assert done.err.endswith("runner: left out, as told above: unreadable, incomplete, zero\n")
+    assert done.err.endswith("runner: left out, for the reasons above: unreadable, incomplete, zero\n")
     helped = run(tmp_path, "--config-dir", ".", "--help").out
     assert "cannot be run: incomplete.yaml: the key 'arguments' is missing" in helped
 

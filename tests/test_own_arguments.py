@@ -321,7 +321,7 @@ MISTAKES = [
     ("complexProduct", "out.real: a.real", "out.real: a", "'a' is an array of complex64; name a part of it: a.real, a.imag"),
     ("pointers", "pointer: low", "pointer: lows", "pointer: expected null or the name of an array, not 'lows'; known: low, out"),
     ("rows", "values: values", "values: value", "value.values: expected null or the name of an array, not 'value'; known: starts, values, sums, lengths"),
-    ("rows", "dtype: int32, shape: size}", "dtype: Rows, shape: size}", "dtype: Rows has a pointer; such a structure is passed by value alone"),
+    ("rows", "dtype: int32, shape: size}", "dtype: Rows, shape: size}", "dtype: Rows has a pointer; such a structure can only be passed by value"),
     ("pointers", "at: size", "at: 3 * size", "high: element 900 is not within 'low' of 600 elements"),
     ("onlyCounts", "no_output: it counts", "no_output: ''  # it counts", "no_output: expected a reason"),
     ("pointers", "reference: {out", "no_output: none\nreference: {out", "no_output: there is an output: reference"),

@@ -160,7 +160,7 @@ MISTAKES = [
     ("rotated", "normalized_coords: true", "normalized_coords: 1", "normalized_coords: expected true or false, not '1'"),
     ("rotated", "normalized_coords: true", "border_color: [1, 2, 3, 4, 5]", "border_color: expected up to 4 numbers"),
     ("shifted", "clamp}", "clamp, border_color: [1, 70000]}", "volume: border_color: 70000 is not a valid uint16"),
-    ("rotated", "role: in", "offset: 4\n    role: in", "offset: a texture or surface is no pointer that could have it"),
+    ("rotated", "role: in", "offset: 4\n    role: in", "offset: not allowed with a texture or a surface"),
     ("rotated", "role: in", "surface: true\n    role: in", "an array is a texture or a surface, not both"),
     ("rotated", "role: in", "role: inout", "role: a kernel only reads a texture: expected in, not inout"),
     ("rotated", "dtype: float32", "dtype: float64", r"image: a texel has 1, 2 or 4 numbers of int8, .*, not float64"),
@@ -172,14 +172,14 @@ MISTAKES = [
     ("around", ", texture: {resource: linear}", "", "argument 1 is 'unsigned long long', the YAML passes the array 'numbers'"),
     ("around", "dtype: int32", "dtype: uint32", "tex1Dfetch: a fetch from 'numbers' gives uint, not"),
     ("spread", "of: b, texture", "of: [b], texture", "of: expected the name of an array"),
-    ("doubled", "OFFSET: 0", "OFFSET: 2", "surf1Dread: byte 2 in x of 'numbers' is no multiple of the 4 bytes accessed"),
+    ("doubled", "OFFSET: 0", "OFFSET: 2", "surf1Dread: byte 2 in x of 'numbers' is not a multiple of the 4 bytes accessed"),
     ("doubled", "size: 1000", "size: 40000", r"numbers: the shape \(40000,\) is not within CUDA's 1 to 32768"),
-    ("spread", "name: b, role: scratch", "name: b, offset: 4, role: scratch", "offset: a texture or surface is no pointer"),
+    ("spread", "name: b, role: scratch", "name: b, offset: 4, role: scratch", "offset: not allowed with a texture"),
     ("spread", "of: b, texture: {", "of: c, texture: {", "of: expected the name of an array, not 'c'; known: a, b"),
     ("spread", "of: b, texture: {", "of: b, texture: {resource: linear, ", "'resource: linear' needs an array without 'surface'"),
     ("spread", "shape: [high, wide], surface: true", "shape: [high, wide]", "'resource: array' needs a surface, which 'b' is not"),
     ("spreadLinear", "of: b, texture: {resource: linear}", "pointer: b", "argument 1 is 'unsigned long long', the YAML passes"),
-    ("spread", "of: b, texture: {address_mode: border}", "pointer: b", "b_texture: 'b' is a texture or a surface, into which"),
+    ("spread", "of: b, texture: {address_mode: border}", "pointer: b", "b_texture: 'b' is a texture or a surface; a pointer"),
     ("doubled", "surface: true", "texture: {}", "role: a kernel only reads a texture"),
     ("fractions", "read_mode: normalized_float", "", "tex2D: a fetch from 'image' gives uchar4, not"),
     ("fractions", "dtype: float4", "dtype: float4, texture: {}", "role: a kernel only reads a texture"),
@@ -225,7 +225,7 @@ def test_a_texture_reference_is_named(cpu, folder):
     """CUDA 12 removed them, so nvcc refuses them, too."""
     text = "texture<float, 2> old;\n__global__ void older(float* out) { *out = tex2D(old, 1, 2); }\n"
     with pytest.raises(
-        CompileError, match=r"older.cu:2: 'old' is a texture reference; CUDA 12 has texture objects alone"
+        CompileError, match=r"older.cu:2: 'old' is a texture reference; CUDA 12 only has texture objects"
     ):
         cpu.compiler.compile(Source(folder / "older.cu", text, "older"))
 

@@ -33,12 +33,12 @@ _OVERLOAD = re.compile(r"(?P<name>[\w:]+\s*(?:<.*>)?)\s*(?P<types>\(.*\))?", re.
 
 
 def plain(function: str) -> str:
-    """A function's own name, without namespaces, a template's arguments and the types of its parameters."""
+    """A function's own name, without namespaces, template arguments and parameter types."""
     return re.split(r"[<(]", function)[0].rpartition("::")[2].strip()
 
 
 def pointer_to(function: str) -> tuple[str, str]:
-    """The type of a pointer to a function, in C++, and its value; `blur(float*, int)` is one of several `blur`."""
+    """The C++ type and value of a pointer to a function; `blur(float*, int)` selects one of several overloads."""
     found = _OVERLOAD.fullmatch(function)
     if found is None or found["types"] is None:
         return f"decltype(&{function})", f"&{function}"
@@ -69,12 +69,12 @@ class Texture:
 
     @property
     def promotes(self) -> bool:
-        """Whether integers are read as fractions."""
+        """Whether a fetch converts integers to normalized floats."""
         return self.read_mode == "normalized_float"
 
     @property
     def address_modes(self) -> tuple[str, str, str]:
-        """The modes in x, y, z. Coordinates that are not normalized cannot wrap: CUDA clamps them."""
+        """The modes in x, y, z. CUDA clamps unnormalized coordinates in place of wrapping them."""
         if self.normalized_coords:
             return self.address_mode
         x, y, z = (m if m == "border" else "clamp" for m in self.address_mode)
@@ -123,7 +123,7 @@ class Source:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where what it includes is looked for."""
+        """The folders in which included files are searched."""
         return (self.path.resolve().parent, *self.include)
 
     @property
@@ -279,7 +279,7 @@ class Array(Protocol):
 
     @property
     def pointer(self) -> int:
-        """The address that a kernel gets."""
+        """The address that a kernel receives."""
 
     def read(self) -> NDArray[Any]:
         """Copy the content back, in the shape in which it was uploaded."""
@@ -322,7 +322,7 @@ class Inside:
 
 @dataclass(frozen=True)
 class View:
-    """A texture object of an array that the kernel reaches otherwise, too."""
+    """A texture object of an array that the kernel also accesses in another way."""
 
     array: Array
     pointer: int  # the object
@@ -409,7 +409,7 @@ class Device(Protocol):
         """
 
     def view(self, name: str, array: Any, channels: int, how: Texture) -> View:
-        """A texture object of an array that `place` or, for a CUDA array, `image` gave; `release` ends it."""
+        """A texture object of an array from `place` or, for a CUDA array, from `image`; `release` destroys it."""
 
     def release(self, view: View) -> None:
         """Destroy a view's object, before its array is freed."""

@@ -66,7 +66,7 @@ def _sealed(path: Path) -> Path:
 
 
 def read(path: Path) -> str:
-    """The text of a source file. Comments may be in any encoding, and a mark of UTF-8 is not passed on."""
+    """The text of a source file, in any encoding and without a byte order mark."""
     return path.read_text(encoding="utf-8-sig", errors="replace")
 
 

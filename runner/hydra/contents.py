@@ -1,4 +1,4 @@
-"""What can be chosen and set: `runner --help` on one screen, and `runner show` in full."""
+"""All choices and settings: `runner --help` on one screen, and `runner show` in full."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ A declarative experiment runner for CUDA kernels: YAML in, checked times out.
   runner list | report | compare | repeat | resume | judge | import | calibrate
                    --help after each; `python -m runner ...` does the same
   runner show      all kernels, experiments and parameters; show NAME: its YAML
-  --config-dir DIR adds your own kernels       --quiet  result and path alone
+  --config-dir DIR adds your own kernels       --quiet  result and path only
   --cfg job        shows a configuration       --json   rows on stdout
 """
 
 _END = "Read on: README.md, docs/tutorial.md, docs/hydra.md. Hydra's help: --hydra-help."
 WIDTH = 80
-MOST_MISTAKES = 3  # that --help tells
+MOST_MISTAKES = 3  # that --help shows
 
 
 def help_text(folders: Sequence[Path]) -> str:
-    """One screen: examples, the kernels' names, where more is."""
+    """One screen: examples, the kernels' names, and where to read on."""
     names = list(dict.fromkeys(path.stem for paths in files(folders, "kernel").values() for path in paths))
     mistakes = [f"cannot be run: {mistake}" for mistake in mistakes_in(folders)]
     more = [f"{len(mistakes) - MOST_MISTAKES} more cannot be run: runner show"] if len(mistakes) > MOST_MISTAKES else []
@@ -43,7 +43,7 @@ def help_text(folders: Sequence[Path]) -> str:
 
 
 def choices(folders: Sequence[Path]) -> str:
-    """Everything that can be chosen, with a line about each, and the keys that can be set."""
+    """All kernels and experiments with one line each, and all keys."""
     lines = []
     for folder, paths in files(folders, "kernel").items():
         whose = "kernels" if folder == CONF else f"kernels of {folder}"
@@ -56,7 +56,7 @@ def choices(folders: Sequence[Path]) -> str:
             lines.append(_filled(group, names))
     lines += [_filled("parameters", schema.parameter_names()), _filled("further keys", schema.further_keys())]
     lines += [f"cannot be run: {mistake}" for mistake in mistakes_in(folders)]
-    return "\n".join([*lines, "", "runner show NAME shows a YAML, with what comes from its family.", ""])
+    return "\n".join([*lines, "", "runner show NAME prints a YAML merged with its family's.", ""])
 
 
 def files(folders: Sequence[Path], group: str) -> dict[Path, list[Path]]:
@@ -72,7 +72,7 @@ def files(folders: Sequence[Path], group: str) -> dict[Path, list[Path]]:
 
 
 def mistakes_in(folders: Sequence[Path]) -> Iterator[str]:
-    """What is wrong with kernels that are not ours, as far as it shows without composing them."""
+    """The mistakes in a user's kernels that can be found without composing them."""
     for path in sorted(p for folder in folders[:-1] for p in (folder / "kernel").glob("*.yaml")):
         try:
             check_kernel(path.stem, [path.parents[1]])
@@ -97,7 +97,7 @@ def _summary(path: Path) -> str:
 
 
 def _remark(path: Path) -> str:
-    """The comment with which an experiment begins, behind `# @package _global_`."""
+    """The comment at the start of an experiment, after `# @package _global_`."""
     lines = [line.removeprefix("#").strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
     text = lines[1 : lines.index("", 1)] if "" in lines[1:] else lines[1:2]
     return " ".join(text)

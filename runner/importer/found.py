@@ -120,7 +120,7 @@ def _role(p: Parameter, kernel: tree_sitter.Node) -> str:
 
 
 def _points(value: tree_sitter.Node | None, names: set[str]) -> bool:
-    """Whether an expression is one of these pointers, moved or converted."""
+    """Whether an expression is one of these pointers, possibly offset or cast."""
     while value is not None and value.type not in IDENTIFIERS:
         field = {"binary_expression": "left", "cast_expression": "value"}.get(value.type)
         value = value.child_by_field_name(field) if field else None
@@ -162,7 +162,7 @@ def _use(node: tree_sitter.Node) -> str:
 
 
 def _moved(node: tree_sitter.Node) -> tree_sitter.Node:
-    """The largest expression that is this pointer, moved or converted: `(float4*)(p + i)`."""
+    """The largest expression that is this pointer, offset or cast: `(float4*)(p + i)`."""
     while (parent := node.parent) is not None and parent.type in _MOVING:
         if parent.type == "binary_expression" and text_of(parent.child_by_field_name("operator")) not in "+-":
             break
@@ -177,7 +177,7 @@ def _compares(node: tree_sitter.Node) -> bool:
 
 
 def _passed(pointer: tree_sitter.Node) -> str:
-    """What a function does with a pointer, as far as the function's name says it."""
+    """How a function uses a pointer, guessed from the function's name."""
     arguments = pointer.parent
     call = arguments.parent if arguments is not None and arguments.type == "argument_list" else None
     name = text_of(call.child_by_field_name("function")) if call is not None else ""

@@ -1,4 +1,4 @@
-"""Files around a kernel's: folders with headers that it needs, and sources that include it."""
+"""Files near a kernel's file: folders with headers that it needs, and sources that include it."""
 
 from __future__ import annotations
 

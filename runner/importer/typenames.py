@@ -1,4 +1,4 @@
-"""What a file's own names of types stand for."""
+"""The types that a file's own type names stand for."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def resolved(kinds: Iterable[str], files: list[File]) -> dict[str, str]:
 
 
 def _type(name: str, nodes: list[tree_sitter.Node], defined: set[str]) -> str:
-    """What one of them stands for; empty if nothing names it, or a condition that the files do not decide."""
+    """The type behind one name; empty if it is not defined, or only under an undecidable condition."""
     found = ""
     for node in nodes:
         fields = _NAMING[node.type]

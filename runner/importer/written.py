@@ -77,7 +77,7 @@ def written(found: Found, folder: Path, tuning: Tuning | None, *, overloads: boo
     outputs = [name for i, name in pointers if _role(found, tuning, i, name) != "in"]
     outputs += [p.name for p in found.kernel.parameters if p.type.split()[-1] == "cudaSurfaceObject_t"]
     lines = [
-        f"# Fill in each {BLANK}, and look at what a comment asks. docs/kernel-yaml.md explains every key.",
+        f"# Fill in each {BLANK}, and check each comment with a question. docs/kernel-yaml.md explains every key.",
         *(f"# Launched in the file as {launch}" for launch in found.launches),
         f"source: {os.path.relpath(found.source.path, folder)}{including}",
         f"include: [{', '.join(include)}]" if include else "",

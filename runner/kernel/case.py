@@ -92,7 +92,7 @@ class PointerSpec:
 
 @dataclass(frozen=True)
 class ScalarSpec:
-    """A number passed to the kernel; several, if it is a vector or a structure."""
+    """A number passed to the kernel, or several for a vector or a structure."""
 
     name: str
     dtype: DType

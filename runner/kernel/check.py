@@ -301,7 +301,7 @@ def _furthest(name: str, got: Array, values: Array, where: NDArray[np.intp]) -> 
 
 
 def _found(value: Any) -> str:
-    """An element of an output, or that it holds the poison: no launch wrote it, or one copied what none wrote."""
+    """An element as text. Poison is `unwritten memory`: no launch wrote it, or a launch copied unwritten memory."""
     floats = is_float(value.dtype)
     poisoned = value.tobytes() == bytes([POISON_FLOAT if floats else POISON]) * value.itemsize
     return "unwritten memory" if poisoned and value.itemsize >= (2 if floats else INT_BYTES) else _show(value)

@@ -203,7 +203,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class DeclaredTexture:
-    """How a kernel reads an array through a texture object. Each word may be the name of a parameter that holds one."""
+    """How a kernel reads an array through a texture object. A word may be the name of a parameter."""
 
     words: tuple[
         tuple[str, tuple[str, ...]], ...
@@ -243,7 +243,7 @@ class ScalarArgument:
 
 @dataclass(frozen=True)
 class PointerArgument:
-    """A null pointer, a pointer into an array that is an argument of its own, or a texture object of such an array."""
+    """A null pointer, or a pointer into or texture object of an array that is also an argument itself."""
 
     name: str
     array: str  # empty: null

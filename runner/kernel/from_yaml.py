@@ -179,7 +179,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
 
 
 def _passes_on(a: Argument, parameters: Sequence[Parameter]) -> bool:
-    """Whether an argument is the parameter of its name."""
+    """Whether an argument passes the parameter of the same name."""
     passes = isinstance(a, ScalarArgument) and isinstance(a.value, Expression) and a.value.text == a.name
     return passes and a.name in (p.name for p in parameters)
 
@@ -217,7 +217,7 @@ def _content(common: Path, loader: Any = LOADER) -> dict[str, Any]:
 
 
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """A kernel's own keys above its family's. Those below parameters, constraints, metrics and `let` add up."""
+    """A kernel's own keys over its family's. The entries of parameters, constraints, metrics and `let` are merged."""
 
     def listed(entries: Any) -> list[Any]:
         if isinstance(entries, dict):
@@ -289,7 +289,7 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
 
 
 def _kind(d: Reader) -> Kind:
-    """The kind of a parameter that does not say: it follows from its values."""
+    """The kind of a parameter without the key `kind`, derived from its values."""
     values = [d.raw["default"], *d.sequence("allowed")]
     if all(isinstance(v, bool) for v in values):
         return Kind.BOOLEAN
@@ -299,8 +299,8 @@ def _kind(d: Reader) -> Kind:
         if len(values) > 1:
             return Kind.CHOICE
         raise UsageError(
-            f"{d.where}: {shown(values[0])} is neither a number nor true or false; a word needs the list of the words "
-            "that are 'allowed'"
+            f"{d.where}: {shown(values[0])} is neither a number nor true or false; a parameter whose values "
+            "are words must list them under 'allowed'"
         ) from None
     if any(isinstance(n, float) for n in numbers):
         return Kind.REAL

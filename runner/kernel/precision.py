@@ -160,11 +160,11 @@ class Arithmetic:
         return min(certain, math.expm1(exponent)) if exponent < 1 else certain
 
     def wanders(self, count: int) -> bool:
-        """Whether `wandering` may say more of a sum than `summing` does."""
+        """Whether `wandering` may give a narrower bound for a sum than `summing`."""
         return self.random_signs and count >= LEAST_WANDERING
 
     def wandering(self, count: int, sums: int, walk: float) -> float:
-        """The error of adding up `count` terms of random signs, of which no part adds up to more than `walk`.
+        """The error of a sum of `count` terms with random signs whose partial sums do not exceed `walk`.
 
         Each rounding is off by at most u times a sum of some of the terms, and in either direction: as the roundings
         of symmetric numbers have no bias, all of them are hardly ever off by more than lambda sqrt(n) times that.

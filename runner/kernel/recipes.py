@@ -50,7 +50,7 @@ class Recipe:
 
     @property
     def symmetric(self) -> bool:
-        """Whether each number is as likely as its negative; a constant 0 is one."""
+        """Whether each number is as likely as its negative, as for a constant 0."""
         if self.kind == "range":
             return sum(self.numbers) == 0  # type: ignore[arg-type]
         return self.kind in ("normal", "constant") and (*self.numbers, 0)[0] == 0

@@ -199,7 +199,7 @@ def _arithmetic(case: Case, output: str, expression: ArrayExpression, fast: bool
 
 
 def _symmetric(case: Case) -> bool:
-    """Whether all floats that the kernel reads are drawn with random signs, which no order of additions knows."""
+    """Whether all floats that the kernel reads have random signs, independent of the order of additions."""
     fills = [c.fill for a in case.arrays() if a.role in READ for c in a.columns() if c.dtype.is_float]
     return all(f == "random" or (isinstance(f, Recipe) and f.symmetric) for f in fills)
 

@@ -131,12 +131,12 @@ def _unlaunchable(launch: LaunchSpec, arrays: Mapping[str, ArraySpec]) -> str:
 
 
 def _unreachable(s: PointerSpec, array: ArraySpec) -> str:
-    """Why the array cannot be reached so; empty if it can."""
+    """Why the array cannot be accessed this way; empty if it can."""
     size = math.prod(array.shape)
     if s.texture:
         return no_view(s.texture, array)
     if array.image:
-        return f"'{array.name}' is a texture or a surface, into which there is no pointer"
+        return f"'{array.name}' is a texture or a surface; a pointer cannot refer to it"
     return "" if 0 <= s.at <= size else f"element {s.at} is not within '{array.name}' of {size} elements"
 
 

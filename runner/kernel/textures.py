@@ -1,4 +1,4 @@
-"""Arrays that a kernel reaches through a texture or surface object: the words for them, and what CUDA allows."""
+"""Arrays that a kernel accesses through a texture or surface object: their keywords, and what CUDA allows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def chosen(declared: DeclaredTexture, values: Mapping[str, Any], where: str) -> 
 
 
 def impossible(how: Texture | Surface, dtype: DType, shape: tuple[int, ...]) -> str:
-    """Why CUDA has no such texture or surface; empty if it has."""
+    """Why CUDA does not allow this texture or surface; empty if it does."""
     if dtype.fields or dtype.number not in NUMBERS or dtype.numbers not in (1, 2, 4):
         return f"a texel has 1, 2 or 4 numbers of {', '.join(NUMBERS)}, not {dtype.name}"
     resource = how.resource if isinstance(how, Texture) else "surface"
@@ -66,7 +66,7 @@ def impossible(how: Texture | Surface, dtype: DType, shape: tuple[int, ...]) -> 
 
 
 def no_view(how: Texture, array: ArraySpec) -> str:
-    """Why there cannot be such a texture of an array that the kernel writes otherwise; empty if there can."""
+    """Why an array that is also an argument itself cannot have this texture; empty if it can."""
     needed = "a surface" if how.resource == "array" else "an array without 'surface', 'constant' and 'offset'"
     plain = array.image is None and not array.constant and not array.offset
     if not (isinstance(array.image, Surface) if how.resource == "array" else plain):
@@ -77,7 +77,7 @@ def no_view(how: Texture, array: ArraySpec) -> str:
 
 
 def _unreadable(how: Texture, dtype: DType) -> str:
-    """Why texels of this type cannot be read so."""
+    """Why texels of this type cannot be read with these modes."""
     if how.promotes and (dtype.is_float or dtype.numpy.itemsize > 2):
         return f"'read_mode: normalized_float' is for integers of 8 and 16 bits, not for {dtype.name}"
     if how.filter_mode == "linear" and not (dtype.is_float or how.promotes):

@@ -86,13 +86,13 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
             raise UsageError(f"{d.where}: {key}: a __constant__ or __device__ array is no pointer that could be moved")
     if image := _image(d):
         if unfit := [key for key in ("constant", "offset", "lead") if key in d.raw]:
-            raise UsageError(f"{d.where}: {unfit[0]}: a texture or surface is no pointer that could have it")
+            raise UsageError(f"{d.where}: {unfit[0]}: not allowed with a texture or a surface")
         if isinstance(image, DeclaredTexture) and role is not Role.IN:
             raise UsageError(f"{d.where}: role: a kernel only reads a texture: expected in, not {role}")
     shape, offset, lead = d.expressions("shape"), d.expression("offset", 0), d.expression("lead", 0)
     word, fill = d.text("dtype"), d.raw.get("fill", "zeros")
     if word in d.structs and any(kind == POINTER for kind in _members(d.structs[word])):
-        raise UsageError(f"{d.where}: dtype: {word} has a pointer; such a structure is passed by value alone")
+        raise UsageError(f"{d.where}: dtype: {word} has a pointer; such a structure can only be passed by value")
     filled, passed = _fill(d, fill, f"{d.where}: fill", d.structs.get(word)), d.flag("passed", default=True)
     return ArrayArgument(
         d.text("name"), role, word, shape, filled, offset, lead, constant, refill, image, passed=passed
@@ -138,7 +138,7 @@ def _scalar(d: Reader, counting: Collection[str]) -> ScalarArgument:
 
 
 def _members(dtype: DType) -> Iterator[DType]:
-    """The types of a structure's members, and of theirs."""
+    """The types of a structure's members, including nested ones."""
     for f in dtype.fields:
         yield f.dtype
         yield from _members(f.dtype)
@@ -179,7 +179,7 @@ def _pointer(d: Reader, counting: Collection[str]) -> PointerArgument:
 
 
 def _target(d: Reader, key: str, array: Any, expected: str = "null or the name of an array") -> str:
-    """The array that a pointer or texture is of; empty for null."""
+    """The array that a pointer or texture refers to; empty for null."""
     if array is None and expected.startswith("null"):
         return ""
     if not isinstance(array, str) or array not in d.arrays:

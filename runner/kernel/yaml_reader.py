@@ -147,7 +147,7 @@ class Reader:
     def as_expression(
         self, key: str, value: Any, *, number: bool = True, more: Collection[str] = (), real: bool = False
     ) -> Expression:
-        """A value as an expression: of a number, unless text such as a dtype will do; an integer, unless `real`."""
+        """A value as an expression. It gives an integer, any number if `real`, or text where a dtype is allowed."""
         where = f"{self.where}: {key}"
         if isinstance(value, bool) or not isinstance(value, int | str | (float if real else int)):
             raise UsageError(f"{where}: expected an expression, not {shown(value)}")
@@ -164,7 +164,7 @@ class Reader:
         return e
 
     def refuse_other_words(self, e: Expression | ArrayExpression) -> None:
-        """Refuse a comparison with a word that a parameter never is: it would be false without a sign."""
+        """Refuse a comparison with a word that the parameter cannot have: it would silently be false."""
         for node in (n for n in ast.walk(e.tree) if isinstance(n, ast.Compare)):
             parts = (node.left, *node.comparators)
             given = [p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)]

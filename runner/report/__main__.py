@@ -25,9 +25,9 @@ def main(arguments: list[str] | None = None) -> int:
         "--format", choices=["html", "md"], default="html", help="md: print a summary for a pull request"
     )
     parser.add_argument(
-        "--live", action="store_true", help="serve a page on this machine that grows while a sweep runs"
+        "--live", action="store_true", help="serve a page on this machine that updates while a sweep runs"
     )
-    parser.add_argument("--port", type=int, default=0, help="of --live; a free one if it is left out")
+    parser.add_argument("--port", type=int, default=0, help="port of --live (default: a free one)")
     given = parser.parse_args(arguments)
     return run_command(lambda: _report(given))
 
@@ -58,7 +58,7 @@ def _serve(folder: Path, port: int) -> int:
     from runner.report.live import HOST, server  # noqa: PLC0415
 
     with server(folder, port) as serving:
-        say(f"http://{HOST}:{serving.server_port}/ shows {folder} as it grows; Ctrl-C ends it", 0)
+        say(f"http://{HOST}:{serving.server_port}/ shows {folder} while the sweep runs; stop with Ctrl-C", 0)
         serving.serve_forever()
     return 0
 

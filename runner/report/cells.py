@@ -36,8 +36,8 @@ TIPS = {
     "speedup": "Time of the baseline divided by the time of the case, at the same parameters.",
     BEST: "Time of the baseline's fastest case at this size, divided by that of the kernel's fastest case.",
     "cases": "Cases at each size.",
-    "tied": "Cases that are as fast, as far as this measurement can tell: any of them is as good a choice. "
-    "Undecided ones may be as fast or slower.",
+    "tied": "This measurement cannot tell these cases apart in speed: any of them is an equally good choice. "
+    "Undecided cases may be as fast or slower.",
     EMULATED_TIME: "Time of the emulation. It says nothing about a GPU.",
 }
 """What the heads of columns mean."""

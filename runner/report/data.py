@@ -1,4 +1,4 @@
-"""What the page's script needs beside the tables: the columns that no table shows, and the views of its charts."""
+"""Data for the page's script: the columns that no table shows, and the views of the charts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from runner.report.table import parameters, records
 from runner.report.text import absent, plain
 
 LEFT_OUT = frozenset(("case", "reason", "note", "received", "value", "reference", "rows", "cols", "row"))
-"""Columns of long texts, and those that others contain."""
+"""Columns with long texts, and columns that repeat others."""
 
 DIGITS = 5
 
 
 def embedded(frame: pd.DataFrame, in_table: Sequence[str], views: Iterable[dict[str, Any]]) -> str:
-    """JSON that may stand in a page: further columns, one value for all rows where they have but one, and the views."""
+    """JSON that is safe in a page: the further columns (a single value if all rows share it) and the views."""
     views = list(views)
     rest = sorted(str(name) for name in frame.columns if name not in LEFT_OUT and name not in in_table)
     further = {name: known for name in rest if (known := _column(frame[name].tolist())) is not None}

@@ -1,4 +1,4 @@
-"""A page that grows while a sweep runs: a server for this machine alone, which reads the folder and writes nothing."""
+"""A page that updates while a sweep runs. The server accepts this machine only, and never writes to the folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAITING = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equ
 
 
 def page(path: Path) -> str:
-    """The page of the cases so far; without files beside it, and without figures as pictures."""
+    """The page of the cases so far, without links to files and without static figures."""
     folder = RunFolder(path)
     at, running = state(path), folder.locked
     try:
@@ -27,7 +27,7 @@ def page(path: Path) -> str:
     except UsageError as error:
         return WAITING.format(html.escape(str(error)))
     done, planned = frame[frame["status"] != "not_run"], len(frame)
-    said = f"Running: {len(done):,} of {planned:,} cases so far. This page grows by itself."
+    said = f"Running: {len(done):,} of {planned:,} cases so far. This page updates itself."
     if not running:
         said = "The sweep has ended."
     shown = done if running else frame
@@ -43,7 +43,7 @@ def state(path: Path) -> str:
 
 
 def server(path: Path, port: int = 0) -> ThreadingHTTPServer:
-    """A server of a run folder's page on this machine, at a free port unless one is given."""
+    """A server of a run folder's page on this machine. Port 0 takes a free port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -17,7 +17,7 @@ MOST_PROBLEMS, MOST_LETTERS = 20, 800
 
 
 def summary(folder: Path) -> str:
-    """The verdict, the fastest case of each size, the failures, and what it was measured on."""
+    """The verdict, the fastest case of each size, the failures and the environment."""
     frame, known = load(folder), environment(folder)
     verdict = findings.judge(frame)
     rows, names = {row["row"]: row for row in records(frame)}, varying(frame)
@@ -66,5 +66,5 @@ def _environment(known: dict[str, Any]) -> str:
 
 
 def _text(words: str) -> str:
-    """Words that Markdown and HTML leave as they are."""
+    """The text with the special characters of Markdown and HTML escaped."""
     return re.sub(r"([\\`*<>|\[\]])", r"\\\1", one_line(words, 4000))

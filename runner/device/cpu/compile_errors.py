@@ -91,13 +91,13 @@ def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
 
 
 def _of_the_host(source: Source, error: str, needed: Excerpt) -> str:
-    """Why a name that only the host has is not declared; empty if the error is another one."""
+    """Why a host-only name is not declared in a kernel; empty for any other error."""
     undeclared = _UNDECLARED.search(error)
     name = (undeclared["name"] or undeclared["other"]) if undeclared else ""
     if name not in needed.host:
         return ""
     if re.search(rf"\b(?:texture|surface)\s*<[^;]*>\s*{name}\b", source.text):
-        return f"'{name}' is a texture reference; CUDA 12 has texture objects alone"
+        return f"'{name}' is a texture reference; CUDA 12 only has texture objects"
     return f"a kernel cannot use '{name}', which only the host has (nvcc refuses it)"
 
 

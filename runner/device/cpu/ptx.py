@@ -1,4 +1,4 @@
-"""Inline PTX for the CPU device: `asm` statements become calls of native/ptx.h, if their instructions are there.
+"""Inline PTX for the CPU device: supported `asm` statements become calls of native/ptx.h.
 
 An instruction that is not there becomes a call that does not compile, with a message at its line; nothing happens if no
 kernel reaches it, as in a macro that nobody uses.
@@ -22,7 +22,7 @@ _OPERAND = re.compile(
 
 
 def rewrite_ptx(text: str, visible: str) -> str:
-    """Replace the `asm` statements; `visible` is the text with blank comments and literals. Lines stay."""
+    """Replace the `asm` statements. `visible` has blank comments and literals. Lines keep their numbers."""
     pieces, end = [], 0
     for found in ASM.finditer(visible):
         close = _closing(visible, found.end() - 1)
@@ -45,7 +45,7 @@ def _closing(visible: str, at: int) -> int | None:
 
 
 def _statement(inner: str, visible: str) -> str:
-    """The C++ for what is between the parentheses of an `asm`."""
+    """The C++ for the text between the parentheses of an `asm`."""
     inner = re.sub(r"\\\n", " \n", inner)
     visible = re.sub(r"\\\n", " \n", visible)
     sections = list(split(inner, visible, ":"))

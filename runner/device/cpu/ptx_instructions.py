@@ -49,11 +49,11 @@ _NOTHING = ("prefetch", "discard", "griddepcontrol", "nanosleep")
 
 
 class Unknown(Exception):
-    """An instruction, or a form of it, that is not there."""
+    """An unsupported instruction, or an unsupported form of one."""
 
 
 def split(text: str, visible: str, separator: str) -> Iterator[str]:
-    """The parts of a text between separators that are in no brackets."""
+    """Split a text at the separators outside brackets."""
     depth, begin = 0, 0
     for place, character in enumerate(visible):
         depth += (character in "([{") - (character in ")]}")
@@ -128,7 +128,7 @@ class Translation:
         return f"::simt::ptx::{space}({self._value(base.strip())}, {self._value(offset.strip()) if offset else 0})"
 
     def _instruction(self, full: str, given: list[str]) -> str:
-        """The C++ of an instruction; an `Unknown` or a `KeyError` if it is not there."""
+        """The C++ of an instruction. Raises `Unknown` or `KeyError` if it is not supported."""
         plain = _NO_MATTER.sub("", full)
         name, _, kind = plain.rpartition(".")
         of = next((make for begin, make in self._FORMS.items() if full.startswith(begin)), None)

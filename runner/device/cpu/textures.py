@@ -1,4 +1,4 @@
-"""Textures and surfaces of the CPU device: an array, and the description to which the kernel's object points."""
+"""Textures and surfaces of the CPU device: an array, and the description that the kernel's object points to."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def described(array: GuardedArray, channels: int, how: Texture | Surface) -> Ima
 
 
 class GuardedImage(GuardedArray):
-    """An array that the kernel reaches through an object, which is its `pointer`."""
+    """An array that the kernel accesses through an object; `pointer` is that object."""
 
     def __init__(self, name: str, value: NDArray[Any], role: Role, channels: int, how: Texture | Surface) -> None:
         super().__init__(name, value, role)

@@ -210,7 +210,7 @@ __attribute__((noinline)) inline unsigned char* in_surface(unsigned long long ob
     const int64_t row = image.size[0] * texel;
     int64_t at[3] = {x, y, z};
     if (x % bytes) {
-        violation(line, file, "%s: byte %d in x of '%s' is no multiple of the %d bytes accessed", name, x, image.name, bytes);
+        violation(line, file, "%s: byte %d in x of '%s' is not a multiple of the %d bytes accessed", name, x, image.name, bytes);
     }
     const int64_t last[3] = {row - bytes, image.size[1] - 1, image.size[2] - 1};
     for (int axis = 0; axis < dimensions; ++axis) {
