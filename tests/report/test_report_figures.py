@@ -87,7 +87,7 @@ def test_the_fastest_block_is_shown_and_said(run_folder):
     """Where blocks do not have panels, a point is the fastest of them and the caption says so."""
     plot = chosen(run_folder(runs.sweep()))[0]
     assert {row["block"] for row in plot.rows()} == {"256"}
-    assert "the fastest block" in plot.caption
+    assert "the best block" in plot.caption
 
 
 def test_too_many_lines_leave_the_fastest_in_colour(run_folder):
