@@ -403,4 +403,5 @@ def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
     }
     numbers = {name: int((right[name] == "True").sum()) for name in flags}
     words = [f"In {count(n, 'case')} {flags[name]} ({name})." for name, n in numbers.items() if n]
-    return (*words, *([EMULATION] if frame["emulated"].any() else ()))
+    launched = frame["emulated"] & ~frame["status"].isin((*IDLE, "compile_error"))
+    return (*words, *([EMULATION] if launched.any() else ()))

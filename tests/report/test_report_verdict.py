@@ -68,6 +68,8 @@ def test_emulated_times_are_not_ranked(run_folder):
     verdict = judge(load(run_folder(runs.emulated())))
     assert (verdict.headline, verdict.further) == ("6 of 6 cases match the CPU reference.", ())
     assert "Not checked: data races" in verdict.cautions[0]
+    skipped = [{**row, "status": "skipped"} for row in runs.emulated()]
+    assert judge(load(run_folder(skipped, "skipped"))).cautions == ()  # nothing was checked
     frame = load(run_folder([*runs.emulated(), *runs.sweep(sizes=(24,))], "both"))
     assert [one.fastest["device"] for one in fastest(frame)] == ["cuda"]
     assert len(ratios(frame)) == len(ratios(load(run_folder(runs.sweep(sizes=(24,)), "one"))))
