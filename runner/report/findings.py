@@ -179,7 +179,8 @@ def headline_groups(frame: pd.DataFrame) -> list[Ranking]:
 
 def differing_peers(frame: pd.DataFrame) -> list[str]:
     """The columns that separate groups of peers in this run."""
-    return [name for name in PEERS if len(ranked(frame)[name].unique()) > 1]
+    rows = ranked(frame)
+    return [name for name in PEERS if len(rows[name].unique()) > 1]
 
 
 def ratios(frame: pd.DataFrame) -> dict[int, Ratio]:

@@ -54,8 +54,7 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     raw = _read(folder, newest=newest)
     own = _own_parameters(list(raw.columns))
     raw = _with_planned(raw, folder / "plan.json")
-    for name in set(columns.NAMES).difference(raw.columns):
-        raw[name] = ""
+    raw = raw.reindex(columns=[*raw.columns, *(n for n in columns.NAMES if n not in raw.columns)], fill_value="")
     frame = pd.DataFrame({name: _typed(name, raw[name], own=name in own) for name in raw.columns})
     frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
     frame["emulated"] = pd.Series([is_emulated(kind) for kind in frame["device"]], dtype=bool)

@@ -235,10 +235,9 @@ def as_csv(rows: list[Row]) -> str:
     """The table as text."""
     import pandas as pd  # noqa: PLC0415  (imported while the device is opened)
 
-    table = pd.DataFrame(rows, columns=names(rows), dtype=object)
-    for name in columns.of_type("integer"):
-        table[name] = table[name].astype("Int64")
-    return str(table.to_csv(index=False, lineterminator="\n"))
+    kinds = dict.fromkeys(columns.of_type("integer"), "Int64")
+    table = {name: pd.Series([row.get(name) for row in rows], dtype=kinds.get(name, "object")) for name in names(rows)}
+    return str(pd.DataFrame(table).to_csv(index=False, lineterminator="\n"))
 
 
 def as_json_lines(rows: list[Row]) -> str:
