@@ -15,8 +15,7 @@ from matplotlib.patches import Patch
 
 from runner.compare.changes import Change, Comparison, Word
 from runner.compare.runs import LAST, Row, varying
-from runner.report.figures.axes import positions, set_ticks, set_x, sheet
-from runner.report.figures.figure import PALE, Stroke, saved, strokes
+from runner.report.figures.figure import PALE, Stroke, positions, saved, set_ticks, set_x, sheet, strokes
 from runner.report.text import count, listed, one_line, value_of
 
 MOST_PANELS = 12

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import tree_sitter
 
-from runner.device import Source
+from runner.device import Source, cache
 from runner.device.excerpt import needed, reached
-from runner.device.syntax import IDENTIFIERS, Kernel, Parameter, What, below, text_of
-from runner.importer import typenames
-from runner.importer.nearby import includers
+from runner.device.syntax import IDENTIFIERS, File, Kernel, Parameter, What, below, parse, text_of
 
 # Names that CUDA or C declares.
 _KNOWN = re.compile(
@@ -84,7 +84,7 @@ def find(source: Source, kernel: Kernel) -> Found:
         constants=constants,
         dimensions=_axes(fields, "threadIdx"),
         grid=_axes(fields, "blockIdx"),
-        types=typenames.resolved(named, list(files.values())),
+        types=resolved(named, list(files.values())),
         launches=tuple(dict.fromkeys(_launches(source, kernel))),
     )
 
@@ -256,3 +256,89 @@ def _where(launch: tree_sitter.Node, shape: str) -> str:
             found[name] = re.sub(r"//.*", "", text_of(node))
             wanted |= set(re.findall(r"\w+", text_of(node.children[-1])))
     return f", where {'; '.join(reversed(found.values()))}" if found else ""
+
+
+def folders_nearby(source: Source) -> Iterator[Path]:
+    """Folders around a kernel's file, within its repository, with headers that it includes and needs."""
+    files = dict(reached(source))
+    words = {w for items in needed(source, files).values() for i in items for w in i.mentions} | {"operator"}
+    wanted = {i.path for file in files.values() for i in file.items if i.what is What.INCLUDE and i.path}
+    beside = source.path.resolve().parent
+    ours = next((n for n, up in enumerate((beside, *beside.parents)) if (up / ".git").exists()), 2)
+    found: dict[Path, None] = {}
+    for name in sorted(wanted):
+        ways = (
+            path for up in (beside, *beside.parents)[: ours + 1] for path in (up / name, *sorted(up.glob(f"*/{name}")))
+        )
+        path = None if cache.find(name, beside, source.folders) else next((p for p in ways if p.is_file()), None)
+        if path and words & {n for i in parse(cache.read(path)).items if i.what is not What.HOST for n in i.names}:
+            found[path.parents[name.count("/")]] = None
+    yield from found
+
+
+def includers(path: Path) -> Iterator[str]:
+    """Sources beside a file, or one folder up, that include it."""
+    for folder in filter(Path.is_dir, (path.parent, path.parent.parent)):
+        for other in sorted(p for p in folder.iterdir() if p.suffix in (".cu", ".c", ".cpp", ".cc") and p != path):
+            names = (found["name"] for found in cache.INCLUDE.finditer(cache.read(other)) if found["open"] == '"')
+            if any((folder / name).resolve() == path.resolve() for name in names):
+                yield os.path.relpath(other, path.parent)
+
+
+_CONDITION = re.compile(r"#\s*(?:el)?if(n?)def\s+(\w+)|#\s*(?:el)?if\s+(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
+# By kind of declaration: the fields of the name and of what it stands for.
+_NAMING = {
+    "type_definition": ("declarator", "type"),
+    "alias_declaration": ("name", "type"),
+    "preproc_def": ("name", "value"),
+}
+
+
+def plain_type(kind: str) -> str:
+    """A parameter's type without qualifiers."""
+    return " ".join(word for word in kind.split() if word not in ("const", "volatile", "struct"))
+
+
+def resolved(kinds: Iterable[str], files: list[File]) -> dict[str, str]:
+    """What the names among some types stand for, by `typedef`, `using` or `#define`, through all of these."""
+    nodes = [node for file in files for node in below(file.root) if node.type in _NAMING]
+    defined = {text_of(n.child_by_field_name("name")) for n in nodes if n.type == "preproc_def"}
+    found = {}
+    for name in map(plain_type, kinds):
+        kind, seen = name, set[str]()
+        while kind not in seen:
+            seen.add(kind)
+            kind = _type(kind, nodes, defined) or kind
+        if kind != name:
+            found[name] = kind
+    return found
+
+
+def _type(name: str, nodes: list[tree_sitter.Node], defined: set[str]) -> str:
+    """The type behind one name; empty if it is not defined, or only under an undecidable condition."""
+    found = ""
+    for node in nodes:
+        fields = _NAMING[node.type]
+        if text_of(node.child_by_field_name(fields[0])) == name:
+            holds = _holds(node, defined)
+            if holds is None:
+                return ""
+            found = plain_type(text_of(node.child_by_field_name(fields[1]))) if holds else found
+    return found
+
+
+def _holds(node: tree_sitter.Node, defined: set[str]) -> bool | None:
+    """Whether every `#if` around a node takes it; `None` if one is more than `defined(NAME)`."""
+    below_it, parent = node, node.parent
+    while parent is not None:
+        if parent.type in ("preproc_if", "preproc_elif", "preproc_ifdef"):
+            head = text_of(parent).split("\n", 1)[0]
+            asked = _CONDITION.fullmatch(head.strip())
+            if not asked:
+                return None
+            own = {text_of(n.child_by_field_name("name")) for n in below(parent) if n.type == "preproc_def"}  # a guard
+            takes = ((asked[2] or asked[4]) in (defined - own)) != bool(asked[1] or asked[3])
+            if takes == (parent.child_by_field_name("alternative") == below_it):
+                return False
+        below_it, parent = parent, parent.parent
+    return True

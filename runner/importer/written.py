@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.columns import RESERVED
-from runner.importer.found import Found
+from runner.importer.found import Found, plain_type
 from runner.importer.tuning import AXES, Tuning
-from runner.importer.typenames import plain_type
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES
 from runner.kernel.expression import FUNCTIONS
 from runner.kernel.from_yaml import BLANK

@@ -24,7 +24,7 @@ from runner import atomic
 from runner.device import cache
 from runner.device.kinds import is_emulated, label
 from runner.folder import RunFolder, read_json
-from runner.report import cells, data, findings, table
+from runner.report import cells, findings, table
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 from runner.runs import environment, flat, section
 
@@ -137,7 +137,7 @@ def _context(
         "ratios": cells.best_against_best(frame),
         "means": cells.geometric_means(frame, ratios),
         "cases": every,
-        "data": Markup(data.embedded(frame, every.columns, views)),  # noqa: S704 - JSON without a `<`
+        "data": Markup(cells.embedded(frame, every.columns, views)),  # noqa: S704 - JSON without a `<`
         "libraries": _libraries() if views else "",
         "tips": cells.tips(frame),
         "explained": HEADS_EXPLAINED,

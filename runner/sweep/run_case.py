@@ -27,9 +27,8 @@ from runner.kernel.case import Case
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.statistics import unthrottled
 from runner.sweep import measure
-from runner.sweep.further_checks import Heartbeat, at_other_sizes, in_other_orders, with_exact_inputs
+from runner.sweep.further_checks import Heartbeat, at_other_sizes, implausible, in_other_orders, with_exact_inputs
 from runner.sweep.measure import Round
-from runner.sweep.plausible import implausible
 from runner.sweep.trial import Trial, WrongLater, set_constants, trials
 from runner.sweep.worker import Outcome, Task
 

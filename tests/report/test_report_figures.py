@@ -7,8 +7,7 @@ from drawing import chosen, drawn, table, words
 from shuffle_rows import COLUMNS, butterfly
 
 from runner.report import build
-from runner.report.figures.axes import apart
-from runner.report.figures.figure import BACKGROUND
+from runner.report.figures.figure import BACKGROUND, apart
 
 
 def stems(folder):

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runner.report.figures.axes import WIDE, positions, sheet, whole
-from runner.report.figures.figure import INK, Figure, Row, Run, View
+from runner.report.figures.figure import INK, WIDE, Figure, Row, Run, View, positions, sheet, whole
 from runner.report.findings import IDLE
 from runner.report.table import records, size_key
 from runner.report.text import absent, count, listed, one_line, size_of, slug, value_of

@@ -11,8 +11,20 @@ from numpy.typing import NDArray
 
 from runner import samples
 from runner.folder import RunFolder
-from runner.report.figures.axes import End, name_ends, plain, sheet
-from runner.report.figures.figure import COLOURS, CRIMSON, INK, MARKERS, PALE, Figure, Row, Run
+from runner.report.figures.figure import (
+    COLOURS,
+    CRIMSON,
+    INK,
+    MARKERS,
+    PALE,
+    End,
+    Figure,
+    Row,
+    Run,
+    name_ends,
+    plain,
+    sheet,
+)
 from runner.report.table import measured, records, varying
 from runner.report.text import absent, count, described, exact, listed, slug
 from runner.statistics import Samples

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runner.report.cells import Case, separating, titles
-from runner.report.figures.axes import positions, set_ticks, set_x, sheet
-from runner.report.figures.figure import PALE, Figure, Row, Run, View
+from runner.report.figures.figure import PALE, Figure, Row, Run, View, positions, set_ticks, set_x, sheet
 from runner.report.findings import ratio, steps
 from runner.report.table import records
 from runner.report.text import listed, one_line, size_of, value_of

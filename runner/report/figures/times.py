@@ -11,8 +11,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from runner.report.figures.axes import End, name_ends, plain, positions, set_ticks, set_x, sheet
-from runner.report.figures.figure import BACKGROUND, CEILING, PALE, Figure, Row, Run, Stroke, View
+from runner.report.figures.figure import (
+    BACKGROUND,
+    CEILING,
+    PALE,
+    End,
+    Figure,
+    Row,
+    Run,
+    Stroke,
+    View,
+    name_ends,
+    plain,
+    positions,
+    set_ticks,
+    set_x,
+    sheet,
+)
 from runner.report.findings import criterion_of
 from runner.report.table import measured, records, size_key
 from runner.report.text import (
