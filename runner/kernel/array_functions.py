@@ -29,6 +29,7 @@ from runner.kernel.bounded import (
     moved,
     numeric,
     plain,
+    rounded,
     running_sums,
     sums,
     wandered,
@@ -272,22 +273,6 @@ def _windows(x: Bounded, *lengths: Bounded) -> Bounded:
     return moved(x, lambda a: np.lib.stride_tricks.sliding_window_view(a, shape, axis=axes))
 
 
-def _function(name: str, function: Callable[[Any], Any], *, falls: bool = False) -> Callable[[Bounded], Bounded]:
-    """A function that grows with its argument, or falls."""
-
-    def call(x: Bounded) -> Bounded:
-        how = x.arithmetic
-        if how is None:
-            return plain(function(x.value))
-        x = numeric(x, how)
-        value = np.asarray(function(x.value), dtype=how.wide)
-        ends = (x.high, x.low) if falls else (x.low, x.high)
-        low, high = (value, value) if x.certain else (function(end) for end in ends)
-        return made(value, low - how.error(name, ends[0], low), high + how.error(name, ends[1], high), how)
-
-    return call
-
-
 def _special(name: str) -> Callable[[Any], Any]:
     """A function of SciPy's, which has it in double precision only."""
 
@@ -353,35 +338,20 @@ TABLE: Mapping[Any, Callable[..., Any]] = {
     "max": _extreme(np.max), "min": _extreme(np.min), "argmax": _where_extreme(1), "argmin": _where_extreme(-1),
     "softmax": _softmax, "sort": _sort, "take": _take, "bincount": _bincount,
     "stack": _joined(np.stack), "concatenate": _joined(np.concatenate), "full": _full, "windows": _windows,
-    "rsqrt": _function("rsqrt", lambda x: 1 / np.sqrt(x), falls=True), "erf": _function("erf", _special("erf")),
-    "erfc": _function("erfc", _special("erfc"), falls=True), "log10": _function("log10", np.log10),
-    "cbrt": _function("cbrt", np.cbrt), "sinh": _function("sinh", np.sinh), "atan": _function("atan", np.arctan),
-    "asin": _function("asin", np.arcsin), "acos": _function("acos", np.arccos, falls=True),
+    "rsqrt": rounded("rsqrt", lambda x: 1 / np.sqrt(x), falls=True), "erf": rounded("erf", _special("erf")),
+    "erfc": rounded("erfc", _special("erfc"), falls=True), "log10": rounded("log10", np.log10),
+    "cbrt": rounded("cbrt", np.cbrt), "sinh": rounded("sinh", np.sinh), "atan": rounded("atan", np.arctan),
+    "asin": rounded("asin", np.arcsin), "acos": rounded("acos", np.arccos, falls=True),
     "clip": _clip, "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: _inverted,
     "argsort": _argsort, "cummax": _running(np.maximum), "cummin": _running(np.minimum),
-    "exp2": _function("exp2", np.exp2), "log2": _function("log2", np.log2),
-    "expm1": _function("expm1", np.expm1), "log1p": _function("log1p", np.log1p),
+    "exp2": rounded("exp2", np.exp2), "log2": rounded("log2", np.log2),
+    "expm1": rounded("expm1", np.expm1), "log1p": rounded("log1p", np.log1p),
     "floor": _stepped(np.floor), "ceil": _stepped(np.ceil), "rint": _stepped(np.rint),
 }  # fmt: skip
 KEYWORDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("sum", "mean", "prod", "max", "min"), ("axis", "keepdims")),
     **dict.fromkeys(
-        (
-            "cumsum",
-            "cummax",
-            "cummin",
-            "argmax",
-            "argmin",
-            "softmax",
-            "sort",
-            "argsort",
-            "take",
-            "stack",
-            "concatenate",
-            "roll",
-            "flip",
-            "repeat",
-        ),
+        "cumsum cummax cummin argmax argmin softmax sort argsort take stack concatenate roll flip repeat".split(),
         ("axis",),
     ),
     "bincount": ("weights",),
