@@ -29,7 +29,7 @@ from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, list
 from runner.runs import environment, flat, section
 
 if TYPE_CHECKING:
-    from runner.report.figures.figure import Drawn
+    from runner.report.figures.figure import Figure
 
 SECTIONS = ("times", "shape", "baseline", "lanes", "raw")
 """Sections of the page that have figures."""
@@ -83,7 +83,7 @@ def rendered(path: Path, frame: pd.DataFrame, verdict: findings.Verdict, live: t
     from runner.report import figures  # noqa: PLC0415
 
     ratios = findings.ratios(frame)
-    drawn = [one for one in figures.outlined(path, frame, ratios) if one.view]
+    drawn = [one for one in figures.choose(path, frame, ratios) if one.view]
     context = _context(path, frame, verdict, ratios, drawn) | {"files": False, "live": live}
     return template("page.html", "runner.report").render(context)
 
@@ -112,7 +112,7 @@ def _context(
     frame: pd.DataFrame,
     verdict: findings.Verdict,
     ratios: dict[int, findings.Ratio],
-    drawn: Sequence[Drawn],
+    drawn: Sequence[Figure],
 ) -> dict[str, Any]:
     known, best, every = environment(path), findings.fastest(frame), cells.all_cases(frame, ratios)
     by = findings.criterion_of(frame)

@@ -13,8 +13,8 @@ import re
 import textwrap
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
@@ -82,9 +82,6 @@ class Stroke(NamedTuple):
     dash: str
 
 
-BACKGROUND = Stroke("#a9a9b0", ".", "-")
-"""The stroke of lines that are only there for comparison."""
-
 CEILING = Stroke(PALE, "", "-.")
 """The stroke of kernels that are a limit for the others."""
 
@@ -122,11 +119,18 @@ class Figure(ABC):
     stem: str
     title: str
     caption: str
+    files: Mapping[str, bytes] = field(default_factory=dict, kw_only=True, repr=False)
+    """The content of each file, by its ending, once it is drawn. A figure that is SVG from the start has no PNG."""
 
     @property
     def view(self) -> View:
         """How the page's chart shows the same; empty if it does not."""
         return {}
+
+    @property
+    def data(self) -> str:
+        """The SVG as base64, for the page."""
+        return base64.b64encode(self.files["svg"]).decode()
 
     @abstractmethod
     def rows(self) -> list[Row]:
@@ -137,29 +141,11 @@ class Figure(ABC):
         """The drawing, or the SVG itself."""
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A drawn figure, for the page and the folder. A figure that is SVG from the start has no PNG."""
-
-    section: Section
-    stem: str
-    title: str
-    caption: str
-    files: dict[str, bytes]
-    """The content of each file, by its ending."""
-    view: View = field(default_factory=dict)
-
-    @property
-    def data(self) -> str:
-        """The SVG as base64, for the page."""
-        return base64.b64encode(self.files["svg"]).decode()
-
-
-def drawn(figure: Figure, stem: str) -> Drawn:
+def drawn(figure: Figure) -> Figure:
     """Draw a figure. The same figure gives the same bytes."""
     svg, png = (figure.draw(), b"") if figure.is_svg else saved(figure.draw)
     files = {"svg": svg, **({"png": png} if png else {}), "csv": as_csv(figure.rows())}
-    return Drawn(figure.section, stem, figure.title, figure.caption, files, figure.view)
+    return replace(figure, files=files)
 
 
 def saved(make: Callable[[], Drawing], *, png: bool = True) -> tuple[bytes, bytes]:
@@ -212,19 +198,6 @@ def _written(value: Any) -> str:
 
 WIDE = 9.0
 """The width of every figure in inches: the page scales all to one width, so their letters are of one size."""
-
-
-class End(NamedTuple):
-    """The right end of a line and its name. A stroke of None is a limit, not a kernel.
-
-    A line that ends, or is a single point, far from its name has no leader to it: that would look like its course.
-    """
-
-    text: str
-    x: float
-    y: float
-    stroke: Stroke | None = None
-    leader: bool = True
 
 
 def plain(value: float, _: object = None) -> str:
@@ -289,32 +262,12 @@ def set_ticks(axis: Axis, low: float, high: float, unit: str = "") -> None:
     axis.set_major_formatter(lambda value, _: f"{plain(value)}{unit}")
 
 
-def name_ends(axes: Axes, ends: list[End], gap: float) -> None:
-    """Write names at the right of axes whose limits are final, each joined to the end of its line.
-
-    Names are at least `gap` apart, a share of the axes' height.
-    """
-    to_axes = axes.transScale + axes.transLimits
-    heights = apart([float(to_axes.transform((end.x, end.y))[1]) for end in ends], gap)
-    for end, height in zip(ends, heights, strict=True):
-        colour, marker = (end.stroke.colour, end.stroke.marker) if end.stroke else (PALE, "")
-        leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 4}
-        if end.leader:
-            axes.annotate("", (end.x, end.y), (1.03, height), "data", "axes fraction", leader, annotation_clip=False)
-        axes.plot([1.04], [height], marker, color=colour, transform=axes.transAxes, clip_on=False)
-        ink = INK if end.stroke else PALE
-        axes.text(1.06, height, end.text, transform=axes.transAxes, va="center", fontsize=8.5, color=ink)
-
-
-def apart(heights: list[float], gap: float) -> list[float]:
-    """Heights at least a gap apart, in the order of the given ones and around them, from 0 to 1 if there is room."""
-    order = np.argsort(heights, kind="stable")
-    steps = gap * np.arange(len(heights))
-    wanted = np.asarray(heights, float)[order] - steps  # less its steps, a height only must not be below the one before
-    raised = np.maximum.accumulate(wanted)
-    lowered = np.minimum.accumulate(wanted[::-1])[::-1]
-    placed = np.maximum(np.minimum((raised + lowered) / 2, 1 - steps[-1:]), 0) + steps
-    return [float(height) for height in placed[np.argsort(order)]]
+def legend(figure: Drawing, every: Sequence[Axes]) -> None:
+    """A legend beside the panels, with each name once, in the order of the lines' right ends."""
+    drawn = {str(line.get_label()): line for axes in every for line in axes.lines}
+    named = [line for label, line in drawn.items() if label[0] != "_"]
+    named.sort(key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
+    figure.legend(handles=named, loc="outside right upper")
 
 
 def whole(text: Any) -> int | None:

@@ -21,7 +21,6 @@ from runner.report.text import absent, count, listed, one_line, size_of, slug, v
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure as Drawing
 
 MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
@@ -30,10 +29,10 @@ MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
 APART = ("kernel", "dtype", "seed", "device")
 """Parameters that are no axis."""
 
-LEAST = 50
-"""Percent that have the darkest colour, as have all below."""
+LEAST, DARKEST = 50, 43.2
+"""Percent that have the darkest colour, as have all below; percent at the dark end of the whole scale."""
 
-LIGHT = 68.2
+LIGHT = 69.5
 """Percent from which on black letters have the greater contrast."""
 
 Place = tuple[str, str]
@@ -149,8 +148,9 @@ class HeatMap(Figure):
                 bold = "bold" if percent == 100 else "normal"
                 number = str(round(percent))
                 axes.text(x + 0.5, y + 0.5, number, color=ink(percent), fontsize=8, fontweight=bold, **text)
-        shown = np.ma.masked_invalid(values)
-        axes.pcolormesh(shown, cmap=colours(), vmin=LEAST, vmax=100, edgecolor="white", linewidth=0.8, zorder=0)
+        # Cividis is even to the eye, also to a colour-blind one, and on paper without colours.
+        shown: dict[str, Any] = {"cmap": "cividis", "vmin": DARKEST, "vmax": 100, "edgecolor": "white"}
+        axes.pcolormesh(np.ma.masked_invalid(values).clip(LEAST), linewidth=0.8, zorder=0, **shown)
 
 
 def _short(percent: float) -> float:
@@ -161,14 +161,6 @@ def _short(percent: float) -> float:
 def ink(percent: float) -> str:
     """The colour of letters with the greater contrast on a cell's colour."""
     return "#000000" if percent > LIGHT else "#ffffff"
-
-
-def colours() -> ListedColormap:
-    """Cividis is even to the eye, also to a colour-blind one, and on paper without colours."""
-    import matplotlib as mpl  # noqa: PLC0415
-    from matplotlib.colors import ListedColormap  # noqa: PLC0415
-
-    return ListedColormap([mpl.colormaps["cividis"](0.12 + 0.088 * step) for step in range(11)])
 
 
 def figures(run: Run) -> list[HeatMap]:
