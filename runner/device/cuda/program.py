@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import ctypes
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -15,12 +14,10 @@ from numpy.typing import NDArray
 from pycuda import driver
 
 from runner.device import Inside, Launch, Resources, Role, Value, elf
-from runner.device.cuda.cooperative import DriverFunction, DriverModule
-from runner.device.cuda.driver_calls import call
+from runner.device.cuda.driver_calls import DriverFunction, DriverModule
 from runner.device.cuda.guard import Guard
 from runner.errors import LaunchError
 
-CAPTURE_THREAD_LOCAL = 1  # of CUstreamCaptureMode: other threads' calls do not matter
 GUARD = 512  # bytes on either side; a multiple of the 256 to which the driver aligns memory
 GUARDED = 0x5C
 VARIABLES = (".nv.global", ".nv.constant3")  # the sections of __device__ and __constant__ variables
@@ -300,29 +297,3 @@ def active_blocks(launch: Launch) -> int:
         return DriverFunction(loaded, program.name).active_blocks(launch)
     finally:
         loaded.close()
-
-
-class Graph:
-    """Work that was captured from a stream once and can be queued again in one call."""
-
-    def __init__(self, stream: int, queue: Callable[[], None]) -> None:
-        """Capture what `queue` queues on the stream, instead of running it."""
-        self._stream = ctypes.c_void_p(stream)
-        graph, self._executable = ctypes.c_void_p(), ctypes.c_void_p()
-        call("cuStreamBeginCapture_v2", self._stream, CAPTURE_THREAD_LOCAL)
-        try:
-            queue()
-        finally:
-            call("cuStreamEndCapture", self._stream, ctypes.byref(graph))
-        try:
-            call("cuGraphInstantiateWithFlags", ctypes.byref(self._executable), graph, ctypes.c_ulonglong(0))
-        finally:
-            call("cuGraphDestroy", graph)
-
-    def launch(self) -> None:
-        """Queue it."""
-        call("cuGraphLaunch", self._executable, self._stream)
-
-    def close(self) -> None:
-        """Destroy it."""
-        call("cuGraphExecDestroy", self._executable)
