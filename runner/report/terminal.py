@@ -103,8 +103,8 @@ def _print_listing(frame: pd.DataFrame, console: Console) -> None:
         table = Table.grid(padding=(0, 1))
         for justify in ("left", "left", "right", "left", "left", "left"):
             table.add_column(justify=justify, no_wrap=True)
-        for words, style in [*_references(group), *(_line(row, names) for row in rows)]:
-            table.add_row(*map(Text, (words[0], ":", *words[1:])), style=style)
+        for line, style in [*_references(group), *(_line(row, names) for row in rows)]:
+            table.add_row(*map(Text, (line[0], ":", *line[1:])), style=style)
         say_columns(console, table)
     if words := explained([row for row in listed if row["status"] == "ok"]):
         say(console, words, "dim")

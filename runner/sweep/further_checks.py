@@ -12,9 +12,9 @@ from typing import Any
 
 from runner.device import Device, DeviceInfo, Order, Program, Role
 from runner.errors import Hazard, LaunchError, LaunchTimeout, NotResident, OutOfMemory, UsageError
-from runner.kernel import further
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
+from runner.kernel.contents import exact_contents, exact_seeds, usable
 from runner.kernel.declaration import Kind, pair
 from runner.kernel.reference import expect
 from runner.kernel.resolve import make
@@ -41,14 +41,14 @@ def with_exact_inputs(
     case, program = task.case, first.launch.program
     if (case.id, task.binary.digest) in _right_further:
         return dataclasses.replace(verdict, undecided=0)
-    for seed in further.seeds(case):
-        other = further.contents(case, first.inputs, seed)
+    for seed in exact_seeds(case):
+        other = exact_contents(case, first.inputs, seed)
         if not other:
             return verdict
         try:
             heartbeat("inputs and reference")
             expected = expect(case, other, fast=task.fast_math, random_signs=True)
-            if not further.usable(expected):
+            if not usable(expected):
                 continue
             memory = stack.enter_context(ExitStack())
             trial = Trial(case, *upload(device, program, case, other, memory), other, expected)

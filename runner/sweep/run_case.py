@@ -22,8 +22,8 @@ import numpy as np
 from runner.device import Device, Launch, Program, Role, Timed
 from runner.device.kinds import open_device
 from runner.errors import CaseError, DeviceUnavailable, UsageError
-from runner.kernel import further
 from runner.kernel.case import Case
+from runner.kernel.contents import exact_wanted
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.statistics import unthrottled
 from runner.sweep import measure
@@ -125,7 +125,7 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
     heartbeat("comparing")
     verdict, value = first.verify()
     observed, expected = _observed_sources(first), first.expected
-    if verdict.ok and further.wanted(case, verdict):
+    if verdict.ok and exact_wanted(case, verdict):
         verdict = with_exact_inputs(device, task, first, verdict, stack, heartbeat)
     if verdict.ok and verdict.undecided == verdict.compared > 0:
         raise UsageError(
