@@ -12,6 +12,7 @@ from runner.device import Role, Surface
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, FORMER_NAMES, POINTER, DType, structure
 from runner.kernel.declaration import (
+    TEXTURE_WORDS,
     ArrayArgument,
     DeclaredTexture,
     Kind,
@@ -23,7 +24,6 @@ from runner.kernel.declaration import (
 )
 from runner.kernel.expression import ArrayExpression, Expression
 from runner.kernel.recipes import NUMBERS, WORDS, Fill, OfFields, Recipe
-from runner.kernel.textures import WORDS as TEXTURE_WORDS
 from runner.kernel.yaml_reader import Argument, Reader, array_names, function, shown
 
 INDICES = ("index", "index0", "index1", "index2", "index3")  # that a fill's expression may use
