@@ -20,6 +20,10 @@ _KNOWN = re.compile(
     r"bool|signed|unsigned|half2?|dim3|\w+_t|(u?(char|short|int|long|longlong)|float|double)[1-4]?|"
     r"INFINITY|NAN|HUGE_VALF?|EOF|__\w+|(FLT|DBL|S?CHAR|UCHAR|U?SHRT|U?INT\d*|U?LL?ONG|SIZE|M|CUDART|CUDA|CUB)_\w+|CUDART_\w+)"
 )
+_NAMING_ONLY = frozenset(
+    "qualified_identifier template_function preproc_def preproc_params preproc_defined preproc_ifdef "
+    "preproc_elifdef".split()
+)
 _STORING = re.compile(r"(__)?st\w*")  # __stcs, store128, and
 _LOADING = re.compile(r"(__)?(ld|load)\w*")
 _MAKING = frozenset(("init_declarator", "assignment_expression", "function_declarator"))  # as `dim3 grid(n)` is parsed
@@ -80,7 +84,7 @@ def find(source: Source, kernel: Kernel) -> Found:
         macros=tuple(
             dict.fromkeys(n for n in _undeclared(body) if n not in declared | own and not _KNOWN.fullmatch(n))
         ),
-        shared=tuple(dict.fromkeys(_shared(body))),
+        shared=tuple(dict.fromkeys(Shared(kind, name) for _, kind, name in _arrays(body, "extern", "__shared__"))),
         constants=constants,
         dimensions=_axes(fields, "threadIdx"),
         grid=_axes(fields, "blockIdx"),
@@ -198,36 +202,24 @@ def _undeclared(body: list[tree_sitter.Node]) -> Iterator[str]:
             yield text_of(node)
         elif node.type == "identifier" and parent is not None and not _declares(node):
             is_call = parent.type == "call_expression" and parent.child_by_field_name("function") == node
-            if not is_call and parent.type not in (
-                "qualified_identifier",
-                "template_function",
-                "preproc_def",
-                "preproc_params",
-                "preproc_defined",
-                "preproc_ifdef",
-                "preproc_elifdef",
-            ):
+            if not is_call and parent.type not in _NAMING_ONLY:
                 yield text_of(node)
 
 
-def _shared(body: list[tree_sitter.Node]) -> Iterator[Shared]:
+def _arrays(body: list[tree_sitter.Node], *words: str) -> Iterator[tuple[tree_sitter.Node, str, str]]:
+    """Declarator, type and name of each array that is declared with these words."""
     for node in body:
-        words = text_of(node).split() if node.type == "declaration" else []
-        if "extern" in words and "__shared__" in words:
+        if node.type == "declaration" and set(words) <= set(text_of(node).split()):
             for declarator in node.children_by_field_name("declarator"):
                 name = next((text_of(n) for n in below(declarator) if n.type in IDENTIFIERS), "")
-                yield Shared(text_of(node.child_by_field_name("type")), name)
+                yield declarator, text_of(node.child_by_field_name("type")), name
 
 
 def _constants(body: list[tree_sitter.Node]) -> Iterator[Constant]:
-    for node in body:
-        if node.type == "declaration" and "__constant__" in text_of(node).split():
-            for declarator in node.children_by_field_name("declarator"):
-                name = next((text_of(n) for n in below(declarator) if n.type in IDENTIFIERS), "")
-                sizes = (n.child_by_field_name("size") for n in below(declarator) if n.type == "array_declarator")
-                shape = tuple(text_of(s) for s in sizes if s is not None)[::-1]
-                if declarator.type != "init_declarator":  # the source gives it a value
-                    yield Constant(text_of(node.child_by_field_name("type")), name, shape)
+    for declarator, kind, name in _arrays(body, "__constant__"):
+        sizes = (n.child_by_field_name("size") for n in below(declarator) if n.type == "array_declarator")
+        if declarator.type != "init_declarator":  # the source gives it a value
+            yield Constant(kind, name, tuple(text_of(s) for s in sizes if s is not None)[::-1])
 
 
 def _launches(source: Source, kernel: Kernel) -> Iterator[str]:

@@ -119,12 +119,7 @@ def written(kind: Kind, value: Canonical) -> str:
 
 
 # The values of a kind of number: from, and up to but not including.
-_RANGES = {
-    Kind.INTEGER: (-(2**63), 2**63),
-    Kind.SIZE: (0, 2**63),
-    Kind.BLOCK: (0, 2**31),
-    Kind.MASK: (0, 2**32),
-}
+_RANGES = {Kind.INTEGER: (-(2**63), 2**63), Kind.SIZE: (0, 2**63), Kind.BLOCK: (0, 2**31), Kind.MASK: (0, 2**32)}
 _EXPECTED = {
     Kind.INTEGER: "an integer such as 8, -2 or 2**3",
     Kind.NUMBER: "a number such as 8, 2**3, 1.5 or 1e-3",
