@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.kernel import bounded
 from runner.kernel.bounded import (
     Bounded,
     amount,
@@ -34,7 +33,7 @@ from runner.kernel.bounded import (
     sums,
     wandered,
 )
-from runner.kernel.precision import Arithmetic, grain
+from runner.kernel.precision import grain
 
 Array = NDArray[Any]
 Product = Callable[..., Array]
@@ -199,11 +198,6 @@ def _softmax(x: Bounded, axis: Any = None) -> Bounded:
     return made(value, np.maximum(value - off, 0), value + off, how)
 
 
-def _sort(x: Bounded, axis: Any = None) -> Bounded:
-    at = -1 if axis is None else amount(axis)
-    return moved(x, lambda a: np.sort(a, axis=at))
-
-
 def _take(x: Bounded, indices: Bounded, axis: Any = None) -> Bounded:
     at = checked_indices(indices)
     return moved(x, lambda a: np.take(a, at, axis=amount(axis)))
@@ -284,11 +278,6 @@ def _special(name: str) -> Callable[[Any], Any]:
     return call
 
 
-def _clip(x: Bounded, least: Bounded, most: Bounded) -> Bounded:
-    raised: Bounded = bounded.TABLE["maximum"](x, least)
-    return bounded.TABLE["minimum"](raised, most)
-
-
 def _argsort(x: Bounded, axis: Any = None) -> Bounded:
     """The indices in the order of the elements, equal ones as they stand."""
     if not x.certain:
@@ -322,27 +311,26 @@ def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
             return x
         value = function(x.value)
         if x.certain:
-            return Bounded(value, value, value, x.arithmetic, _grain_of(value, x.arithmetic))
+            how = x.arithmetic
+            return Bounded(value, value, value, how, grain(value, how.digits) if how else None)
         return Bounded(value, function(x.low), function(x.high), x.arithmetic)
 
     return call
-
-
-def _grain_of(value: Array, how: Arithmetic | None) -> tuple[float, float] | None:
-    return grain(value, how.digits) if how else None
 
 
 TABLE: Mapping[Any, Callable[..., Any]] = {
     ast.MatMult: _matmul, "matmul": _matmul, "einsum": _einsum,
     "sum": sums, "cumsum": running_sums, "mean": _mean, "prod": _prod,
     "max": _extreme(np.max), "min": _extreme(np.min), "argmax": _where_extreme(1), "argmin": _where_extreme(-1),
-    "softmax": _softmax, "sort": _sort, "take": _take, "bincount": _bincount,
+    "softmax": _softmax, "take": _take, "bincount": _bincount,
+    "sort": lambda x, axis=None: moved(x, lambda a: np.sort(a, axis=-1 if axis is None else amount(axis))),
     "stack": _joined(np.stack), "concatenate": _joined(np.concatenate), "full": _full, "windows": _windows,
     "rsqrt": rounded("rsqrt", lambda x: 1 / np.sqrt(x), falls=True), "erf": rounded("erf", _special("erf")),
     "erfc": rounded("erfc", _special("erfc"), falls=True), "log10": rounded("log10", np.log10),
     "cbrt": rounded("cbrt", np.cbrt), "sinh": rounded("sinh", np.sinh), "atan": rounded("atan", np.arctan),
     "asin": rounded("asin", np.arcsin), "acos": rounded("acos", np.arccos, falls=True),
-    "clip": _clip, "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: _inverted,
+    "clip": lambda *parts: combined(lambda x, least, most: np.minimum(np.maximum(x, least), most), parts),
+    "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: _inverted,
     "argsort": _argsort, "cummax": _running(np.maximum), "cummin": _running(np.minimum),
     "exp2": rounded("exp2", np.exp2), "log2": rounded("log2", np.log2),
     "expm1": rounded("expm1", np.expm1), "log1p": rounded("log1p", np.log1p),

@@ -191,7 +191,9 @@ def _chosen(case: Case, a: ArraySpec, seed: int) -> Chosen:
 def _exact(a: ArraySpec) -> Fill:
     """The fill of exact numbers within the range of a float array's own; empty if there is none."""
     kind = a.fill if isinstance(a.fill, str) else ""
-    levels = _levels(math.prod(a.shape) * a.dtype.numbers, Arithmetic(a.dtype.numpy).digits)
+    count, digits = math.prod(a.shape) * a.dtype.numbers, Arithmetic(a.dtype.numpy).digits
+    # Magnitudes of the numbers: 4 (quarters), 2 or 1. Few in long arrays: sums of squares stay exact.
+    levels = next((n for n in (4, 2) if count * 0.7 * n * n <= digits), 1)
     if isinstance(a.fill, Recipe) and a.fill.kind in ("normal", "range"):
         first, end = (float(n) for n in a.fill.numbers or ((0, 1) if a.fill.kind == "normal" else (-1, 1)))  # type: ignore[arg-type]
         if a.fill.kind == "normal":
@@ -202,11 +204,6 @@ def _exact(a: ArraySpec) -> Fill:
     if kind not in EXACT:
         return ""
     return f"{EXACT[kind]}_{levels if EXACT[kind] == 'exact_signed' else min(levels, 3)}"
-
-
-def _levels(count: int, digits: float) -> int:
-    """How many magnitudes the numbers have: 4 (quarters), 2 or 1. Few in long arrays: sums of squares stay exact."""
-    return next((n for n in (4, 2) if count * 0.7 * n * n <= digits), 1)
 
 
 def usable(expected: Expected) -> bool:

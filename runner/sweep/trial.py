@@ -86,7 +86,8 @@ class Trial:
         actual = with_parts(actual, {a.name: a.dtype for a in case.arrays()})
         verdict = check(actual, self.expected.outputs, case.count("depth"), case.kernel.tolerance)
         if outside := next((f"outside '{n}', {o}" for n, a in self.arrays.items() if (o := a.overrun())), ""):
-            verdict = _also_wrong(verdict, f"the kernel wrote {outside}")
+            reason = "; ".join(filter(None, (f"the kernel wrote {outside}", verdict.reason)))
+            verdict = dataclasses.replace(verdict, mismatches=max(verdict.mismatches, 1), reason=reason)
         if verdict.ok:
             self._accepted.add(self._digest(*WRITTEN))
         if case.kernel.no_output and verdict.ok:
@@ -145,11 +146,6 @@ def trials(device: Device, program: Program, case: Case, stack: ExitStack, *, fa
         with suppress(OutOfMemory):
             launch, arrays = upload(device, program, case, inputs, stack, shared)
             yield Trial(case, launch, arrays, inputs, expect(case, inputs, fast=fast))
-
-
-def _also_wrong(verdict: CheckResult, reason: str) -> CheckResult:
-    reason = f"{reason}; {verdict.reason}" if verdict.reason else reason
-    return dataclasses.replace(verdict, mismatches=max(verdict.mismatches, 1), reason=reason)
 
 
 def _require_outputs(case: Case, expected: Expected) -> None:

@@ -49,8 +49,10 @@ def _statement(inner: str, visible: str) -> str:
     inner = re.sub(r"\\\n", " \n", inner)
     visible = re.sub(r"\\\n", " \n", visible)
     sections = list(split(inner, visible, ":"))
+    hidden = [_LITERAL.sub(lambda found: " " * len(found.group()), s) for s in sections]
     try:
-        operands = [_operand(one) for s in sections[1:3] for one in split(s, _hidden(s), ",") if one.strip()]
+        listed = (split(s, h, ",") for s, h in zip(sections[1:3], hidden[1:3], strict=True))
+        operands = [_operand(one) for ones in listed for one in ones if one.strip()]
         translation = Translation(operands, is_basic=len(sections) == 1)
         return f"({{ {' '.join(translation.lines(_only_literals(sections[0])))} }})"
     except (Unknown, IndexError, KeyError, ValueError):
@@ -64,10 +66,6 @@ def _only_literals(section: str) -> str:
     if _LITERAL.sub("", section).strip():
         raise Unknown  # a macro makes a part of it
     return "".join(ast.literal_eval(literal) for literal in _LITERAL.findall(section))
-
-
-def _hidden(text: str) -> str:
-    return _LITERAL.sub(lambda found: " " * len(found.group()), text)
 
 
 def _operand(text: str) -> tuple[str, str]:

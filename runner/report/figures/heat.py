@@ -48,6 +48,12 @@ class Panel:
     percents: dict[Place, float]
 
     @property
+    def points(self) -> list[list[Any]]:
+        """Of each cell its place, the percentage in few digits (only the best has 100) or the status, and the row."""
+        short = {place: 100.0 if of == 100 else min(99.9, round(of, 1)) for place, of in self.percents.items()}
+        return [[*place, short.get(place, row["status"]), row["row"]] for place, row in self.rows.items()]
+
+    @property
     def telling(self) -> bool:
         """Whether there is something to see: two values down and across, six cells, and few holes."""
         down, across = ({place[axis] for place in self.rows} for axis in (0, 1))
@@ -68,27 +74,10 @@ class HeatMap(Figure):
 
     @property
     def view(self) -> View:
-        """The panels for the page: of each cell its place, the percentage or the status, and the row."""
-        return {
-            "kind": "heat",
-            "axes": list(self.axes),
-            "lines": self.lines,
-            "columns": self.columns,
-            "panels": [
-                {
-                    "title": panel.title,
-                    "points": [
-                        [
-                            *place,
-                            _short(panel.percents[place]) if place in panel.percents else row["status"],
-                            row["row"],
-                        ]
-                        for place, row in panel.rows.items()
-                    ],
-                }
-                for panel in self.panels
-            ],
-        }
+        """The panels for the page."""
+        panels = [{"title": panel.title, "points": panel.points} for panel in self.panels]
+        known = {"axes": list(self.axes), "lines": self.lines, "columns": self.columns}
+        return {"kind": "heat", **known, "panels": panels}
 
     def rows(self) -> list[Row]:
         """A row for each cell."""
@@ -151,11 +140,6 @@ class HeatMap(Figure):
         # Cividis is even to the eye, also to a colour-blind one, and on paper without colours.
         shown: dict[str, Any] = {"cmap": "cividis", "vmin": DARKEST, "vmax": 100, "edgecolor": "white"}
         axes.pcolormesh(np.ma.masked_invalid(values).clip(LEAST), linewidth=0.8, zorder=0, **shown)
-
-
-def _short(percent: float) -> float:
-    """A percentage in few digits; only the best has 100."""
-    return 100.0 if percent == 100 else min(99.9, round(percent, 1))
 
 
 def ink(percent: float) -> str:
