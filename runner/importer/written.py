@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -113,7 +114,7 @@ def _launch(found: Found, tuning: Tuning | None, parameters: _Parameters) -> tup
         first = [tuning.defaults.get(name, values[0]) for name, values in zip(tuning.block, axes, strict=False)]
         default = "x".join(map(str, first))
         allowed = [str(x) for x in axes[0]] if len(axes) == 1 else [f"{x}x{y}" for x in axes[0] for y in axes[1]]
-        allowed = [b for b in allowed if _threads(b) <= 1024]
+        allowed = [b for b in allowed if math.prod(map(int, b.split("x"))) <= 1024]
         block = f"{{default: {default}, allowed: [{', '.join(allowed)}]}}"
     else:
         block = ("256", "16x16", "8x8x4")[dimensions - 1]
@@ -131,11 +132,6 @@ def _launch(found: Found, tuning: Tuning | None, parameters: _Parameters) -> tup
 
 def _listed(expressions: Iterable[str]) -> str:
     return "[" + ", ".join(f'"{e}"' for e in expressions) + "]"
-
-
-def _threads(block: str) -> int:
-    x, _, y = block.partition("x")
-    return int(x) * int(y or 1)
 
 
 def _function(found: Found, parameters: _Parameters) -> str:

@@ -256,10 +256,6 @@ def _joined(function: Callable[..., Array]) -> Callable[..., Bounded]:
     return call
 
 
-def _full(value: Bounded, *shape: Bounded) -> Bounded:
-    return moved(value, lambda a: np.full(tuple(amount(n) for n in shape), a))
-
-
 def _windows(x: Bounded, *lengths: Bounded) -> Bounded:
     """Each part of these lengths of the last axes, as further axes."""
     shape = tuple(amount(n) for n in lengths)
@@ -324,7 +320,8 @@ TABLE: Mapping[Any, Callable[..., Any]] = {
     "max": _extreme(np.max), "min": _extreme(np.min), "argmax": _where_extreme(1), "argmin": _where_extreme(-1),
     "softmax": _softmax, "take": _take, "bincount": _bincount,
     "sort": lambda x, axis=None: moved(x, lambda a: np.sort(a, axis=-1 if axis is None else amount(axis))),
-    "stack": _joined(np.stack), "concatenate": _joined(np.concatenate), "full": _full, "windows": _windows,
+    "stack": _joined(np.stack), "concatenate": _joined(np.concatenate), "windows": _windows,
+    "full": lambda value, *shape: moved(value, lambda a: np.full(tuple(amount(n) for n in shape), a)),
     "rsqrt": rounded("rsqrt", lambda x: 1 / np.sqrt(x), falls=True), "erf": rounded("erf", _special("erf")),
     "erfc": rounded("erfc", _special("erfc"), falls=True), "log10": rounded("log10", np.log10),
     "cbrt": rounded("cbrt", np.cbrt), "sinh": rounded("sinh", np.sinh), "atan": rounded("atan", np.arctan),

@@ -233,7 +233,9 @@ def _passed(
     """What the launch gets for an argument."""
     if isinstance(argument, ArraySpec):
         return arrays[argument.name]
-    return _by_value(argument, arrays) if isinstance(argument, ScalarSpec) else _pointer(argument, arrays, sizes)
+    if isinstance(argument, ScalarSpec):
+        return _by_value(argument, arrays)
+    return Inside(arrays[argument.array], argument.at * sizes[argument.array]) if argument.array else NULL
 
 
 def _by_value(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.generic | Value:
@@ -243,10 +245,6 @@ def _by_value(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.generic | V
         return number
     numbers = [(arrays[n.array].pointer if n.array else 0) if isinstance(n, PointerSpec) else n for n in scalar.numbers]
     return Value(dtype.packed(numbers), dtype.aligned, dtype.c_name)
-
-
-def _pointer(pointer: PointerSpec, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> Inside | Value:
-    return Inside(arrays[pointer.array], pointer.at * sizes[pointer.array]) if pointer.array else NULL
 
 
 def poison(case: Case, arrays: Mapping[str, Array]) -> None:
