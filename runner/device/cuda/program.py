@@ -194,33 +194,23 @@ class CudaArray:
         self._first = None
 
 
-class Variable:
-    """A `__device__` array of a program, as an array that the kernel writes."""
+class Variable(CudaArray):
+    """A `__device__` array of a program, as an array that the kernel writes; it has no guard bytes."""
 
     def __init__(self, pointer: int, value: NDArray[Any], role: Role, stream: driver.Stream, guard: Guard) -> None:
         self.role, self._stream, self._guard = role, stream, guard
-        self.pointer = pointer
-        self._host = np.ascontiguousarray(value)
-        driver.memcpy_htod(pointer, self._host)
-
-    def read(self) -> NDArray[Any]:
-        """Copy the content back."""
-        result = np.empty_like(self._host)
-        driver.memcpy_dtoh(result, self.pointer)
-        return result
-
-    def fill_bytes(self, value: int) -> None:
-        """Queue the setting of every byte on the stream."""
-        driver.memset_d8_async(self.pointer, value, self._host.nbytes, self._stream)
+        self.pointer = self.begin = self._content = pointer
+        self.host = np.ascontiguousarray(value)
+        driver.memcpy_htod(pointer, self.host)
 
     def restore(self) -> None:
         """Bring back the first content, once the stream is done."""
         self._stream.synchronize()
-        driver.memcpy_htod(self.pointer, self._host)
+        driver.memcpy_htod(self.pointer, self.host)
 
     def digest(self) -> int:
         """A hash of the content."""
-        return self._guard.digest(self.pointer, self._host.nbytes)
+        return self._guard.digest(self.pointer, self.host.nbytes)
 
     def overrun(self) -> str:
         """Nowhere: what lies around a variable is the compiler's choice."""
