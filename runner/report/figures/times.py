@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from runner.metrics import Criterion
@@ -78,10 +79,15 @@ class Times(Figure):
     panels: tuple[Panel, ...]
     run: Run
 
-    @property
+    @cached_property
     def every(self) -> list[Row]:
         """The rows of all panels."""
         return [row for panel in self.panels for row in panel.rows]
+
+    @cached_property
+    def finishes(self) -> set[str]:
+        """Where the results are completed."""
+        return {row["finish"] for row in self.every}
 
     def rows(self) -> list[Row]:
         """A row for each point."""
@@ -108,8 +114,7 @@ class Times(Figure):
 
     def name(self, row: Row) -> str:
         """The name of a line or bar: the kernel, with its finish where finishes differ."""
-        finish = len({row["finish"] for row in self.every}) > 1 and row["finish"]
-        words = [row["finish"]] if finish else []
+        words = [row["finish"]] if len(self.finishes) > 1 and row["finish"] else []
         words += ["ceiling"] if row["ceiling"] == "True" else []
         return one_line(str(row["kernel"]), 28) + (f" ({', '.join(words)})" if words else "")
 
@@ -169,10 +174,10 @@ class Lines(Times):
 
     def _lines(self, axes: Axes, panel: Panel, y: str, places: dict[str, float]) -> None:
         """Draw a panel's lines with the bands of their quartiles."""
-        for name in dict.fromkeys(map(self.name, panel.rows)):
-            own = sorted(
-                (row for row in panel.rows if self.name(row) == name), key=lambda row: places[value_of(self.x, row)]
-            )
+        lines: dict[str, list[Row]] = {}
+        for row in sorted(panel.rows, key=lambda row: places[value_of(self.x, row)]):
+            lines.setdefault(self.name(row), []).append(row)
+        for name, own in lines.items():
             x, stroke = [places[value_of(self.x, row)] for row in own], self.stroke(own[0])
             low, high = zip(*(self.quartiles(row, y) for row in own), strict=True)
             axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
