@@ -153,7 +153,8 @@ class Criterion:
         """The value of a row if its launches had taken this long; `None` if it has none."""
         if self.is_time:
             return us
-        names = {**_had_it_taken(row, us), **self.constants.get(_job(row), {})}
+        job = -1 if _absent(row.get("job")) else int(row["job"])
+        names = {**_had_it_taken(row, us), **self.constants.get(job, {})}
         metric = self.of_kernel.get(str(row.get("kernel")))
         found = metric(names) if metric else names.get(self.name) if self.name in _RATES else None
         return None if found is None or _absent(found) else float(found)
@@ -241,10 +242,6 @@ def _had_it_taken(row: Names, us: float) -> dict[str, Any]:
     median = row.get(TIME)
     rates = {} if _absent(median) else {n: row[n] * median / us for n in _RATES if not _absent(row.get(n))}
     return {**row, **dict.fromkeys(_OF_LAUNCHES, us), **rates}
-
-
-def _job(row: Names) -> int:
-    return -1 if _absent(row.get("job")) else int(row["job"])
 
 
 def _absent(value: Any) -> bool:

@@ -98,7 +98,7 @@ def earlier(jobs: Sequence[Job], info: DeviceInfo) -> dict[int, float]:
         wanted.setdefault(job.case.id, []).append(job)
     found: dict[int, float] = {}
     started = time.monotonic()
-    for _, folder in zip(range(MOST_RUNS), _newest(runs.OUTPUTS), strict=False):
+    for folder in sorted(runs.OUTPUTS.glob("*/*/"), reverse=True)[:MOST_RUNS]:  # outputs/DATE/TIME-WHAT, newest first
         for case, way, seconds in _measured(folder, info):
             for job in wanted.get(case, ()):
                 if job.number not in found and way == _way(job.asked):
@@ -106,19 +106,6 @@ def earlier(jobs: Sequence[Job], info: DeviceInfo) -> dict[int, float]:
         if len(found) == len(jobs) or time.monotonic() - started > MOST_S:
             break
     return found
-
-
-def _newest(root: Path) -> Iterator[Path]:
-    """The run folders in their usual places, outputs/DATE/TIME-WHAT, newest first."""
-    for date in sorted(_folders(root), reverse=True):
-        yield from sorted(_folders(date), reverse=True)
-
-
-def _folders(root: Path) -> list[Path]:
-    try:
-        return [path for path in root.iterdir() if path.is_dir()]
-    except OSError:
-        return []
 
 
 def _measured(path: Path, info: DeviceInfo) -> Iterator[tuple[str, Any, float]]:

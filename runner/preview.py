@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -38,7 +37,10 @@ def show(planned: Sequence[Job], launcher: str, options: Options) -> int:
     jobs = list({job.key: job for job in reversed(planned)}.values())[::-1]  # equal cases run once
     opened = {job.device.key: job.device for job in jobs}
     devices = {key: _opened(config) for key, config in opened.items()}
-    reasons = {job.number: _reason(job, devices[job.device.key][0]) for job in jobs}
+    reasons = {
+        job.number: reason_to_skip(job.case, info) if (info := devices[job.device.key][0]) else job.case.excluded
+        for job in jobs
+    }
     runs = [job for job in jobs if not reasons[job.number]]
     if options.json:
         for job in jobs:
@@ -79,17 +81,9 @@ def _opened(config: DeviceConfig) -> tuple[DeviceInfo | None, str]:
     return info, f"{info.name}: opened in {duration(time.monotonic() - started)}."
 
 
-def _reason(job: Job, info: DeviceInfo | None) -> str:
-    return reason_to_skip(job.case, info) if info else job.case.excluded
-
-
-def _parameters(job: Job) -> Mapping[str, Any]:
-    kinds = {p.name: p.kind for p in job.case.kernel.parameters}
-    return {name: written(kinds[name], value) for name, value in job.case.parameters}
-
-
 def _line(job: Job) -> Line:
-    values = {name: str(value) for name, value in _parameters(job).items()}
+    kinds = {p.name: p.kind for p in job.case.kernel.parameters}
+    values = {name: str(written(kinds[name], value)) for name, value in job.case.parameters}
     return {"kernel": job.case.kernel.name, **values, "seed": str(job.case.seed), "device": job.device.kind}
 
 

@@ -125,13 +125,9 @@ def _fits(content: Any) -> bool:
     return len(repr(content)) <= ONE_LINE and "\n" not in repr(content)
 
 
-def _represent(dumper: yaml.SafeDumper, scalar: _Scalar) -> yaml.ScalarNode:
-    return dumper.represent_scalar(scalar.tag, str(scalar))
-
-
 for _kind in ("str", "int", "float", "bool", "null", "timestamp"):
     _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _Loader.construct_as_written)
-_Dumper.add_representer(_Scalar, _represent)
+_Dumper.add_representer(_Scalar, lambda dumper, scalar: dumper.represent_scalar(scalar.tag, str(scalar)))
 
 
 if __name__ == "__main__":

@@ -31,6 +31,30 @@ ROOT = Path(__file__).resolve().parents[1]
 KERNELS = sorted(p.stem for p in (CONF / "kernel").glob("*.yaml"))
 
 
+MINE_CU = """extern "C" __global__ void mine(const int* in, int* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i] + 1;
+}
+"""
+
+# A kernel without a mistake; the tables of tests put one in.
+MINE = {
+    "parameters": "{block: 64, size: 1000, dtype: int32}",
+    "arguments": """
+  - {name: in, role: in, dtype: int32, shape: size, fill: index}
+  - {name: out, role: out, dtype: int32, shape: size}
+  - {name: n, scalar: int32, value: size}""",
+    "grid": "ceil_div(size, block)",
+    "reference": "{out: in + 1}",
+}
+
+
+def mine_yaml(**lines: str) -> str:
+    """The kernel's YAML with some keys written otherwise, or added; None takes one out."""
+    return "".join(f"{key}: {text}\n" for key, text in {**MINE, **lines}.items() if text is not None)
+
+
 def read_kernel(path: Path) -> Kernel:
     """A kernel from its YAML, without Hydra."""
     return from_yaml.read(path.stem, yaml.safe_load(path.read_text(encoding="utf-8")), path)

@@ -9,7 +9,7 @@ from support import case_of
 
 from runner.device import Role
 from runner.kernel import from_yaml
-from runner.sweep.plausible import implausible
+from runner.sweep.further_checks import implausible
 from runner.sweep.trial import contents, trials
 
 SOURCE = Path(__file__).parent / "kernels" / "cheats" / "cheats.cu"

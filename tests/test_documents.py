@@ -80,12 +80,6 @@ def test_every_key_of_a_kernel_is_documented():
     assert {*KEYS, *VOCABULARY, *FILLS, *KINDS, *functions} <= words(ROOT / "docs" / "kernel-yaml.md")
 
 
-def test_no_yaml_of_an_experiment_lacks_its_command():
-    """An experiment starts with the command that runs it."""
-    for path in (ROOT / "conf" / "experiment").glob("*.yaml"):
-        assert f"python -m runner experiment={path.stem}" in path.read_text(encoding="utf-8")
-
-
 def least(table):
     """Of a table in docs/h200/steps, each kernel's least time by size."""
     found, size = {}, ""

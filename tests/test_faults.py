@@ -75,16 +75,10 @@ def test_a_float_that_is_not_written_is_found_though_zero_is_expected(bench):
     assert (outcome.status, outcome.mismatches) == ("mismatch", 1000)
 
 
-def test_a_kernel_that_stops_writing_is_found(bench):
-    """After the timing the outputs are poisoned and checked once more."""
-    outcome = bench.run(case_of(own("tires")))
-    assert outcome.status == "mismatch"
-    assert "wrong later" in outcome.reason
-
-
-def test_a_kernel_that_was_right_once_is_found(bench):
-    """The outputs are checked after the timing, too."""
-    outcome = bench.run(case_of(own("rightOnce")))
+@pytest.mark.parametrize("name", ["tires", "rightOnce"])
+def test_a_kernel_that_was_right_once_is_found(name, bench):
+    """After the timing the outputs are poisoned and checked once more: it may stop writing, or write something else."""
+    outcome = bench.run(case_of(own(name)))
     assert outcome.status == "mismatch"
     assert "right at the first launch, wrong later" in outcome.reason
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support import case_of
 
-from runner.kernel import from_yaml, further
-from runner.kernel.contents import contents, second
+from runner.kernel import from_yaml
+from runner.kernel.contents import contents, exact_contents, second
 from runner.kernel.expression import ArrayExpression
 from runner.kernel.precision import Arithmetic
 
@@ -112,4 +112,4 @@ def test_bytes_take_turns_and_have_exact_inputs():
     own = contents(bytes_of)["in"]
     assert not np.array_equal(second(bytes_of)["in"], own)
     for seed, end in ((1, 3), (2, 1)):
-        assert np.count_nonzero(further.contents(bytes_of, {"in": own}, seed)["in"] == end) == 1
+        assert np.count_nonzero(exact_contents(bytes_of, {"in": own}, seed)["in"] == end) == 1

@@ -4,34 +4,13 @@ import re
 
 import pytest
 from support import KERNELS as SHIPPED
-from support import ROOT, case_of, read_kernel, shipped
+from support import MINE, ROOT, case_of, read_kernel, shipped
+from support import MINE_CU as CU
+from support import mine_yaml as yaml_of
 
 from runner.errors import UsageError
 from runner.kernel import from_yaml
 from runner.kernel.reference import find
-
-CU = """extern "C" __global__ void mine(const int* in, int* out, int n)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = in[i] + 1;
-}
-"""
-
-# A kernel without a mistake; the tables below put one in.
-LINES = {
-    "parameters": "{block: 64, size: 1000, dtype: int32}",
-    "arguments": """
-  - {name: in, role: in, dtype: int32, shape: size, fill: index}
-  - {name: out, role: out, dtype: int32, shape: size}
-  - {name: n, scalar: int32, value: size}""",
-    "grid": "ceil_div(size, block)",
-    "reference": "{out: in + 1}",
-}
-
-
-def yaml_of(**lines: str) -> str:
-    """The kernel's YAML with some keys written otherwise, or added; None takes one out."""
-    return "".join(f"{key}: {text}\n" for key, text in {**LINES, **lines}.items() if text is not None)
 
 
 @pytest.fixture
@@ -132,7 +111,7 @@ let: {twice: 2 * extra}
 
 def test_an_argument_may_be_called_as_the_parameter_that_it_is(read):
     """As in the source; and a number in quotes, or one that YAML takes for text, is a number."""
-    arguments = LINES["arguments"].replace("name: n,", "name: size,")
+    arguments = MINE["arguments"].replace("name: n,", "name: size,")
     arguments += '\n  - {name: small, scalar: float32, value: 1e-5}\n  - {name: quoted, scalar: float32, value: "0.5"}'
     assert [a.numbers[0] for a in case_of(read(arguments=arguments)).arguments()[2:]] == [1000, 1e-5, 0.5]
 

@@ -3,32 +3,11 @@
 from pathlib import Path
 
 import pytest
+from support import MINE_CU as CU
+from support import mine_yaml as yaml_of
 from told import is_a_told_mistake, lay, run
 
 OWN = Path(__file__).parent / "kernels" / "kernel"
-
-CU = """extern "C" __global__ void mine(const int* in, int* out, int n)
-{
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = in[i] + 1;
-}
-"""
-
-# A kernel without a mistake; the tables below put one in.
-LINES = {
-    "parameters": "{block: 64, size: 1000, dtype: int32}",
-    "arguments": """
-  - {name: in, role: in, dtype: int32, shape: size, fill: index}
-  - {name: out, role: out, dtype: int32, shape: size}
-  - {name: n, scalar: int32, value: size}""",
-    "grid": "ceil_div(size, block)",
-    "reference": "{out: in + 1}",
-}
-
-
-def yaml_of(**lines: str) -> str:
-    """The kernel's YAML with some keys written otherwise, or added; None takes one out."""
-    return "".join(f"{key}: {text}\n" for key, text in {**LINES, **lines}.items() if text is not None)
 
 
 def told(directory: Path, *words: str, arguments: tuple[str, ...] = ()) -> None:

@@ -6,8 +6,8 @@ import pytest
 from support import KERNELS, case_of, few, shipped
 from test_cheats import kernel
 
+from runner.sweep.further_checks import other_sizes
 from runner.sweep.run_case import run_case
-from runner.sweep.sizes import other_sizes
 from runner.sweep.worker import Task
 
 

@@ -7,24 +7,23 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from runner.compare.changes import Change, Comparison, Word
 from runner.compare.runs import LAST, Row, varying
-from runner.report.figures.axes import positions, set_ticks, set_x, sheet
-from runner.report.figures.figure import PALE, Stroke, saved, strokes
+from runner.report.figures.figure import PALE, Stroke, positions, saved, set_ticks, set_x, sheet, strokes
 from runner.report.text import count, listed, one_line, value_of
+from runner.statistics import Decision
 
 MOST_PANELS = 12
 BAND = "#d4d4d4"
 CHANGED = frozenset((Word.FASTER, Word.SLOWER))
 
-Point = tuple[int, Change]
-"""The number of a run, and what became of one of its cases."""
+Point = tuple[int, Change, Decision]
+"""The number of a run, what became of one of its cases, and the decision on its times."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ def panels(comparisons: Sequence[Comparison]) -> dict[str, list[Point]]:
     for number, comparison in enumerate(comparisons):
         for change in comparison.changes:
             if change.decision and not change.row["emulated"]:
-                found.setdefault(str(change.row["kernel"]), []).append((number, change))
-    steady = {kernel: not any(change.word in CHANGED for _, change in points) for kernel, points in found.items()}
+                found.setdefault(str(change.row["kernel"]), []).append((number, change, change.decision))
+    steady = {kernel: not any(change.word in CHANGED for _, change, _ in points) for kernel, points in found.items()}
     return {kernel: found[kernel] for kernel in sorted(found, key=lambda kernel: steady[kernel])}
 
 
@@ -56,7 +55,7 @@ def draw(comparisons: Sequence[Comparison]) -> Picture | None:
     base, runs = comparisons[0].base, [comparison.other.short for comparison in comparisons]
     title = f"Speed against {base.short}: above 1x is faster"
     svg, _ = saved(lambda: _figure(title, shown, base.parameters, runs), png=False)
-    further = _names([change.row for points in shown.values() for _, change in points], base.parameters)[1:]
+    further = _names([change.row for points in shown.values() for _, change, _ in points], base.parameters)[1:]
     notes = [
         f"Side by side: cases that differ in {listed(further)}." if further else "",
         "Filled: faster or slower. Hollow: the same, or inconclusive.",
@@ -72,32 +71,29 @@ def _figure(title: str, shown: dict[str, list[Point]], parameters: Sequence[str]
     looks = list(strokes([str(n) for n in range(len(runs))]).values())
     for number, (axes, (kernel, points)) in enumerate(zip(every, shown.items(), strict=True)):
         axes.set_title(one_line(kernel, 44))
-        _panel(axes, points, parameters, looks)
+        _panel(axes, points, parameters, list(zip(runs, looks, strict=True)))
         axes.set_ylabel("" if number % columns else "speed-up (more is faster)")
-    handles: list[Line2D | Patch] = [
-        Line2D([], [], color=look.colour, marker=look.marker, linestyle="none", label=run)
-        for run, look in zip(runs, looks, strict=True)
-    ]
-    handles.append(Patch(color=BAND, label="too small to count"))
-    figure.legend(handles=handles, loc="outside lower left", ncols=3)
+    figure.legend(*every[0].get_legend_handles_labels(), loc="outside lower left", ncols=3)
     return figure
 
 
-def _panel(axes: Axes, points: Sequence[Point], parameters: Sequence[str], looks: Sequence[Stroke]) -> None:
-    x = _set_x(axes, [change.row for _, change in points], parameters)
-    speeds, lows, highs = zip(*(_ends(change) for _, change in points), strict=True)
+def _panel(axes: Axes, points: Sequence[Point], parameters: Sequence[str], looks: Sequence[tuple[str, Stroke]]) -> None:
+    x = _set_x(axes, [change.row for _, change, _ in points], parameters)
+    speeds, lows, highs = zip(*(_ends(decision) for *_, decision in points), strict=True)
     most = max(1.012, *highs, *(1 / low for low in lows)) ** 1.12
     axes.set_yscale("log")
     set_ticks(axes.yaxis, 1 / most, most, "x")
     axes.axhline(1, color=PALE, linewidth=1.1)
-    bands = [1 + (change.decision.threshold if change.decision else 0) for _, change in points]
-    axes.vlines(x, [1 / band for band in bands], bands, color=BAND, linewidth=7, zorder=1)
-    axes.vlines(x, lows, highs, color=[looks[number].colour for number, _ in points], zorder=2)
-    for (number, look), changed in itertools.product(enumerate(looks), (False, True)):
-        mine = [n for n, (run, change) in enumerate(points) if run == number and (change.word in CHANGED) == changed]
-        filled = "full" if changed else "none"
-        at, y = [x[n] for n in mine], [speeds[n] for n in mine]
-        axes.plot(at, y, color=look.colour, marker=look.marker, linestyle="none", fillstyle=filled, zorder=3)
+    for number, (run, look) in enumerate(looks):
+        for changed in (False, True):
+            mine = [n for n, (of, c, _) in enumerate(points) if of == number and (c.word in CHANGED) == changed]
+            style: dict[str, Any] = {"color": look.colour, "marker": look.marker, "linestyle": "none", "zorder": 3}
+            style |= {"fillstyle": "full", "label": run} if changed else {"fillstyle": "none"}
+            axes.plot([x[n] for n in mine], [speeds[n] for n in mine], **style)
+    colours = [look.colour for _, look in looks]
+    axes.vlines(x, lows, highs, color=[colours[number] for number, *_ in points], zorder=2)
+    bands = [1 + decision.threshold for *_, decision in points]
+    axes.vlines(x, [1 / b for b in bands], bands, color=BAND, linewidth=7, zorder=1, label="too small to count")
 
 
 def _set_x(axes: Axes, rows: list[Row], parameters: Sequence[str]) -> list[float]:
@@ -123,10 +119,7 @@ def _names(rows: Sequence[Row], parameters: Sequence[str]) -> list[str]:
     return [name for name in varying(rows, parameters) if name not in ("kernel", *LAST)]
 
 
-def _ends(change: Change) -> tuple[float, float, float]:
+def _ends(d: Decision) -> tuple[float, float, float]:
     """The speed-up and the ends of its interval; the speed-up itself where there is none."""
-    d = change.decision
-    if d is None:
-        return 1.0, 1.0, 1.0
     low, high = (1 / (d.change if math.isnan(end) else end) for end in (d.high, d.low))
     return 1 / d.change, low, high

@@ -37,14 +37,9 @@ class Symbol:
     size: int  # bytes
 
 
-def is_elf(content: bytes) -> bool:
-    """Whether this is such a file."""
-    return content[:6] == b"\x7fELF\x02\x01"
-
-
 def symbols(content: bytes) -> Iterator[Symbol]:
     """The symbols that the file defines; none if it is no such file."""
-    if not is_elf(content):
+    if content[:6] != b"\x7fELF\x02\x01":
         return
     (headers_at,) = struct.unpack_from("<Q", content, 0x28)
     entry_bytes, count, names_in = struct.unpack_from("<HHH", content, 0x3A)

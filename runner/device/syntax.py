@@ -229,20 +229,14 @@ def _items(node: tree_sitter.Node, macros: _Macros, *, conditional: bool) -> Ite
             begin, end = child.start_byte, child.start_byte + len((child.text or b"").rstrip())
             yield Item(What.INCLUDE, frozenset(), begin, end, path, quoted, conditional, node=child)
         elif child.type not in _DIRECTIVES and (node.type in _CONTAINERS or node.type == "linkage_specification"):
-            if _is_part(node, child):
-                continue
+            if any(node.child_by_field_name(field) == child for field in ("name", "condition", "value")):
+                continue  # the container's own
             what, names = _declared(child, macros)
             macro = child.type in ("preproc_def", "preproc_function_def")
             end = child.end_byte
             if (after := child.next_sibling) and after.type == ";":  # of a class
                 end = after.end_byte
             yield Item(what, names, child.start_byte, end, conditional=conditional, is_macro=macro, node=child)
-
-
-def _is_part(container: tree_sitter.Node, child: tree_sitter.Node) -> bool:
-    """Whether a child is the container's own name, condition or literal."""
-    fields = ("name", "condition", "value")
-    return any(container.child_by_field_name(f) == child for f in fields)
 
 
 def _has_list(linkage: tree_sitter.Node) -> bool:

@@ -48,8 +48,7 @@ def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path
     """The YAMLs by the names of their kernels."""
     from runner.device import Source, cache  # noqa: PLC0415
     from runner.device.excerpt import reached  # noqa: PLC0415
-    from runner.importer.found import find  # noqa: PLC0415
-    from runner.importer.nearby import folders_nearby  # noqa: PLC0415
+    from runner.importer.found import find, folders_nearby  # noqa: PLC0415
     from runner.importer.written import name_of, written  # noqa: PLC0415
 
     folder = into / "kernel"

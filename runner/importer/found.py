@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import tree_sitter
 
-from runner.device import Source
+from runner.device import Source, cache
 from runner.device.excerpt import needed, reached
-from runner.device.syntax import IDENTIFIERS, Kernel, Parameter, What, below, text_of
-from runner.importer import typenames
-from runner.importer.nearby import includers
+from runner.device.syntax import IDENTIFIERS, File, Kernel, Parameter, What, below, parse, text_of
 
 # Names that CUDA or C declares.
 _KNOWN = re.compile(
     r"(threadIdx|blockIdx|blockDim|gridDim|warpSize|std|cuda|cg|cooperative_groups|nvcuda|NULL|nullptr|true|false|void|throw|const|_|"
     r"bool|signed|unsigned|half2?|dim3|\w+_t|(u?(char|short|int|long|longlong)|float|double)[1-4]?|"
     r"INFINITY|NAN|HUGE_VALF?|EOF|__\w+|(FLT|DBL|S?CHAR|UCHAR|U?SHRT|U?INT\d*|U?LL?ONG|SIZE|M|CUDART|CUDA|CUB)_\w+|CUDART_\w+)"
+)
+_NAMING_ONLY = frozenset(
+    "qualified_identifier template_function preproc_def preproc_params preproc_defined preproc_ifdef "
+    "preproc_elifdef".split()
 )
 _STORING = re.compile(r"(__)?st\w*")  # __stcs, store128, and
 _LOADING = re.compile(r"(__)?(ld|load)\w*")
@@ -80,11 +84,11 @@ def find(source: Source, kernel: Kernel) -> Found:
         macros=tuple(
             dict.fromkeys(n for n in _undeclared(body) if n not in declared | own and not _KNOWN.fullmatch(n))
         ),
-        shared=tuple(dict.fromkeys(_shared(body))),
+        shared=tuple(dict.fromkeys(Shared(kind, name) for _, kind, name in _arrays(body, "extern", "__shared__"))),
         constants=constants,
         dimensions=_axes(fields, "threadIdx"),
         grid=_axes(fields, "blockIdx"),
-        types=typenames.resolved(named, list(files.values())),
+        types=resolved(named, list(files.values())),
         launches=tuple(dict.fromkeys(_launches(source, kernel))),
     )
 
@@ -198,36 +202,24 @@ def _undeclared(body: list[tree_sitter.Node]) -> Iterator[str]:
             yield text_of(node)
         elif node.type == "identifier" and parent is not None and not _declares(node):
             is_call = parent.type == "call_expression" and parent.child_by_field_name("function") == node
-            if not is_call and parent.type not in (
-                "qualified_identifier",
-                "template_function",
-                "preproc_def",
-                "preproc_params",
-                "preproc_defined",
-                "preproc_ifdef",
-                "preproc_elifdef",
-            ):
+            if not is_call and parent.type not in _NAMING_ONLY:
                 yield text_of(node)
 
 
-def _shared(body: list[tree_sitter.Node]) -> Iterator[Shared]:
+def _arrays(body: list[tree_sitter.Node], *words: str) -> Iterator[tuple[tree_sitter.Node, str, str]]:
+    """Declarator, type and name of each array that is declared with these words."""
     for node in body:
-        words = text_of(node).split() if node.type == "declaration" else []
-        if "extern" in words and "__shared__" in words:
+        if node.type == "declaration" and set(words) <= set(text_of(node).split()):
             for declarator in node.children_by_field_name("declarator"):
                 name = next((text_of(n) for n in below(declarator) if n.type in IDENTIFIERS), "")
-                yield Shared(text_of(node.child_by_field_name("type")), name)
+                yield declarator, text_of(node.child_by_field_name("type")), name
 
 
 def _constants(body: list[tree_sitter.Node]) -> Iterator[Constant]:
-    for node in body:
-        if node.type == "declaration" and "__constant__" in text_of(node).split():
-            for declarator in node.children_by_field_name("declarator"):
-                name = next((text_of(n) for n in below(declarator) if n.type in IDENTIFIERS), "")
-                sizes = (n.child_by_field_name("size") for n in below(declarator) if n.type == "array_declarator")
-                shape = tuple(text_of(s) for s in sizes if s is not None)[::-1]
-                if declarator.type != "init_declarator":  # the source gives it a value
-                    yield Constant(text_of(node.child_by_field_name("type")), name, shape)
+    for declarator, kind, name in _arrays(body, "__constant__"):
+        sizes = (n.child_by_field_name("size") for n in below(declarator) if n.type == "array_declarator")
+        if declarator.type != "init_declarator":  # the source gives it a value
+            yield Constant(kind, name, tuple(text_of(s) for s in sizes if s is not None)[::-1])
 
 
 def _launches(source: Source, kernel: Kernel) -> Iterator[str]:
@@ -256,3 +248,89 @@ def _where(launch: tree_sitter.Node, shape: str) -> str:
             found[name] = re.sub(r"//.*", "", text_of(node))
             wanted |= set(re.findall(r"\w+", text_of(node.children[-1])))
     return f", where {'; '.join(reversed(found.values()))}" if found else ""
+
+
+def folders_nearby(source: Source) -> Iterator[Path]:
+    """Folders around a kernel's file, within its repository, with headers that it includes and needs."""
+    files = dict(reached(source))
+    words = {w for items in needed(source, files).values() for i in items for w in i.mentions} | {"operator"}
+    wanted = {i.path for file in files.values() for i in file.items if i.what is What.INCLUDE and i.path}
+    beside = source.path.resolve().parent
+    ours = next((n for n, up in enumerate((beside, *beside.parents)) if (up / ".git").exists()), 2)
+    found: dict[Path, None] = {}
+    for name in sorted(wanted):
+        ways = (
+            path for up in (beside, *beside.parents)[: ours + 1] for path in (up / name, *sorted(up.glob(f"*/{name}")))
+        )
+        path = None if cache.find(name, beside, source.folders) else next((p for p in ways if p.is_file()), None)
+        if path and words & {n for i in parse(cache.read(path)).items if i.what is not What.HOST for n in i.names}:
+            found[path.parents[name.count("/")]] = None
+    yield from found
+
+
+def includers(path: Path) -> Iterator[str]:
+    """Sources beside a file, or one folder up, that include it."""
+    for folder in filter(Path.is_dir, (path.parent, path.parent.parent)):
+        for other in sorted(p for p in folder.iterdir() if p.suffix in (".cu", ".c", ".cpp", ".cc") and p != path):
+            names = (found["name"] for found in cache.INCLUDE.finditer(cache.read(other)) if found["open"] == '"')
+            if any((folder / name).resolve() == path.resolve() for name in names):
+                yield os.path.relpath(other, path.parent)
+
+
+_CONDITION = re.compile(r"#\s*(?:el)?if(n?)def\s+(\w+)|#\s*(?:el)?if\s+(!?)\s*defined\s*\(?\s*(\w+)\s*\)?")
+# By kind of declaration: the fields of the name and of what it stands for.
+_NAMING = {
+    "type_definition": ("declarator", "type"),
+    "alias_declaration": ("name", "type"),
+    "preproc_def": ("name", "value"),
+}
+
+
+def plain_type(kind: str) -> str:
+    """A parameter's type without qualifiers."""
+    return " ".join(word for word in kind.split() if word not in ("const", "volatile", "struct"))
+
+
+def resolved(kinds: Iterable[str], files: list[File]) -> dict[str, str]:
+    """What the names among some types stand for, by `typedef`, `using` or `#define`, through all of these."""
+    nodes = [node for file in files for node in below(file.root) if node.type in _NAMING]
+    defined = {text_of(n.child_by_field_name("name")) for n in nodes if n.type == "preproc_def"}
+    found = {}
+    for name in map(plain_type, kinds):
+        kind, seen = name, set[str]()
+        while kind not in seen:
+            seen.add(kind)
+            kind = _type(kind, nodes, defined) or kind
+        if kind != name:
+            found[name] = kind
+    return found
+
+
+def _type(name: str, nodes: list[tree_sitter.Node], defined: set[str]) -> str:
+    """The type behind one name; empty if it is not defined, or only under an undecidable condition."""
+    found = ""
+    for node in nodes:
+        fields = _NAMING[node.type]
+        if text_of(node.child_by_field_name(fields[0])) == name:
+            holds = _holds(node, defined)
+            if holds is None:
+                return ""
+            found = plain_type(text_of(node.child_by_field_name(fields[1]))) if holds else found
+    return found
+
+
+def _holds(node: tree_sitter.Node, defined: set[str]) -> bool | None:
+    """Whether every `#if` around a node takes it; `None` if one is more than `defined(NAME)`."""
+    below_it, parent = node, node.parent
+    while parent is not None:
+        if parent.type in ("preproc_if", "preproc_elif", "preproc_ifdef"):
+            head = text_of(parent).split("\n", 1)[0]
+            asked = _CONDITION.fullmatch(head.strip())
+            if not asked:
+                return None
+            own = {text_of(n.child_by_field_name("name")) for n in below(parent) if n.type == "preproc_def"}  # a guard
+            takes = ((asked[2] or asked[4]) in (defined - own)) != bool(asked[1] or asked[3])
+            if takes == (parent.child_by_field_name("alternative") == below_it):
+                return False
+        below_it, parent = parent, parent.parent
+    return True

@@ -28,6 +28,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": max, "min": min, "sum": sum, "int": int, "float": float, "prod": math.prod, "str": str,
     **dict.fromkeys(("int32", "int64", "uint32", "uint64"), int), **dict.fromkeys(("float32", "float64"), float),
 }  # fmt: skip
+_UNKNOWN = (ValueError, KeyError, TypeError, IndexError, ArithmeticError)  # of what cannot be evaluated
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def _assign(node: ast.stmt, known: dict[str, Any]) -> None:
             known[target.id] = node.value if isinstance(node.value, ast.Lambda) else _value(node.value, known)
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             known[target.value.id][_value(target.slice, known)] = _value(node.value, known)
-    except (ValueError, KeyError, TypeError, IndexError, ArithmeticError):
+    except _UNKNOWN:
         return
 
 
@@ -141,10 +142,7 @@ def _of_call(call: ast.Call, known: Mapping[str, Any], path: Path, tree: ast.AST
     given = {**dict(zip(names, call.args, strict=False)), **{k.arg or "": k.value for k in call.keywords}}
 
     def of(name: str, default: Any) -> Any:
-        try:
-            return _value(given[name], known)
-        except (ValueError, KeyError, TypeError, IndexError, ArithmeticError):
-            return default
+        return _tried(given[name], known, default) if name in given else default
 
     values = {str(n): list(v) for n, v in of("tune_params", {}).items() if isinstance(v, list)}
     block = [n for n in of("block_size_names", list(_BLOCK)) if n in values]
@@ -174,16 +172,17 @@ def _of_call(call: ast.Call, known: Mapping[str, Any], path: Path, tree: ast.AST
         size=_size(of("problem_size", None)),
         divisors=tuple(tuple(map(str, of(f"grid_div_{axis}", ()) or ())) for axis in AXES),
         restrictions=tuple(r for r in of("restrictions", []) or [] if isinstance(r, str)),
-        scalars={i: v for i, a in enumerate(listed) if isinstance(v := _number(a, known), int | float)},
+        scalars={i: v for i, a in enumerate(listed) if isinstance(v := _tried(a, known), int | float)},
         roles={},
     )
 
 
-def _number(node: ast.expr, known: Mapping[str, Any]) -> Any:
+def _tried(node: ast.expr, known: Mapping[str, Any], default: Any = None) -> Any:
+    """The value of an expression, if it can be evaluated."""
     try:
         return _value(node, known)
-    except (ValueError, KeyError, TypeError, IndexError, ArithmeticError):
-        return None
+    except _UNKNOWN:
+        return default
 
 
 def _name(node: ast.AST) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.columns import RESERVED
-from runner.importer.found import Found
+from runner.importer.found import Found, plain_type
 from runner.importer.tuning import AXES, Tuning
-from runner.importer.typenames import plain_type
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES
 from runner.kernel.expression import FUNCTIONS
 from runner.kernel.from_yaml import BLANK
@@ -24,10 +24,7 @@ _C_TYPES = {d.c_name: d.name for d in DTYPES.values()} | DTYPE_ALIASES | {
     "__nv_fp8_storage_t": "uint8", "long": "int64", "unsigned long": "uint64", "unsigned long long int": "uint64",
     "__nv_bfloat16": "bfloat16", "nv_bfloat16": "bfloat16", "long long int": "int64", "unsigned long int": "uint64",
 }  # fmt: skip
-_OBJECTS = {
-    "cudaTextureObject_t": "role: in, texture: {}",
-    "cudaSurfaceObject_t": "role: inout, surface: true",
-}
+_OBJECTS = {"cudaTextureObject_t": "role: in, texture: {}", "cudaSurfaceObject_t": "role: inout, surface: true"}
 _QUOTED = f'"{BLANK}"'  # within braces, where YAML takes a ? for something else
 _AXES = dict.fromkeys(("w", "width", "cols", "columns", "nx"), "cols") | dict.fromkeys(
     ("h", "height", "rows", "ny"), "rows"
@@ -117,7 +114,7 @@ def _launch(found: Found, tuning: Tuning | None, parameters: _Parameters) -> tup
         first = [tuning.defaults.get(name, values[0]) for name, values in zip(tuning.block, axes, strict=False)]
         default = "x".join(map(str, first))
         allowed = [str(x) for x in axes[0]] if len(axes) == 1 else [f"{x}x{y}" for x in axes[0] for y in axes[1]]
-        allowed = [b for b in allowed if _threads(b) <= 1024]
+        allowed = [b for b in allowed if math.prod(map(int, b.split("x"))) <= 1024]
         block = f"{{default: {default}, allowed: [{', '.join(allowed)}]}}"
     else:
         block = ("256", "16x16", "8x8x4")[dimensions - 1]
@@ -135,11 +132,6 @@ def _launch(found: Found, tuning: Tuning | None, parameters: _Parameters) -> tup
 
 def _listed(expressions: Iterable[str]) -> str:
     return "[" + ", ".join(f'"{e}"' for e in expressions) + "]"
-
-
-def _threads(block: str) -> int:
-    x, _, y = block.partition("x")
-    return int(x) * int(y or 1)
 
 
 def _function(found: Found, parameters: _Parameters) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.kernel import bounded
 from runner.kernel.bounded import (
     Bounded,
     amount,
@@ -29,11 +28,12 @@ from runner.kernel.bounded import (
     moved,
     numeric,
     plain,
+    rounded,
     running_sums,
     sums,
     wandered,
 )
-from runner.kernel.precision import Arithmetic, grain
+from runner.kernel.precision import grain
 
 Array = NDArray[Any]
 Product = Callable[..., Array]
@@ -198,11 +198,6 @@ def _softmax(x: Bounded, axis: Any = None) -> Bounded:
     return made(value, np.maximum(value - off, 0), value + off, how)
 
 
-def _sort(x: Bounded, axis: Any = None) -> Bounded:
-    at = -1 if axis is None else amount(axis)
-    return moved(x, lambda a: np.sort(a, axis=at))
-
-
 def _take(x: Bounded, indices: Bounded, axis: Any = None) -> Bounded:
     at = checked_indices(indices)
     return moved(x, lambda a: np.take(a, at, axis=amount(axis)))
@@ -261,31 +256,11 @@ def _joined(function: Callable[..., Array]) -> Callable[..., Bounded]:
     return call
 
 
-def _full(value: Bounded, *shape: Bounded) -> Bounded:
-    return moved(value, lambda a: np.full(tuple(amount(n) for n in shape), a))
-
-
 def _windows(x: Bounded, *lengths: Bounded) -> Bounded:
     """Each part of these lengths of the last axes, as further axes."""
     shape = tuple(amount(n) for n in lengths)
     axes = tuple(range(-len(shape), 0))
     return moved(x, lambda a: np.lib.stride_tricks.sliding_window_view(a, shape, axis=axes))
-
-
-def _function(name: str, function: Callable[[Any], Any], *, falls: bool = False) -> Callable[[Bounded], Bounded]:
-    """A function that grows with its argument, or falls."""
-
-    def call(x: Bounded) -> Bounded:
-        how = x.arithmetic
-        if how is None:
-            return plain(function(x.value))
-        x = numeric(x, how)
-        value = np.asarray(function(x.value), dtype=how.wide)
-        ends = (x.high, x.low) if falls else (x.low, x.high)
-        low, high = (value, value) if x.certain else (function(end) for end in ends)
-        return made(value, low - how.error(name, ends[0], low), high + how.error(name, ends[1], high), how)
-
-    return call
 
 
 def _special(name: str) -> Callable[[Any], Any]:
@@ -297,11 +272,6 @@ def _special(name: str) -> Callable[[Any], Any]:
         return getattr(special, name)(np.asarray(x, dtype=np.float64))
 
     return call
-
-
-def _clip(x: Bounded, least: Bounded, most: Bounded) -> Bounded:
-    raised: Bounded = bounded.TABLE["maximum"](x, least)
-    return bounded.TABLE["minimum"](raised, most)
 
 
 def _argsort(x: Bounded, axis: Any = None) -> Bounded:
@@ -337,51 +307,36 @@ def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
             return x
         value = function(x.value)
         if x.certain:
-            return Bounded(value, value, value, x.arithmetic, _grain_of(value, x.arithmetic))
+            how = x.arithmetic
+            return Bounded(value, value, value, how, grain(value, how.digits) if how else None)
         return Bounded(value, function(x.low), function(x.high), x.arithmetic)
 
     return call
-
-
-def _grain_of(value: Array, how: Arithmetic | None) -> tuple[float, float] | None:
-    return grain(value, how.digits) if how else None
 
 
 TABLE: Mapping[Any, Callable[..., Any]] = {
     ast.MatMult: _matmul, "matmul": _matmul, "einsum": _einsum,
     "sum": sums, "cumsum": running_sums, "mean": _mean, "prod": _prod,
     "max": _extreme(np.max), "min": _extreme(np.min), "argmax": _where_extreme(1), "argmin": _where_extreme(-1),
-    "softmax": _softmax, "sort": _sort, "take": _take, "bincount": _bincount,
-    "stack": _joined(np.stack), "concatenate": _joined(np.concatenate), "full": _full, "windows": _windows,
-    "rsqrt": _function("rsqrt", lambda x: 1 / np.sqrt(x), falls=True), "erf": _function("erf", _special("erf")),
-    "erfc": _function("erfc", _special("erfc"), falls=True), "log10": _function("log10", np.log10),
-    "cbrt": _function("cbrt", np.cbrt), "sinh": _function("sinh", np.sinh), "atan": _function("atan", np.arctan),
-    "asin": _function("asin", np.arcsin), "acos": _function("acos", np.arccos, falls=True),
-    "clip": _clip, "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: _inverted,
+    "softmax": _softmax, "take": _take, "bincount": _bincount,
+    "sort": lambda x, axis=None: moved(x, lambda a: np.sort(a, axis=-1 if axis is None else amount(axis))),
+    "stack": _joined(np.stack), "concatenate": _joined(np.concatenate), "windows": _windows,
+    "full": lambda value, *shape: moved(value, lambda a: np.full(tuple(amount(n) for n in shape), a)),
+    "rsqrt": rounded("rsqrt", lambda x: 1 / np.sqrt(x), falls=True), "erf": rounded("erf", _special("erf")),
+    "erfc": rounded("erfc", _special("erfc"), falls=True), "log10": rounded("log10", np.log10),
+    "cbrt": rounded("cbrt", np.cbrt), "sinh": rounded("sinh", np.sinh), "atan": rounded("atan", np.arctan),
+    "asin": rounded("asin", np.arcsin), "acos": rounded("acos", np.arccos, falls=True),
+    "clip": lambda *parts: combined(lambda x, least, most: np.minimum(np.maximum(x, least), most), parts),
+    "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: _inverted,
     "argsort": _argsort, "cummax": _running(np.maximum), "cummin": _running(np.minimum),
-    "exp2": _function("exp2", np.exp2), "log2": _function("log2", np.log2),
-    "expm1": _function("expm1", np.expm1), "log1p": _function("log1p", np.log1p),
+    "exp2": rounded("exp2", np.exp2), "log2": rounded("log2", np.log2),
+    "expm1": rounded("expm1", np.expm1), "log1p": rounded("log1p", np.log1p),
     "floor": _stepped(np.floor), "ceil": _stepped(np.ceil), "rint": _stepped(np.rint),
 }  # fmt: skip
 KEYWORDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("sum", "mean", "prod", "max", "min"), ("axis", "keepdims")),
     **dict.fromkeys(
-        (
-            "cumsum",
-            "cummax",
-            "cummin",
-            "argmax",
-            "argmin",
-            "softmax",
-            "sort",
-            "argsort",
-            "take",
-            "stack",
-            "concatenate",
-            "roll",
-            "flip",
-            "repeat",
-        ),
+        "cumsum cummax cummin argmax argmin softmax sort argsort take stack concatenate roll flip repeat".split(),
         ("axis",),
     ),
     "bincount": ("weights",),

@@ -225,7 +225,7 @@ def fill(
     """Make the content of one array.
 
     Args:
-        name: One of `FILLS`, one of the check's own (`runner.kernel.further`), or the numbers themselves.
+        name: One of `FILLS`, one of the check's own (`runner.kernel.contents`), or the numbers themselves.
         shape: In elements; an element of two numbers takes two of the fill's values.
         dtype: The type of the elements.
         seed: The sweep's; only `random` depends on it.

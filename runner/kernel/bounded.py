@@ -16,7 +16,7 @@ import ast
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -193,15 +193,21 @@ def arithmetic_of(*operands: Bounded) -> Arithmetic | None:
 
 
 def combined(function: Operation, parts: tuple[Bounded, ...]) -> Bounded:
-    """Several arrays put together without any rounding."""
+    """What a function that never falls makes of arrays without any rounding, such as the smaller of two."""
     how = arithmetic_of(*parts)
     if how is not None and not all(x.whole for x in parts):
         parts = tuple(numeric(x, how) for x in parts)
     value = function(*(x.value for x in parts))
     if all(x.certain for x in parts):
-        common = functools.reduce(lambda a, b: Bounded(value, value, value, how, _either(a, b)), parts)
-        return Bounded(value, value, value, how, common.grain)
+        grains = [x.grain for x in parts if x.grain]
+        common = (min(g[0] for g in grains), max(g[1] for g in grains)) if len(grains) == len(parts) else None
+        return Bounded(value, value, value, how, common)
     return Bounded(value, function(*(x.low for x in parts)), function(*(x.high for x in parts)), how)
+
+
+def moved(x: Bounded, move: Operation) -> Bounded:
+    """Elements in other places, or chosen from among them."""
+    return combined(move, (x,))
 
 
 def _add(sign: int) -> Callable[[Bounded, Bounded, Arithmetic], Bounded]:
@@ -348,50 +354,32 @@ def _absolute(x: Bounded) -> Bounded:
     return Bounded(value, low, magnitude_of(x), x.arithmetic)
 
 
-def _chosen(function: Operation) -> Operation:
-    """The smaller or the larger of two: nothing is rounded."""
-
-    def call(a: Bounded, b: Bounded) -> Bounded:
-        how = a.arithmetic or b.arithmetic
-        if how is not None and not (a.whole and b.whole):
-            a, b = numeric(a, how), numeric(b, how)
-        value = function(a.value, b.value)
-        if a.certain and b.certain:
-            return Bounded(value, value, value, how, _either(a, b))
-        return Bounded(value, function(a.low, b.low), function(a.high, b.high), how)
-
-    return call
-
-
-def _either(a: Bounded, b: Bounded) -> tuple[float, float] | None:
-    """The grain of values that are some of these and some of those."""
-    return (min(a.grain[0], b.grain[0]), max(a.grain[1], b.grain[1])) if a.grain and b.grain else None
-
-
 def _where(condition: Bounded, a: Bounded, b: Bounded) -> Bounded:
-    how = condition.arithmetic or a.arithmetic or b.arithmetic
+    how = arithmetic_of(condition, a, b)
     if how is not None and not (a.whole and b.whole):
         a, b = numeric(a, how), numeric(b, how)
-    value = np.where(condition.value, a.value, b.value)
-    if condition.certain and a.certain and b.certain:
-        return Bounded(value, value, value, how, _either(a, b))
+    if condition.certain:
+        return replace(combined(lambda x, y: np.where(condition.value, x, y), (a, b)), arithmetic=how)
     yes, no = condition.low != 0, condition.high == 0
     low = np.where(yes, a.low, np.where(no, b.low, np.minimum(a.low, b.low)))
     high = np.where(yes, a.high, np.where(no, b.high, np.maximum(a.high, b.high)))
-    return Bounded(value, low, high, how)
+    return Bounded(np.where(condition.value, a.value, b.value), low, high, how)
 
 
-def _function(name: str, function: Operation, least: float = -math.inf, most: float = math.inf) -> Operation:
-    """A function that grows with its argument, and whose results lie between `least` and `most`."""
+def rounded(
+    name: str, of: Operation, least: float = -math.inf, most: float = math.inf, *, falls: bool = False
+) -> Operation:
+    """A function that grows with its argument, or falls, and whose results lie between `least` and `most`."""
 
     def call(x: Bounded) -> Bounded:
         how = x.arithmetic
         if how is None:
-            return plain(function(x.value))
+            return plain(of(x.value))
         x = numeric(x, how)
-        value = function(x.value)
-        low, high = (value, value) if x.certain else (function(x.low), function(x.high))
-        low, high = low - how.error(name, x.low, low), high + how.error(name, x.high, high)
+        value = np.asarray(of(x.value), dtype=how.wide)
+        first, last = (x.high, x.low) if falls else (x.low, x.high)
+        low, high = (value, value) if x.certain else (of(first), of(last))
+        low, high = low - how.error(name, first, low), high + how.error(name, last, high)
         return made(value, np.maximum(low, least), np.minimum(high, most), how)
 
     return call
@@ -412,14 +400,6 @@ def _wave(name: str, function: Operation) -> Operation:
         return made(value, np.maximum(value - off, -1), np.minimum(value + off, 1), how)
 
     return call
-
-
-def moved(x: Bounded, move: Operation) -> Bounded:
-    """Elements in other places, or chosen from among them."""
-    value = move(x.value)
-    if x.certain:
-        return Bounded(value, value, value, x.arithmetic, x.grain)
-    return Bounded(value, move(x.low), move(x.high), x.arithmetic)
 
 
 def _moving(function: Operation) -> Operation:
@@ -533,10 +513,10 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     "transpose": _moving(np.transpose), "reshape": _moving(lambda x, *shape: np.reshape(x, shape)),
     "roll": _moving(np.roll), "flip": _moving(np.flip), "pad": _moving(np.pad), "repeat": _moving(np.repeat),
     "where": _where,
-    "abs": _absolute, "sqrt": _function("sqrt", np.sqrt), "exp": _function("exp", np.exp, least=0.0),
-    "log": _function("log", np.log), "tanh": _function("tanh", np.tanh, -1.0, 1.0),
+    "abs": _absolute, "sqrt": rounded("sqrt", np.sqrt), "exp": rounded("exp", np.exp, least=0.0),
+    "log": rounded("log", np.log), "tanh": rounded("tanh", np.tanh, -1.0, 1.0),
     "sin": _wave("sin", np.sin), "cos": _wave("cos", np.cos),
-    "minimum": _chosen(np.minimum), "maximum": _chosen(np.maximum),
+    "minimum": lambda a, b: combined(np.minimum, (a, b)), "maximum": lambda a, b: combined(np.maximum, (a, b)),
     "arange": lambda *ends: plain(np.arange(*(e.value for e in ends)), ends[0].arithmetic),
 }  # fmt: skip
 

@@ -35,7 +35,6 @@ from runner.kernel.declaration import (
 )
 from runner.kernel.expression import Expression
 from runner.kernel.recipes import Fill, OfFields, Recipe
-from runner.kernel.textures import chosen
 
 
 @dataclass(frozen=True)
@@ -255,7 +254,7 @@ class Case:
 
     def _texture(self, name: str, declared: DeclaredTexture | None) -> Texture | None:
         where = f"{self.kernel.yaml.name}: argument '{name}': texture"
-        return chosen(declared, dict(self.parameters), where) if declared else None
+        return declared.chosen(dict(self.parameters), where) if declared else None
 
     def _fill(self, fill: Fill | OfFields) -> Fill | OfFields:
         """A fill with the values of the parameters that it names."""

@@ -29,7 +29,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from runner.device import Role, Surface
+from runner.device import Role, Surface, Texture
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
 from runner.kernel.expression import ArrayExpression, Expression, integer, shortened
@@ -119,12 +119,7 @@ def written(kind: Kind, value: Canonical) -> str:
 
 
 # The values of a kind of number: from, and up to but not including.
-_RANGES = {
-    Kind.INTEGER: (-(2**63), 2**63),
-    Kind.SIZE: (0, 2**63),
-    Kind.BLOCK: (0, 2**31),
-    Kind.MASK: (0, 2**32),
-}
+_RANGES = {Kind.INTEGER: (-(2**63), 2**63), Kind.SIZE: (0, 2**63), Kind.BLOCK: (0, 2**31), Kind.MASK: (0, 2**32)}
 _EXPECTED = {
     Kind.INTEGER: "an integer such as 8, -2 or 2**3",
     Kind.NUMBER: "a number such as 8, 2**3, 1.5 or 1e-3",
@@ -201,15 +196,32 @@ class Parameter:
     allowed: tuple[Canonical, ...] = ()
 
 
+TEXTURE_WORDS = {
+    "resource": ("array", "linear", "pitch2d"),
+    "address_mode": ("wrap", "clamp", "mirror", "border"),
+    "filter_mode": ("point", "linear"),
+    "read_mode": ("element_type", "normalized_float"),
+}
+
+
 @dataclass(frozen=True)
 class DeclaredTexture:
     """How a kernel reads an array through a texture object. A word may be the name of a parameter."""
 
-    words: tuple[
-        tuple[str, tuple[str, ...]], ...
-    ]  # by keys of `runner.kernel.textures.WORDS`; one or one for each axis
+    words: tuple[tuple[str, tuple[str, ...]], ...]  # by keys of `TEXTURE_WORDS`; one or one for each axis
     normalized_coords: bool
     border_color: tuple[int | float, ...]
+
+    def chosen(self, values: Mapping[str, Any], where: str) -> Texture:
+        """The texture of a case with these values of parameters."""
+        found = {key: [str(values.get(word, word)) for word in words] for key, words in self.words}
+        for key, words in found.items():
+            if wrong := [word for word in words if word not in TEXTURE_WORDS[key]]:
+                raise UsageError(f"{where}: {key}: '{wrong[0]}' is not one of {', '.join(TEXTURE_WORDS[key])}")
+        modes = found["address_mode"]
+        x, y, z = (modes + 2 * modes[-1:])[:3]
+        resource, filters, reads = (found[key][0] for key in ("resource", "filter_mode", "read_mode"))
+        return Texture(resource, (x, y, z), filters, reads, self.normalized_coords, self.border_color)
 
 
 @dataclass(frozen=True)

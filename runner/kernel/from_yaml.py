@@ -30,8 +30,7 @@ from runner.kernel.declaration import (
 )
 from runner.kernel.expression import FUNCTIONS, Expression
 from runner.kernel.lanes import INTRINSICS
-from runner.kernel.yaml_arguments import argument, array_types, structs
-from runner.kernel.yaml_launches import launches, loop_names
+from runner.kernel.yaml_arguments import argument, array_types, launches, loop_names, structs
 from runner.kernel.yaml_reader import (
     LOADER,
     Argument,

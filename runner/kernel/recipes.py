@@ -159,10 +159,6 @@ def _between(generator: np.random.Generator, shape: tuple[int, ...], dtype: DTyp
     return np.minimum(generator.uniform(first, end, shape), np.nextafter(end, first))  # type: ignore[arg-type]
 
 
-def _sorted(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType, recipe: Recipe, _: Any) -> Array:
-    return np.sort(_between(generator, shape, dtype, recipe), axis=-1)
-
-
 def _one_hot(generator: np.random.Generator, shape: tuple[int, ...], *_: Any) -> Array:
     """One 1 in each row, anywhere."""
     found = np.zeros(shape, np.int8)
@@ -210,7 +206,7 @@ KINDS: Mapping[str, Callable[..., Array]] = {
     "constant": lambda _, shape, __, recipe, ___: np.full(shape, recipe.numbers[0]),
     "range": lambda generator, shape, dtype, recipe, _: _between(generator, shape, dtype, recipe),
     "normal": _normal,
-    "sorted": _sorted,
+    "sorted": lambda generator, shape, dtype, recipe, _: np.sort(_between(generator, shape, dtype, recipe), axis=-1),
     "one_hot": _one_hot,
     "permutation": lambda generator, shape, *_: generator.permutation(int(np.prod(shape))).reshape(shape),
     "row_pointers": _row_pointers,

@@ -10,20 +10,31 @@ from typing import Any
 
 import ml_dtypes
 
-from runner.device import Dim3
+from runner.device import Dim3, Surface, Texture
 from runner.errors import UsageError
 from runner.kernel.access import bytes_of, element
-from runner.kernel.arrays import COUNTING, FILLS
+from runner.kernel.arrays import COUNTING, DTYPES, FILLS, DType
 from runner.kernel.case import ArraySpec, Case, LaunchSpec, PointerSpec, ScalarSpec, known_values, three, unrolled
 from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, threads, written
 from runner.kernel.recipes import Recipe, unfit
-from runner.kernel.textures import impossible, no_view
 
 # What CUDA allows any launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
 MAX_THREADS = 1024
 MAX_BLOCK_Z = 64
 MOST_LAUNCHES = 10_000  # of a program
 MAX_GRID = (2**31 - 1, 65535, 65535)
+# Of a texture or surface.
+TEXELS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float32")
+# The largest sizes in x, y, z by dimensions (CUDA C++ Programming Guide, "Technical Specifications per Compute
+# Capability"). Pitched memory has other limits on a row's bytes, which the driver tells.
+LARGEST_IMAGE = {
+    "array": ((131072,), (131072, 65536), (16384, 16384, 16384)),
+    "linear": ((2**28,), (), ()),
+    "pitch2d": ((), (131072, 65000), ()),
+    "surface": ((32768,), (131072, 65536), (16384, 16384, 16384)),
+}
+
+PITCHED_ROW = 32  # bytes: texturePitchAlignment of GPUs
 LARGEST_ARRAY = 2**48  # bytes: beyond any machine, and NumPy's own limits are not far
 
 
@@ -134,7 +145,7 @@ def _unreachable(s: PointerSpec, array: ArraySpec) -> str:
     """Why the array cannot be accessed this way; empty if it can."""
     size = math.prod(array.shape)
     if s.texture:
-        return no_view(s.texture, array)
+        return _no_view(s.texture, array)
     if array.image:
         return f"'{array.name}' is a texture or a surface; a pointer cannot refer to it"
     return "" if 0 <= s.at <= size else f"element {s.at} is not within '{array.name}' of {size} elements"
@@ -146,7 +157,7 @@ def _unmakeable(a: ArraySpec) -> str:
         return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"
     if not 0 <= a.lead <= math.prod(a.shape):
         return f"the array '{a.name}' of {math.prod(a.shape)} elements cannot have {a.lead} before its pointer"
-    if a.image and (reason := impossible(a.image, a.dtype, a.shape)):
+    if a.image and (reason := _impossible_image(a.image, a.dtype, a.shape)):
         return f"{a.name}: {reason}"
     for column in a.columns():
         if reason := _overfull(column):
@@ -185,3 +196,44 @@ def _overfull(a: ArraySpec) -> str:
     most = float(ml_dtypes.finfo(a.dtype.numpy).max)  # type: ignore[no-untyped-call]
     count = math.prod(a.shape) * a.dtype.numbers
     return f"fill={a.fill}: {a.dtype.name} holds nothing above {most:g}, '{a.name}' has {count}" if count > most else ""
+
+
+def _impossible_image(how: Texture | Surface, dtype: DType, shape: tuple[int, ...]) -> str:
+    """Why CUDA does not allow this texture or surface; empty if it does."""
+    if dtype.fields or dtype.number not in TEXELS or dtype.numbers not in (1, 2, 4):
+        return f"a texel has 1, 2 or 4 numbers of {', '.join(TEXELS)}, not {dtype.name}"
+    resource = how.resource if isinstance(how, Texture) else "surface"
+    limits = LARGEST_IMAGE[resource][len(shape) - 1]
+    if not limits:
+        return (
+            f"'resource: {resource}' has {'1 dimension' if resource == 'linear' else '2 dimensions'}, not {len(shape)}"
+        )
+    if any(not 1 <= n <= most for n, most in zip(reversed(shape), limits, strict=True)):
+        sizes = " x ".join(map(str, reversed(limits)))
+        return f"the shape {shape} is not within CUDA's 1 to {sizes}"
+    return _unreadable(how, dtype) if isinstance(how, Texture) else ""
+
+
+def _no_view(how: Texture, array: ArraySpec) -> str:
+    """Why an array that is also an argument itself cannot have this texture; empty if it can."""
+    needed = "a surface" if how.resource == "array" else "an array without 'surface', 'constant' and 'offset'"
+    plain = array.image is None and not array.constant and not array.offset
+    if not (isinstance(array.image, Surface) if how.resource == "array" else plain):
+        return f"'resource: {how.resource}' needs {needed}, which '{array.name}' is not"
+    if how.resource == "pitch2d" and array.shape[-1] * array.dtype.itemsize % PITCHED_ROW:
+        return f"rows of pitched memory have a multiple of {PITCHED_ROW} bytes, those of '{array.name}' do not"
+    return _impossible_image(how, array.dtype, array.shape)
+
+
+def _unreadable(how: Texture, dtype: DType) -> str:
+    """Why texels of this type cannot be read with these modes."""
+    if how.promotes and (dtype.is_float or dtype.numpy.itemsize > 2):
+        return f"'read_mode: normalized_float' is for integers of 8 and 16 bits, not for {dtype.name}"
+    if how.filter_mode == "linear" and not (dtype.is_float or how.promotes):
+        return f"'filter_mode: linear' is for floats and for 'read_mode: normalized_float', not for {dtype.name}"
+    if how.filter_mode == "linear" and how.resource == "linear":
+        return "linear memory is read by tex1Dfetch, which has no filter"
+    number = DTYPES["float32"] if dtype.is_float or how.promotes else dtype
+    if wrong := [n for n in how.border_color if not number.holds(n)]:
+        return f"border_color: {wrong[0]} is not a valid {number.name}"
+    return ""

@@ -64,7 +64,7 @@ def publish_alone(folder: Path, to: Path) -> None:
 
 def as_markdown(folder: Path) -> str:
     """The summary of a run for a pull request."""
-    from runner.report.markdown import summary  # noqa: PLC0415
+    from runner.report.terminal import as_markdown as summary  # noqa: PLC0415
 
     return summary(folder)
 

@@ -1,17 +1,25 @@
-"""`python -m runner.report outputs/X`: figures, page and summary again, from the folder alone, on any machine."""
+"""`python -m runner.report outputs/X`: figures, page and summary again, from the folder alone, on any machine.
+
+With --live, a page that updates while a sweep runs. Its server accepts this machine only, and writes nothing.
+"""
 
 from __future__ import annotations
 
 import csv
+import html
 import sys
 from argparse import Namespace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from runner.cli import Parser, run_command, say
+from runner.errors import UsageError
+from runner.folder import RunFolder
 
-if TYPE_CHECKING:
-    from runner.folder import RunFolder
+HOST = "127.0.0.1"
+NAMES = (HOST, "localhost")
+WAITING = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2">
+<title>Waiting</title><h1>Waiting for the first case</h1><p>{}</p></html>"""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,7 +42,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _report(given: Namespace) -> int:
     from runner import runs  # noqa: PLC0415  (see `run_command`)
-    from runner.folder import RunFolder  # noqa: PLC0415
     from runner.report import as_markdown, publish, publish_alone  # noqa: PLC0415
     from runner.terminal import Console  # noqa: PLC0415
 
@@ -55,8 +62,6 @@ def _report(given: Namespace) -> int:
 
 
 def _serve(folder: Path, port: int) -> int:
-    from runner.report.live import HOST, server  # noqa: PLC0415
-
     with server(folder, port) as serving:
         say(f"http://{HOST}:{serving.server_port}/ shows {folder} while the sweep runs; stop with Ctrl-C", 0)
         serving.serve_forever()
@@ -81,6 +86,63 @@ def _jobs_of_table(folder: RunFolder) -> set[str]:
             return {row["job"] for row in csv.DictReader(table) if row["job"]}  # a torn line has none
     except (OSError, KeyError, ValueError, csv.Error):
         return set()
+
+
+def page(path: Path) -> str:
+    """The page of the cases so far, without links to files and without static figures."""
+    from runner.report.findings import judge  # noqa: PLC0415
+    from runner.report.page import rendered  # noqa: PLC0415
+    from runner.report.table import load  # noqa: PLC0415
+
+    at, running = state(path), RunFolder(path).locked
+    try:
+        frame = load(path, newest=True)
+    except UsageError as error:
+        return WAITING.format(html.escape(str(error)))
+    done, planned = frame[frame["status"] != "not_run"], len(frame)
+    said = f"Running: {len(done):,} of {planned:,} cases so far. This page updates itself."
+    if not running:
+        said = "The sweep has ended."
+    shown = done if running else frame
+    return rendered(path, shown, judge(shown), live=(at, said)) if len(shown) else WAITING.format("")
+
+
+def state(path: Path) -> str:
+    """A text that changes with every new result."""
+    folder = RunFolder(path)
+    results = [folder.result(job) for job in folder.jobs()]
+    times = [result.stat().st_mtime_ns for result in results if result.is_file()]
+    return f"{len(times)}-{max(times, default=0)}-{folder.locked}"
+
+
+def server(path: Path, port: int = 0) -> ThreadingHTTPServer:
+    """A server of a run folder's page on this machine. Port 0 takes a free port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            # A page of another site may resolve its own name to this machine, so the name that was asked for counts.
+            if self.headers.get("Host") not in [f"{name}:{serving.server_port}" for name in NAMES]:
+                self.send_error(403, "This server answers to this machine alone")
+            elif self.path in ("/", "/state"):
+                text = page(path) if self.path == "/" else state(path)
+                body = text.encode()
+                self.send_response(200)
+                self.send_header("Content-Type", f"text/{'html' if self.path == '/' else 'plain'}; charset=utf-8")
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Cache-Control", "no-store")
+                self.end_headers()
+                self.wfile.write(body)
+            else:
+                self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing of each request."""
+
+    try:
+        serving = ThreadingHTTPServer((HOST, port), Handler)
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"--port {port}: cannot listen there ({error}); leave it out for a free one") from None
+    return serving
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""The tables of the pages: which columns, and what each cell says. Pure: no HTML here."""
+"""The tables of the pages: which columns, what each cell says, and what the page's script gets. Pure: no HTML here."""
 
 from __future__ import annotations
 
+import json
 import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,11 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from runner.columns import BY_NAME, Shown, shown
+from runner.columns import BY_NAME, COLUMNS, Shown, shown
 from runner.metrics import Metric
 from runner.report.findings import IDLE, Ranking, Ratio, best_of, differing_peers, ranker, ratio, steps
-from runner.report.table import constant, records, size_key, varying, where_read
-from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, rough, size_of, value_of
+from runner.report.table import constant, parameters, records, size_key, varying, where_read
+from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, plain, rough, size_of, value_of
 
 Row = dict[str, Any]
 Case = tuple[Row, Ratio]
@@ -303,3 +304,47 @@ def _named(row: Row, apart: Sequence[str]) -> str:
 
 def _sizes(rows: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(size_of(row) for row in sorted(rows, key=size_key)))
+
+
+LEFT_OUT = frozenset(("case", "reason", "note", "received", "value", "reference", "rows", "cols", "row"))
+"""Columns with long texts, and columns that repeat others."""
+
+DIGITS = 5
+
+
+def embedded(frame: pd.DataFrame, in_table: Sequence[str], views: Iterable[dict[str, Any]]) -> str:
+    """JSON that is safe in a page: the further columns (a single value if all rows share it) and the views."""
+    views = list(views)
+    rest = sorted(str(name) for name in frame.columns if name not in LEFT_OUT and name not in in_table)
+    further = {name: known for name in rest if (known := _column(frame[name].tolist())) is not None}
+    content = {
+        "columns": further,
+        "parameters": parameters(frame),
+        "results": [name for name in ("gbps", "median_us", *shown(Shown.MEASURED)) if name in in_table],
+        "units": {column.name: column.unit for column in COLUMNS if column.unit and views},
+        "limits": _limits(records(frame)) if views else {},
+        "views": [view for view in views if "kind" not in view],
+        "panels": [view for view in views if "kind" in view],
+        "rows": [int(row) for row in frame.index],
+    }
+    return json.dumps(content, allow_nan=False, separators=(",", ":"), default=_plain).replace("<", "\\u003c")
+
+
+def _column(values: list[Any]) -> Any:
+    known = [_plain(value) for value in values]
+    return known[0] if known and all(value == known[0] for value in known) else known
+
+
+def _plain(value: Any) -> Any:
+    if absent(value):
+        return None
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    return plain(value) if isinstance(value, str) else value.item() if hasattr(value, "item") else value
+
+
+def _limits(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """The bandwidths of which `percent_peak` and `percent_copy` are the percentage, unless rows disagree."""
+    from runner.report.figures.times import LIMITS, limits  # noqa: PLC0415 - matplotlib would slow the runner's start
+
+    return {"gbps": {LIMITS[column][0]: round(limit, 1) for column, limit in limits(rows).items()}}

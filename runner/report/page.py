@@ -24,12 +24,12 @@ from runner import atomic
 from runner.device import cache
 from runner.device.kinds import is_emulated, label
 from runner.folder import RunFolder, read_json
-from runner.report import cells, data, findings, table
+from runner.report import cells, findings, table
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 from runner.runs import environment, flat, section
 
 if TYPE_CHECKING:
-    from runner.report.figures.figure import Drawn
+    from runner.report.figures.figure import Figure
 
 SECTIONS = ("times", "shape", "baseline", "lanes", "raw")
 """Sections of the page that have figures."""
@@ -83,7 +83,7 @@ def rendered(path: Path, frame: pd.DataFrame, verdict: findings.Verdict, live: t
     from runner.report import figures  # noqa: PLC0415
 
     ratios = findings.ratios(frame)
-    drawn = [one for one in figures.outlined(path, frame, ratios) if one.view]
+    drawn = [one for one in figures.choose(path, frame, ratios) if one.view]
     context = _context(path, frame, verdict, ratios, drawn) | {"files": False, "live": live}
     return template("page.html", "runner.report").render(context)
 
@@ -112,7 +112,7 @@ def _context(
     frame: pd.DataFrame,
     verdict: findings.Verdict,
     ratios: dict[int, findings.Ratio],
-    drawn: Sequence[Drawn],
+    drawn: Sequence[Figure],
 ) -> dict[str, Any]:
     known, best, every = environment(path), findings.fastest(frame), cells.all_cases(frame, ratios)
     by = findings.criterion_of(frame)
@@ -137,7 +137,7 @@ def _context(
         "ratios": cells.best_against_best(frame),
         "means": cells.geometric_means(frame, ratios),
         "cases": every,
-        "data": Markup(data.embedded(frame, every.columns, views)),  # noqa: S704 - JSON without a `<`
+        "data": Markup(cells.embedded(frame, every.columns, views)),  # noqa: S704 - JSON without a `<`
         "libraries": _libraries() if views else "",
         "tips": cells.tips(frame),
         "explained": HEADS_EXPLAINED,

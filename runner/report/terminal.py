@@ -1,8 +1,12 @@
-"""The summary in the terminal, in the shape of the listing that CUDA programs print: kernel, time, sum, launch."""
+"""The summary of a run as text: in the terminal, and as Markdown for a pull request.
+
+The terminal's has the shape of the listing that CUDA programs print: kernel, time, sum, launch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +16,19 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.device.kinds import label
-from runner.report.findings import IDLE, WORDS, Verdict
-from runner.report.table import measured, records, varying, where_read
+from runner.report import cells
+from runner.report.findings import IDLE, WORDS, Verdict, fastest, judge
+from runner.report.table import load, measured, records, varying, where_read
 from runner.report.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
+from runner.runs import environment, section
 
 Row = dict[str, Any]
 
 ALL_UP_TO = 20
 """So many rows are all shown. Of more, each kernel's fastest by size."""
 
-MOST_GROUPS, MOST_LINES, MOST_PROBLEMS, MOST_SENTENCES = 12, 48, 10, 4
+MOST_GROUPS, MOST_LINES, MOST_SENTENCES = 12, 48, 4
+MOST_PROBLEMS, MOST_IN_MARKDOWN = 10, 20
 MOST_LETTERS = 800
 """Of a reason: a mismatch ends with the largest error and what to do."""
 
@@ -96,8 +103,8 @@ def _print_listing(frame: pd.DataFrame, console: Console) -> None:
         table = Table.grid(padding=(0, 1))
         for justify in ("left", "left", "right", "left", "left", "left"):
             table.add_column(justify=justify, no_wrap=True)
-        for cells, style in [*_references(group), *(_line(row, names) for row in rows)]:
-            table.add_row(*map(Text, (cells[0], ":", *cells[1:])), style=style)
+        for line, style in [*_references(group), *(_line(row, names) for row in rows)]:
+            table.add_row(*map(Text, (line[0], ":", *line[1:])), style=style)
         say_columns(console, table)
     if words := explained([row for row in listed if row["status"] == "ok"]):
         say(console, words, "dim")
@@ -161,13 +168,65 @@ def _line(row: Row, names: list[str]) -> tuple[tuple[str, ...], str]:
 
 
 def _print_problems(frame: pd.DataFrame, judged: Verdict, console: Console) -> None:
-    if not judged.problems:
-        return
-    rows, names = {row["row"]: row for row in records(frame)}, varying(frame)
-    for problem in judged.problems[:MOST_PROBLEMS]:
+    for failed, status, whose, reason in _problems(frame, judged, MOST_PROBLEMS):
+        say(console, f"{status}: {whose}: {reason}", "red" if failed else "dim")
+    if len(judged.problems) > MOST_PROBLEMS:
+        say(console, f"{count(len(judged.problems) - MOST_PROBLEMS, 'more reason')}: see the report.")
+
+
+def _problems(frame: pd.DataFrame, judged: Verdict, most: int) -> Iterator[tuple[bool, str, str, str]]:
+    """Of each problem: whether it is a failure, its status, its case or cases, and the reason."""
+    rows, names = {row["row"]: row for row in records(frame)} if judged.problems else {}, varying(frame)
+    for problem in judged.problems[:most]:
         first = described(rows[problem.rows[0]], names)
         whose = first if len(problem.rows) == 1 else f"{count(len(problem.rows), 'case')}, such as {first}"
         reason = one_line(problem.reason, MOST_LETTERS) or "no reason was recorded"
-        say(console, f"{problem.status.replace('_', ' ')}: {whose}: {reason}", "red" if problem.failed else "dim")
-    if len(judged.problems) > MOST_PROBLEMS:
-        say(console, f"{count(len(judged.problems) - MOST_PROBLEMS, 'more reason')}: see the report.")
+        yield problem.failed, problem.status.replace("_", " "), whose, reason
+
+
+def as_markdown(folder: Path) -> str:
+    """The verdict, the fastest case of each size, the failures and the environment. The same folder, the same text."""
+    from runner.report.page import heading  # noqa: PLC0415 - Jinja would slow the runner's start
+
+    frame, known = load(folder), environment(folder)
+    verdict, best = judge(frame), fastest(frame)
+    blocks = [
+        [f"### {_escaped(heading(frame, known))}"],
+        [f"**{WORDS[verdict.level]}:** {_escaped(verdict.headline)}"],
+        [f"- {_escaped(sentence)}" for sentence in (*verdict.further, *verdict.cautions)],
+        list(_table(cells.fastest_cases(frame, best))) if any(one.among > 1 for one in best) else [],
+        [
+            f"- **{_escaped(status)}**: {_escaped(whose)}: {_escaped(reason)}"
+            for _, status, whose, reason in _problems(frame, verdict, MOST_IN_MARKDOWN)
+        ],
+        [_escaped(_environment(known))],
+    ]
+    if (more := len(verdict.problems) - MOST_IN_MARKDOWN) > 0:
+        blocks[-2].append(f"- and {count(more, 'more reason')}")
+    return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
+
+
+def _table(table: cells.Table) -> Iterator[str]:
+    rules = ["---" if "left" in table.styles.get(name, "") else "---:" for name in table.columns]
+    lines = [[_escaped(cell.text) for cell in line.cells] for line in table.lines]
+    yield from (f"| {' | '.join(words)} |" for words in (map(_escaped, table.columns), rules, *lines))
+
+
+def _environment(known: dict[str, Any]) -> str:
+    """Device, driver, toolkit, runner and commit, as far as they were recorded."""
+    devices, git = section(known, "devices"), section(known, "git")
+    words = []
+    for kind in devices:
+        device = section(devices, kind)
+        driver = [f"driver {device['nvidia_driver']}"] if device.get("nvidia_driver") else []
+        nvcc = re.search(r"\bV(\d[\d.]*)", str(device.get("toolchain")))
+        words.append(", ".join([str(device.get("name", kind)), *driver, *([f"nvcc {nvcc[1]}"] if nvcc else [])]))
+    words += [f"runner {known['runner']}"] if known.get("runner") else []
+    changed = " with uncommitted changes" if git.get("dirty") is True else ""
+    words += [f"commit {str(git['commit'])[:12]}{changed}"] if git.get("commit") else []
+    return one_line(f"Environment: {'; '.join(words) or 'not recorded'}.", 1000)
+
+
+def _escaped(words: str) -> str:
+    """The text with the special characters of Markdown and HTML escaped."""
+    return re.sub(r"([\\`*<>|\[\]])", r"\\\1", one_line(words, 4000))

@@ -1,4 +1,4 @@
-"""What a right launch is checked for besides: exact inputs, other sizes, other orders of its threads.
+"""What a right launch is checked for besides: exact inputs, other sizes, other orders of its threads; and its time.
 
 Each may turn a right verdict into a wrong one, which says where the kernel is wrong.
 """
@@ -6,17 +6,18 @@ Each may turn a right verdict into a wrong one, which says where the kernel is w
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from runner.device import Device, Order, Program
+from runner.device import Device, DeviceInfo, Order, Program, Role
 from runner.errors import Hazard, LaunchError, LaunchTimeout, NotResident, OutOfMemory, UsageError
-from runner.kernel import further
+from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
-from runner.kernel.declaration import Kind
+from runner.kernel.contents import exact_contents, exact_seeds, usable
+from runner.kernel.declaration import Kind, pair
 from runner.kernel.reference import expect
-from runner.sweep.sizes import other_sizes
+from runner.kernel.resolve import make
 from runner.sweep.trial import Trial, WrongLater, trials, upload
 from runner.sweep.worker import Outcome, Task
 
@@ -40,14 +41,14 @@ def with_exact_inputs(
     case, program = task.case, first.launch.program
     if (case.id, task.binary.digest) in _right_further:
         return dataclasses.replace(verdict, undecided=0)
-    for seed in further.seeds(case):
-        other = further.contents(case, first.inputs, seed)
+    for seed in exact_seeds(case):
+        other = exact_contents(case, first.inputs, seed)
         if not other:
             return verdict
         try:
             heartbeat("inputs and reference")
             expected = expect(case, other, fast=task.fast_math, random_signs=True)
-            if not further.usable(expected):
+            if not usable(expected):
                 continue
             memory = stack.enter_context(ExitStack())
             trial = Trial(case, *upload(device, program, case, other, memory), other, expected)
@@ -140,3 +141,73 @@ def in_other_orders(
             reason = f"the result depends on the order in which lanes, warps and blocks run: {reason}"
             return dataclasses.replace(outcome, status="hazard", reason=reason, mismatches=mismatches)
     return outcome
+
+
+TOLERANCE = 1.05  # of the peak: clocks may be a little above what the driver reports
+EMPTY_SHARE = 0.8  # of the time of an empty kernel
+L2_BYTES_PER_CLOCK = 64  # that a multiprocessor can take from the L2 cache
+
+
+def implausible(case: Case, info: DeviceInfo, median_us: float) -> str:
+    """Why a time cannot be right; empty if it can be.
+
+    After the flush, inputs come from DRAM, each element at least once; of the outputs, as much as L2 holds may stay
+    there. All bytes that the YAML declares pass between L2 and the multiprocessors, at most 64 a clock for each.
+    Bytes that are not declared do not count.
+    """
+    peak = info.peak_gbps
+    if info.emulated or not peak:
+        return ""
+    empty = info.details.get("empty_kernel_us")
+    if empty and median_us < EMPTY_SHARE * empty:
+        return f"{median_us:.2f} us is less than an empty kernel takes ({empty:.2f} us)"
+    read, written = case.count("bytes_read") or 0, case.count("bytes_written") or 0
+    sizes = {role: sum(a.nbytes for a in case.arrays() if a.role in (role, Role.INOUT)) for role in (Role.IN, Role.OUT)}
+    from_dram = min(read, sizes[Role.IN]) + max(0, min(written, sizes[Role.OUT]) - info.l2_bytes)
+    limits = [("the DRAM", from_dram, peak)]
+    per_us = info.details.get("clock_mhz", 0) * info.details.get("multiprocessors", 0)  # clocks, of all of them
+    if per_us:
+        limits.append(("the L2 cache", read + written, per_us * L2_BYTES_PER_CLOCK / 1e3))
+    for what, count, gbps in limits:
+        if count > TOLERANCE * gbps * 1e3 * median_us:
+            return (
+                f"{count} bytes in {median_us:.2f} us are {count / median_us / 1e3:.0f} GB/s, more than {what} can "
+                f"give ({gbps:.0f} GB/s): the kernel does not move what its YAML declares under 'bytes'"
+            )
+    return ""
+
+
+# Most defects show at the ends of blocks: a kernel that was tried at one size, mostly a power of two, may be wrong at
+# all others ("The Correctness Illusion", arXiv 2606.20128).
+PRIMES = 31, 997
+POWERS = 64, 1024
+SLOWEST_MS = 500.0  # of a launch, for which the size below its own is checked, too
+
+
+def other_sizes(case: Case, launch_ms: float) -> Iterator[Case]:
+    """The case at odd and small sizes, as far as its constraints allow and the compiled kernel is the same."""
+    declared = [p for p in case.kernel.parameters if p.kind is Kind.SIZE]
+    if len(declared) != 1:
+        return
+    name, source = declared[0].name, case.source()
+    values = dict(case.parameters)
+    own = values[name]
+    block = max((case.block[0] * case.block[1]), 2)
+    edges = sorted({1, *PRIMES, block - 1, block + 1, *(n + d for n in POWERS for d in (-1, 1))})
+    if isinstance(own, str) and "x" in own:
+        rows, cols = pair(own)
+        sizes: list[int | str] = [
+            f"{r}x{c}" for r, c in ((1, 1), (1, 31), (33, 1), (31, 65)) if r <= rows and c <= cols
+        ]
+        below: int | str = f"{max(rows - 1, 1)}x{max(cols - 1, 1)}"
+    else:
+        sizes, below = [n for n in edges if n < int(own)], int(own) - 1
+    if launch_ms < SLOWEST_MS and below not in (0, own, *sizes):
+        sizes.append(below)
+    for size in sizes:
+        try:
+            other = make(case.kernel, {**values, name: size}, case.seed)
+        except UsageError:  # an expression that has no value there
+            continue
+        if not other.excluded and not other.hazard and other.source() == source:
+            yield other

@@ -22,14 +22,13 @@ import numpy as np
 from runner.device import Device, Launch, Program, Role, Timed
 from runner.device.kinds import open_device
 from runner.errors import CaseError, DeviceUnavailable, UsageError
-from runner.kernel import further
 from runner.kernel.case import Case
+from runner.kernel.contents import exact_wanted
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.statistics import unthrottled
 from runner.sweep import measure
-from runner.sweep.further_checks import Heartbeat, at_other_sizes, in_other_orders, with_exact_inputs
+from runner.sweep.further_checks import Heartbeat, at_other_sizes, implausible, in_other_orders, with_exact_inputs
 from runner.sweep.measure import Round
-from runner.sweep.plausible import implausible
 from runner.sweep.trial import Trial, WrongLater, set_constants, trials
 from runner.sweep.worker import Outcome, Task
 
@@ -126,7 +125,7 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
     heartbeat("comparing")
     verdict, value = first.verify()
     observed, expected = _observed_sources(first), first.expected
-    if verdict.ok and further.wanted(case, verdict):
+    if verdict.ok and exact_wanted(case, verdict):
         verdict = with_exact_inputs(device, task, first, verdict, stack, heartbeat)
     if verdict.ok and verdict.undecided == verdict.compared > 0:
         raise UsageError(

@@ -86,7 +86,8 @@ class Trial:
         actual = with_parts(actual, {a.name: a.dtype for a in case.arrays()})
         verdict = check(actual, self.expected.outputs, case.count("depth"), case.kernel.tolerance)
         if outside := next((f"outside '{n}', {o}" for n, a in self.arrays.items() if (o := a.overrun())), ""):
-            verdict = _also_wrong(verdict, f"the kernel wrote {outside}")
+            reason = "; ".join(filter(None, (f"the kernel wrote {outside}", verdict.reason)))
+            verdict = dataclasses.replace(verdict, mismatches=max(verdict.mismatches, 1), reason=reason)
         if verdict.ok:
             self._accepted.add(self._digest(*WRITTEN))
         if case.kernel.no_output and verdict.ok:
@@ -145,11 +146,6 @@ def trials(device: Device, program: Program, case: Case, stack: ExitStack, *, fa
         with suppress(OutOfMemory):
             launch, arrays = upload(device, program, case, inputs, stack, shared)
             yield Trial(case, launch, arrays, inputs, expect(case, inputs, fast=fast))
-
-
-def _also_wrong(verdict: CheckResult, reason: str) -> CheckResult:
-    reason = f"{reason}; {verdict.reason}" if verdict.reason else reason
-    return dataclasses.replace(verdict, mismatches=max(verdict.mismatches, 1), reason=reason)
 
 
 def _require_outputs(case: Case, expected: Expected) -> None:
@@ -237,7 +233,9 @@ def _passed(
     """What the launch gets for an argument."""
     if isinstance(argument, ArraySpec):
         return arrays[argument.name]
-    return _by_value(argument, arrays) if isinstance(argument, ScalarSpec) else _pointer(argument, arrays, sizes)
+    if isinstance(argument, ScalarSpec):
+        return _by_value(argument, arrays)
+    return Inside(arrays[argument.array], argument.at * sizes[argument.array]) if argument.array else NULL
 
 
 def _by_value(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.generic | Value:
@@ -247,10 +245,6 @@ def _by_value(scalar: ScalarSpec, arrays: Mapping[str, Array]) -> np.generic | V
         return number
     numbers = [(arrays[n.array].pointer if n.array else 0) if isinstance(n, PointerSpec) else n for n in scalar.numbers]
     return Value(dtype.packed(numbers), dtype.aligned, dtype.c_name)
-
-
-def _pointer(pointer: PointerSpec, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> Inside | Value:
-    return Inside(arrays[pointer.array], pointer.at * sizes[pointer.array]) if pointer.array else NULL
 
 
 def poison(case: Case, arrays: Mapping[str, Array]) -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from runner.device import elf
-from runner.device.cpu.host_only import MARK, mark_host_only
-from runner.device.cpu.translate import blank
+from runner.device.cpu.translate import MARK, blank, mark_host_only
 from runner.errors import CompileError, Hazard
 
 FILE = "strangers.cu"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.report.figures import choose, draw_all
-from runner.report.figures.figure import Drawn, Figure, as_csv, saved
+from runner.report.figures.figure import Figure, as_csv, saved
 from runner.report.findings import ratios
 from runner.report.table import load
 
@@ -20,7 +20,7 @@ def chosen(folder: Path, section: str = "") -> list[Figure]:
     return [one for one in choose(folder, frame, ratios(frame)) if section in ("", one.section)]
 
 
-def drawn(folder: Path) -> dict[str, Drawn]:
+def drawn(folder: Path) -> dict[str, Figure]:
     """The drawn figures of a folder by their stem."""
     frame = load(folder)
     return {one.stem: one for one in draw_all(folder, frame, ratios(frame))}

@@ -1,12 +1,13 @@
 import itertools
 
+import matplotlib as mpl
 import numpy as np
 import report_runs as runs
 from drawing import chosen, table, words
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 
-from runner.report.figures.heat import LEAST, colours, ink
+from runner.report.figures.heat import DARKEST, LEAST, ink
 
 
 def shapes(kernels=("a",), *, blocks=(64, 128, 256), sizes=(2**20, 2**22), **given):
@@ -147,6 +148,9 @@ def test_letters_can_be_read_on_every_colour():
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
         return np.dot((0.2126, 0.7152, 0.0722), linear)
 
+    cividis = mpl.colormaps["cividis"]
     for percent in range(101):
-        low, high = sorted((luminance(colours()((percent - LEAST) / 50)), luminance(ink(percent))))
+        low, high = sorted(
+            (luminance(cividis((max(percent, LEAST) - DARKEST) / (100 - DARKEST))), luminance(ink(percent)))
+        )
         assert (high + 0.05) / (low + 0.05) >= 4.5

@@ -10,8 +10,7 @@ import report_runs as runs
 
 from runner.folder import RunFolder, write_json
 from runner.report import as_markdown
-from runner.report.__main__ import main
-from runner.report.live import server
+from runner.report.__main__ import main, server
 
 ROWS = [
     {name: value for name, value in row.items() if value != ""} | {"job": n}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from runner.device import Source
-from runner.device.cpu.host_only import MARK
-from runner.device.cpu.translate import WRAPPER, is_ours
+from runner.device.cpu.translate import MARK, WRAPPER, is_ours
 from runner.device.excerpt import Excerpt
 from runner.device.excerpt import explained as why_not_named
 from runner.errors import CompileError

@@ -32,9 +32,8 @@ from runner.device import (
     View,
 )
 from runner.device.cpu.build import find_toolchain
-from runner.device.cpu.memory import GuardedArray
+from runner.device.cpu.memory import GuardedArray, GuardedImage, view
 from runner.device.cpu.program import CpuProgram, Fault, LaunchReport, LaunchRequest, Outcome, Variable
-from runner.device.cpu.textures import GuardedImage, view
 from runner.device.cpu.translate import PARAMETERS, WRAPPER, is_ours
 from runner.device.kinds import CPU, processor
 from runner.errors import CompileError, DeviceUnavailable, Hazard, LaunchError, LaunchTimeout, NotResident

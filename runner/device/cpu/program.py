@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from runner.device import Binary, Inside, Resources, Role, Source, Value, View, elf
 from runner.device.cpu import zones
-from runner.device.cpu.memory import GuardedArray
-from runner.device.cpu.textures import GuardedImage
+from runner.device.cpu.memory import GuardedArray, GuardedImage
 from runner.device.cpu.translate import ANCHOR, DYNAMIC, blank
 from runner.device.cpu.zones import plain_name
 from runner.errors import LaunchError

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import re
 import zlib
-
-from runner.device.cpu.ptx_instructions import Translation, Unknown, split
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 HEADER = "simt_ptx.h"
 
@@ -49,8 +49,10 @@ def _statement(inner: str, visible: str) -> str:
     inner = re.sub(r"\\\n", " \n", inner)
     visible = re.sub(r"\\\n", " \n", visible)
     sections = list(split(inner, visible, ":"))
+    hidden = [_LITERAL.sub(lambda found: " " * len(found.group()), s) for s in sections]
     try:
-        operands = [_operand(one) for s in sections[1:3] for one in split(s, _hidden(s), ",") if one.strip()]
+        listed = (split(s, h, ",") for s, h in zip(sections[1:3], hidden[1:3], strict=True))
+        operands = [_operand(one) for ones in listed for one in ones if one.strip()]
         translation = Translation(operands, is_basic=len(sections) == 1)
         return f"({{ {' '.join(translation.lines(_only_literals(sections[0])))} }})"
     except (Unknown, IndexError, KeyError, ValueError):
@@ -66,12 +68,244 @@ def _only_literals(section: str) -> str:
     return "".join(ast.literal_eval(literal) for literal in _LITERAL.findall(section))
 
 
-def _hidden(text: str) -> str:
-    return _LITERAL.sub(lambda found: " " * len(found.group()), text)
-
-
 def _operand(text: str) -> tuple[str, str]:
     found = _OPERAND.fullmatch(text)
     if not found:
         raise Unknown
     return found["name"] or "", " ".join(found["expression"].split())
+
+
+_INSTRUCTION = re.compile(r"(?:@(?P<guard>!?\w+)\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)", re.DOTALL)
+
+_TYPES = {
+    **{f"{letter}{bits}": f"uint{bits}_t" for letter in "bu" for bits in (8, 16, 32, 64)},
+    **{f"s{bits}": f"int{bits}_t" for bits in (8, 16, 32, 64)},
+    "f32": "float", "f64": "double", "pred": "bool",
+    "f16": "uint16_t", "f16x2": "uint32_t", "bf16": "uint16_t", "bf16x2": "uint32_t",
+}  # fmt: skip
+_SPECIAL = {
+    **{f"{name}.{axis}": f"{variable}.{axis}" for axis in "xyz" for name, variable in (
+        ("tid", "threadIdx"), ("ntid", "blockDim"), ("ctaid", "blockIdx"), ("nctaid", "gridDim"))},
+    "laneid": "::simt::current_lane->number", "warpid": "::simt::current_lane->warp->number", "smid": "0u",
+    "lanemask_eq": "::simt::bit(::simt::current_lane->number)",
+    "lanemask_lt": "(::simt::bit(::simt::current_lane->number) - 1)",
+    "lanemask_le": "(2 * ::simt::bit(::simt::current_lane->number) - 1)",
+    "lanemask_gt": "~(2 * ::simt::bit(::simt::current_lane->number) - 1)",
+    "lanemask_ge": "~(::simt::bit(::simt::current_lane->number) - 1)",
+    "clock": "uint32_t(clock64())", "clock64": "clock64()", "globaltimer": "clock64()",
+}  # fmt: skip
+# By an instruction's name without its type, and without what does not change its result here.
+_ARITHMETIC = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "mul.lo": "{0} * {1}", "mad.lo": "{0} * {1} + {2}",
+    "and": "{0} & {1}", "or": "{0} | {1}", "xor": "{0} ^ {1}", "not": "~{0}", "neg": "-{0}", "div": "{0} / {1}",
+    "min": "{0} < {1} ? {0} : {1}", "max": "{0} < {1} ? {1} : {0}", "abs": "{0} < 0 ? -{0} : {0}",
+    "shl": "{1} < 8 * sizeof({0}) ? {0} << {1} : 0", "shr": "{1} < 8 * sizeof({0}) ? {0} >> {1} : {0} < 0 ? -1 : 0",
+    "popc": "__builtin_popcountll({0})", "brev": "__brev({0})",
+    "clz": "__clz({0})", "prmt": "__byte_perm({0}, {1}, {2})",
+    "bfind": "{0} ? 31 - __clz({0}) : -1",
+}  # fmt: skip
+_OF_FLOATS = {
+    **{name: _ARITHMETIC[name] for name in ("add", "sub", "mul", "div", "neg")},
+    "min": "fmin({0}, {1})", "max": "fmax({0}, {1})", "abs": "fabs({0})", "fma": "fma({0}, {1}, {2})",
+    "ex2": "exp2f({0})", "lg2": "log2f({0})", "rcp": "1 / {0}", "rsqrt": "1 / sqrt({0})", "sqrt": "sqrt({0})",
+    "sin": "sinf({0})", "cos": "cosf({0})", "tanh": "tanhf({0})",
+}  # fmt: skip
+_COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_NO_MATTER = re.compile(
+    r"\.(?:rn|approx|ftz|full|volatile|relaxed|acquire|release|weak|cta|gpu|sys|nc|ca|cg|cs|cv|lu|wb|wt)\b|\.L[12]::\w+"
+)
+_NOTHING = ("prefetch", "discard", "griddepcontrol", "nanosleep")
+
+
+class Unknown(Exception):
+    """An unsupported instruction, or an unsupported form of one."""
+
+
+def split(text: str, visible: str, separator: str) -> Iterator[str]:
+    """Split a text at the separators outside brackets."""
+    depth, begin = 0, 0
+    for place, character in enumerate(visible):
+        depth += (character in "([{") - (character in ")]}")
+        if character == separator and depth == 0:
+            yield text[begin:place]
+            begin = place + 1
+    yield text[begin:]
+
+
+class Translation:
+    """The instructions of one statement."""
+
+    def __init__(self, operands: Sequence[tuple[str, str]], *, is_basic: bool) -> None:
+        self._operands = operands
+        self._names = {name: expression for name, expression in operands if name}
+        self._escape = "%" if is_basic else "%%"
+        self._registers: set[str] = set()
+
+    def lines(self, code: str) -> Iterator[str]:
+        """The C++ of each instruction."""
+        code = re.sub(r"//[^\n]*|/\*.*?\*/", " ", code, flags=re.DOTALL).replace(self._escape, "$")
+        for part in code.split(";"):
+            one = part.lstrip("{} \t\n").rstrip()
+            found = _INSTRUCTION.fullmatch(one)
+            if one.startswith(".reg"):
+                yield from self._declared(one)
+            elif found:
+                operands = [o.strip() for o in split(found["operands"], found["operands"], ",")]
+                made = self._instruction(found["name"], operands)
+                if guard := found["guard"]:
+                    made = f"if ({'!' * guard.startswith('!')}{self._value(guard.lstrip('!'))}) {{ {made} }}"
+                yield made
+            elif one:
+                raise Unknown
+
+    def _declared(self, registers: str) -> Iterator[str]:
+        _, kind, names = registers.replace(",", " ").split(None, 2)
+        for name in names.split():
+            self._registers.add(name)
+            yield f"{_TYPES[kind[1:]]} simt_r_{name} = 0;"
+
+    def _value(self, operand: str) -> str:
+        """An operand as a C++ expression."""
+        if operand in self._registers:
+            return f"simt_r_{operand}"
+        if operand.startswith("$"):
+            return _SPECIAL[operand[1:]]
+        if operand.startswith("%["):
+            return self._names[operand[2:-1]]
+        if operand.startswith("%") and operand[1:] in _SPECIAL:  # nvcc takes one per cent, too
+            return _SPECIAL[operand[1:]]
+        if operand.startswith("%"):
+            return self._operands[int(operand[1:])][1]
+        if re.fullmatch(r"0[fF][0-9a-fA-F]{8}", operand):
+            return f"::simt::bit_cast<float>(0x{operand[2:]}u)"
+        if re.fullmatch(r"-?(?:0x[0-9a-fA-F]+|\d+)U?", operand):
+            return f"({operand.rstrip('U')})"
+        raise Unknown
+
+    def _get(self, kind: str, operand: str) -> str:
+        return f"::simt::ptx::get<{_TYPES[kind]}>({self._value(operand)})"
+
+    def _set(self, operand: str, value: str) -> str:
+        return f"::simt::ptx::set({self._value(operand)}, {value});"
+
+    def _listed(self, operand: str) -> list[str]:
+        return [o.strip() for o in operand.strip("{} ").split(",")]
+
+    def _address(self, operand: str, *, shared: bool) -> str:
+        base, _, offset = operand.strip("[] ").partition("+")
+        space = "shared" if shared else "generic"
+        return f"::simt::ptx::{space}({self._value(base.strip())}, {self._value(offset.strip()) if offset else 0})"
+
+    def _instruction(self, full: str, given: list[str]) -> str:
+        """The C++ of an instruction. Raises `Unknown` or `KeyError` if it is not supported."""
+        plain = _NO_MATTER.sub("", full)
+        name, _, kind = plain.rpartition(".")
+        of = next((make for begin, make in self._FORMS.items() if full.startswith(begin)), None)
+        if of:
+            return of(self, full, given)
+        if name == "selp":
+            return self._set(
+                given[0], f"{self._value(given[3])} ? {self._get(kind, given[1])} : {self._get(kind, given[2])}"
+            )
+        if "16" in kind:
+            raise Unknown
+        values = [self._get("u32" if name in ("shl", "shr") and i else kind, o) for i, o in enumerate(given[1:])]
+        table = _OF_FLOATS if kind.startswith("f") else _ARITHMETIC
+        return self._set(given[0], f"{_TYPES[kind]}({table[name].format(*values)})")
+
+    def _barrier(self, full: str, given: list[str]) -> str:
+        if full == "bar.warp.sync":
+            return f"__syncwarp({self._get('u32', given[0])});"
+        if given != ["0"]:
+            raise Unknown
+        return "__syncthreads();"
+
+    def _compare(self, full: str, given: list[str]) -> str:
+        _, relation, kind = full.split(".")
+        left, right = (self._get(kind, o) for o in given[1:])
+        return f"{self._value(given[0])} = {left} {_COMPARED[relation]} {right};"
+
+    def _convert(self, full: str, given: list[str]) -> str:
+        _, to, source = _NO_MATTER.sub("", full).split(".")
+        if "16" in to + source or (source[0] == "f" and to[0] != "f"):
+            raise Unknown
+        return self._set(given[0], f"{_TYPES[to]}({self._get(source, given[1])})")
+
+    def _load(self, full: str, given: list[str]) -> str:
+        kind = full.rpartition(".")[2]
+        values = self._listed(given[0])
+        read = f"::simt::ptx::Read<{_TYPES[kind]}, {len(values)}> simt_read({self._typed(full, given[1])});"
+        return "{ " + " ".join([read, *(self._set(v, f"simt_read.values[{i}]") for i, v in enumerate(values))]) + " }"
+
+    def _store(self, full: str, given: list[str]) -> str:
+        kind, to = full.rpartition(".")[2], self._typed(full, given[0])
+        return " ".join(f"{to}[{i}] = {self._get(kind, v)};" for i, v in enumerate(self._listed(given[1])))
+
+    def _typed(self, full: str, operand: str) -> str:
+        address = self._address(operand, shared=".shared" in full)
+        return f"static_cast<{_TYPES[full.rpartition('.')[2]]}*>({address})"
+
+    def _load_matrices(self, full: str, given: list[str]) -> str:
+        if not re.fullmatch(
+            r"ldmatrix\.sync\.aligned\.(x\d\.)?(trans\.)?m8n8\.(x\d\.)?(trans\.)?shared(::cta)?\.b16", full
+        ):
+            raise Unknown
+        targets = ", ".join(self._value(o) for o in self._listed(given[0]))
+        transposed = "true" if ".trans" in full else "false"
+        rows = self._address(given[1], shared=True)
+        return f"::simt::ptx::load_matrices<{transposed}>(::simt::ptx::Place(), {rows}, {targets});"
+
+    def _move(self, full: str, given: list[str]) -> str:
+        kind = full.rpartition(".")[2]
+        if "{" in given[1]:
+            low, high = (self._get("u32", o) for o in self._listed(given[1]))
+            return self._set(given[0], f"(uint64_t({low}) | uint64_t({high}) << 32)")
+        if "{" in given[0]:
+            parts, whole = self._listed(given[0]), self._get("u64", given[1])
+            return " ".join(self._set(part, f"uint32_t({whole} >> {32 * i})") for i, part in enumerate(parts))
+        return self._set(given[0], self._get(kind, given[1]))
+
+    def _copy(self, full: str, given: list[str]) -> str:
+        if full == "cp.async.commit_group":
+            return "::simt::commit_copies();"
+        if full == "cp.async.wait_all":
+            return "::simt::commit_copies(); ::simt::finish_copies(0);"
+        if full == "cp.async.wait_group":
+            return f"::simt::finish_copies({self._value(given[0])});"
+        if not re.match(r"cp\.async\.c[ag]\.shared(::cta)?\.global\b", full):
+            raise Unknown
+        to, source = self._address(given[0], shared=True), self._address(given[1], shared=False)
+        whole = self._value(given[2])
+        return (
+            f"::simt::ptx::copy_async({to}, {source}, {whole}, {self._value(given[3]) if len(given) > 3 else whole});"
+        )
+
+    def _product(self, full: str, given: list[str]) -> str:
+        form = re.fullmatch(
+            r"mma\.sync\.aligned\.m16n8k\d+\.row\.col\.(f16|f32|s32)\.(f16|bf16|tf32|s8|u8)\.\2\.\1", full
+        )
+        if not form:
+            raise Unknown
+        d, a, b, c = map(self._listed, given)
+        sums = {"f16": "uint32_t", "f32": "float", "s32": "int32_t"}[form[1]]
+        factors = [f"::simt::ptx::get<uint32_t>({self._value(o)})" for o in (*a, *b)]
+        added = [f"::simt::ptx::get<{sums}>({self._value(o)})" for o in c]
+        head = f"::simt::ptx::Product<::simt::ptx::{form[2]}, {sums}, {len(a)}> simt_product("
+        made = f"{head}{{{', '.join(factors)}}}, {{{', '.join(added)}}});"
+        return "{ " + " ".join([made, *(self._set(o, f"simt_product.sums[{i}]") for i, o in enumerate(d))]) + " }"
+
+    # By how the instruction begins.
+    _FORMS: ClassVar[Mapping[str, Callable[[Translation, str, list[str]], str]]] = {
+        **dict.fromkeys(_NOTHING, lambda *_: ""),
+        **dict.fromkeys(("membar", "fence"), lambda *_: "__threadfence();"),
+        **dict.fromkeys(("bar.sync", "barrier.sync", "bar.warp.sync"), _barrier),
+        "cvta.": lambda self, _, given: self._set(given[0], self._value(given[1])),
+        "cp.async.": _copy,
+        "cvt.": _convert,
+        "ldmatrix.": _load_matrices,
+        "mma.sync.": _product,
+        "mov.": _move,
+        "ld.": _load,
+        "st.": _store,
+        "setp.": _compare,
+    }

@@ -28,9 +28,9 @@ from runner.device import (
     elf,
 )
 from runner.device.cuda.describe import Nvml, describe, measure_overhead
-from runner.device.cuda.driver_calls import call
+from runner.device.cuda.driver_calls import Graph, call
 from runner.device.cuda.guard import Guard
-from runner.device.cuda.program import CudaArray, CudaProgram, Graph, Inputs, Variable, active_blocks, queued
+from runner.device.cuda.program import CudaArray, CudaProgram, Inputs, Variable, active_blocks, queued
 from runner.device.cuda.textures import CudaImage, view
 from runner.device.excerpt import explained
 from runner.errors import DeviceUnavailable, LaunchError, LaunchTimeout, OutOfMemory

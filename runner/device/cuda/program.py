@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import ctypes
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -15,12 +14,10 @@ from numpy.typing import NDArray
 from pycuda import driver
 
 from runner.device import Inside, Launch, Resources, Role, Value, elf
-from runner.device.cuda.cooperative import DriverFunction, DriverModule
-from runner.device.cuda.driver_calls import call
+from runner.device.cuda.driver_calls import DriverFunction, DriverModule
 from runner.device.cuda.guard import Guard
 from runner.errors import LaunchError
 
-CAPTURE_THREAD_LOCAL = 1  # of CUstreamCaptureMode: other threads' calls do not matter
 GUARD = 512  # bytes on either side; a multiple of the 256 to which the driver aligns memory
 GUARDED = 0x5C
 VARIABLES = (".nv.global", ".nv.constant3")  # the sections of __device__ and __constant__ variables
@@ -197,33 +194,23 @@ class CudaArray:
         self._first = None
 
 
-class Variable:
-    """A `__device__` array of a program, as an array that the kernel writes."""
+class Variable(CudaArray):
+    """A `__device__` array of a program, as an array that the kernel writes; it has no guard bytes."""
 
     def __init__(self, pointer: int, value: NDArray[Any], role: Role, stream: driver.Stream, guard: Guard) -> None:
         self.role, self._stream, self._guard = role, stream, guard
-        self.pointer = pointer
-        self._host = np.ascontiguousarray(value)
-        driver.memcpy_htod(pointer, self._host)
-
-    def read(self) -> NDArray[Any]:
-        """Copy the content back."""
-        result = np.empty_like(self._host)
-        driver.memcpy_dtoh(result, self.pointer)
-        return result
-
-    def fill_bytes(self, value: int) -> None:
-        """Queue the setting of every byte on the stream."""
-        driver.memset_d8_async(self.pointer, value, self._host.nbytes, self._stream)
+        self.pointer = self.begin = self._content = pointer
+        self.host = np.ascontiguousarray(value)
+        driver.memcpy_htod(pointer, self.host)
 
     def restore(self) -> None:
         """Bring back the first content, once the stream is done."""
         self._stream.synchronize()
-        driver.memcpy_htod(self.pointer, self._host)
+        driver.memcpy_htod(self.pointer, self.host)
 
     def digest(self) -> int:
         """A hash of the content."""
-        return self._guard.digest(self.pointer, self._host.nbytes)
+        return self._guard.digest(self.pointer, self.host.nbytes)
 
     def overrun(self) -> str:
         """Nowhere: what lies around a variable is the compiler's choice."""
@@ -300,29 +287,3 @@ def active_blocks(launch: Launch) -> int:
         return DriverFunction(loaded, program.name).active_blocks(launch)
     finally:
         loaded.close()
-
-
-class Graph:
-    """Work that was captured from a stream once and can be queued again in one call."""
-
-    def __init__(self, stream: int, queue: Callable[[], None]) -> None:
-        """Capture what `queue` queues on the stream, instead of running it."""
-        self._stream = ctypes.c_void_p(stream)
-        graph, self._executable = ctypes.c_void_p(), ctypes.c_void_p()
-        call("cuStreamBeginCapture_v2", self._stream, CAPTURE_THREAD_LOCAL)
-        try:
-            queue()
-        finally:
-            call("cuStreamEndCapture", self._stream, ctypes.byref(graph))
-        try:
-            call("cuGraphInstantiateWithFlags", ctypes.byref(self._executable), graph, ctypes.c_ulonglong(0))
-        finally:
-            call("cuGraphDestroy", graph)
-
-    def launch(self) -> None:
-        """Queue it."""
-        call("cuGraphLaunch", self._executable, self._stream)
-
-    def close(self) -> None:
-        """Destroy it."""
-        call("cuGraphExecDestroy", self._executable)

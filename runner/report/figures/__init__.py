@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from runner import atomic
 from runner.report.figures import heat, lanes, raw, speedup, times
-from runner.report.figures.figure import Drawn, Figure, Run, drawn
+from runner.report.figures.figure import Figure, Run, drawn
 from runner.report.findings import Ratio
 
 MAKERS: tuple[Callable[[Run], Sequence[Figure]], ...] = (
@@ -32,27 +33,20 @@ OURS = re.compile(r"(lanes|statuses|bandwidth-by-|time-by-|heatmap-|speedup-by-|
 
 
 def choose(path: Path, frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> list[Figure]:
-    """The figures of a run, without drawing them."""
-    run = Run(path, frame, ratios)
-    return [figure for make in MAKERS for figure in make(run)]
-
-
-def draw_all(path: Path, frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> list[Drawn]:
-    """Draw all figures of a run, each under a stem of its own."""
-    seen: Counter[str] = Counter()
-    found = []
-    for figure in choose(path, frame, ratios):
+    """The figures of a run, each under a stem of its own, without drawing them."""
+    run, seen, found = Run(path, frame, ratios), Counter[str](), list[Figure]()
+    for figure in (figure for make in MAKERS for figure in make(run)):
         seen[figure.stem] += 1
-        found.append(drawn(figure, figure.stem + (f"-{seen[figure.stem]}" if seen[figure.stem] > 1 else "")))
+        found.append(replace(figure, stem=f"{figure.stem}-{n}") if (n := seen[figure.stem]) > 1 else figure)
     return found
 
 
-def outlined(path: Path, frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> list[Drawn]:
-    """The figures of a run without their files, which take long to draw."""
-    return [Drawn(one.section, one.stem, one.title, one.caption, {}, one.view) for one in choose(path, frame, ratios)]
+def draw_all(path: Path, frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> list[Figure]:
+    """Draw all figures of a run."""
+    return [drawn(figure) for figure in choose(path, frame, ratios)]
 
 
-def write(folder: Path, figures: Sequence[Drawn]) -> None:
+def write(folder: Path, figures: Sequence[Figure]) -> None:
     """Write the files of the figures, and remove those of an earlier report that are no longer made."""
     files = {f"{one.stem}.{ending}": content for one in figures for ending, content in one.files.items()}
     for name, content in files.items():

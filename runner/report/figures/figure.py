@@ -1,4 +1,4 @@
-"""What a figure of the report is, and how figures look.
+"""What a figure of the report is, how figures look, and axes as a reader of kernel timings expects them.
 
 Each kernel has one colour and marker in all figures, distinguishable without colour too.
 """
@@ -8,22 +8,27 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import math
 import re
+import textwrap
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from runner.report.findings import Ratio
 from runner.report.table import parameters
-from runner.report.text import absent
+from runner.report.text import absent, one_line, power, value_of
 
 if TYPE_CHECKING:  # matplotlib would slow a report without figures
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure as Drawing
 
 Row = dict[str, Any]
@@ -77,9 +82,6 @@ class Stroke(NamedTuple):
     dash: str
 
 
-BACKGROUND = Stroke("#a9a9b0", ".", "-")
-"""The stroke of lines that are only there for comparison."""
-
 CEILING = Stroke(PALE, "", "-.")
 """The stroke of kernels that are a limit for the others."""
 
@@ -117,11 +119,18 @@ class Figure(ABC):
     stem: str
     title: str
     caption: str
+    files: Mapping[str, bytes] = field(default_factory=dict, kw_only=True, repr=False)
+    """The content of each file, by its ending, once it is drawn. A figure that is SVG from the start has no PNG."""
 
     @property
     def view(self) -> View:
         """How the page's chart shows the same; empty if it does not."""
         return {}
+
+    @property
+    def data(self) -> str:
+        """The SVG as base64, for the page."""
+        return base64.b64encode(self.files["svg"]).decode()
 
     @abstractmethod
     def rows(self) -> list[Row]:
@@ -132,29 +141,11 @@ class Figure(ABC):
         """The drawing, or the SVG itself."""
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A drawn figure, for the page and the folder. A figure that is SVG from the start has no PNG."""
-
-    section: Section
-    stem: str
-    title: str
-    caption: str
-    files: dict[str, bytes]
-    """The content of each file, by its ending."""
-    view: View = field(default_factory=dict)
-
-    @property
-    def data(self) -> str:
-        """The SVG as base64, for the page."""
-        return base64.b64encode(self.files["svg"]).decode()
-
-
-def drawn(figure: Figure, stem: str) -> Drawn:
+def drawn(figure: Figure) -> Figure:
     """Draw a figure. The same figure gives the same bytes."""
     svg, png = (figure.draw(), b"") if figure.is_svg else saved(figure.draw)
     files = {"svg": svg, **({"png": png} if png else {}), "csv": as_csv(figure.rows())}
-    return Drawn(figure.section, stem, figure.title, figure.caption, files, figure.view)
+    return replace(figure, files=files)
 
 
 def saved(make: Callable[[], Drawing], *, png: bool = True) -> tuple[bytes, bytes]:
@@ -203,3 +194,96 @@ def _written(value: Any) -> str:
     if absent(value):
         return ""
     return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+WIDE = 9.0
+"""The width of every figure in inches: the page scales all to one width, so their letters are of one size."""
+
+
+def plain(value: float, _: object = None) -> str:
+    """A tick's number without powers of ten."""
+    return f"{value:,.10g}"
+
+
+def sheet(title: str, panels: int, columns: int, height: float, **grid: Any) -> tuple[Drawing, list[Axes]]:
+    """A figure with so many panels in so many columns; `height` is that of a row of panels in inches, with labels."""
+    from matplotlib.figure import Figure as Sheet  # noqa: PLC0415
+
+    lines = math.ceil(panels / columns)
+    figure = Sheet(figsize=(WIDE, 0.4 + lines * height), layout="constrained")
+    figure.suptitle(textwrap.fill(title, 76), x=0.01, ha="left", fontsize=12, fontweight="bold")
+    every = figure.subplots(lines, columns, squeeze=False, **grid).ravel()
+    for axes in every[panels:]:
+        axes.remove()
+    for axes in every[max(0, panels - columns) : panels]:
+        axes.tick_params(labelbottom=True)
+    return figure, list(every[:panels])
+
+
+def positions(rows: list[Row], x: str) -> dict[str, float]:
+    """The position of each value on the x axis: the logarithm of a size; other values stand one after another."""
+    values = {value_of(x, row): row for row in rows}
+    if x == "size" and len({row["size"] for row in values.values()}) == len(values):
+        return {value: math.log2(row["size"] or 0.5) for value, row in values.items()}
+    ordered = sorted(values, key=lambda value: _order(x, values[value]))
+    return {value: float(place) for place, value in enumerate(ordered)}
+
+
+def set_x(axes: Axes, places: dict[str, float], x: str, most: int = 11) -> None:
+    """Set ticks, label and limits of the x axis; of sizes at most that many ticks."""
+    from matplotlib.ticker import FixedLocator  # noqa: PLC0415
+
+    low, high = min(places.values()), max(places.values())
+    margin = 0.04 * (high - low) or 0.5
+    axes.set_xlim(low - margin, high + margin)
+    shapes = all("x" in value for value in places)
+    ticks = {place: one_line(value, 14) for value, place in places.items()}
+    powers = [float(k) for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)]
+    if x == "size" and not shapes and len(powers) > 1:
+        there = [k for k in powers if k in ticks]
+        powers = there if len(there) > 1 else powers
+        ticks = {k: power(2 ** int(k)) if k >= 0 else "0" for k in powers[:: 1 + (len(powers) - 1) // most]}
+    axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
+    steep = sum(map(len, ticks.values())) > 5 * most
+    axes.set_xticklabels(ticks.values(), rotation=35 if steep else 0, ha="right" if steep else "center")
+    names = {"size": f"size ({'rows x columns' if shapes else 'elements'})", "block": "block (threads)"}
+    axes.set_xlabel({**names, "width": "width (lanes)"}.get(x, one_line(x, 30)))
+
+
+def set_ticks(axis: Axis, low: float, high: float, unit: str = "") -> None:
+    """Set limits and ticks of a logarithmic axis, at round numbers. 1 is a tick wherever it is in the range."""
+    from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator  # noqa: PLC0415
+
+    axis.set_view_interval(low, high, ignore=True)
+    ticks = [tick for tick in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high) if tick > 0]
+    wide = LogLocator(subs=(1, 2, 5) if high / low < 3000 else (1,), numticks=20)
+    axis.set_major_locator(FixedLocator(ticks) if high / low < 6 else wide)
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda value, _: f"{plain(value)}{unit}")
+
+
+def legend(figure: Drawing, every: Sequence[Axes]) -> None:
+    """A legend beside the panels, with each name once, in the order of the lines' right ends."""
+    drawn = {str(line.get_label()): line for axes in every for line in axes.lines}
+    named = [line for label, line in drawn.items() if label[0] != "_"]
+    named.sort(key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
+    figure.legend(handles=named, loc="outside right upper")
+
+
+def whole(text: Any) -> int | None:
+    """A whole number in any of C's notations; None if it is not one."""
+    try:
+        return int(str(text), 0)
+    except ValueError:
+        return None
+
+
+def _order(x: str, row: Row) -> tuple[Any, ...]:
+    value = row[x]
+    if x == "size":
+        return int(row["size"]), value_of(x, row)
+    if x == "block":
+        sides = [whole(row[name]) for name in ("block_x", "block_y")]
+        return math.prod(side or 1 for side in sides) if sides[0] else whole(value) or -1, value
+    number = value if isinstance(value, float) else whole(value)
+    return (1, 0, str(value)) if number is None else (0, number, "")

@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runner.report.figures.axes import WIDE, positions, sheet, whole
-from runner.report.figures.figure import INK, Figure, Row, Run, View
+from runner.report.figures.figure import INK, WIDE, Figure, Row, Run, View, positions, sheet, whole
 from runner.report.findings import IDLE
 from runner.report.table import records, size_key
 from runner.report.text import absent, count, listed, one_line, size_of, slug, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure as Drawing
 
 MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
@@ -31,10 +29,10 @@ MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
 APART = ("kernel", "dtype", "seed", "device")
 """Parameters that are no axis."""
 
-LEAST = 50
-"""Percent that have the darkest colour, as have all below."""
+LEAST, DARKEST = 50, 43.2
+"""Percent that have the darkest colour, as have all below; percent at the dark end of the whole scale."""
 
-LIGHT = 68.2
+LIGHT = 69.5
 """Percent from which on black letters have the greater contrast."""
 
 Place = tuple[str, str]
@@ -48,6 +46,12 @@ class Panel:
     title: str
     rows: dict[Place, Row]
     percents: dict[Place, float]
+
+    @property
+    def points(self) -> list[list[Any]]:
+        """Of each cell its place, the percentage in few digits (only the best has 100) or the status, and the row."""
+        short = {place: 100.0 if of == 100 else min(99.9, round(of, 1)) for place, of in self.percents.items()}
+        return [[*place, short.get(place, row["status"]), row["row"]] for place, row in self.rows.items()]
 
     @property
     def telling(self) -> bool:
@@ -70,27 +74,10 @@ class HeatMap(Figure):
 
     @property
     def view(self) -> View:
-        """The panels for the page: of each cell its place, the percentage or the status, and the row."""
-        return {
-            "kind": "heat",
-            "axes": list(self.axes),
-            "lines": self.lines,
-            "columns": self.columns,
-            "panels": [
-                {
-                    "title": panel.title,
-                    "points": [
-                        [
-                            *place,
-                            _short(panel.percents[place]) if place in panel.percents else row["status"],
-                            row["row"],
-                        ]
-                        for place, row in panel.rows.items()
-                    ],
-                }
-                for panel in self.panels
-            ],
-        }
+        """The panels for the page."""
+        panels = [{"title": panel.title, "points": panel.points} for panel in self.panels]
+        known = {"axes": list(self.axes), "lines": self.lines, "columns": self.columns}
+        return {"kind": "heat", **known, "panels": panels}
 
     def rows(self) -> list[Row]:
         """A row for each cell."""
@@ -150,26 +137,14 @@ class HeatMap(Figure):
                 bold = "bold" if percent == 100 else "normal"
                 number = str(round(percent))
                 axes.text(x + 0.5, y + 0.5, number, color=ink(percent), fontsize=8, fontweight=bold, **text)
-        shown = np.ma.masked_invalid(values)
-        axes.pcolormesh(shown, cmap=colours(), vmin=LEAST, vmax=100, edgecolor="white", linewidth=0.8, zorder=0)
-
-
-def _short(percent: float) -> float:
-    """A percentage in few digits; only the best has 100."""
-    return 100.0 if percent == 100 else min(99.9, round(percent, 1))
+        # Cividis is even to the eye, also to a colour-blind one, and on paper without colours.
+        shown: dict[str, Any] = {"cmap": "cividis", "vmin": DARKEST, "vmax": 100, "edgecolor": "white"}
+        axes.pcolormesh(np.ma.masked_invalid(values).clip(LEAST), linewidth=0.8, zorder=0, **shown)
 
 
 def ink(percent: float) -> str:
     """The colour of letters with the greater contrast on a cell's colour."""
     return "#000000" if percent > LIGHT else "#ffffff"
-
-
-def colours() -> ListedColormap:
-    """Cividis is even to the eye, also to a colour-blind one, and on paper without colours."""
-    import matplotlib as mpl  # noqa: PLC0415
-    from matplotlib.colors import ListedColormap  # noqa: PLC0415
-
-    return ListedColormap([mpl.colormaps["cividis"](0.12 + 0.088 * step) for step in range(11)])
 
 
 def figures(run: Run) -> list[HeatMap]:

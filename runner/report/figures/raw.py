@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from runner import samples
 from runner.folder import RunFolder
-from runner.report.figures.axes import End, name_ends, plain, sheet
-from runner.report.figures.figure import COLOURS, CRIMSON, INK, MARKERS, PALE, Figure, Row, Run
+from runner.report.figures.figure import COLOURS, CRIMSON, INK, MARKERS, PALE, Figure, Row, Run, plain, sheet
 from runner.report.table import measured, records, varying
 from runner.report.text import absent, count, described, exact, listed, slug
 from runner.statistics import Samples
@@ -68,13 +67,11 @@ class RawSamples(Figure):
         histogram.xaxis.set_major_locator(MaxNLocator(3, integer=True))
         histogram.set_xlabel("samples")
         known = {name: self.row[f"{name}_us"] for name in ("q1", "median", "q3") if not absent(self.row[f"{name}_us"])}
+        histogram.set_title("\n".join(f"{name} {exact(at)} µs" for name, at in known.items()), fontsize=8.5)
         for one in (axes, histogram):
             if len(known) == 3:
                 one.axhspan(known["q1"], known["q3"], color=COLOURS[0], alpha=0.13, linewidth=0, zorder=0)
             one.axhline(self.row["median_us"], color=INK, linewidth=1.2, zorder=3)
-        right = histogram.get_xlim()[1]
-        ends = [End(f"{name} {exact(at)} µs", right, at) for name, at in known.items() if low <= at <= self.high]
-        name_ends(histogram, ends, 0.08)
         return figure
 
     def _points(self, axes: Axes) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner.report.cells import Case, separating, titles
-from runner.report.figures.axes import positions, set_ticks, set_x, sheet
-from runner.report.figures.figure import PALE, Figure, Row, Run, View
+from runner.report.figures.figure import PALE, Figure, Row, Run, View, positions, set_ticks, set_x, sheet
 from runner.report.findings import ratio, steps
 from runner.report.table import records
 from runner.report.text import listed, one_line, size_of, value_of
@@ -42,6 +41,16 @@ class Panel:
     points: list[Point]
 
     @property
+    def drawn(self) -> list[list[Any]]:
+        """Of each case the size in words and in elements, the ratio and its ends, whether it is the best, the row."""
+        return [
+            [size_of(row), int(row["size"]), *(round(x, 4) for x in (one.times, one.low, one.high)), best, row["row"]]
+            for point in self.points
+            for best, cases in ((1, [point.fastest]), (0, point.pairs))
+            for row, one in cases
+        ]
+
+    @property
     def cases(self) -> list[Case]:
         """The cases of all points."""
         return [case for point in self.points for case in point.cases]
@@ -57,28 +66,9 @@ class Speedups(Figure):
 
     @property
     def view(self) -> View:
-        """The panels for the page: of each point the size, the ratio and its ends, whether it is the best, the row."""
-        return {
-            "kind": "speedup",
-            "panels": [
-                {
-                    "title": f"{panel.title} against {panel.baseline}",
-                    "points": [
-                        [
-                            size_of(row),
-                            int(row["size"]),
-                            *(round(x, 4) for x in (one.times, one.low, one.high)),
-                            best,
-                            row["row"],
-                        ]
-                        for point in panel.points
-                        for best, cases in ((1, [point.fastest]), (0, point.pairs))
-                        for row, one in cases
-                    ],
-                }
-                for panel in self.panels
-            ],
-        }
+        """The panels for the page."""
+        panels = [{"title": f"{panel.title} against {panel.baseline}", "points": panel.drawn} for panel in self.panels]
+        return {"kind": "speedup", "panels": panels}
 
     def rows(self) -> list[Row]:
         """A row for each kernel and size, best against best, and one for each pair of equal parameters."""

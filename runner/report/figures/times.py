@@ -5,16 +5,29 @@ Cases of different devices or families never share a figure, and cases of differ
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from runner.report.figures.axes import End, name_ends, plain, positions, set_ticks, set_x, sheet
-from runner.report.figures.figure import BACKGROUND, CEILING, PALE, Figure, Row, Run, Stroke, View
+from runner.metrics import Criterion
+from runner.report.figures.figure import (
+    CEILING,
+    PALE,
+    Figure,
+    Row,
+    Run,
+    Stroke,
+    View,
+    legend,
+    plain,
+    positions,
+    set_ticks,
+    set_x,
+    sheet,
+)
 from runner.report.findings import criterion_of
-from runner.report.table import measured, records, size_key
+from runner.report.table import measured, records
 from runner.report.text import (
     PAIRS,
     absent,
@@ -34,12 +47,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-MOST_BARS, MOST_LINES, MOST_PANELS = 24, 6, 6
+MOST_BARS, MOST_PANELS = 24, 6
 FEW = 3
 """Values of a parameter up to which each has bars of its own. More of them are drawn as a line."""
-
-GAP = 0.17
-"""Between the names of two lines, in inches."""
 
 APART = ("kernel", "size", "dtype", "seed", "device")
 """Parameters that no point combines, and that are no axis of a figure of their own."""
@@ -69,10 +79,15 @@ class Times(Figure):
     panels: tuple[Panel, ...]
     run: Run
 
-    @property
+    @cached_property
     def every(self) -> list[Row]:
         """The rows of all panels."""
         return [row for panel in self.panels for row in panel.rows]
+
+    @cached_property
+    def finishes(self) -> set[str]:
+        """Where the results are completed."""
+        return {row["finish"] for row in self.every}
 
     def rows(self) -> list[Row]:
         """A row for each point."""
@@ -89,17 +104,17 @@ class Times(Figure):
 
     def quartiles(self, row: Row, y: str) -> tuple[float, float]:
         """The quartiles in the unit of the y axis; the value twice where they are unknown."""
-        by = criterion_of(self.run.frame)
-        if by.is_time or by.name != y or absent(row["q1_us"]) or absent(row["q3_us"]) or row["q1_us"] <= 0:
-            return _quartiles(row, y)
+        chosen = criterion_of(self.run.frame)
+        by = chosen if y == chosen.name else Criterion(y)
+        if absent(row["q1_us"]) or absent(row["q3_us"]) or row["q1_us"] <= 0:
+            return row[y], row[y]
         ends = [by.value(row, row[name]) for name in ("q1_us", "q3_us")]
-        known = sorted(row[y] if end is None else end for end in ends)
-        return known[0], known[1]
+        low, high = sorted(row[y] if end is None else end for end in ends)
+        return low, high
 
     def name(self, row: Row) -> str:
         """The name of a line or bar: the kernel, with its finish where finishes differ."""
-        finish = len({row["finish"] for row in self.every}) > 1 and row["finish"]
-        words = [row["finish"]] if finish else []
+        words = [row["finish"]] if len(self.finishes) > 1 and row["finish"] else []
         words += ["ceiling"] if row["ceiling"] == "True" else []
         return one_line(str(row["kernel"]), 28) + (f" ({', '.join(words)})" if words else "")
 
@@ -108,20 +123,17 @@ class Times(Figure):
         common = {name: {row[name] for row in self.every} for name in ("size", "family", "device") if name != x}
         return {"title": self.title, "where": {name: min(of) for name, of in common.items() if len(of) == 1}}
 
-    def stroke(self, row: Row, pale: tuple[str, ...] = ()) -> Stroke:
+    def stroke(self, row: Row) -> Stroke:
         """How the case's kernel is drawn."""
-        if row["ceiling"] == "True":
-            return CEILING
-        return BACKGROUND if row["kernel"] in pale else self.run.looks[row["kernel"]]
+        return CEILING if row["ceiling"] == "True" else self.run.looks[row["kernel"]]
 
 
 @dataclass(frozen=True)
 class Lines(Times):
-    """A line for each kernel, of column `y` against column `x`. The lines of `pale` kernels are grey."""
+    """A line for each kernel, of column `y` against column `x`."""
 
     x: str
     y: str
-    pale: tuple[str, ...] = ()
     panels_by: str = ""
 
     @property
@@ -130,29 +142,21 @@ class Lines(Times):
         return {"x": self.x, "y": self.panels[0].y or self.y, "panels": self.panels_by, **self._where(self.x)}
 
     def draw(self) -> Drawing:
-        """Draw the panels. The names stand at the lines' ends, or in a legend where several panels share it."""
-        panels, names = len(self.panels), {self.name(row) for row in self.every}
-        height = 2.7 if panels > 1 else max(3.6, GAP * len(names) + 1.2)
-        figure, every = sheet(self.title, panels, min(2, panels), height)
+        """Draw the panels, and a legend for all of them."""
+        panels = len(self.panels)
+        figure, every = sheet(self.title, panels, min(2, panels), 2.7 if panels > 1 else 3.6)
         places = positions(self.every, self.x)
-        for number, (axes, panel) in enumerate(zip(every, self.panels, strict=True)):
+        for axes, panel in zip(every, self.panels, strict=True):
             y, rows = panel.y or self.y, panel.rows if panel.y else self.every
             axes.set_title(one_line(panel.title, 60))
             set_x(axes, places, self.x, 11 if panels == 1 else 6)
             bounds = limits(rows) if y == "gbps" else {}
             self._set_y(axes, y, rows, bounds)
-            if number % 2 and not panel.y:
-                axes.set_ylabel("")
-            ends = self._lines(axes, panel, y, places)
+            self._lines(axes, panel, y, places)
             for column, limit in bounds.items():
                 name, dash = LIMITS[column]
-                ends.append(End(f"{name} {limit:,.0f} GB/s", axes.get_xlim()[1], limit))
-                axes.axhline(limit, color=PALE, linewidth=1.1, linestyle=(0, dash), label=ends[-1].text)
-            if panels == 1:
-                name_ends(axes, ends, GAP / (height - 0.9))
-        if panels > 1:
-            drawn = {str(line.get_label()): line for axes in every for line in axes.lines}
-            figure.legend(handles=[line for label, line in drawn.items() if label[0] != "_"], loc="outside right upper")
+                axes.axhline(limit, color=PALE, linewidth=1.1, linestyle=(0, dash), label=f"{name} {limit:,.0f} GB/s")
+        legend(figure, every)
         return figure
 
     def _set_y(self, axes: Axes, y: str, rows: list[Row], bounds: dict[str, float]) -> None:
@@ -168,25 +172,17 @@ class Lines(Times):
             axes.set_ylim(0, high * 1.06)
             axes.yaxis.set_major_formatter(plain)
 
-    def _lines(self, axes: Axes, panel: Panel, y: str, places: dict[str, float]) -> list[End]:
-        """Draw a panel's lines with the bands of their quartiles, the grey ones below the others."""
-
-        def order(row: Row) -> tuple[bool, int, str]:
-            return row["kernel"] not in self.pale, list(self.run.looks).index(row["kernel"]), self.name(row)
-
-        ends = []
-        for name, group in itertools.groupby(sorted(panel.rows, key=order), self.name):
-            own = sorted(group, key=lambda row: places[value_of(self.x, row)])
-            x, pale = [places[value_of(self.x, row)] for row in own], own[0]["kernel"] in self.pale
-            stroke = self.stroke(own[0], self.pale)
-            look: dict[str, Any] = {"color": stroke.colour, "marker": stroke.marker, "linestyle": stroke.dash}
+    def _lines(self, axes: Axes, panel: Panel, y: str, places: dict[str, float]) -> None:
+        """Draw a panel's lines with the bands of their quartiles."""
+        lines: dict[str, list[Row]] = {}
+        for row in sorted(panel.rows, key=lambda row: places[value_of(self.x, row)]):
+            lines.setdefault(self.name(row), []).append(row)
+        for name, own in lines.items():
+            x, stroke = [places[value_of(self.x, row)] for row in own], self.stroke(own[0])
             low, high = zip(*(self.quartiles(row, y) for row in own), strict=True)
-            if stroke is not CEILING:
-                axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
-            label = count(len(self.pale), "slower kernel") if pale else name
-            axes.plot(x, [row[y] for row in own], label=label, linewidth=0.8 if pale else 1.6, **look)
-            ends.append(End(name, x[-1], own[-1][y], stroke, leader=x[-1] == max(places.values())))
-        return ends
+            axes.fill_between(x, low, high, color=stroke.colour, alpha=0.18, linewidth=0)
+            look: dict[str, Any] = {"color": stroke.colour, "marker": stroke.marker, "linestyle": stroke.dash}
+            axes.plot(x, [row[y] for row in own], label=name, **look)
 
 
 @dataclass(frozen=True)
@@ -209,12 +205,14 @@ class Bars(Times):
             axes.set_title(one_line(panel.title, 60))
             for place, row in enumerate(panel.rows):
                 axes.barh(place, row["median_us"], height=0.62, color=self.stroke(row).colour, alpha=0.85)
-                axes.plot(_quartiles(row, "median_us"), [place, place], color="black", linewidth=1)
+                axes.plot(self.quartiles(row, "median_us"), [place, place], color="black", linewidth=1)
                 beside_axes = axes.get_yaxis_transform()
                 axes.text(1.01, place, self._numbers(row), transform=beside_axes, va="center", fontsize=8.5)
             axes.set_yticks(range(len(panel.rows)), [self._bar_name(row) for row in panel.rows])
             axes.set_ylim(len(panel.rows) - 0.4, -0.6)
-            axes.set_xlim(0, 1.02 * max(max(_quartiles(row, "median_us")[1], row["median_us"]) for row in self.every))
+            axes.set_xlim(
+                0, 1.02 * max(max(self.quartiles(row, "median_us")[1], row["median_us"]) for row in self.every)
+            )
             axes.xaxis.set_major_formatter(plain)
             axes.grid(visible=False, axis="y")
             axes.set_xlabel(LABELS["median_us"])
@@ -320,13 +318,10 @@ class Choice:
         rows = [row for row in rows if value_of(x, row)]
         panels = [Panel(title, _fastest(part, ("kernel", "finish", "size", x))) for title, part in _split(rows, own)]
         unread = [name for name in own if any(not value_of(name, row) for row in rows)]
-        pale = _slower(panels, x)
-        slower = listed([one_line(kernel, 40) for kernel in pale])
         notes = [
             "Wavefronts: passes through shared memory that one request of a warp takes." if wavefronts else "",
             "Band: quartiles.",
             f"Kernels without {listed(unread)} are the same in all panels." if unread else "",
-            f"Thin and grey, as they are nowhere the fastest: {slower}." if pale else "",
         ]
         if wavefronts:
             panels = [Panel("time", panels[0].rows)]
@@ -338,7 +333,7 @@ class Choice:
         short, long = names.get(y, (slug(y), y))
         title = f"{long} by {x}{'' if x == 'size' else _at(rows)}{self.about}"
         stem, caption = f"{short}-by-{slug(x)}{self.suffix}", _caption(rows, rest, notes)
-        return Lines(stem, title, caption, tuple(panels), self.run, x, y, pale, by)
+        return Lines(stem, title, caption, tuple(panels), self.run, x, y, by)
 
     def _bars(self, rows: list[Row], named: tuple[str, ...]) -> Bars:
         parts = [("", rows)] if "dtype" in named else _split(rows, [])
@@ -370,19 +365,6 @@ def _caption(rows: list[Row], rest: list[str], notes: list[str]) -> str:
 
 def _at(rows: list[Row]) -> str:
     return f" at {size_of(rows[0])}" if rows and not any(absent(row["size"]) for row in rows) else ""
-
-
-def _slower(panels: list[Panel], x: str) -> tuple[str, ...]:
-    """The kernels beyond the first few: those that are the best somewhere come first, then by the largest size."""
-    rows = [row for panel in panels for row in panel.rows if row["ceiling"] != "True"]
-    best: dict[tuple[str, str], Row] = {}
-    for panel in panels:
-        for row in (row for row in panel.rows if row["ceiling"] != "True"):
-            at = panel.title, value_of(x, row)
-            best[at] = min(row, best.get(at, row), key=_order)
-    wins = Counter(str(row["kernel"]) for row in best.values())
-    ordered = sorted(rows, key=lambda row: (-wins[row["kernel"]], -size_key(row)[0], _order(row)))
-    return tuple(dict.fromkeys(str(row["kernel"]) for row in ordered))[max(MOST_LINES, len(wins)) :]
 
 
 def _values(rows: list[Row], name: str) -> list[str]:
@@ -422,14 +404,6 @@ def _order(row: Row) -> tuple[bool, float]:
     """Sorts cases by what the run ranks them by, those without it last."""
     unranked = absent(row["cost"])
     return unranked, float(row["median_us"] if unranked else row["cost"])
-
-
-def _quartiles(row: Row, y: str) -> tuple[float, float]:
-    """The quartiles in the unit of the y axis; the value twice where they are unknown."""
-    q1, median, q3 = row["q1_us"], row["median_us"], row["q3_us"]
-    if y not in ("median_us", "gbps") or absent(q1) or absent(q3) or q1 <= 0:
-        return row[y], row[y]
-    return (q1, q3) if y == "median_us" else (row[y] * median / q3, row[y] * median / q1)
 
 
 def limits(rows: list[Row]) -> dict[str, float]:
