@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import pkgutil
+import resource
 import runpy
 import signal
 import subprocess
@@ -103,6 +104,9 @@ def become(request: dict, out: int, err: int) -> None:
     os.environ.update(request["environment"])
     time.tzset()
     signal.alarm(request["timeout"])
+    if memory := request["memory"]:  # bytes beyond those of this process
+        pages = int(open("/proc/self/statm", encoding="ascii").read().split()[0])  # noqa: SIM115, PTH123
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + memory,) * 2)
     worker._started = forked
     sys.path[0] = request["directory"]
     sys.argv = [request["module"], *request["arguments"]]
