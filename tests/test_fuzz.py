@@ -206,7 +206,7 @@ LINES = [
     ["timing=quick", "timing.rounds=2", "device.threads=2", "device.time_limit_s=5", "seed=3"],
     ["-m", "kernel=warpScan", "block=range(32,129,32)", "record_host=true"],
     ["rank_by=gflops", "+metrics.twice={value: 2*median_us, unit: us, better: lower}", "fill=ones"],
-    ["--config-dir", OWN, "kernel=saxpy", "factor=2", "hydra.sweep.dir=sweep"],
+    ["--config-dir", str(OWN), "kernel=saxpy", "factor=2", "hydra.sweep.dir=sweep"],
     ["--cfg", "job", "kernel=reduceShfl"],
     ["--info", "all"],
     ["hydra/launcher=basic", "hydra.mode=RUN", "compiler=nvrtc"],
