@@ -4,7 +4,7 @@
 
 A trial starts a sweep of 12 cases on the CPU device, disturbs it, and resumes it until it is complete. A row is lost if
 it was finished before the disturbance and is not in the table in the end, with the time that was measured then. Tables
-are equal if they have the same rows apart from times. The disk that is full and the clock that jumps are the system's
+are equal if they have the same rows apart from times and the hashes of binaries, which another compilation may change. The disk that is full and the clock that jumps are the system's
 calls of C, replaced by LD_PRELOAD (native/faults.c); read-only places are mounted so. Exit status 1 if a trial fails.
 """
 
@@ -39,7 +39,7 @@ KERNELS = (
     "timing.cpu_samples=60",
 )
 SWEEP = (*KERNELS, "block=64,128,256", "size=64Ki,128Ki")
-MEASURED = ("_us", "_s", "_percent", "gflops", "gbps", "samples", "checked_launches", "stop_reason", "note")
+MEASURED = ("binary", "_us", "_s", "_percent", "gflops", "gbps", "samples", "checked_launches", "stop_reason", "note")
 PATIENCE_S = 900
 ENDS = {0: "complete", 1: "a sentence, status 1", 2: "a sentence, status 2", 130: "interrupted, status 130"}
 
