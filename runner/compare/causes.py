@@ -184,6 +184,8 @@ def _content(run: Run, path: Path | None) -> bytes | None:
         return None
     with door.stream(run.folder.path, path) as file:
         content, rest = file.read(MOST_BYTES + 1), hashlib.sha256()
+        if len(content) <= MOST_BYTES:
+            return content
         while further := file.read(2**20):
             rest.update(further)
         return content + rest.digest()
