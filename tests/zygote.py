@@ -22,6 +22,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -103,6 +104,10 @@ def become(request: dict, out: int, err: int) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     time.tzset()
+    if most := request["environment"].get("MEMORY_MIB"):  # beside what is there already
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        room = pages * resource.getpagesize() + int(most) * 2**20
+        resource.setrlimit(resource.RLIMIT_AS, (room, room))
     signal.alarm(request["timeout"])
     if memory := request["memory"]:  # bytes beyond those of this process
         pages = int(open("/proc/self/statm", encoding="ascii").read().split()[0])  # noqa: SIM115, PTH123

@@ -24,7 +24,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from runner import config, environment
 from runner.errors import DeviceUnavailable, UsageError
-from runner.folder import RunFolder, named, write_json
+from runner.folder import RunFolder, named
 from runner.hydra import command_line, contents, errors, schema
 from runner.hydra.launcher import BASIC_SWEEPER
 from runner.session import Session, current
@@ -138,7 +138,7 @@ def _make_folder(config: DictConfig) -> None:
         hydra.overrides.hydra.append(f"hydra.sweep.dir={command_line.quoted(str(folder.path))}")
     record_host = bool(OmegaConf.select(config, "record_host", default=False))
     known = environment.gather(sys.argv[1:], record_host=record_host)
-    write_json(folder.environment, {**known, "planned_at_once": _planned_at_once(hydra)})
+    folder.write_json(folder.environment, {**known, "planned_at_once": _planned_at_once(hydra)})
 
 
 def _planned_at_once(hydra: Any) -> bool:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.cli import Parser, run_command, say
+from runner.errors import UsageError
+from runner.limited import TooMuch, read_csv
 
 if TYPE_CHECKING:
     from runner.folder import RunFolder
@@ -77,9 +79,12 @@ def _bring_up_to_date(folder: RunFolder) -> None:
 
 def _jobs_of_table(folder: RunFolder) -> set[str]:
     try:
-        with folder.results.open(encoding="utf-8", newline="") as table:
-            return {row["job"] for row in csv.DictReader(table) if row["job"]}  # a torn line has none
-    except (OSError, KeyError, ValueError, csv.Error):
+        head, *rows = read_csv(folder.read(folder.results))
+        at = head.index("job")
+        return {row[at] for row in rows if len(row) > at and row[at]}  # a torn line has none
+    except TooMuch as e:
+        raise UsageError(f"{folder.results}: {e}") from None
+    except (OSError, ValueError, csv.Error):
         return set()
 
 

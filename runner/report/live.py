@@ -11,6 +11,7 @@ from runner.folder import RunFolder
 from runner.report.findings import judge
 from runner.report.page import rendered
 from runner.report.table import load
+from runner.runs import reading
 
 HOST = "127.0.0.1"
 NAMES = (HOST, "localhost")
@@ -22,10 +23,7 @@ def page(path: Path) -> str:
     """The page of the cases so far, without links to files and without static figures."""
     folder = RunFolder(path)
     at, running = state(path), folder.locked
-    try:
-        frame = load(path, newest=True)
-    except UsageError as error:
-        return WAITING.format(html.escape(str(error)))
+    frame = load(path, newest=True)
     done, planned = frame[frame["status"] != "not_run"], len(frame)
     said = f"Running: {len(done):,} of {planned:,} cases so far. This page updates itself."
     if not running:
@@ -51,7 +49,11 @@ def server(path: Path, port: int = 0) -> ThreadingHTTPServer:
             if self.headers.get("Host") not in [f"{name}:{serving.server_port}" for name in NAMES]:
                 self.send_error(403, "This server answers to this machine alone")
             elif self.path in ("/", "/state"):
-                text = page(path) if self.path == "/" else state(path)
+                try:
+                    with reading(path):
+                        text = page(path) if self.path == "/" else state(path)
+                except UsageError as error:
+                    text = WAITING.format(html.escape(str(error)))
                 body = text.encode()
                 self.send_response(200)
                 self.send_header("Content-Type", f"text/{'html' if self.path == '/' else 'plain'}; charset=utf-8")

@@ -18,7 +18,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from runner import atomic, environment, interruption, metrics, pace, sources
+from runner import environment, interruption, metrics, pace, sources
 from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache
 from runner.device.kinds import backend, compiler_for, is_emulated
@@ -130,7 +130,7 @@ class _Group:
         # The compiler was given absolute paths; the folders in them are private.
         own = f"{job.case.kernel.source.parent}/"
         if compiled.log:
-            atomic.write_text(self._folder.compile_log(job.number), compiled.log.replace(own, "") + "\n")
+            self._folder.write(self._folder.compile_log(job.number), compiled.log.replace(own, "") + "\n")
         if isinstance(compiled, CompileError):
             self._ledger.mark(job, compiled.status, str(compiled).replace(own, ""))
         else:
@@ -222,8 +222,8 @@ class _Group:
         if measured is None:
             return before
         case = job.case
-        samples = append_round(self._folder.samples(case.id, job.number), measured.samples, number)
-        hot_us = append_hot(self._folder.hot_samples(case.id, job.number), measured.hot_us, number)
+        samples = append_round(self._folder, self._folder.samples(case.id, job.number), measured.samples, number)
+        hot_us = append_hot(self._folder, self._folder.hot_samples(case.id, job.number), measured.hot_us, number)
         row = {**before, **results.times(case, info, measured, samples, hot_us, before)}
         return {**row, **metrics.of_row(job.metrics, case.variables, row)}
 
