@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,6 +64,7 @@ def register(search_path: Sequence[Path]) -> None:
     store.store(group="schema", name="config", node=dataclasses.make_dataclass("Config", fields))
     store.store(group="schema", name="device", node=DeviceConfig)
     store.store(group="schema", name="timing", node=TimingConfig)
+    parameter_names.cache_clear()
 
 
 def register_here(hydra: DictConfig) -> None:
@@ -71,10 +73,11 @@ def register_here(hydra: DictConfig) -> None:
         register(folders_of(hydra))
 
 
-def parameter_names() -> list[str]:
+@functools.cache  # the store copies what it gives, and every job asks
+def parameter_names() -> tuple[str, ...]:
     """The parameters that a command line can set."""
     config: Any = ConfigStore.instance().load("schema/config.yaml").node
-    return [str(name) for name in config if name not in _GROUPS]
+    return tuple(str(name) for name in config if name not in _GROUPS)
 
 
 def known_keys() -> list[str]:
