@@ -78,7 +78,7 @@ def load_yaml(text: str, loader: Any = LOADER) -> Any:
     return yaml.load(text, Loader=loader)  # noqa: S506  (a safe one)
 
 
-def check_yaml(text: str) -> None:
+def check_yaml(text: str, most: int = MOST_YAML_NODES) -> None:
     """Raise `TooMuch` if a YAML exceeds a limit. The time grows with the text alone, whatever its aliases stand for.
 
     A malformed text passes up to its first error: a loader makes nothing of it.
@@ -87,7 +87,7 @@ def check_yaml(text: str) -> None:
         raise TooMuch(f"more than {MOST_YAML:,} characters")
     for loader in (LOADER, yaml.SafeLoader):  # the parser in C refuses some texts that the other one takes
         with contextlib.suppress(yaml.YAMLError):
-            _count(yaml.parse(text, Loader=loader))
+            _count(yaml.parse(text, Loader=loader), most)
             break
 
 
@@ -100,7 +100,7 @@ class _Open:
     height: int = 0  # of what stands in it so far
 
 
-def _count(events: Iterator[Any]) -> None:
+def _count(events: Iterator[Any], most: int) -> None:
     """Count the nodes of a YAML, each alias as what it stands for."""
     count, above = 0, [_Open(None, 0)]
     known: dict[str | None, tuple[int, int]] = {}  # by anchor: nodes and height
@@ -116,8 +116,8 @@ def _count(events: Iterator[Any]) -> None:
             nodes, height = _leaf(event, known, above)
             count += nodes
             above[-1].height = max(above[-1].height, height)
-        if count > MOST_YAML_NODES:
-            raise TooMuch(f"more than {MOST_YAML_NODES:,} values, where each alias counts as what it stands for")
+        if count > most:
+            raise TooMuch(f"more than {most:,} values, where each alias counts as what it stands for")
         if len(above) - 1 + above[-1].height > DEEPEST:
             raise TooMuch(f"nested more than {DEEPEST} deep")
 

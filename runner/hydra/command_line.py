@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,7 +26,7 @@ from runner.commands import COMMANDS, OF_A_SWEEP, WITH_VALUE
 from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
 from runner.hydra import errors
-from runner.kernel.yaml_reader import shown
+from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parameters, shown
 
 FILES = ("kernel", "device", "timing", "experiment")  # groups whose choices are files
 _OURS = {
@@ -189,13 +190,29 @@ def _refuse(override: Override) -> None:
         raise UsageError(f"{line}: name a new folder")
     if key in FILES and (override.is_add() or override.is_force_add()) and key != "experiment":
         raise UsageError(f"{line}: a {key} is chosen already; write {key}=NAME without a +")
-    value = override.value()
+    _length(override, ())
+
+
+def lengths(overrides: Sequence[str], folders: Sequence[Path]) -> dict[str, int]:
+    """How many values a sweep has for each key. No range is listed."""
+    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    return {override.get_key_element(): _length(override, folders) for override in parsed}
+
+
+def _length(override: Override, folders: Sequence[Path]) -> int:
+    """How many values an override has; a `UsageError` if they have no end."""
+    line, value = override.input_line, override.value()
     if isinstance(value, IntervalSweep):
         raise UsageError(f"{line}: an interval has no steps; list the values, or use range(first,end,step)")
     if isinstance(value, RangeSweep):
-        numbers = [float(n) for n in (value.start, value.stop, value.step) if n is not None]
-        if value.step == 0 or not all(map(math.isfinite, numbers)):
-            raise UsageError(f"{line}: a range needs finite ends and a step other than 0")
+        try:
+            start, stop, step = (Fraction(str(n or 0)) for n in (value.start, value.stop, value.step))
+            return max(0, math.ceil((stop - start) / step))
+        except (ValueError, ZeroDivisionError):
+            raise UsageError(f"{line}: a range needs finite ends and a step other than 0") from None
+    if isinstance(value, Glob):
+        return len(value.filter([p.stem for f in folders for p in (f / override.key_or_group).glob("*.yaml")]))
+    return len(value.list) if isinstance(value, ChoiceSweep) else 1
 
 
 def _values(override: Override) -> Iterator[Any]:
@@ -245,6 +262,7 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
         raise UsageError(f"{where}: expected keys with values, not {shown(content)}")
     if None in content:
         raise UsageError(f"{where}: null is not a key")
+    require_few_parameters(content, where)
     if group != "experiment":
         return
     if "experiment" in content:
@@ -260,7 +278,7 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
                 f"{where}: {key}: expected keys with values, not {shown(content[key])}; "
                 f"'defaults: [override /{key}: NAME]' chooses a file"
             )
-    header = next((line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()), "")
+    header = next((line for line in config_text(path).splitlines() if line.strip()), "")
     if "@package" not in header or "_global_" not in header:
         raise UsageError(f"{where}: an experiment must begin with '# @package _global_', not {shown(header)}")
 
@@ -272,20 +290,6 @@ def _look_beside(group: str, name: str, folders: Sequence[Path]) -> None:
             raise UsageError(f"{misnamed}: rename it to {name}.yaml")
         if not any((folder / each).is_dir() for each in (*FILES, "hydra", "family")):
             raise UsageError(f"{group}={name}: not found, and {folder} has no folder {group}/")
-
-
-def read_yaml(path: Path) -> Any:
-    """The content of a YAML file, or a `UsageError`."""
-    where = f"{path.parent.name}/{path.name}"
-    try:
-        with path.open(encoding="utf-8") as file:
-            return yaml.safe_load(file)
-    except OSError as e:
-        raise UsageError(f"{where}: cannot be read: {e.strerror}") from None
-    except yaml.MarkedYAMLError as e:
-        raise UsageError(errors.sentence(e, ())) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as e:
-        raise UsageError(f"{where}: invalid YAML: {str(e).splitlines()[0]}") from None
 
 
 def quoted(text: str) -> str:
