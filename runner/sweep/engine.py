@@ -22,7 +22,7 @@ from runner import atomic, environment, interruption, metrics, pace, sources
 from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache
 from runner.device.kinds import backend, compiler_for, is_emulated
-from runner.errors import CompileError, DeviceUnavailable
+from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 from runner.folder import RunFolder
 from runner.kernel.case import Case
 from runner.pace import Pace
@@ -267,6 +267,9 @@ def compile_all(compiler: Compiler, plan: Sequence[Job], progress: SweepProgress
             compiled.update(dict.fromkeys(jobs[sources[future]], future.result()))
             progress.now(sources[future].path.name)
             progress.step()
+    except BaseException:
+        compiler.stop()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
     return compiled
@@ -293,6 +296,8 @@ def _raise_if_full(error: BaseException | None, text: str) -> None:
 def _compile(compiler: Compiler, source: Source) -> Compiled:
     try:
         return compiler.compile(source)
+    except CompileLimit as e:  # what is full is not the disk
+        return e
     except CompileError as e:
         _raise_if_full(e.__cause__, f"{e}\n{e.log}")
         return e
