@@ -14,6 +14,14 @@ from importlib import import_module
 
 def main() -> int:
     """Run the subcommand, or the sweep that the command line asks for."""
+    try:
+        return _run()
+    except KeyboardInterrupt:  # before `run_command` listens
+        sys.stderr.write("runner: interrupted\n")
+        return 130
+
+
+def _run() -> int:
     from runner.cli import run_command  # noqa: PLC0415
     from runner.commands import COMMANDS, split  # noqa: PLC0415
 
@@ -28,7 +36,7 @@ def main() -> int:
 
 
 def _sweep(arguments: Sequence[str]) -> int:
-    from runner import __version__  # noqa: PLC0415
+    from runner import __version__, interruption  # noqa: PLC0415
     from runner.commands import options  # noqa: PLC0415
     from runner.session import Session, start_worker  # noqa: PLC0415
 
@@ -41,7 +49,8 @@ def _sweep(arguments: Sequence[str]) -> int:
     from runner.cli import run_sweep  # noqa: PLC0415
 
     def work() -> None:
-        from runner.hydra import app  # noqa: PLC0415
+        with interruption.held():
+            from runner.hydra import app  # noqa: PLC0415
 
         app.run(rest, session)
 

@@ -16,6 +16,7 @@ from runner.errors import UsageError
 
 INCLUDE = re.compile(r'^(?P<head>[ \t]*#[ \t]*include[ \t]*)(?P<open>["<])(?P<name>[^">\n]+)[">]', re.MULTILINE)
 _COMPUTED = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.MULTILINE)
+MOST_SOURCE = 4 << 20  # bytes of a file; reading 2 MiB of dense code takes half a minute
 _HEADERS = (".cuh", ".h", ".hpp", ".inc")
 
 
@@ -66,7 +67,9 @@ def _sealed(path: Path) -> Path:
 
 
 def read(path: Path) -> str:
-    """The text of a source file, in any encoding and without a byte order mark."""
+    """The text of a source file, in any encoding and without a byte order mark; an `OSError` if it is too large."""
+    if path.stat().st_size > MOST_SOURCE:
+        raise OSError(errno.EFBIG, f"larger than {MOST_SOURCE >> 20} MiB, the most for a kernel's file", str(path))
     return path.read_text(encoding="utf-8-sig", errors="replace")
 
 
