@@ -248,7 +248,8 @@ def _typed(name: str, cells: pd.Series[str], *, own: bool) -> pd.Series[Any]:
     column, values = columns.BY_NAME.get(name), cells.tolist()
     kind = column.type if column else _own_type(values) if own else "text"
     if kind == "integer":
-        return pd.Series([int(cell) if _is_whole(cell) else pd.NA for cell in values], dtype="Int64")
+        known = {cell: int(cell) if _is_whole(cell) else None for cell in set(values)}  # few, mostly: empty, equal
+        return pd.Series([known[cell] for cell in values], dtype="Int64")
     if kind == "real":
         numbers = pd.to_numeric(cells, errors="coerce").astype("float64")
         least = 0.0 if name.endswith("_us") else -math.inf  # what took no time was not timed
