@@ -95,7 +95,9 @@ def resume(path: Path, session: Session) -> None:
     done = sum(job.key in keys for job in found.jobs)
     found.folder.sweep_up()
     if missing:
-        announcement = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest"
+        announcement = (
+            f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest, with the folder's own code"
+        )
         with SweepProgress(quiet=session.options.quiet) as progress:
             session.worker = Worker(missing[0].device)
             _require_same_device(path, found.folder, missing[0], session.worker.info)
@@ -122,6 +124,7 @@ def repeat(path: Path, session: Session) -> None:
             shutil.copytree(files, new.job(job.number) / ".hydra")
     if old.has(old.multirun):
         new.write(new.multirun, old.read(old.multirun))
+    sys.stderr.write(f"{path}: running it again, with the folder's own code\n")
     with SweepProgress() as progress:
         engine.run(found.jobs, new, progress, "none" if found.launcher == "none" else "batch")
     if found.one_by_one:
