@@ -12,6 +12,7 @@ from runner.device.limits import Limits
 from runner.errors import UsageError
 
 NVCC_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables from which nvcc takes options
+MOST = 4096  # GPUs, and threads of the CPU device
 
 
 @dataclass
@@ -47,8 +48,8 @@ class DeviceConfig:
         if self.kind not in CHOICES:
             raise UsageError(f"device.kind={self.kind}: expected one of {', '.join(CHOICES)}")
         for name in ("index", "threads"):
-            if getattr(self, name) < 0:
-                raise UsageError(f"device.{name}={getattr(self, name)}: expected 0 or more")
+            if not 0 <= getattr(self, name) <= MOST:
+                raise UsageError(f"device.{name}={getattr(self, name)}: expected 0 to {MOST}")
         for name in ("time_limit_s", "compile_limit_s"):
             if not 0 < getattr(self, name) <= 86400:
                 raise UsageError(f"device.{name}={getattr(self, name)}: expected seconds above 0, up to 86400")

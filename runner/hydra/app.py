@@ -32,7 +32,7 @@ from runner import config, environment
 from runner.errors import DeviceUnavailable, UsageError
 from runner.folder import RunFolder, named
 from runner.hydra import command_line, contents, errors, schema
-from runner.hydra.launcher import BASIC_SWEEPER
+from runner.hydra.launcher import BASIC_SWEEPER, require_reserved
 from runner.kernel.yaml_reader import config_text
 from runner.limited import MOST_ROWS
 from runner.session import Session, current
@@ -71,6 +71,8 @@ def run(arguments: Sequence[str], session: Session) -> None:
         main()
     except Refused as e:
         raise UsageError(str(e)) from None
+    except SystemExit as e:  # it has said why
+        raise SystemExit(2 if e.code else 0) from None
     except Exception as e:
         if debugging or not errors.is_theirs(e) or (isinstance(e, UnicodeDecodeError) and session.folder):
             raise
@@ -117,6 +119,7 @@ def job(composed: DictConfig) -> None:
     sweep = RunFolder(Path(settings.runtime.output_dir).parent)
     launcher = "none" if settings.mode is RunMode.RUN else str(settings.runtime.choices["hydra/launcher"])
     try:
+        require_reserved(sweep)
         schema.register_here(settings)
         number = 0 if OmegaConf.is_missing(settings.job, "num") else int(settings.job.num)
         planned = schema.job(schema.read(composed, settings), {}, _plain(settings.overrides.task), number)

@@ -29,6 +29,7 @@ from runner.hydra import errors
 from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parameters, shown
 
 FILES = ("kernel", "device", "timing", "experiment")  # groups whose choices are files
+LONGEST_NAME = 200  # bytes: that of a file has at most 255
 _OURS = {
     "hydra.callbacks": "the runner needs it to reserve the sweep's folder",
     "hydra.launcher": "hydra/launcher=NAME chooses one",
@@ -228,7 +229,7 @@ def _refuse_choice(override: Override, name: Any) -> None:
     group = override.key_or_group
     if group == "experiment" and name is None:
         return
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.encode()) <= LONGEST_NAME:
         raise UsageError(
             f"{override.input_line}: expected the name of a file in conf/{group}; `runner show` lists them"
         )
@@ -278,6 +279,9 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
                 f"{where}: {key}: expected keys with values, not {shown(content[key])}; "
                 f"'defaults: [override /{key}: NAME]' chooses a file"
             )
+    callbacks = (content.get("hydra") or {}).get("callbacks", {})
+    if not isinstance(callbacks, dict) or "reserve" in callbacks:
+        raise UsageError(f"{where}: hydra.callbacks: cannot be set: {_OURS['hydra.callbacks']}")
     header = next((line for line in config_text(path).splitlines() if line.strip()), "")
     if "@package" not in header or "_global_" not in header:
         raise UsageError(f"{where}: an experiment must begin with '# @package _global_', not {shown(header)}")

@@ -45,6 +45,7 @@ class BatchLauncher(Launcher):
         self._config = config
         loader: Any = hydra_context.config_loader
         self._composer = Composer(loader, config)
+        require_reserved(RunFolder(Path(str(config.hydra.sweep.dir))))
         if (session := current.get()).options.dry_run:
             _require_plan(config, session.launcher, loader.get_group_options("hydra/launcher"))
         if config.hydra.sweeper.get("_target_") == BASIC_SWEEPER:
@@ -83,6 +84,12 @@ class BatchLauncher(Launcher):
                 engine.run(plan, folder, progress, "batch", session.take_worker())
         # Whatever becomes of a case is in its row, so the job itself always succeeds.
         return [JobReturn(overrides=overrides, status=JobStatus.COMPLETED) for overrides in job_overrides]
+
+
+def require_reserved(folder: RunFolder) -> None:
+    """Refuse a sweep whose folder the runner's callback has not reserved: two sweeps could share it."""
+    if not folder.environment.exists():
+        raise UsageError("hydra.callbacks: an experiment cannot replace or switch off 'reserve', the runner's own")
 
 
 def _say_what_differs(
