@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 
 
 def main() -> int:
@@ -31,14 +32,23 @@ def _run() -> int:
         return run_command(lambda: complete(sys.argv[1:]))
     command, arguments = split(sys.argv[1:])
     if module := COMMANDS[command]:
-        return run_command(lambda: int(import_module(module).main(arguments)))
+        return run_command(lambda: int(_imported(module).main(arguments)))
     return run_command(lambda: _sweep(arguments))
+
+
+def _imported(module: str) -> ModuleType:
+    from runner import interruption  # noqa: PLC0415
+
+    with interruption.held():
+        return import_module(module)
 
 
 def _sweep(arguments: Sequence[str]) -> int:
     from runner import __version__, interruption  # noqa: PLC0415
     from runner.commands import options  # noqa: PLC0415
-    from runner.session import Session, start_worker  # noqa: PLC0415
+
+    with interruption.held():
+        from runner.session import Session, start_worker  # noqa: PLC0415
 
     wanted, rest = options(arguments)
     if "--version" in rest:

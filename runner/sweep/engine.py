@@ -35,6 +35,7 @@ from runner.terminal import SweepProgress
 
 Compiled = Binary | CompileError
 
+TRIES = 3  # of a case whose binary is deleted meanwhile
 UNLOADED = ("launch_error", "crashed")  # where a binary may be gone
 EVERY_S = 1.0  # between two estimates of the time left
 
@@ -167,9 +168,10 @@ class _Group:
     def _run_case(self, job: Job, protocol: Protocol, number: int, which: str) -> None:
         """Run a case, in a new worker if the last one ended."""
         started = time.monotonic()
-        outcome = self._run_once(job, protocol, number, which)
-        if outcome.status in UNLOADED and self._built_again(job):
+        for _ in range(TRIES):
             outcome = self._run_once(job, protocol, number, which)
+            if outcome.status not in UNLOADED or not self._built_again(job):
+                break
         self._waiting.append((job, outcome, self._worker.info, time.monotonic() - started))
 
     def _built_again(self, job: Job) -> bool:

@@ -138,11 +138,11 @@ class Pipe:
             chunk = os.read(self._printed, _SHOWN)  # as much as Linux keeps in a pipe
         except BlockingIOError:
             return
-        shown = chunk[: self._room]
+        shown, full = chunk[: self._room], 0 < self._room <= len(chunk)
         self._room -= len(shown)
         text = "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in shown.decode(errors="replace"))
-        if len(chunk) > len(shown) and shown:
-            text += f"\n[the worker process printed more than {_SHOWN >> 10} KiB; the rest is dropped]\n"
+        if full:
+            text += f"\n[the worker process printed {_SHOWN >> 10} KiB; the rest is dropped]\n"
         with contextlib.suppress(OSError):  # nobody reads it
             sys.stderr.write(text)
         if not chunk:  # all its writers are gone

@@ -154,13 +154,15 @@ class CpuCompiler:
             CompileError: with the compiler's own message, at the kernel's own lines.
         """
         for tries_left in reversed(range(TRIES)):
-            runtime, built = self._runtime()
+            runtime = None
             try:
+                runtime, built = self._runtime()
                 return self._compiled(source, runtime, built=built)
             except CompileLimit as error:
                 raise CompileLimit(f"{source.path}: {error}", error.log) from None
-            except (CompileError, OSError):
-                if not tries_left or cache.intact(runtime):
+            except (CompileError, OSError) as error:
+                gone = not cache.intact(runtime) if runtime else isinstance(error, FileNotFoundError)
+                if not tries_left or not gone:
                     raise
                 with _building:
                     self._precompiled.clear()
@@ -317,9 +319,12 @@ class CpuCompiler:
         new = Path(name)
         try:
             log = self._called([*command, "-o", name], text, at_least_s).stderr.decode(errors="replace")
-            new.chmod(0o700)
+            new.chmod(0o700)  # `FileNotFoundError` if the cache was deleted meanwhile
             new.replace(target)
             cache.seal(target)
+        except _CompilerFailed:
+            new.chmod(0o700)
+            raise
         finally:
             new.unlink(missing_ok=True)
         return log
