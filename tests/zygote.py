@@ -112,9 +112,8 @@ def become(request: dict, out: int, err: int) -> None:
         room = pages * resource.getpagesize() + int(most) * 2**20
         resource.setrlimit(resource.RLIMIT_AS, (room, room))
     signal.alarm(request["timeout"])
-    if memory := request["memory"]:  # bytes beyond those of this process
-        pages = int(open("/proc/self/statm", encoding="ascii").read().split()[0])  # noqa: SIM115, PTH123
-        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + memory,) * 2)
+    if seconds := request["seconds"]:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
     worker._started = forked
     sys.path[0] = request["directory"]
     sys.argv = [request["module"], *request["arguments"]]
