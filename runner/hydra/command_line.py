@@ -9,7 +9,7 @@ import importlib.util
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -264,8 +264,11 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
     if None in content:
         raise UsageError(f"{where}: null is not a key")
     require_few_parameters(content, where)
-    if group != "experiment":
-        return
+    if group == "experiment":
+        _check_experiment(content, path, where)
+
+
+def _check_experiment(content: Mapping[str, Any], path: Path, where: str) -> None:
     if "experiment" in content:
         raise UsageError(f"{where}: experiment: an experiment cannot choose another")
     if "kernel" in content:  # merged into the kernel, it would change a case and not its name

@@ -47,6 +47,7 @@ Argument = ArrayArgument | ScalarArgument | PointerArgument
 
 # A configuration file is composed several times by code that takes a millisecond for a node.
 MOST_BYTES, MOST_NODES = 2**18, 10_000
+MOST_REFERENCES = 24  # ${...} of a file: each may stand for several others, so their product counts
 MOST_PARAMETERS = 256  # of a kernel
 
 
@@ -66,6 +67,8 @@ def config_text(path: Path) -> str:
         raise UsageError(f"{where}: cannot be read: {e.strerror}") from None
     except ValueError as e:
         raise UsageError(f"{where}: invalid YAML: {e}") from None
+    if (references := text.count("${")) > MOST_REFERENCES:
+        raise UsageError(f"{where}: a configuration file can refer to {MOST_REFERENCES} values, not {references}")
     return text
 
 
