@@ -183,6 +183,8 @@ def _refuse(override: Override) -> None:
     line, key = override.input_line, override.key_or_group
     if not key:
         raise UsageError(f"{line}: the key before the = is missing; write block=128")
+    if len(key.encode()) > LONGEST_NAME:
+        raise UsageError(f"{line}: a key has at most {LONGEST_NAME} characters")
     if override.is_delete():
         raise UsageError(f"{line}: ~ is not supported; a parameter set to null takes its kernel's default")
     if key in _OURS or key.startswith("hydra.callbacks."):
@@ -229,7 +231,7 @@ def _refuse_choice(override: Override, name: Any) -> None:
     group = override.key_or_group
     if group == "experiment" and name is None:
         return
-    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.encode()) <= LONGEST_NAME:
+    if not isinstance(name, str) or not 0 < len(name.encode()) <= LONGEST_NAME:
         raise UsageError(
             f"{override.input_line}: expected the name of a file in conf/{group}; `runner show` lists them"
         )

@@ -9,6 +9,7 @@ import ast
 import dataclasses
 import difflib
 import re
+import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def config_text(path: Path) -> str:
     """The text of a configuration file, which stays within the limits of size, nodes and nesting."""
     where = f"{path.parent.name}/{path.name}"
     try:
-        if not path.is_file():  # a FIFO never ends
+        if not (path.is_file() or path.is_dir() or stat.S_ISREG(path.stat().st_mode)):  # a FIFO never ends
             raise UsageError(f"{where}: cannot be read: this is no regular file")
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
