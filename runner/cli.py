@@ -6,6 +6,7 @@ Nothing heavy is imported at the top, so that Ctrl-C is quiet from the start.
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import shlex
@@ -128,7 +129,7 @@ def _stopped(error: OSError, folder: RunFolder | None) -> int:
     what = error.strerror or str(error)
     where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
     if folder is None:
-        return say(f"{where or 'a file'}: {what}", FAILED)
+        return say(f"{where or 'a file'}: {what}", MISTAKE if error.errno == errno.ENAMETOOLONG else FAILED)
     if not where or Path(where).absolute().is_relative_to(folder.path):
         where = str(folder.path)  # which of its files does not matter
     return say(f"{where}: {what}; finished cases are kept, and {_resume(folder)} runs the rest", FAILED)

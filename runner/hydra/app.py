@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
-from hydra.core.hydra_config import HydraConfig
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
 from hydra._internal.sources_registry import SourcesRegistry
+from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.experimental.callback import Callback
@@ -55,7 +55,7 @@ def run(arguments: Sequence[str], session: Session) -> None:
     _look_first_into(command_line.replacing(folders))
     Plugins.instance()  # it registers Hydra's own
     SourcesRegistry.instance().types["file"] = _LimitedFiles
-    OverridesParser.parse_rule = _parsed_once  # type: ignore[method-assign]
+    OverridesParser.parse_rule = _parsed_once  # type: ignore[assignment, method-assign]
     if {"--help", "-h"} & set(ordered):
         sys.stdout.write(contents.help_text(folders))
         return

@@ -9,7 +9,7 @@ import importlib.util
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -183,6 +183,8 @@ def _refuse(override: Override) -> None:
     line, key = override.input_line, override.key_or_group
     if not key:
         raise UsageError(f"{line}: the key before the = is missing; write block=128")
+    if len(key.encode()) > LONGEST_NAME:
+        raise UsageError(f"{line}: a key has at most {LONGEST_NAME} characters")
     if override.is_delete():
         raise UsageError(f"{line}: ~ is not supported; a parameter set to null takes its kernel's default")
     if key in _OURS or key.startswith("hydra.callbacks."):
@@ -229,7 +231,7 @@ def _refuse_choice(override: Override, name: Any) -> None:
     group = override.key_or_group
     if group == "experiment" and name is None:
         return
-    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.encode()) <= LONGEST_NAME:
+    if not isinstance(name, str) or not 0 < len(name.encode()) <= LONGEST_NAME:
         raise UsageError(
             f"{override.input_line}: expected the name of a file in conf/{group}; `runner show` lists them"
         )
@@ -264,8 +266,11 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
     if None in content:
         raise UsageError(f"{where}: null is not a key")
     require_few_parameters(content, where)
-    if group != "experiment":
-        return
+    if group == "experiment":
+        _check_experiment(content, path, where)
+
+
+def _check_experiment(content: Mapping[str, Any], path: Path, where: str) -> None:
     if "experiment" in content:
         raise UsageError(f"{where}: experiment: an experiment cannot choose another")
     if "kernel" in content:  # merged into the kernel, it would change a case and not its name

@@ -12,7 +12,7 @@ from runner.config import CONF
 from runner.errors import UsageError
 from runner.hydra import schema
 from runner.hydra.command_line import FILES, check_kernel
-from runner.kernel.yaml_reader import read_yaml, config_text
+from runner.kernel.yaml_reader import config_text, read_yaml
 
 _HELP = """\
 A declarative experiment runner for CUDA kernels: YAML in, checked times out.

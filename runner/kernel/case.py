@@ -38,7 +38,6 @@ from runner.kernel.expression import Expression
 from runner.kernel.recipes import Fill, OfFields, Recipe
 from runner.kernel.textures import chosen
 
-
 MOST_TURNS = 100_000  # of the loops around launches
 
 

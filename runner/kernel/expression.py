@@ -89,8 +89,8 @@ _NUMBERS: Table = {
     ast.Pow: _checked(operator.pow, grows=True), ast.LShift: _checked(operator.lshift, grows=True),
     ast.RShift: _checked(operator.rshift), ast.BitAnd: _checked(operator.and_), ast.BitOr: _checked(operator.or_),
     ast.BitXor: _checked(operator.xor), ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
-    ast.Not: lambda a: not _true(a), ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
-    ast.Gt: operator.gt, ast.GtE: operator.ge, **FUNCTIONS,
+    ast.Not: lambda a: not _true(a), ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
+    ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, **FUNCTIONS,
 }  # fmt: skip
 
 _SYNTAX = (
@@ -355,12 +355,13 @@ def _parsed(text: str, where: str) -> ast.Expression:
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text.strip()):
         raise UsageError(f"{where}: '{text}' is a date; expected an expression")
     try:
-        read = level = [ast.parse(_IN.sub(_SAFE, text.strip()), mode="eval")]
+        read = ast.parse(_IN.sub(_SAFE, text.strip()), mode="eval")
+        level: list[ast.AST] = [read]
         for _ in range(DEEPEST):
             level = [inner for node in level for inner in ast.iter_child_nodes(node)]
         if level:
             raise UsageError(f"{where}: '{shortened(text)}' is nested more than {DEEPEST} deep")
-        tree: ast.Expression = _Restored().visit(read[0])
+        tree: ast.Expression = _Restored().visit(read)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise UsageError(f"{where}: '{shortened(text)}' is not a valid expression") from None
     return tree

@@ -9,6 +9,7 @@ import ast
 import dataclasses
 import difflib
 import re
+import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ Argument = ArrayArgument | ScalarArgument | PointerArgument
 
 # A configuration file is composed several times by code that takes a millisecond for a node.
 MOST_BYTES, MOST_NODES = 2**18, 10_000
+MOST_REFERENCES = 24  # ${...} of a file: each may stand for several others, so their product counts
 MOST_PARAMETERS = 256  # of a kernel
 
 
@@ -54,7 +56,7 @@ def config_text(path: Path) -> str:
     """The text of a configuration file, which stays within the limits of size, nodes and nesting."""
     where = f"{path.parent.name}/{path.name}"
     try:
-        if not path.is_file():  # a FIFO never ends
+        if not (path.is_file() or path.is_dir() or stat.S_ISREG(path.stat().st_mode)):  # a FIFO never ends
             raise UsageError(f"{where}: cannot be read: this is no regular file")
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -66,6 +68,8 @@ def config_text(path: Path) -> str:
         raise UsageError(f"{where}: cannot be read: {e.strerror}") from None
     except ValueError as e:
         raise UsageError(f"{where}: invalid YAML: {e}") from None
+    if (references := text.count("${")) > MOST_REFERENCES:
+        raise UsageError(f"{where}: a configuration file can refer to {MOST_REFERENCES} values, not {references}")
     return text
 
 
