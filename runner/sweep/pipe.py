@@ -88,7 +88,7 @@ class Pipe:
         try:
             return _Reader(io.BytesIO(content)).load()
         except Exception as e:
-            raise Garbled from e
+            raise Garbled(str(e)) from e
 
     def close(self) -> None:
         """Close this end, and show the rest of what was printed."""
@@ -104,17 +104,17 @@ class Pipe:
         """The content of the first message that came whole."""
         if len(self._came) < _HEADER.size:
             if not self._secret.startswith(self._came[: len(self._secret)]):
-                raise Garbled
+                raise Garbled("it has no secret")
             return None
         secret, length, crc = _HEADER.unpack_from(self._came)
         if secret != self._secret or length > _MOST:
-            raise Garbled
+            raise Garbled("it has no secret")
         if len(self._came) < _HEADER.size + length:
             return None
         content = bytes(self._came[_HEADER.size : _HEADER.size + length])
         del self._came[: _HEADER.size + length]
         if zlib.crc32(content) != crc:
-            raise Garbled
+            raise Garbled("its checksum is wrong")
         return content
 
     def _wait(self, limit: float | None, *, writing: bool) -> float | None:
@@ -155,4 +155,4 @@ class _Reader(pickle.Unpickler):
         """Called by pickle."""
         if name in _ALLOWED.get(module, ()):
             return super().find_class(module, name)
-        raise Garbled(f"{module}.{name}")
+        raise ValueError(f"it names {module}.{name}")

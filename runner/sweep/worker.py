@@ -78,7 +78,7 @@ class Worker:
         """Start the process, which opens the device; without one, `takes` names it later."""
         self.config = config
         self._usable = True
-        self._garbled = False
+        self._garbled = ""  # why what it sent is no message
         self._info: DeviceInfo | None = None
         self._sandboxed = config is not None and config.sandbox
         command = sandbox.command() if self._sandboxed else []
@@ -167,8 +167,8 @@ class Worker:
         """The next message; `None` if the time is over, the process is gone, or what it sent is no message."""
         try:
             return self._pipe.receive(limit)
-        except Garbled:
-            self._garbled = True
+        except Garbled as e:
+            self._garbled = str(e)
             return None
         except (EOFError, OSError):
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -181,15 +181,17 @@ class Worker:
         silent, alive = not self._pipe.closed, self._process.poll() is None
         self.kill()
         if self._garbled:
-            what = "sent what is no message of the runner: code of the kernel or its reference wrote to its descriptors"
-            return Outcome("crashed", f"the worker process {what}, while {step}")
+            why = f"while {step} ({self._garbled}); code of the kernel or its reference wrote to its descriptors"
+            return Outcome("crashed", f"the worker process sent what is no message of the runner {why}")
         if alive and silent:
             return Outcome("timeout", f"still {step} after {limit:g} s; the worker process was ended")
         if alive:
             return Outcome("crashed", f"the worker process closed its pipe while {step}, and was ended")
         code = self._process.returncode
-        code = 128 - code if self._sandboxed and code > 128 else code  # as bubblewrap says it
-        how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit status {code}"
+        if self._sandboxed and 128 < code < 128 + signal.NSIG:  # as bubblewrap says it
+            code = 128 - code
+        name = next((s.name for s in signal.Signals if s == -code), str(-code))
+        how = f"by signal {name}" if code < 0 else f"with exit status {code}"
         return Outcome("crashed", f"the worker process ended {how} while {step}")
 
 
