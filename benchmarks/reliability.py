@@ -4,8 +4,9 @@
 
 A trial starts a sweep of 12 cases on the CPU device, disturbs it, and resumes it until it is complete. A row is lost if
 it was finished before the disturbance and is not in the table in the end, with the time that was measured then. Tables
-are equal if they have the same rows apart from times and the hashes of binaries, which another compilation may change. The disk that is full and the clock that jumps are the system's
-calls of C, replaced by LD_PRELOAD (native/faults.c); read-only places are mounted so. Exit status 1 if a trial fails.
+are equal if they have the same rows apart from times and from the hashes of binaries, which another compilation may
+change. The disk that is full and the clock that jumps are the system's calls of C, replaced by LD_PRELOAD
+(native/faults.c); read-only places are mounted so. Exit status 1 if a trial fails.
 """
 
 from __future__ import annotations

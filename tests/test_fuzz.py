@@ -131,7 +131,7 @@ def understand(name, text):
             content = read_yaml(path)
             if isinstance(content, dict) and not contents.is_composed(path, content):
                 case = make(read_kernel(name, content, path, [path.parents[1], CONF]), {}, 0)
-                assert max(map(abs, (*case.grid, case.shared))) < 2**63
+                assert case.excluded or max(map(abs, (*case.grid, case.shared))) < 2**63
 
         raises_only_our_errors(read)
 

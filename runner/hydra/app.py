@@ -55,7 +55,7 @@ def run(arguments: Sequence[str], session: Session) -> None:
     _look_first_into(command_line.replacing(folders))
     Plugins.instance()  # it registers Hydra's own
     SourcesRegistry.instance().types["file"] = _LimitedFiles
-    OverridesParser.parse_rule = _parsed_once  # type: ignore[assignment, method-assign]
+    OverridesParser.parse_rule = _parsed_once  # type: ignore[method-assign]
     if {"--help", "-h"} & set(ordered):
         sys.stdout.write(contents.help_text(folders))
         return
@@ -88,14 +88,15 @@ class _LimitedFiles(FileConfigSource):
 
 
 _parse = OverridesParser.parse_rule
+_parser = functools.cache(OverridesParser.create)
 
 
 @functools.lru_cache(maxsize=64)
 def _parsed(text: str, rule: str) -> Any:
-    return _parse(OverridesParser.create(), text, rule)
+    return _parse(_parser(), text, rule)
 
 
-def _parsed_once(_parser: OverridesParser, s: str, rule_name: str) -> Any:
+def _parsed_once(self: OverridesParser, s: str, rule_name: str) -> Any:  # noqa: ARG001  (all are equal)
     """Parse an override: a long list takes seconds, and Hydra and we need it five times."""
     return _parsed(s, rule_name)
 

@@ -33,6 +33,7 @@ from runner.sweep import engine
 from runner.terminal import SweepProgress
 
 BASIC_SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # as configurations name it
+_INTEGER = re.compile(r"([a-z_][a-z0-9_]*)=(-?(?:0|[1-9][0-9]{0,17}))")
 CHOICES = 128  # that are kept: where kernels vary fastest, all kernels on two devices come in turn
 
 
@@ -184,6 +185,8 @@ class Composer:
 
     def _read_value(self, text: str) -> tuple[tuple[str, Any], ...]:
         """The name and the value that an override sets; empty if Hydra must compose it."""
+        if (whole := _INTEGER.fullmatch(text)) and whole[1] in self._names:  # Hydra's parser takes milliseconds
+            return ((whole[1], int(whole[2])),)
         (override,) = self._parser.parse_overrides([text])
         name, value = override.key_or_group, override.value()
         if override.package or override.type.name != "CHANGE" or name not in self._names:
