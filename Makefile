@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help sweep test gpu-test lint format kernels-page tutorial lock clean
+.PHONY: help sweep test gpu-test fuzz lint format kernels-page tutorial lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,12 @@ test: $(VENV)/.installed-dev ## run the tests, on all cores
 gpu-test: $(VENV)/.installed-dev ## run the tests that need a GPU
 	@PYTHON="$(BIN)/python" sh tools/install_cuda.sh
 	$(BIN)/python -m pytest -m gpu
+
+# Each round draws other inputs; the first one that breaks a property ends it. What it prints belongs into the corpus.
+minutes ?= 60
+fuzz: $(VENV)/.installed-dev ## look for malformed inputs that break it, for an hour or `make fuzz minutes=5`
+	@end=$$(($$(date +%s) + 60 * $(minutes))); while [ $$(date +%s) -lt $$end ]; do \
+	  FUZZ=long $(BIN)/python -m pytest -q -n $$(nproc) --dist worksteal tests/test_fuzz.py || exit 1; done
 
 lint: $(VENV)/.installed-dev ## check style and types
 	$(BIN)/ruff format --check .

@@ -29,7 +29,7 @@ from hydra.types import HydraContext, RunMode
 
 from runner import config
 from runner.config import Job
-from runner.folder import RunFolder, write_json
+from runner.folder import RunFolder
 from runner.hydra import app, schema
 from runner.hydra.launcher import BatchLauncher
 from runner.session import Session, current
@@ -70,7 +70,7 @@ def write_down(planned: Sequence[Job], folder: RunFolder, _progress: Any, launch
         ledger.write_plan(planned, folder, launcher)
         return
     for job in planned:  # `write_plan` would read all earlier jobs each time, which is not Hydra's doing
-        write_json(folder.case(job.number), ledger.described(job, launcher))
+        folder.write_json(folder.case(job.number), ledger.described(job, launcher))
 
 
 def cost(launcher: type[Launcher], overrides: list[list[str]], folder: Path) -> Cost:

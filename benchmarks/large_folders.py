@@ -22,7 +22,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from runner.folder import RunFolder, write_json  # noqa: E402  (the path must be there first)
+from runner.folder import RunFolder  # noqa: E402  (the path must be there first)
 from runner.samples import SAMPLE  # noqa: E402
 from runner.sweep import results  # noqa: E402
 
@@ -47,15 +47,15 @@ def make(path: Path, cases: int, seed: int) -> Path:
         macros = {"BLOCK": row["block"], "SCALAR": "int"}
         known = {name: row[name] for name in ("case", "kernel", "seed", "device")}
         record = {"run": [row["case"], job], "parameters": {}, "asked": {}, "macros": macros, "row": row}
-        write_json(folder.case(job), known | record)
-        write_json(folder.result(job), row)
+        folder.write_json(folder.case(job), known | record)
+        folder.write_json(folder.result(job), row)
         rows.append(row)
     results.write(folder, rows)
     planned = [{name: row[name] for name in ("case", "kernel", "seed", "device", "job")} for row in rows]
-    write_json(folder.plan, {"cases": [{**one, "parameters": {}} for one in planned]})
+    folder.write_json(folder.plan, {"cases": [{**one, "parameters": {}} for one in planned]})
     device = {"kind": "cuda", "name": "synthetic GPU", "peak_gbps": PEAK}
     started = f"2026-01-0{1 + seed}T00:00:00+00:00"
-    write_json(folder.environment, {"devices": {"cuda": device}, "started_utc": started})
+    folder.write_json(folder.environment, {"devices": {"cuda": device}, "started_utc": started})
     return path
 
 

@@ -5,18 +5,20 @@
 
 from __future__ import annotations
 
+import os.path
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # importing `typing` takes time in which Ctrl-C shows a traceback
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from runner.opened import Run
 
 __all__ = ["__version__", "open"]
 __version__ = "0.2.0"
 
 # Hydra looks for plugins in packages named `hydra_plugins` on the import path; ours lies inside this package.
-_plugins = str(Path(__file__).parent / "_plugins")
+_plugins = os.path.join(os.path.dirname(__file__), "_plugins")  # noqa: PTH118, PTH120
 if _plugins not in sys.path:
     sys.path.append(_plugins)
 

@@ -10,10 +10,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 
 
 def main() -> int:
     """Run the subcommand, or the sweep that the command line asks for."""
+    try:
+        return _run()
+    except KeyboardInterrupt:  # before `run_command` listens
+        sys.stderr.write("runner: interrupted\n")
+        return 130
+
+
+def _run() -> int:
     from runner.cli import run_command  # noqa: PLC0415
     from runner.commands import COMMANDS, split  # noqa: PLC0415
 
@@ -23,14 +32,23 @@ def main() -> int:
         return run_command(lambda: complete(sys.argv[1:]))
     command, arguments = split(sys.argv[1:])
     if module := COMMANDS[command]:
-        return run_command(lambda: int(import_module(module).main(arguments)))
+        return run_command(lambda: int(_imported(module).main(arguments)))
     return run_command(lambda: _sweep(arguments))
 
 
+def _imported(module: str) -> ModuleType:
+    from runner import interruption  # noqa: PLC0415
+
+    with interruption.held():
+        return import_module(module)
+
+
 def _sweep(arguments: Sequence[str]) -> int:
-    from runner import __version__  # noqa: PLC0415
+    from runner import __version__, interruption  # noqa: PLC0415
     from runner.commands import options  # noqa: PLC0415
-    from runner.session import Session, start_worker  # noqa: PLC0415
+
+    with interruption.held():
+        from runner.session import Session, start_worker  # noqa: PLC0415
 
     wanted, rest = options(arguments)
     if "--version" in rest:
@@ -41,7 +59,8 @@ def _sweep(arguments: Sequence[str]) -> int:
     from runner.cli import run_sweep  # noqa: PLC0415
 
     def work() -> None:
-        from runner.hydra import app  # noqa: PLC0415
+        with interruption.held():
+            from runner.hydra import app  # noqa: PLC0415
 
         app.run(rest, session)
 

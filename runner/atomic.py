@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
 def write(path: Path, content: bytes) -> None:
     """Replace a file by new content in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
-    except OSError as e:
-        raise OSError(e.errno, e.strerror, str(path.parent)) from None  # the user never heard of the file aside
-    aside = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        aside.chmod(0o666 & ~_umask())  # mkstemp's 0600 would lock colleagues out of a shared folder
-        aside.replace(path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+        replace(folder, path, content)
+    finally:
+        os.close(folder)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -30,7 +23,18 @@ def write_text(path: Path, text: str) -> None:
     write(path, text.encode("utf-8", errors="surrogateescape"))
 
 
-def _umask() -> int:
-    mask = os.umask(0o022)  # it cannot be read without being set
-    os.umask(mask)
-    return mask
+def replace(folder: int, path: Path, content: bytes) -> None:
+    """Replace a file in a folder that is open. A link of its name is replaced, too, and not followed."""
+    aside = f".{path.name[:40]}.{secrets.token_hex(4)}"
+    try:
+        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    except OSError as e:
+        raise OSError(e.errno, e.strerror, str(path.parent)) from None  # the user never heard of the file aside
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        os.replace(aside, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(aside, dir_fd=folder)
+        raise

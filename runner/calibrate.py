@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from runner import noise
+from runner import noise, samples
 from runner.cli import Parser, run_command, run_sweep
 from runner.device.kinds import AUTO, CHOICES, is_emulated, kind_of, label
 from runner.errors import UsageError
-from runner.folder import RunFolder, read_json
+from runner.folder import RunFolder
 from runner.hydra import app
 from runner.report import findings
 from runner.report.table import load, records, timed
@@ -60,12 +60,12 @@ def _calibrate(device: str) -> int:
 def keep(folder: RunFolder, console: Console) -> None:
     """Store and show the noise that the sweep of identical cases found."""
     rows = sorted(records(timed(load(folder.path))), key=lambda row: int(row["size"]))
-    device: dict[str, Any] = next(iter((read_json(folder.environment) or {})["devices"].values()))
+    device: dict[str, Any] = next(iter((folder.json(folder.environment) or {})["devices"].values()))
     groups = [list(group) for _, group in itertools.groupby(rows, lambda row: row["size"])]
     points = []
     for group in groups:
-        samples = [np.load(folder.samples(row["case"], int(row["job"]))) for row in group]
-        found = noise.measured([round_medians(unthrottled(taken)) for taken in samples])
+        taken = [samples.read(folder, folder.samples(row["case"], int(row["job"]))) for row in group]
+        found = noise.measured([round_medians(unthrottled(one)) for one in taken if one is not None])
         points.append({"median_us": float(np.median([row["median_us"] for row in group])), **found})
     kept = {"points": points, "rounds": int(rows[0]["rounds"]), "alike": ALIKE}
     path = noise.keep(str(device["name"]), kept)

@@ -6,6 +6,7 @@ Nothing heavy is imported at the top, so that Ctrl-C is quiet from the start.
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import shlex
@@ -44,19 +45,14 @@ class Parser(argparse.ArgumentParser):
 
 def run_command(work: Callable[[], int]) -> int:
     """Run a command, its imports included; the exit status is 2 after a mistake of the user, 130 after Ctrl-C."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed, as by `>&-`
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # not every terminal has a micro sign
+    _open_streams()
     interruption.listen()
     try:
         status = work()
         flush()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as e:
         interruption.ignore()
-        return INTERRUPTED
+        return e.args[0] if e.args else say("interrupted", INTERRUPTED)
     except SystemExit:  # Hydra's, after --hydra-help
         flush()
         raise
@@ -67,7 +63,20 @@ def run_command(work: Callable[[], int]) -> int:
         return say(f"{e.filename or 'a file'}: {e.strerror or e}", MISTAKE)
     except (UsageError, DeviceUnavailable) as e:
         return say(str(e), MISTAKE)
+    except Exception:
+        if not interruption.heard():  # a signal in foreign code may come out as any error
+            raise
+        return say("interrupted", INTERRUPTED)
     return status
+
+
+def _open_streams() -> None:
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, as by `>&-`
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # not every terminal has a micro sign
 
 
 def flush() -> None:
@@ -89,8 +98,8 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
     except KeyboardInterrupt:
         session.discard_if_unused()
         if session.folder and session.folder.results.exists():
-            finish(session.folder, session.options)
-            say(f"interrupted; {_resume(session.folder)} runs the rest", INTERRUPTED)
+            _finish(session.folder, session.options)
+            raise KeyboardInterrupt(say(f"interrupted; {_resume(session.folder)} runs the rest", INTERRUPTED)) from None
         raise
     except (UsageError, DeviceUnavailable):
         session.discard_if_unused()
@@ -108,7 +117,7 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
         session.discard_if_unused()
         status = show(session.planned, session.launcher, session.options)
     else:
-        status = finish(session.folder, session.options) if session.folder else 0
+        status = _finish(session.folder, session.options) if session.folder else 0
     if session.left_out:
         say(f"left out, for the reasons above: {', '.join(session.left_out)}", MISTAKE)
         return status or MISTAKE
@@ -120,16 +129,28 @@ def _stopped(error: OSError, folder: RunFolder | None) -> int:
     what = error.strerror or str(error)
     where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
     if folder is None:
-        return say(f"{where or 'a file'}: {what}", FAILED)
+        return say(f"{where or 'a file'}: {what}", MISTAKE if error.errno == errno.ENAMETOOLONG else FAILED)
     if not where or Path(where).absolute().is_relative_to(folder.path):
         where = str(folder.path)  # which of its files does not matter
     return say(f"{where}: {what}; finished cases are kept, and {_resume(folder)} runs the rest", FAILED)
 
 
 def _resume(folder: RunFolder) -> str:
+    return f"python -m runner.resume {_here(folder)}"
+
+
+def _here(folder: RunFolder) -> str:
     here = Path.cwd()
     path = folder.path.relative_to(here) if folder.path.is_relative_to(here) else folder.path
-    return f"python -m runner.resume {shlex.quote(str(path))}"
+    return shlex.quote(str(path))
+
+
+def _finish(folder: RunFolder, options: Options) -> int:
+    try:
+        return finish(folder, options)
+    except KeyboardInterrupt:
+        how = f"python -m runner.report {_here(folder)} makes the table and the report of all finished cases"
+        raise KeyboardInterrupt(say(f"interrupted before the report was there; {how}", INTERRUPTED)) from None
 
 
 def finish(folder: RunFolder, options: Options) -> int:

@@ -50,6 +50,8 @@ def main(arguments: Sequence[str]) -> int:
     if wanted == "uninstall=bash":
         sys.stdout.write("complete -r runner\nunset -f _runner_completion\n")
         return 0
+    if not wanted:
+        raise UsageError("-sc: expected install=SHELL, uninstall=SHELL or query=SHELL, such as install=bash")
     if not wanted.startswith("query="):
         from runner.hydra import app  # noqa: PLC0415
 

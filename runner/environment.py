@@ -23,7 +23,7 @@ from runner.config import Job
 from runner.device import Compiler, DeviceInfo
 from runner.device.kinds import processor
 from runner.errors import CompileError, UsageError
-from runner.folder import RunFolder, read_json, write_json
+from runner.folder import RunFolder
 
 PACKAGES = ("hydra-core", "omegaconf", "numpy", "pandas", "matplotlib", "jinja2", "pycuda", "cuda-core", "nvidia-ml-py")
 # What makes rows comparable. Clocks, or the speed of a copy, may differ on the next day.
@@ -77,10 +77,10 @@ def note_sources(folder: RunFolder, files: Iterable[Path]) -> None:
         found["uncommitted"] += [name for name in names if name not in kept]
     if not any(found.values()):
         return
-    known = read_json(folder.environment) or {}
+    known = folder.json(folder.environment) or {}
     before = known.get("sources", {})  # a stock launcher plans its jobs one by one
     known["sources"] = {key: sorted({*before.get(key, ()), *names}) for key, names in found.items()}
-    write_json(folder.environment, known)
+    folder.write_json(folder.environment, known)
 
 
 def device(info: DeviceInfo, job: Job, compiler: Compiler) -> Entry:
@@ -106,19 +106,19 @@ def note_device(folder: RunFolder, now: Entry) -> None:
 
     A resumed sweep with another device is a `UsageError`.
     """
-    known = read_json(folder.environment) or {}
+    known = folder.json(folder.environment) or {}
     devices = known.setdefault("devices", {})
     name = _entry_name(devices, now)
     if known.get("resumed_utc") and name in devices:
         require_same_device(folder.path, now)
         return
     devices[name] = now
-    write_json(folder.environment, known)
+    folder.write_json(folder.environment, known)
 
 
 def require_same_device(path: Path, now: Entry) -> None:
     """Refuse a device or a toolchain other than the sweep's: its rows must not enter the same table."""
-    devices = (read_json(RunFolder(path).environment) or {}).get("devices", {})
+    devices = ((folder := RunFolder(path)).json(folder.environment) or {}).get("devices", {})
     then = devices.get(_entry_name(devices, now))
     if not then:
         return

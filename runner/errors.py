@@ -6,6 +6,7 @@
       DeviceUnavailable    the requested device cannot be opened
       CaseError            one case failed; it becomes a row, and the sweep goes on
         CompileError
+          CompileLimit   the compiler exceeded a limit and was ended
         LaunchError        the launch was refused, or the device faulted
           Hazard           the kernel breaks one of CUDA's rules, and the CPU device noticed
           LaunchTimeout    the kernel exceeded its time limit
@@ -48,6 +49,10 @@ class CompileError(CaseError):
     def __init__(self, message: str, log: str = "") -> None:
         super().__init__(message)
         self.log = log
+
+
+class CompileLimit(CompileError):
+    """The compiler took too much time or memory, and was ended."""
 
 
 class LaunchError(CaseError):

@@ -6,6 +6,9 @@
 
 Every file is replaced whole: written aside, then renamed. Hydra writes multirun.yaml.
 One program at a time writes into the folder. Its lock ends with the process; the file .lock means nothing by itself.
+
+Somebody else may have made the folder: it is read and written through `runner.door`, within the limits of
+`runner.limited`.
 """
 
 from __future__ import annotations
@@ -14,13 +17,15 @@ import fcntl
 import json
 import os
 import re
+import stat
 from pathlib import Path
 from typing import Any
 
-from runner import atomic
+from runner import atomic, door, limited
 from runner.errors import UsageError
 
 _OF_A_RECORD = frozenset(("case", "run", "kernel", "parameters", "seed", "device", "asked", "row"))
+_JOB = re.compile(r"0|[1-9][0-9]{0,8}")
 _ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # what `atomic` calls an incomplete file
 
 
@@ -59,20 +64,73 @@ class RunFolder:
         """The compiler's messages."""
         return self.job(number) / "compile.log"
 
+    def read(self, path: Path, most: int = 0) -> bytes:
+        """The content of a file; see `door.read`."""
+        return door.read(self.path, path, most)
+
+    def text(self, path: Path) -> str:
+        """The content of a text file."""
+        return self.read(path).decode(errors="replace")
+
+    def json(self, path: Path) -> Any:
+        """The content of a JSON file; `None` if it is missing or torn, a `UsageError` if it exceeds a limit."""
+        try:
+            return limited.load_json(self.read(path).decode())
+        except limited.TooMuch as e:
+            raise UsageError(f"{path}: {e}") from None
+        except (OSError, ValueError):
+            return None
+
+    def write(self, path: Path, content: bytes | str) -> None:
+        """Replace a file."""
+        door.write(self.path, path, content.encode(errors="surrogateescape") if isinstance(content, str) else content)
+
+    def write_json(self, path: Path, content: Any) -> None:
+        """Replace a JSON file."""
+        self.write(path, json.dumps(content, indent=2) + "\n")
+
+    def has(self, path: Path) -> bool:
+        """Whether a file exists."""
+        return door.exists(self.path, path)
+
+    def files(self, below: Path) -> list[Path]:
+        """The files below one of its folders, sorted."""
+        return door.files(self.path, below)
+
+    def planned(self) -> Any:
+        """The content of plan.json; `None` if it is missing or torn."""
+        content = self.json(self.plan)
+        if isinstance(content, dict) and isinstance(content.get("cases"), list):
+            _require_few(self.plan, len(content["cases"]))
+        return content
+
     def record(self, number: int) -> dict[str, Any] | None:
         """The job's case.json; `None` if it is missing or cut off, a `UsageError` if it records no case."""
-        content = read_json(self.case(number))
+        content = self.json(self.case(number))
         if content is None or (isinstance(content, dict) and content.keys() >= _OF_A_RECORD):
             return content
         raise UsageError(f"{self.path.name}/{number}/case.json: not a record of a case; start a new sweep")
 
     def jobs(self) -> list[int]:
         """The numbers of the jobs that have a folder."""
-        return sorted(int(p.name) for p in self.path.iterdir() if p.name.isdigit() and p.is_dir())
+        with os.scandir(self.path) as entries:
+            found = [entry for entry in entries if _JOB.fullmatch(entry.name)]
+        if link := next((entry for entry in found if entry.is_symlink()), None):
+            raise door.refusal(Path(link.path), stat.S_IFLNK)
+        _require_few(self.path, len(found))
+        return sorted(int(entry.name) for entry in found if entry.is_dir(follow_symlinks=False))
+
+    def require_plain(self) -> None:
+        """Refuse links, pipes, devices and huge files wherever the runner and the kernels read or write."""
+        names = [self.sources, self.path / "samples", *(self.job(number) for number in self.jobs())]
+        for below in names:
+            door.files(self.path, below, 2 * limited.MOST_ROWS)
+        for path in (self.plan, self.results, self.environment, self.multirun):
+            self.has(path)
 
     def lock(self) -> None:
         """Lock the folder until this process ends; a `UsageError` if another process has locked it."""
-        descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o666)  # never closed: that would unlock it
+        descriptor = door.lock_file(self.path, self.path / ".lock", make=True)  # never closed: that would unlock it
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -85,7 +143,7 @@ class RunFolder:
     def locked(self) -> bool:
         """Whether a process has locked the folder. This writes nothing: the folder may belong to somebody else."""
         try:
-            with (self.path / ".lock").open("rb") as file:
+            with os.fdopen(door.lock_file(self.path, self.path / ".lock", make=False), "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -105,17 +163,9 @@ def named(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_+]+", "-", text).strip("-")[:48]
 
 
-def write_json(path: Path, content: Any) -> None:
-    """Replace a JSON file."""
-    atomic.write_text(path, json.dumps(content, indent=2) + "\n")
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file; `None` if it is missing or torn."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
+def _require_few(path: Path, jobs: int) -> None:
+    if jobs > limited.MOST_ROWS:
+        raise UsageError(f"{path}: {jobs:,} jobs; at most {limited.MOST_ROWS:,} are read")
 
 
 def copy_file(source: Path, target: Path) -> None:

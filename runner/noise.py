@@ -6,6 +6,7 @@ into environment.json, so that a report needs only its folder.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ from typing import Any
 
 import platformdirs
 
+from runner import atomic
 from runner.device import DeviceInfo
 from runner.errors import UsageError
-from runner.folder import named, read_json, write_json
+from runner.folder import named
 from runner.statistics import ASSUMED, Noise, Spread, Times, pooled, spread_of
 
 MOST_PERCENT = 100.0  # more noise is not a measurement
@@ -82,13 +84,16 @@ def make_folder() -> None:
 
 def keep(device: str, found: dict[str, Any]) -> Path:
     """Store the noise of a device for later sweeps, and return the file."""
-    write_json(path_of(device), {"device": device, **found})
+    atomic.write_text(path_of(device), json.dumps({"device": device, **found}, indent=2) + "\n")
     return path_of(device)
 
 
 def known(info: DeviceInfo) -> dict[str, Any] | None:
     """The stored noise of a device; `None` if there is none."""
-    found = read_json(path_of(info.name))
+    try:
+        found = json.loads(path_of(info.name).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
     return found if isinstance(found, dict) and found.get("device") == info.name else None
 
 

@@ -18,7 +18,7 @@ from runner import columns, runs, samples
 from runner.compare import changes, views
 from runner.compare import runs as compared
 from runner.errors import UsageError
-from runner.folder import RunFolder, read_json
+from runner.folder import RunFolder
 from runner.metrics import criterion
 from runner.report import cells, findings, table
 from runner.report.text import absent
@@ -71,8 +71,9 @@ class Run:
             `throttled` (whether the GPU was throttled).
         """
         row = self._row(case) if isinstance(case, str) else dict(case)
-        file = RunFolder(self.path).samples(str(row["case"]), -1 if absent(row["job"]) else int(row["job"]))
-        found = samples.read(file)
+        folder = RunFolder(self.path)
+        file = folder.samples(str(row["case"]), -1 if absent(row["job"]) else int(row["job"]))
+        found = samples.read(folder, file)
         if found is None:
             raise UsageError(
                 f"{self.path}: there are no samples of case {row['case']}: it was not timed, or its samples are missing"
@@ -93,7 +94,7 @@ class Run:
         frame = self._frame
         if by:
             frame = frame.copy()
-            table.rank_by(frame, criterion(read_json(RunFolder(self.path).plan), by))
+            table.rank_by(frame, criterion(RunFolder(self.path).planned(), by))
         found = findings.fastest(frame)
         rows = self.table.loc[[one.fastest["row"] for one in found]]
         return rows.assign(tied=[len(one.tied) for one in found])

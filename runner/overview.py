@@ -18,7 +18,7 @@ from rich.text import Text
 from runner import runs
 from runner.device.kinds import AUTO, is_emulated, label
 from runner.errors import UsageError
-from runner.folder import RunFolder, read_json
+from runner.folder import RunFolder
 from runner.report.findings import IDLE, headline_groups
 from runner.report.table import load, measured, varying
 from runner.report.terminal import BROAD, say, say_columns
@@ -57,14 +57,19 @@ def print_runs(root: Path, most: int) -> None:
         hint = " yet; `python -m runner device=cpu` makes one" if root == runs.OUTPUTS else ""
         say(console, f"No runs below {_pasted(root)}{hint}.")
         return
-    found = []
+    found, left_out = [], list[str]()
     with SweepProgress() as progress:
         progress.stage("reading runs", len(known[:most]))
         for path in known[:most]:
             progress.now(path.name)
-            found.append(read(path))
+            try:
+                found.append(read(path))
+            except UsageError as e:
+                left_out.append(str(e))
             progress.step()
     show(found, console)
+    for sentence in left_out:
+        say(console, f"Not read: {sentence}", "yellow")
     if len(known) > most:
         where = "" if root == runs.OUTPUTS else f" {_pasted(root)}"
         say(console, f"{len(known) - most:,} more; `python -m runner.list{where} -n {len(known)}` shows all.")
@@ -72,7 +77,7 @@ def print_runs(root: Path, most: int) -> None:
 
 def read(path: Path) -> Overview:
     """The overview of a run."""
-    known, planned = runs.environment(path), _planned(path)
+    known, planned = runs.environment(path), _planned(RunFolder(path))
     try:
         frame = load(path)
     except (UsageError, *runs.MALFORMED):
@@ -113,10 +118,10 @@ def show(found: Sequence[Overview], console: RichConsole) -> None:
         console.print(Padding(Text("  ".join(filter(None, words)), style=run.style), (0, 0, 0, 4), expand=False))
 
 
-def _planned(path: Path) -> list[str]:
+def _planned(folder: RunFolder) -> list[str]:
     """The kernels of the planned cases, one per case."""
     try:
-        return [str(case["kernel"]) for case in read_json(RunFolder(path).plan)["cases"]]
+        return [str(case["kernel"]) for case in folder.planned()["cases"]]
     except runs.MALFORMED:
         return []
 

@@ -9,15 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import runs
+from runner import limited, runs
 from runner.config import Job
 from runner.device import DeviceInfo
-from runner.folder import RunFolder, read_json
+from runner.errors import UsageError
+from runner.folder import RunFolder
 from runner.terminal import duration
 
 LONG_S = 120.0  # a sweep that takes longer says so
 FEW, SOON_S = 3, 10.0  # own measurements, and seconds, after which the rest can be told
 MOST_RUNS, MOST_S = 20, 1.0  # earlier runs that are read, and the time for it
+MOST_BYTES = 16 * 2**20  # of the table of an earlier run
 _COUNTS = ("rounds", "cpu_rounds", "order_seed")  # parts of a timing that do not change how long a round takes
 
 
@@ -110,18 +112,18 @@ def earlier(jobs: Sequence[Job], info: DeviceInfo) -> dict[int, float]:
 
 def _measured(path: Path, info: DeviceInfo) -> Iterator[tuple[str, Any, float]]:
     """Cases of a run that were measured on such a device: id, settings, seconds per round. None if it is torn."""
-    devices = runs.section(runs.environment(path), "devices").values()
-    if not any(isinstance(d, dict) and (d.get("kind"), d.get("name")) == (info.kind, info.name) for d in devices):
-        return
     folder = RunFolder(path)
     try:
-        plan = read_json(folder.plan)
+        devices = runs.section(runs.environment(path), "devices").values()
+        if not any(isinstance(d, dict) and (d.get("kind"), d.get("name")) == (info.kind, info.name) for d in devices):
+            return
+        plan = folder.planned()
         ways = {str(case["job"]): _way(plan["ways"][case["way"]]) for case in plan["cases"]}
-        with folder.results.open(encoding="utf-8", newline="") as table:
-            for row in csv.DictReader(table):
-                if row["status"] == "ok" and row["device"] == info.kind:
-                    yield row["case"], ways[row["job"]], float(row["wall_s"]) / float(row["rounds"])
-    except (OSError, csv.Error, *runs.MALFORMED):  # such as a run of an older version
+        head, *lines = limited.read_csv(folder.read(folder.results, MOST_BYTES))
+        for row in (dict(zip(head, line, strict=False)) for line in lines):
+            if row["status"] == "ok" and row["device"] == info.kind:
+                yield row["case"], ways[row["job"]], float(row["wall_s"]) / float(row["rounds"])
+    except (OSError, csv.Error, UsageError, *runs.MALFORMED):  # such as a run of an older version
         return
 
 

@@ -1,10 +1,13 @@
 """Run a recorded sweep: what it lacks, or all of it again. Its folder gives the jobs back; Hydra is not needed.
 
 The jobs come from plan.json and case.json, their kernels from sources/, so a kernel that changed since does not matter.
+This runs the folder's code.
 """
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import shutil
 import sys
@@ -14,14 +17,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
 from omegaconf import OmegaConf
 
-from runner import __version__, environment, metrics, runs, sources
+from runner import __version__, environment, limited, metrics, runs, sources
 from runner.config import Job, Origin, read_kernel
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
 from runner.errors import UsageError
-from runner.folder import RunFolder, named, read_json, write_json
+from runner.folder import RunFolder, named
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.session import Session
@@ -48,13 +52,16 @@ class RecordedSweep:
 def read(path: Path) -> RecordedSweep:
     """Read a sweep's folder.
 
-    A `UsageError` if it does not hold a planned sweep, or lacks sources, or if a sweep is running in it.
+    A `UsageError` if it does not hold a planned sweep, or lacks sources, or if a sweep is running in it; also if it
+    holds links, pipes or the like: the kernels' files are opened by their paths from here on.
     """
     if not path.is_dir():
         raise UsageError(f"{path} is a file, not a run folder" if path.exists() else f"{path}: there is no such folder")
     folder = RunFolder(path.absolute())
     if folder.locked:
         raise UsageError(f"{path}: a sweep is running in this folder right now; wait until it has ended")
+    folder.require_plain()
+    _require_own_sources(folder)
     with runs.reading(path):
         entries = dict(_entries(folder))
         if not entries:
@@ -88,7 +95,9 @@ def resume(path: Path, session: Session) -> None:
     done = sum(job.key in keys for job in found.jobs)
     found.folder.sweep_up()
     if missing:
-        announcement = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest"
+        announcement = (
+            f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest, with the folder's own code"
+        )
         with SweepProgress(quiet=session.options.quiet) as progress:
             session.worker = Worker(missing[0].device)
             _require_same_device(path, found.folder, missing[0], session.worker.info)
@@ -109,12 +118,13 @@ def repeat(path: Path, session: Session) -> None:
     new = session.reserve(runs.OUTPUTS / f"{datetime.now().astimezone():%Y-%m-%d/%H-%M-%S}-{what}")
     here = environment.gather((), record_host="host" in known)
     kept = {name: known[name] for name in ("command", "sources") if name in known}  # the kernels are those of then
-    write_json(new.environment, {**here, **kept, "planned_at_once": True})
+    new.write_json(new.environment, {**here, **kept, "planned_at_once": True})
     for job in found.jobs:
         if (files := old.job(job.number) / ".hydra").is_dir():
             shutil.copytree(files, new.job(job.number) / ".hydra")
-    if old.multirun.exists():
-        shutil.copy(old.multirun, new.multirun)
+    if old.has(old.multirun):
+        new.write(new.multirun, old.read(old.multirun))
+    sys.stderr.write(f"{path}: running it again, with the folder's own code\n")
     with SweepProgress() as progress:
         engine.run(found.jobs, new, progress, "none" if found.launcher == "none" else "batch")
     if found.one_by_one:
@@ -154,14 +164,14 @@ def _require_same_device(path: Path, folder: RunFolder, first: Job, info: Device
     """Refuse another device or toolchain than the sweep's; then note that the sweep is resumed."""
     compiler = compiler_for(first.device, info, first.compiler)
     environment.require_same_device(path, environment.device(info, first, compiler))
-    known = read_json(folder.environment)
+    known = folder.json(folder.environment)
     known.setdefault("resumed_utc", []).append(datetime.now(UTC).isoformat(timespec="seconds"))
-    write_json(folder.environment, known)
+    folder.write_json(folder.environment, known)
 
 
 def _entries(folder: RunFolder) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """What is known of each job: its case.json, or else its entry in plan.json."""
-    plan = read_json(folder.plan) or {}
+    plan = folder.planned() or {}
     for case in plan.get("cases", []):
         if "way" in case:
             kept = {
@@ -184,12 +194,34 @@ def _require_sources(path: Path, folder: RunFolder, fingerprints: Mapping[str, M
         )
 
 
+def _require_own_sources(folder: RunFolder) -> None:
+    """Refuse YAML that is malformed or exceeds a limit, and a kernel's YAML that names files outside sources/."""
+    for file in folder.files(folder.sources):
+        if file.suffix in (".yaml", ".yml"):
+            try:
+                declared = limited.load_yaml(folder.text(file))
+            except (limited.TooMuch, yaml.YAMLError) as e:
+                raise UsageError(f"{file}: {' '.join(str(e).split())}") from None
+            if file.parent.name == "kernel" and isinstance(declared, dict):
+                named = declared.get("include")
+                for path in (declared.get("source"), *(named if isinstance(named, list) else [named])):
+                    _require_inside(folder, file.parent / str(path or ""))
+
+
+def _require_inside(folder: RunFolder, path: Path) -> None:
+    if not Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder.sources)):
+        raise UsageError(f"{folder.path}: a kernel names {path}, which lies outside sources/")
+
+
 def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict[str, tuple[Kernel, Origin]]) -> Job:
     name = str(entry["kernel"])
     if name not in kernels:
-        yaml = folder.sources / "conf" / "kernel" / f"{name}.yaml"
-        content: Any = OmegaConf.to_container(OmegaConf.load(yaml))
-        kernels[name] = read_kernel(name, content, yaml), Origin((folder.sources / "conf",), (), content)
+        file = folder.sources / "conf" / "kernel" / f"{name}.yaml"
+        content: Any = OmegaConf.to_container(OmegaConf.load(io.StringIO(folder.text(file))))
+        kernel = read_kernel(name, content, file)
+        for path in (kernel.source, *kernel.include):  # of its family
+            _require_inside(RunFolder(folder.path.resolve()), path)
+        kernels[name] = kernel, Origin((folder.sources / "conf",), (), content)
     kernel, origin = kernels[name]
     asked = dict(entry["asked"])
     compiler, timing = asked.pop("compiler"), asked.pop("timing")

@@ -21,7 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Repeat a sweep, and compare both."""
     from runner.cli import Parser, run_command  # noqa: PLC0415
 
-    parser = Parser("repeat", "Run a sweep again from its folder alone, and compare the two.")
+    parser = Parser(
+        "repeat", "Run a sweep again from its folder alone, and compare the two. This runs the folder's code."
+    )
     parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     parser.add_argument("overrides", nargs="*", default=[], help="overrides to change, such as device=cpu timing=quick")
     given = parser.parse_args(arguments)

@@ -13,7 +13,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Resume a sweep; the exit status is that of its rows, or 2 if it cannot be resumed."""
     from runner.cli import Parser, run_command  # noqa: PLC0415
 
-    parser = Parser("resume", "Finish an interrupted sweep.")
+    parser = Parser("resume", "Finish an interrupted sweep. This runs the folder's code.")
     parser.add_argument("folder", help="a sweep's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     parser.add_argument("--quiet", action="store_true", help="print only the result and the report's path")
     parser.add_argument(

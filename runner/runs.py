@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import UsageError
-from runner.folder import RunFolder, read_json
+from runner.folder import RunFolder
 
 OUTPUTS = Path("outputs")
 LATEST = "latest"
@@ -33,7 +33,7 @@ def reading(name: object) -> Iterator[None]:
 
 def below(root: Path) -> list[Path]:
     """The run folders below a folder, or the folder itself, newest first."""
-    known = {path: str(environment(path).get("started_utc") or "") for path in _below(root)}
+    known = {path: _started(path) for path in _below(root)}
     return sorted(known, key=lambda path: (known[path], str(path)), reverse=True)
 
 
@@ -76,7 +76,8 @@ def is_run(path: Path) -> bool:
 
 def environment(path: Path) -> dict[str, Any]:
     """A run's environment.json; empty if it is missing or torn."""
-    found = read_json(RunFolder(path).environment)
+    folder = RunFolder(path)
+    found = folder.json(folder.environment)
     return found if isinstance(found, dict) else {}
 
 
@@ -95,6 +96,13 @@ def flat(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]
             yield f"{prefix}{name}", ", ".join(map(str, value))
         else:
             yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _started(path: Path) -> str:
+    try:
+        return str(environment(path).get("started_utc") or "")
+    except UsageError:  # one such folder must not hide the others
+        return ""
 
 
 def _latest(text: str) -> Path:

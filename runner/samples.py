@@ -3,48 +3,73 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
+from numpy.lib.format import dtype_to_descr
 from numpy.typing import NDArray
 
-from runner import atomic
+from runner.folder import RunFolder
 from runner.statistics import SAMPLE, Samples, Times
+
+MOST_BYTES = 128 * 2**20
+_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': (?P<type>.+?), 'fortran_order': False, 'shape': \((?P<lines>\d{1,12}),\), \} *\n",
+    re.DOTALL,
+)
+"""What `numpy.save` writes ahead of lines. The file must have as many of them as it says."""
 
 HOT = np.dtype([("round", np.int32), ("us", np.float64)])
 
 
-def read(path: Path) -> Samples | None:
+def read(folder: RunFolder, path: Path) -> Samples | None:
     """A case's samples; `None` if they are missing or malformed."""
-    try:
-        found: Any = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError, BadZipFile):
-        return None
-    if not isinstance(found, np.ndarray) or found.dtype != SAMPLE or found.ndim != 1 or not len(found):
+    found = _load(folder, path, SAMPLE)
+    if found is None or not len(found):
         return None
     return found if (np.isfinite(found["us"]) & (found["us"] > 0)).all() else None
 
 
-def append_round(path: Path, taken: Samples, number: int) -> Samples:
+def append_round(folder: RunFolder, path: Path, taken: Samples, number: int) -> Samples:
     """Add a round's samples to a case's file, in place of the same round, and return those of all rounds."""
     lines = taken.copy()
     lines["round"] = number
-    return _append(path, lines, number)
+    return _append(folder, path, lines, number)
 
 
-def append_hot(path: Path, taken: Times, number: int) -> NDArray[Any]:
+def append_hot(folder: RunFolder, path: Path, taken: Times, number: int) -> NDArray[Any]:
     """Likewise the batches of the hot mode, of type `HOT`. Without batches nothing is written."""
     lines = np.zeros(len(taken), HOT)
     lines["round"], lines["us"] = number, taken
-    return _append(path, lines, number) if len(taken) else lines
+    return _append(folder, path, lines, number) if len(taken) else lines
 
 
-def _append(path: Path, lines: NDArray[Any], number: int) -> NDArray[Any]:
-    earlier = np.load(path) if number > 1 and path.exists() else lines[:0]
+def rounds(folder: RunFolder, path: Path) -> set[int]:
+    """The rounds whose samples a file has; none if it is missing or malformed."""
+    found = _load(folder, path, SAMPLE, HOT)
+    return set() if found is None else set(found["round"].tolist())
+
+
+def _load(folder: RunFolder, path: Path, *types: np.dtype[Any]) -> NDArray[Any] | None:
+    """The lines of a file; `None` if it is missing, or not what its header promises."""
+    try:
+        content = folder.read(path, MOST_BYTES)
+    except OSError:
+        return None
+    header = _HEADER.match(content)
+    dtype = next((one for one in types if header and repr(dtype_to_descr(one)).encode() == header["type"]), None)
+    if not header or not dtype or len(content) != header.end() + int(header["lines"]) * dtype.itemsize:
+        return None
+    return np.frombuffer(content, dtype, offset=header.end()) if int(header["lines"]) else np.zeros(0, dtype)
+
+
+def _append(folder: RunFolder, path: Path, lines: NDArray[Any], number: int) -> NDArray[Any]:
+    earlier = _load(folder, path, lines.dtype) if number > 1 else None
+    earlier = lines[:0] if earlier is None else earlier
     whole = np.concatenate([earlier[earlier["round"] < number], lines])
     content = io.BytesIO()
     np.save(content, whole)
-    atomic.write(path, content.getvalue())
+    folder.write(path, content.getvalue())
     return whole

@@ -8,9 +8,11 @@ import re
 from dataclasses import dataclass, field
 
 from runner.device.kinds import CHOICES, is_emulated
+from runner.device.limits import Limits
 from runner.errors import UsageError
 
 NVCC_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables from which nvcc takes options
+MOST = 4096  # GPUs, and threads of the CPU device
 
 
 @dataclass
@@ -22,11 +24,19 @@ class DeviceConfig:
     nvcc_options: list[str] = field(default_factory=list)
     threads: int = 0  # OS threads of the CPU device; 0 uses all cores
     time_limit_s: float = 60.0  # a launch that takes longer times out
+    compile_limit_s: float = 60.0  # one call of the compiler; one that takes longer is a `compile_error`
+    compile_limit_gb: float = 4.0  # memory of each of the compiler's processes, 10^9 bytes
+    sandbox: bool = False  # whether kernels run in a sandbox (bubblewrap)
 
     @property
     def key(self) -> tuple[str, ...]:
         """Identifies the device among those of a sweep."""
         return tuple(str(v) for v in dataclasses.asdict(self).values())
+
+    @property
+    def compile_limits(self) -> Limits:
+        """What one call of the compiler may take."""
+        return Limits(self.compile_limit_s, self.compile_limit_gb)
 
     @property
     def fast_math(self) -> bool:
@@ -38,10 +48,13 @@ class DeviceConfig:
         if self.kind not in CHOICES:
             raise UsageError(f"device.kind={self.kind}: expected one of {', '.join(CHOICES)}")
         for name in ("index", "threads"):
-            if getattr(self, name) < 0:
-                raise UsageError(f"device.{name}={getattr(self, name)}: expected 0 or more")
-        if not 0 < self.time_limit_s <= 86400:
-            raise UsageError(f"device.time_limit_s={self.time_limit_s}: expected seconds above 0, up to 86400")
+            if not 0 <= getattr(self, name) <= MOST:
+                raise UsageError(f"device.{name}={getattr(self, name)}: expected 0 to {MOST}")
+        for name in ("time_limit_s", "compile_limit_s"):
+            if not 0 < getattr(self, name) <= 86400:
+                raise UsageError(f"device.{name}={getattr(self, name)}: expected seconds above 0, up to 86400")
+        if not 0.1 <= self.compile_limit_gb <= 1e6:
+            raise UsageError(f"device.compile_limit_gb={self.compile_limit_gb}: expected 0.1 to 1000000")
 
 
 @dataclass

@@ -29,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _show(name: str | None, config_dir: str | None) -> int:
     from runner.hydra import command_line, contents, schema  # noqa: PLC0415  (Ctrl-C is quiet from the start)
+    from runner.kernel.yaml_reader import read_yaml  # noqa: PLC0415
 
     folders = command_line.search_path([] if config_dir is None else ["--config-dir", config_dir])
     if name is None:
@@ -41,7 +42,7 @@ def _show(name: str | None, config_dir: str | None) -> int:
     )
     if name in kernels:
         command_line.check_kernel(name, folders)
-        path, content = kernels[name], command_line.read_yaml(kernels[name])
+        path, content = kernels[name], read_yaml(kernels[name])
         composed = contents.is_composed(path, content)
         sys.stdout.write(_as_written(path) if composed else _kernel(path, content, folders))
     elif name in experiments:
@@ -62,6 +63,7 @@ def _kernel(path: Path, content: Any, folders: Sequence[Path]) -> str:
     from runner.config import read_kernel  # noqa: PLC0415
     from runner.kernel import from_yaml  # noqa: PLC0415
     from runner.kernel.declaration import written  # noqa: PLC0415
+    from runner.kernel.yaml_reader import read_yaml  # noqa: PLC0415
 
     kernel = read_kernel(path.stem, content, path, folders)
     family = f", with {_beside(kernel.common)}" if kernel.common else ""
@@ -71,7 +73,7 @@ def _kernel(path: Path, content: Any, folders: Sequence[Path]) -> str:
     for p in kernel.parameters:
         allowed = f"  (one of {', '.join(written(p.kind, v) for v in p.allowed)})" if p.allowed else ""
         lines.append(f"# {p.name:{width}} = {written(p.kind, p.default)}{allowed}")
-    kept = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506  (a safe one)
+    kept = read_yaml(path, _Loader)
     whole = from_yaml.composed(kept, path, folders, _Loader)
     ordered = {**{key: whole[key] for key in kept}, **whole}  # its own keys first
     text = yaml.dump(ordered, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=UNBROKEN)

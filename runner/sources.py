@@ -24,6 +24,7 @@ from runner.folder import RunFolder, copy_file
 from runner.kernel.declaration import Kernel
 from runner.kernel.recipes import files
 from runner.kernel.reference import module_file
+from runner.kernel.yaml_reader import MOST_BYTES
 
 EXTRA_PARAMETERS = "further_parameters.yaml"  # of kernels on the search path that the sweep did not use
 
@@ -44,7 +45,7 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
     files: dict[Path, Path] = {}
     for root in dict.fromkeys(f for job in plan for f in job.origin.folders):
         for path in sorted(root.rglob("*.yaml")):
-            if path.parent.name != "kernel" and not _is_of_a_sweep(path, root):
+            if path.parent.name != "kernel" and _can_be_read(path) and not _is_of_a_sweep(path, root):
                 files.setdefault(path.relative_to(root), path)  # the first folder that has a file wins
     kept = sorted(p.stem.encode() for p in (conf / "kernel").glob("*.yaml"))
     for name, path in files.items():
@@ -64,6 +65,11 @@ def _files(kernel: Kernel) -> tuple[Path, ...]:
     common = [kernel.common] if kernel.common else []
     included = _included(kernel.source, kernel.include)
     return (kernel.yaml, *common, kernel.source, *included, *_reference_modules(kernel), *_data(kernel))
+
+
+def _can_be_read(path: Path) -> bool:
+    """Whether a file may be part of the configuration; a FIFO and a huge file are not."""
+    return path.is_file() and path.stat().st_size <= MOST_BYTES
 
 
 def _is_of_a_sweep(path: Path, root: Path) -> bool:

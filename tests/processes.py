@@ -33,15 +33,18 @@ def start(directory, *arguments, module="runner", **further):
     )  # fmt: skip
 
 
-def run(directory, *arguments, module="runner", timeout=PATIENCE_S, **further):
-    """`python -m runner ...` to its end, without its imports: a fork of the zygote, unless that would be another thing."""
+def run(directory, *arguments, module="runner", timeout=PATIENCE_S, seconds=0, **further):
+    """`python -m runner ...` to its end, without its imports: a fork of the zygote, unless that would be another thing.
+
+    It may run for `timeout` seconds, and `seconds` of the processor's time (0: all).
+    """
     if any(name.startswith(AT_START) for name in further):
         process = start(directory, *arguments, module=module, **further)
         out, err = process.communicate(timeout=timeout)
         return Finished(process.returncode, out, err, Path(directory))
     request = {
         "directory": str(directory), "arguments": list(map(str, arguments)), "environment": environment(**further),
-        "module": module.removesuffix(".__main__"), "timeout": timeout,
+        "module": module.removesuffix(".__main__"), "timeout": timeout, "seconds": seconds,
     }  # fmt: skip
     zygote = _zygote()
     print(json.dumps(request), file=zygote.stdin, flush=True)

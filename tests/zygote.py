@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import pkgutil
+import resource
 import runpy
 import signal
 import subprocess
@@ -21,6 +22,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -55,8 +57,8 @@ def warm() -> None:
 class Fork(subprocess.Popen):
     """A program's worker process without its imports, too: `subprocess` waits for a fork instead of a new interpreter."""
 
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
+    def __init__(self, descriptor: int, prints: int) -> None:
+        self.descriptor, self.prints = descriptor, prints
         super().__init__(["worker"])
 
     def _execute_child(self, *_: object) -> None:
@@ -66,8 +68,11 @@ class Fork(subprocess.Popen):
         self._child_created = True
         if self.pid:
             return
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_BLOCK, worker.BLOCKED)
+        for number in worker.BLOCKED:
+            signal.signal(number, signal.SIG_DFL)
+        os.dup2(self.prints, 1)
+        os.dup2(self.prints, 2)
         os.closerange(3, self.descriptor)
         os.closerange(self.descriptor + 1, os.sysconf("SC_OPEN_MAX"))
         status = 1
@@ -84,12 +89,12 @@ class Fork(subprocess.Popen):
 started = worker._started
 
 
-def forked(descriptor: int) -> subprocess.Popen:
+def forked(descriptor: int, prints: int, command: list[str]) -> subprocess.Popen:
     """A worker; beside threads, or once a GPU's driver is loaded, a fork would not be as good as a fresh process."""
     loaded = {name.partition(".")[0] for name in sys.modules}
-    if threading.active_count() > 1 or not loaded.isdisjoint(("cuda", "pycuda", "pynvml")):
-        return started(descriptor)
-    return Fork(descriptor)
+    if command or threading.active_count() > 1 or not loaded.isdisjoint(("cuda", "pycuda", "pynvml")):
+        return started(descriptor, prints, command)
+    return Fork(descriptor, prints)
 
 
 def become(request: dict, out: int, err: int) -> None:
@@ -102,7 +107,13 @@ def become(request: dict, out: int, err: int) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     time.tzset()
+    if most := request["environment"].get("MEMORY_MIB"):  # beside what is there already
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        room = pages * resource.getpagesize() + int(most) * 2**20
+        resource.setrlimit(resource.RLIMIT_AS, (room, room))
     signal.alarm(request["timeout"])
+    if seconds := request["seconds"]:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
     worker._started = forked
     sys.path[0] = request["directory"]
     sys.argv = [request["module"], *request["arguments"]]

@@ -6,6 +6,7 @@ Names of folders and times of day are not causes. A measured property of a devic
 from __future__ import annotations
 
 import difflib
+import hashlib
 import math
 import re
 import statistics
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner import door
 from runner.compare.changes import Comparison
 from runner.compare.runs import KINDS, SURROUNDINGS, Run, kind_of, values
 from runner.report.text import absent, count, listed, one_line
@@ -88,7 +90,8 @@ def changed_sources(base: Run, other: Run) -> list[FileChange]:
         return []
     lone = {str(row["kernel"]) for row in base.rows} ^ {str(row["kernel"]) for row in other.rows}
     names = [name for name in dict.fromkeys((*left, *right)) if Path(name).stem not in lone]
-    found = (_file_change(name, left.get(name), right.get(name)) for name in names)
+    pairs = ((name, _content(base, left.get(name)), _content(other, right.get(name))) for name in names)
+    found = (_file_change(*pair) for pair in pairs)
     return [change for change in found if change]
 
 
@@ -169,17 +172,28 @@ def _changed(comparison: Comparison, name: str) -> str:
 
 
 def _files(run: Run) -> dict[str, Path]:
-    """A run's sources by name, without links that lead out of its folder."""
+    """A run's sources by name."""
     root = run.folder.sources
-    inside = root.resolve()
-    found = [path for part in ("kernels", "conf/kernel") for path in sorted((root / part).rglob("*")) if path.is_file()]
-    return {path.relative_to(root).as_posix(): path for path in found if path.resolve().is_relative_to(inside)}
+    found = [path for part in ("kernels", "conf/kernel") for path in run.folder.files(root / part)]
+    return {path.relative_to(root).as_posix(): path for path in found}
 
 
-def _file_change(name: str, base: Path | None, other: Path | None) -> FileChange | None:
-    if base is None or other is None:
-        return FileChange(name, "not there" if other is None else "new")
-    before, after = base.read_bytes(), other.read_bytes()
+def _content(run: Run, path: Path | None) -> bytes | None:
+    """A file's content; of a large one its beginning and a digest."""
+    if path is None:
+        return None
+    with door.stream(run.folder.path, path) as file:
+        content, rest = file.read(MOST_BYTES + 1), hashlib.sha256()
+        if len(content) <= MOST_BYTES:
+            return content
+        while further := file.read(2**20):
+            rest.update(further)
+        return content + rest.digest()
+
+
+def _file_change(name: str, before: bytes | None, after: bytes | None) -> FileChange | None:
+    if before is None or after is None:
+        return FileChange(name, "not there" if after is None else "new")
     if before == after:
         return None
     if max(len(before), len(after)) > MOST_BYTES:

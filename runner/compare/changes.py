@@ -168,7 +168,7 @@ def known_noise(base: Run, other: Run, pair: Pair, by: Criterion = TIME) -> Nois
 
 
 def _medians(row: Row) -> Medians:
-    found = [samples.read(path) for path in row["measured"]]
+    found = [samples.read(*file) for file in row["measured"]]
     return tuple(() if taken is None else tuple(round_medians(unthrottled(taken)).tolist()) for taken in found)
 
 

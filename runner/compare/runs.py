@@ -58,7 +58,7 @@ class Run:
 
     name: str  # the shortest that distinguishes it from the others
     folder: RunFolder
-    rows: list[Row]  # its cases, in the order of results.csv; `measured` of a row names the files of its samples
+    rows: list[Row]  # its cases, in the order of results.csv; `measured` of a row: its folders with samples, and these
     parameters: list[str]  # the columns that distinguish its cases
     environment: dict[str, Any]  # its environment.json; empty if that is missing
     criterion: Criterion = TIME  # what its cases are ranked by
@@ -158,7 +158,7 @@ def read(paths: Sequence[Path]) -> Iterator[Run]:
         for row in rows:
             case, job = str(row["case"]), row["job"]
             known = not absent(job) and slug(case) == case  # else the case names no file
-            row["measured"] = (folder.samples(case, job),) if known else ()
+            row["measured"] = ((folder, folder.samples(case, job)),) if known else ()
         yield Run(name, folder, rows, parameters(frame), runs.environment(path), frame.attrs["criterion"])
 
 

@@ -182,6 +182,9 @@ class Compiler(Protocol):
     def compile(self, source: Source) -> Binary:
         """Compile, or take the binary from the cache. A `CompileError` has the message at the kernel's own lines."""
 
+    def stop(self) -> None:
+        """End what other threads compile, and compile nothing else."""
+
 
 @dataclass(frozen=True)
 class Resources:

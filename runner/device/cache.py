@@ -6,7 +6,7 @@ import errno
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import platformdirs
@@ -16,6 +16,7 @@ from runner.errors import UsageError
 
 INCLUDE = re.compile(r'^(?P<head>[ \t]*#[ \t]*include[ \t]*)(?P<open>["<])(?P<name>[^">\n]+)[">]', re.MULTILINE)
 _COMPUTED = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.MULTILINE)
+MOST_SOURCE = 4 << 20  # bytes of a file; reading 2 MiB of dense code takes half a minute
 _HEADERS = (".cuh", ".h", ".hpp", ".inc")
 
 
@@ -66,11 +67,15 @@ def _sealed(path: Path) -> Path:
 
 
 def read(path: Path) -> str:
-    """The text of a source file, in any encoding and without a byte order mark."""
+    """The text of a source file, in any encoding and without a byte order mark; an `OSError` if it is too large."""
+    if path.stat().st_size > MOST_SOURCE:
+        raise OSError(errno.EFBIG, f"larger than {MOST_SOURCE >> 20} MiB, the most for a kernel's file", str(path))
     return path.read_text(encoding="utf-8-sig", errors="replace")
 
 
-def find(name: str, beside: Path, folders: Sequence[Path], *, quoted: bool = True) -> Path | None:
+def find(
+    name: str, beside: Path, folders: Sequence[Path], *, quoted: bool = True, among: Collection[Path] | None = None
+) -> Path | None:
     """The file that an #include means, unless it is one of the system.
 
     Args:
@@ -78,12 +83,16 @@ def find(name: str, beside: Path, folders: Sequence[Path], *, quoted: bool = Tru
         beside: The folder of the including file.
         folders: That of the kernel's own file, and the further ones in which `#include <name>` looks, too.
         quoted: Whether it is `#include "name"`.
+        among: The only files that count, if not all do.
     """
     where = (beside, *folders) if quoted else folders[1:]
-    return next((path for folder in where if (path := (folder / name).resolve()).is_file()), None)
+    paths = ((folder / name).resolve() for folder in where)
+    return next((path for path in paths if (path.is_file() if among is None else path in among)), None)
 
 
-def includes(text: str, folders: Sequence[Path]) -> Iterator[Path]:
+def includes(
+    text: str, folders: Sequence[Path], among: Collection[Path] | None = None, reader: Callable[[Path], str] = read
+) -> Iterator[Path]:
     """The files that a text includes and reaches in `folders` (see `find`), each once.
 
     Where a macro names the file (`#include NAME`), all headers
@@ -94,11 +103,12 @@ def includes(text: str, folders: Sequence[Path]) -> Iterator[Path]:
     while waiting:
         text, beside = waiting.pop()
         found = INCLUDE.finditer(text)
-        reached = [find(one["name"], beside, folders, quoted=one["open"] == '"') for one in found]
+        reached = [find(one["name"], beside, folders, quoted=one["open"] == '"', among=among) for one in found]
         if _COMPUTED.search(text):
-            reached += sorted(p.resolve() for p in beside.iterdir() if p.suffix in _HEADERS and p.is_file())
+            there = beside.iterdir() if among is None else (path for path in among if path.parent == beside)
+            reached += sorted(p.resolve() for p in there if p.suffix in _HEADERS and p.is_file())
         for path in reached:
             if path and path not in seen:
                 seen.add(path)
                 yield path
-                waiting.append((read(path), path.parent))
+                waiting.append((reader(path), path.parent))

@@ -6,7 +6,9 @@ submitit) calls `job` for each job; the engine then gets a list of one.
 
 from __future__ import annotations
 
+import functools
 import logging
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -14,19 +16,25 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.experimental.callback import Callback
+from hydra.plugins.config_source import ConfigResult
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from runner import config, environment
 from runner.errors import DeviceUnavailable, UsageError
-from runner.folder import RunFolder, named, write_json
+from runner.folder import RunFolder, named
 from runner.hydra import command_line, contents, errors, schema
-from runner.hydra.launcher import BASIC_SWEEPER
+from runner.hydra.launcher import BASIC_SWEEPER, require_reserved
+from runner.kernel.yaml_reader import config_text
+from runner.limited import MOST_ROWS
 from runner.session import Session, current
 from runner.sweep import engine
 from runner.terminal import SweepProgress
@@ -45,6 +53,9 @@ def run(arguments: Sequence[str], session: Session) -> None:
     folders = command_line.search_path(ordered)
     schema.register(folders)
     _look_first_into(command_line.replacing(folders))
+    Plugins.instance()  # it registers Hydra's own
+    SourcesRegistry.instance().types["file"] = _LimitedFiles
+    OverridesParser.parse_rule = _parsed_once  # type: ignore[method-assign]
     if {"--help", "-h"} & set(ordered):
         sys.stdout.write(contents.help_text(folders))
         return
@@ -60,10 +71,34 @@ def run(arguments: Sequence[str], session: Session) -> None:
         main()
     except Refused as e:
         raise UsageError(str(e)) from None
+    except SystemExit as e:  # it has said why
+        raise SystemExit(2 if e.code else 0) from None
     except Exception as e:
         if debugging or not errors.is_theirs(e) or (isinstance(e, UnicodeDecodeError) and session.folder):
             raise
         raise UsageError(errors.sentence(e, schema.known_keys())) from None
+
+
+class _LimitedFiles(FileConfigSource):
+    """The configuration's files as Hydra reads them: each is checked before it builds anything from it."""
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        config_text(Path(self.path) / self._normalize_file_name(config_path))
+        return super().load_config(config_path)
+
+
+_parse = OverridesParser.parse_rule
+_parser = functools.cache(OverridesParser.create)
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(text: str, rule: str) -> Any:
+    return _parse(_parser(), text, rule)
+
+
+def _parsed_once(self: OverridesParser, s: str, rule_name: str) -> Any:  # noqa: ARG001  (all are equal)
+    """Parse an override: a long list takes seconds, and Hydra and we need it five times."""
+    return _parsed(s, rule_name)
 
 
 def _look_first_into(folders: Sequence[Path]) -> None:
@@ -85,6 +120,7 @@ def job(composed: DictConfig) -> None:
     sweep = RunFolder(Path(settings.runtime.output_dir).parent)
     launcher = "none" if settings.mode is RunMode.RUN else str(settings.runtime.choices["hydra/launcher"])
     try:
+        require_reserved(sweep)
         schema.register_here(settings)
         number = 0 if OmegaConf.is_missing(settings.job, "num") else int(settings.job.num)
         planned = schema.job(schema.read(composed, settings), {}, _plain(settings.overrides.task), number)
@@ -116,11 +152,27 @@ class ReserveFolder(Callback):
 
     def _reserve(self, composed: DictConfig) -> None:
         try:
+            _require_few_cases(composed)
             _make_folder(composed)
         except (UsageError, *errors.THEIRS) as e:
             raise Refused(_said(e)) from None
         except OSError as e:
             raise Refused(f"{e.filename}: {e.strerror}") from None
+
+
+def _require_few_cases(config: DictConfig) -> None:
+    """Refuse a sweep of more than `max_cases` cases, before any is composed. Other sweepers choose their own number."""
+    hydra, most = config.hydra, config.get("max_cases", schema.MAX_CASES)
+    if not 1 <= most <= MOST_ROWS:
+        raise UsageError(f"max_cases={most}: expected 1 to {MOST_ROWS}")
+    if hydra.mode is RunMode.RUN or hydra.sweeper.get("_target_") != BASIC_SWEEPER:
+        return
+    swept: Any = OmegaConf.to_container(hydra.sweeper.get("params") or OmegaConf.create({}), resolve=True)
+    overrides = [*(f"{key}={value}" for key, value in swept.items()), *_plain(hydra.overrides.task)]
+    lengths = command_line.lengths(overrides, schema.folders_of(hydra))
+    if (cases := math.prod(lengths.values())) > most:
+        product = " x ".join(f"{n:,} of {key}" for key, n in lengths.items() if n > 1)
+        raise UsageError(f"the sweep has {cases:,} cases ({product}), above max_cases={most}; sweep fewer values")
 
 
 def _make_folder(config: DictConfig) -> None:
@@ -138,7 +190,7 @@ def _make_folder(config: DictConfig) -> None:
         hydra.overrides.hydra.append(f"hydra.sweep.dir={command_line.quoted(str(folder.path))}")
     record_host = bool(OmegaConf.select(config, "record_host", default=False))
     known = environment.gather(sys.argv[1:], record_host=record_host)
-    write_json(folder.environment, {**known, "planned_at_once": _planned_at_once(hydra)})
+    folder.write_json(folder.environment, {**known, "planned_at_once": _planned_at_once(hydra)})
 
 
 def _planned_at_once(hydra: Any) -> bool:

@@ -9,8 +9,9 @@ import importlib.util
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,14 +21,15 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, Override, QuotedString, RangeSweep
 from hydra.errors import OverrideParseException
 
-from runner import config
+from runner import config, limited
 from runner.commands import COMMANDS, OF_A_SWEEP, WITH_VALUE
 from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
 from runner.hydra import errors
-from runner.kernel.yaml_reader import shown
+from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parameters, shown
 
 FILES = ("kernel", "device", "timing", "experiment")  # groups whose choices are files
+LONGEST_NAME = 200  # bytes: that of a file has at most 255
 _OURS = {
     "hydra.callbacks": "the runner needs it to reserve the sweep's folder",
     "hydra.launcher": "hydra/launcher=NAME chooses one",
@@ -181,6 +183,8 @@ def _refuse(override: Override) -> None:
     line, key = override.input_line, override.key_or_group
     if not key:
         raise UsageError(f"{line}: the key before the = is missing; write block=128")
+    if len(key.encode()) > LONGEST_NAME:
+        raise UsageError(f"{line}: a key has at most {LONGEST_NAME} characters")
     if override.is_delete():
         raise UsageError(f"{line}: ~ is not supported; a parameter set to null takes its kernel's default")
     if key in _OURS or key.startswith("hydra.callbacks."):
@@ -189,13 +193,29 @@ def _refuse(override: Override) -> None:
         raise UsageError(f"{line}: name a new folder")
     if key in FILES and (override.is_add() or override.is_force_add()) and key != "experiment":
         raise UsageError(f"{line}: a {key} is chosen already; write {key}=NAME without a +")
-    value = override.value()
+    _length(override, ())
+
+
+def lengths(overrides: Sequence[str], folders: Sequence[Path]) -> dict[str, int]:
+    """How many values a sweep has for each key. No range is listed."""
+    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    return {override.get_key_element(): _length(override, folders) for override in parsed}
+
+
+def _length(override: Override, folders: Sequence[Path]) -> int:
+    """How many values an override has; a `UsageError` if they have no end."""
+    line, value = override.input_line, override.value()
     if isinstance(value, IntervalSweep):
         raise UsageError(f"{line}: an interval has no steps; list the values, or use range(first,end,step)")
     if isinstance(value, RangeSweep):
-        numbers = [float(n) for n in (value.start, value.stop, value.step) if n is not None]
-        if value.step == 0 or not all(map(math.isfinite, numbers)):
-            raise UsageError(f"{line}: a range needs finite ends and a step other than 0")
+        try:
+            start, stop, step = (Fraction(str(n or 0)) for n in (value.start, value.stop, value.step))
+            return max(0, math.ceil((stop - start) / step))
+        except (ValueError, ZeroDivisionError):
+            raise UsageError(f"{line}: a range needs finite ends and a step other than 0") from None
+    if isinstance(value, Glob):
+        return len(value.filter([p.stem for f in folders for p in (f / override.key_or_group).glob("*.yaml")]))
+    return len(value.list) if isinstance(value, ChoiceSweep) else 1
 
 
 def _values(override: Override) -> Iterator[Any]:
@@ -211,7 +231,7 @@ def _refuse_choice(override: Override, name: Any) -> None:
     group = override.key_or_group
     if group == "experiment" and name is None:
         return
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not 0 < len(name.encode()) <= LONGEST_NAME:
         raise UsageError(
             f"{override.input_line}: expected the name of a file in conf/{group}; `runner show` lists them"
         )
@@ -245,8 +265,12 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
         raise UsageError(f"{where}: expected keys with values, not {shown(content)}")
     if None in content:
         raise UsageError(f"{where}: null is not a key")
-    if group != "experiment":
-        return
+    require_few_parameters(content, where)
+    if group == "experiment":
+        _check_experiment(content, path, where)
+
+
+def _check_experiment(content: Mapping[str, Any], path: Path, where: str) -> None:
     if "experiment" in content:
         raise UsageError(f"{where}: experiment: an experiment cannot choose another")
     if "kernel" in content:  # merged into the kernel, it would change a case and not its name
@@ -260,7 +284,10 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
                 f"{where}: {key}: expected keys with values, not {shown(content[key])}; "
                 f"'defaults: [override /{key}: NAME]' chooses a file"
             )
-    header = next((line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()), "")
+    callbacks = (content.get("hydra") or {}).get("callbacks", {})
+    if not isinstance(callbacks, dict) or "reserve" in callbacks:
+        raise UsageError(f"{where}: hydra.callbacks: cannot be set: {_OURS['hydra.callbacks']}")
+    header = next((line for line in config_text(path).splitlines() if line.strip()), "")
     if "@package" not in header or "_global_" not in header:
         raise UsageError(f"{where}: an experiment must begin with '# @package _global_', not {shown(header)}")
 
@@ -274,20 +301,6 @@ def _look_beside(group: str, name: str, folders: Sequence[Path]) -> None:
             raise UsageError(f"{group}={name}: not found, and {folder} has no folder {group}/")
 
 
-def read_yaml(path: Path) -> Any:
-    """The content of a YAML file, or a `UsageError`."""
-    where = f"{path.parent.name}/{path.name}"
-    try:
-        with path.open(encoding="utf-8") as file:
-            return yaml.safe_load(file)
-    except OSError as e:
-        raise UsageError(f"{where}: cannot be read: {e.strerror}") from None
-    except yaml.MarkedYAMLError as e:
-        raise UsageError(errors.sentence(e, ())) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as e:
-        raise UsageError(f"{where}: invalid YAML: {str(e).splitlines()[0]}") from None
-
-
 def quoted(text: str) -> str:
     """Text as the value of an override: Hydra's grammar does not take every path as it is."""
     if re.fullmatch(r"[A-Za-z0-9/._+-]+", text):
@@ -299,9 +312,9 @@ def quoted(text: str) -> str:
 
 def recorded(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
     """The arguments that make a sweep again from its folder; an override replaces the recorded one of the same key."""
-    record = folder.multirun if folder.multirun.exists() else folder.job(0) / ".hydra" / "hydra.yaml"  # a plain run
+    record = folder.multirun if folder.has(folder.multirun) else folder.job(0) / ".hydra" / "hydra.yaml"  # a plain run
     try:
-        hydra: Any = yaml.safe_load(record.read_text(encoding="utf-8"))["hydra"]
+        hydra: Any = limited.load_yaml(folder.text(record))["hydra"]
         given = [*hydra["overrides"]["hydra"], *hydra["overrides"]["task"]]
         name, searchpath, mode = hydra["job"]["config_name"], hydra["searchpath"], hydra["mode"]
     except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):

@@ -11,7 +11,8 @@ from runner import config
 from runner.config import CONF
 from runner.errors import UsageError
 from runner.hydra import schema
-from runner.hydra.command_line import FILES, check_kernel, read_yaml
+from runner.hydra.command_line import FILES, check_kernel
+from runner.kernel.yaml_reader import config_text, read_yaml
 
 _HELP = """\
 A declarative experiment runner for CUDA kernels: YAML in, checked times out.
@@ -85,7 +86,7 @@ def mistakes_in(folders: Sequence[Path]) -> Iterator[str]:
 
 def is_composed(path: Path, content: Any) -> bool:
     """Whether Hydra must compose a kernel's YAML: it has a list of defaults, or refers to other keys."""
-    return bool({"defaults", "_self_"} & set(content or ())) or "${" in path.read_text(encoding="utf-8")
+    return bool({"defaults", "_self_"} & set(content or ())) or "${" in config_text(path)
 
 
 def _summary(path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 import traceback
 from collections.abc import Iterable, Sequence
 
@@ -27,8 +28,10 @@ def is_theirs(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError) and error.errno is not None:  # of the system: a full disk, for one
         return False
-    frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
-    return str(frame.f_globals.get("__name__")).partition(".")[0] in _THEIR_PACKAGES
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    packages = [str(frame.f_globals.get("__name__")).partition(".")[0] for frame in frames]
+    # What Python's own modules refuse is the fault of what called them, as of a configuration of logging.
+    return next((p for p in reversed(packages) if p not in sys.stdlib_module_names), "") in _THEIR_PACKAGES
 
 
 def sentence(error: BaseException, known: Sequence[str]) -> str:
@@ -57,7 +60,7 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
         if isinstance(cause, ValidationError) and subject and (wanted := _wanted(cause, subject)):
             return f"{where}{subject}: expected {wanted}"
         return f"{where}{subject}: {_one_line(cause)}" if subject else f"{where}{_one_line(cause)}"
-    return _one_line(error)
+    return _one_line(error) or f"Hydra refuses the configuration: {type(error).__name__}"
 
 
 def _unknown_choice(group: str, given: str, options: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ from runner.sweep import engine
 from runner.terminal import SweepProgress
 
 BASIC_SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # as configurations name it
+_INTEGER = re.compile(r"([a-z_][a-z0-9_]*)=(-?(?:0|[1-9][0-9]{0,17}))")
 CHOICES = 128  # that are kept: where kernels vary fastest, all kernels on two devices come in turn
 
 
@@ -45,6 +46,7 @@ class BatchLauncher(Launcher):
         self._config = config
         loader: Any = hydra_context.config_loader
         self._composer = Composer(loader, config)
+        require_reserved(RunFolder(Path(str(config.hydra.sweep.dir))))
         if (session := current.get()).options.dry_run:
             _require_plan(config, session.launcher, loader.get_group_options("hydra/launcher"))
         if config.hydra.sweeper.get("_target_") == BASIC_SWEEPER:
@@ -83,6 +85,12 @@ class BatchLauncher(Launcher):
                 engine.run(plan, folder, progress, "batch", session.take_worker())
         # Whatever becomes of a case is in its row, so the job itself always succeeds.
         return [JobReturn(overrides=overrides, status=JobStatus.COMPLETED) for overrides in job_overrides]
+
+
+def require_reserved(folder: RunFolder) -> None:
+    """Refuse a sweep whose folder the runner's callback has not reserved: two sweeps could share it."""
+    if not folder.environment.exists():
+        raise UsageError("hydra.callbacks: an experiment cannot replace or switch off 'reserve', the runner's own")
 
 
 def _say_what_differs(
@@ -177,6 +185,8 @@ class Composer:
 
     def _read_value(self, text: str) -> tuple[tuple[str, Any], ...]:
         """The name and the value that an override sets; empty if Hydra must compose it."""
+        if (whole := _INTEGER.fullmatch(text)) and whole[1] in self._names:  # Hydra's parser takes milliseconds
+            return ((whole[1], int(whole[2])),)
         (override,) = self._parser.parse_overrides([text])
         name, value = override.key_or_group, override.value()
         if override.package or override.type.name != "CHANGE" or name not in self._names:

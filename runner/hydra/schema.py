@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
@@ -24,7 +24,7 @@ from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.resolve import make
-from runner.kernel.yaml_reader import LOADER
+from runner.kernel.yaml_reader import MOST_PARAMETERS, read_yaml
 from runner.metrics import TIME, require_rankable, together
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sources import EXTRA_PARAMETERS
@@ -40,12 +40,19 @@ _GROUPS = (
     "on_cpu",
     "metrics",
     "rank_by",
+    "max_cases",
 )
+
+
+MAX_CASES = 100_000
+MOST_NAMES = 2000  # Hydra composes that many keys in seconds, and ten times as many in minutes
 
 
 def register(search_path: Sequence[Path]) -> None:
     """Make the schema known to Hydra; the parameters of all kernels on the search path become keys."""
     parameters = dict.fromkeys((*VOCABULARY, *_declared(search_path)))
+    if len(parameters) > MOST_NAMES:
+        raise UsageError(f"the kernels on the search path declare {len(parameters):,} parameters, above {MOST_NAMES:,}")
     fields: list[tuple[str, Any, Any]] = [
         ("kernel", Any, None),
         ("device", DeviceConfig, field(default_factory=DeviceConfig)),
@@ -56,6 +63,7 @@ def register(search_path: Sequence[Path]) -> None:
         ("on_cpu", dict[str, Any], field(default_factory=dict)),
         ("metrics", dict[str, Any], field(default_factory=dict)),
         ("rank_by", str, TIME),
+        ("max_cases", int, MAX_CASES),
         *((word, Any, None) for word in parameters),
     ]
     store = ConfigStore.instance()
@@ -63,6 +71,7 @@ def register(search_path: Sequence[Path]) -> None:
     store.store(group="schema", name="config", node=dataclasses.make_dataclass("Config", fields))
     store.store(group="schema", name="device", node=DeviceConfig)
     store.store(group="schema", name="timing", node=TimingConfig)
+    parameter_names.cache_clear()
 
 
 def register_here(hydra: DictConfig) -> None:
@@ -71,10 +80,11 @@ def register_here(hydra: DictConfig) -> None:
         register(folders_of(hydra))
 
 
-def parameter_names() -> list[str]:
+@functools.cache  # the store copies what it gives, and every job asks
+def parameter_names() -> tuple[str, ...]:
     """The parameters that a command line can set."""
     config: Any = ConfigStore.instance().load("schema/config.yaml").node
-    return [str(name) for name in config if name not in _GROUPS]
+    return tuple(str(name) for name in config if name not in _GROUPS)
 
 
 def known_keys() -> list[str]:
@@ -92,11 +102,13 @@ def _declared(search_path: Sequence[Path]) -> Iterator[str]:
     names = ("kernel/*.yaml", "family/*.yaml", EXTRA_PARAMETERS)
     for path in sorted(p for folder in search_path for name in names for p in folder.glob(name)):
         try:
-            content = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506  (a safe one)
-        except (OSError, ValueError, RecursionError, yaml.YAMLError):
-            continue  # Hydra says what is wrong with it, if it is chosen
+            content = read_yaml(path)
+        except UsageError:
+            continue  # told if the kernel is chosen
         parameters = content.get("parameters") if isinstance(content, dict) else None
-        for name, value in parameters.items() if isinstance(parameters, dict) else ():
+        if not isinstance(parameters, dict) or (len(parameters) > MOST_PARAMETERS and path.name != EXTRA_PARAMETERS):
+            continue
+        for name, value in parameters.items():
             with contextlib.suppress(UsageError):  # told, too, if the kernel is chosen
                 yield from_yaml.parameter(f"{path.name}: parameters", name, value).name
 

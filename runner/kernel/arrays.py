@@ -77,7 +77,7 @@ class DType:
         if self.numpy == np.bool_:
             return value in (0, 1)
         limits = np.iinfo(self.numpy)
-        return value == int(value) and int(limits.min) <= value <= int(limits.max)
+        return int(limits.min) <= value <= int(limits.max) and value == int(value)
 
     def host_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the NumPy array that holds elements of this type in `shape`."""

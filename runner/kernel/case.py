@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +36,8 @@ from runner.kernel.declaration import (
 )
 from runner.kernel.expression import Expression
 from runner.kernel.recipes import Fill, OfFields, Recipe
+
+MOST_TURNS = 100_000  # of the loops around launches
 
 
 @dataclass(frozen=True)
@@ -289,26 +292,29 @@ def three(expressions: Sequence[Expression], known: Mapping[str, Canonical]) -> 
 
 
 def unrolled(
-    steps: Sequence[Step | Loop], known: Mapping[str, Canonical]
+    steps: Sequence[Step | Loop], known: Mapping[str, Canonical], turns: Iterator[int] | None = None
 ) -> Iterator[tuple[Step, Mapping[str, Canonical]]]:
     """The steps in order, each with the names of its expressions: those of its loops, too."""
+    turns = turns or itertools.count(1)
     for step in steps:
         if isinstance(step, Step):
             yield step, known
             continue
-        for values in _counted(step.counts, known):
-            yield from unrolled(step.steps, values)
+        for values in _counted(step.counts, known, turns):
+            yield from unrolled(step.steps, values, turns)
 
 
 def _counted(
-    counts: Sequence[tuple[str, Expression]], known: Mapping[str, Canonical]
+    counts: Sequence[tuple[str, Expression]], known: Mapping[str, Canonical], turns: Iterator[int]
 ) -> Iterator[Mapping[str, Canonical]]:
     if not counts:
         yield known
         return
     (name, end), *inner = counts
     for value in range(int(end(known))):
-        yield from _counted(inner, {**known, name: value})
+        if next(turns) > MOST_TURNS:  # of loops that may launch nothing
+            raise UsageError(f"{end.where}: the loops have more than {MOST_TURNS:,} turns")
+        yield from _counted(inner, {**known, name: value}, turns)
 
 
 def functions(steps: Sequence[Step | Loop]) -> tuple[FunctionName, ...]:

@@ -28,6 +28,7 @@ Table = Mapping[Any, Callable[..., Any]]
 Evaluate = Callable[[Mapping[str, Any], Callable[[Any], Any]], Any]  # of names, and of what a constant or a name is
 
 LARGEST_BITS = 128  # enough for products of sizes; too few for 9**9**9 to do harm
+LONGEST, DEEPEST = 4000, 200  # characters of an expression, and levels of its tree
 
 
 def shortened(text: str, longest: int = 80) -> str:
@@ -46,6 +47,10 @@ def _itemsize(dtype: str) -> int:
     return DTYPES[dtype].itemsize
 
 
+def _bits(value: Any) -> int:
+    return value.bit_length() if isinstance(value, int) else 0
+
+
 def _checked(operation: Callable[[Any, Any], Any], *, grows: bool = False) -> Callable[[Any, Any], Any]:
     """An operation on numbers that refuses text and results that are too long."""
 
@@ -55,15 +60,28 @@ def _checked(operation: Callable[[Any, Any], Any], *, grows: bool = False) -> Ca
         if grows and not 0 <= right <= LARGEST_BITS:
             raise ValueError(f"exponent {right} is not within 0 to {LARGEST_BITS}")
         result = operation(left, right)
-        if isinstance(result, int) and result.bit_length() > LARGEST_BITS:
+        if _bits(result) > LARGEST_BITS:
             raise OverflowError(f"the result needs more than {LARGEST_BITS} bits")
         return result
 
     return checked
 
 
+def _popcount(a: Any) -> int:
+    if not isinstance(a, int) or a < 0:
+        raise ValueError(f"popcount: {shortened(str(a))} is not an integer of 0 or more")
+    return a.bit_count()
+
+
+def _true(value: Any) -> bool:
+    """The value of a condition."""
+    if isinstance(value, str):
+        raise TypeError("text is not a condition")
+    return bool(value)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "ceil_div": ceil_div, "min": min, "max": max, "popcount": lambda a: a.bit_count(), "itemsize": _itemsize,
+    "ceil_div": ceil_div, "min": min, "max": max, "popcount": _popcount, "itemsize": _itemsize,
 }  # fmt: skip
 _NUMBERS: Table = {
     ast.Add: _checked(operator.add), ast.Sub: _checked(operator.sub), ast.Mult: _checked(operator.mul),
@@ -71,8 +89,8 @@ _NUMBERS: Table = {
     ast.Pow: _checked(operator.pow, grows=True), ast.LShift: _checked(operator.lshift, grows=True),
     ast.RShift: _checked(operator.rshift), ast.BitAnd: _checked(operator.and_), ast.BitOr: _checked(operator.or_),
     ast.BitXor: _checked(operator.xor), ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
-    ast.Not: operator.not_, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
-    ast.Gt: operator.gt, ast.GtE: operator.ge, **FUNCTIONS,
+    ast.Not: lambda a: not _true(a), ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
+    ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, **FUNCTIONS,
 }  # fmt: skip
 
 _SYNTAX = (
@@ -103,7 +121,9 @@ class Formula:
                 used = "/; write // or ceil_div" if isinstance(node, ast.Div) else type(node).__name__
                 wrong = f"uses {used}; allowed: {self.OPERATORS}, and the functions {functions}"
             elif isinstance(node, ast.Constant) and not isinstance(node.value, self.CONSTANTS):
-                wrong = f"has the constant {node.value!r}; only numbers are allowed"
+                wrong = f"has the constant {shortened(repr(node.value))}; only numbers are allowed"
+            elif isinstance(node, ast.Constant) and _bits(node.value) > LARGEST_BITS:
+                wrong = f"has a number of more than {LARGEST_BITS} bits"
             elif isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.func.id not in self.TABLE):
                 wrong = f"calls an unknown function; allowed: {functions}"
             elif isinstance(node, ast.Call):
@@ -145,8 +165,8 @@ class Formula:
             return _evaluator(self.full, self.where, type(self).__name__)(names, leaf)
         except KeyError as e:
             raise UsageError(f"{self.shown} names {e}, which is unknown; known: {', '.join(sorted(names))}") from None
-        except (ArithmeticError, TypeError, ValueError, IndexError, RecursionError) as e:
-            raise UsageError(f"{self.shown} cannot be evaluated: {e}") from None
+        except (ArithmeticError, TypeError, ValueError, IndexError, RecursionError, MemoryError) as e:
+            raise UsageError(f"{self.shown} cannot be evaluated: {e or 'there is not enough memory'}") from None
 
 
 @dataclass(frozen=True)
@@ -330,8 +350,18 @@ def parse(text: str, where: str) -> ast.Expression:
 
 def _parsed(text: str, where: str) -> ast.Expression:
     """The same, not shared, so that it can be changed."""
+    if len(text) > LONGEST:
+        raise UsageError(f"{where}: '{shortened(text)}' has more than {LONGEST:,} characters")
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text.strip()):
+        raise UsageError(f"{where}: '{text}' is a date; expected an expression")
     try:
-        tree: ast.Expression = _Restored().visit(ast.parse(_IN.sub(_SAFE, text.strip()), mode="eval"))
+        read = ast.parse(_IN.sub(_SAFE, text.strip()), mode="eval")
+        level: list[ast.AST] = [read]
+        for _ in range(DEEPEST):
+            level = [inner for node in level for inner in ast.iter_child_nodes(node)]
+        if level:
+            raise UsageError(f"{where}: '{shortened(text)}' is nested more than {DEEPEST} deep")
+        tree: ast.Expression = _Restored().visit(read)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise UsageError(f"{where}: '{shortened(text)}' is not a valid expression") from None
     return tree
@@ -358,7 +388,7 @@ def _function(node: ast.expr, table: Table) -> Evaluate:
             return lambda names, leaf: unary(inner(names, leaf))
         case ast.BoolOp(op=boolean, values=values):
             joined, parts = (all if isinstance(boolean, ast.And) else any), [_function(v, table) for v in values]
-            return lambda names, leaf: joined(part(names, leaf) for part in parts)
+            return lambda names, leaf: joined(_true(part(names, leaf)) for part in parts)
         case ast.Compare(left=first, ops=ops, comparators=rest):
             return _comparison([table[type(op)] for op in ops], [_function(part, table) for part in (first, *rest)])
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml as pyyaml
-
 from runner import metrics
 from runner.columns import RESERVED
 from runner.device import cache
@@ -32,7 +30,6 @@ from runner.kernel.expression import FUNCTIONS, Expression
 from runner.kernel.lanes import INTRINSICS
 from runner.kernel.yaml_arguments import argument, array_types, launches, loop_names, structs
 from runner.kernel.yaml_reader import (
-    LOADER,
     Argument,
     Reader,
     access,
@@ -43,11 +40,14 @@ from runner.kernel.yaml_reader import (
     macros,
     of_arrays,
     one_dimension,
+    read_yaml,
     reference,
+    require_few_parameters,
     require_sound,
     shown,
     undefined_where,
 )
+from runner.limited import LOADER
 
 _OF_THE_KERNEL_ALONE = frozenset(("name", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
@@ -104,6 +104,7 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     result = () if "no_output" in d.raw else ("reference",)
     d.need("parameters", "arguments", *(() if "launches" in d.raw else ("grid",)), *result)
     d.folder = yaml.parent
+    require_few_parameters(d.raw, d.where)
     if d.text("name", name) != name:
         raise UsageError(f"{d.where}: name: '{d.text('name')}' must be the file's own name, '{name}'")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
@@ -205,12 +206,7 @@ def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
 
 
 def _content(common: Path, loader: Any = LOADER) -> dict[str, Any]:
-    try:
-        content = pyyaml.load(common.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506  (a safe one)
-    except (OSError, ValueError, RecursionError, pyyaml.YAMLError) as e:
-        reason = str(e).splitlines()[0]
-        raise UsageError(f"family/{common.name}: invalid YAML: {reason}") from None
-    d = Reader(content, f"family/{common.name}")
+    d = Reader(read_yaml(common, loader), f"family/{common.name}")
     d.only(KEYS - _OF_THE_KERNEL_ALONE)
     return d.raw
 

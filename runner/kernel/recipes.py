@@ -39,6 +39,10 @@ class Recipe:
     def resolved(self, variables: Mapping[str, Value]) -> Recipe:
         """The recipe for one case."""
         numbers = tuple(n(variables) if isinstance(n, Expression) else n for n in self.numbers)
+        if wrong := [n for n in numbers if not isinstance(n, int | float) or not abs(n) < 2**63]:  # also NaN
+            raise UsageError(f"{self.where}: {wrong[0]} is not a number between -2**63 and 2**63")
+        if self.kind == "normal" and numbers and numbers[1] < 0:
+            raise UsageError(f"{self.where}: expected a mean and a deviation of 0 or more, not {numbers[1]}")
         named = self.formula.names if self.formula else ()
         values = tuple((n, variables[n]) for n in sorted(named) if n in variables)
         return dataclasses.replace(self, numbers=numbers, values=values)

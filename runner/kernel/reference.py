@@ -26,12 +26,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from runner import interruption
 from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.arrays import DType, is_float, part_types, with_parts
 from runner.kernel.case import Case
 from runner.kernel.declaration import Canonical, Kernel
-from runner.kernel.expression import ArrayExpression
+from runner.kernel.expression import ArrayExpression, shortened
 from runner.kernel.pieces import PIECE, in_pieces
 from runner.kernel.precision import Arithmetic, coarsest, wider
 from runner.kernel.recipes import Recipe
@@ -40,6 +41,7 @@ Array = NDArray[Any]
 Inputs = Mapping[str, Array]
 Parameters = Mapping[str, Canonical]
 T = TypeVar("T")
+MESSAGE = 300  # characters of what a reference raises
 
 
 Bounds = tuple[Array, Array]  # the lowest and the highest values that are right
@@ -148,17 +150,20 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool) -> E
         function = find(case.kernel)
         try:
             given = function(inputs, case.variables, case.grid)
-        except Exception as e:  # the code is the user's, it may raise anything
-            raise UsageError(f"reference {reference}: {type(e).__name__}: {e}") from e
+        except BaseException as e:  # the code is the user's, it may raise anything
+            interruption.check()
+            raise UsageError(f"reference {reference}: {type(e).__name__}: {shortened(str(e), MESSAGE)}") from e
+        listed = given.outputs if isinstance(given, Expected) else given
+        if not isinstance(listed, Mapping):
+            raise UsageError(f"reference {reference}: expected a dictionary of arrays, not {type(listed).__name__}")
+        types = _types(case)
+        outputs = {str(n): _by_default(a, types.get(str(n))) for n, a in listed.items()}
+        for n, a in outputs.items():
+            dtype = np.asarray(a.values).dtype
+            if dtype.kind in "OUSmM" or (dtype.kind == "c" and n in types and types[n].kind != "c"):
+                raise UsageError(f"reference {reference}: expected numbers of {types.get(n)} in '{n}', not {dtype}")
         if isinstance(given, Expected):
             return given
-        if not isinstance(given, Mapping):
-            raise UsageError(f"reference {reference}: expected a dictionary of arrays, not {type(given).__name__}")
-        types = _types(case)
-        outputs = {str(n): _by_default(a, types.get(str(n))) for n, a in given.items()}
-        for n, a in outputs.items():
-            if a.values.dtype.kind in "USmM":
-                raise UsageError(f"reference {reference}: expected numbers in '{n}', not {a.values.dtype}")
     else:
         inputs = with_parts(inputs, {a.name: a.dtype for a in case.arrays()})
         outputs = {
@@ -209,7 +214,7 @@ def _by_default(given: Any, dtype: np.dtype[Any] | None) -> ExpectedArray:
     if isinstance(given, ExpectedArray):
         return given
     values = np.asarray(given)
-    if dtype is None or not is_float(dtype) or values.dtype.kind in "USmM":
+    if dtype is None or not is_float(dtype) or values.dtype.kind in "OUSmMc":
         return ExpectedArray(values)
     allowed = DEFAULT_ULPS[dtype.itemsize] * Arithmetic(dtype).eps
     magnitude = np.abs(values.astype(wider(dtype)))
@@ -301,9 +306,10 @@ def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]],
     file = module_file(kernel)
     try:
         module = _load(file) if file else importlib.import_module(module_name)
-    except (Exception, SystemExit) as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
+    except BaseException as e:  # noqa: BLE001  (the code is the user's, it may raise anything)
+        interruption.check()  # raises again what the user pressed
         searched = "" if file else " (there is no such file beside the YAML or the .cu, nor in references/ beside it)"
-        raise UsageError(f"reference {path}: {type(e).__name__}: {e}{searched}") from None
+        raise UsageError(f"reference {path}: {type(e).__name__}: {shortened(str(e), MESSAGE)}{searched}") from None
     found: Any = getattr(module, function, None)
     if not callable(found):
         raise UsageError(f"reference {path}: the module '{module_name}' has no function '{function}'")

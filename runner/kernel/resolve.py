@@ -113,8 +113,8 @@ def _impossible(case: Case) -> str:
     Evaluates every expression of the kernel, so that a mistake in one is reported before anything runs.
     """
     for what in ("bytes_read", "bytes_written", "operations", "in_flight", "depth"):
-        if (case.count(what) or 0) < 0:
-            return f"{what} would be {case.count(what)}; expected 0 or more"
+        if not 0 <= (case.count(what) or 0) < 2**63:
+            return f"{what} would be {case.count(what)}; expected 0 to 2**63-1"
     for a in case.arrays():
         if reason := _unmakeable(a):
             return reason
@@ -131,7 +131,7 @@ def _unlaunchable(launch: LaunchSpec, arrays: Mapping[str, ArraySpec]) -> str:
     """Why a launch cannot be made; empty if it can."""
     if reason := _beyond_limits(launch.grid) or _beyond_block(launch.block):
         return reason
-    if launch.shared < 0:
+    if not 0 <= launch.shared < 2**31:
         return f"the dynamic shared memory would be {launch.shared} bytes"
     for s in launch.arguments:
         if isinstance(s, ScalarSpec) and (reason := _unheld(s)):
@@ -153,7 +153,8 @@ def _unreachable(s: PointerSpec, array: ArraySpec) -> str:
 
 def _unmakeable(a: ArraySpec) -> str:
     """Why there cannot be such an array; empty if there can."""
-    if min(a.shape) < 0 or a.offset < 0 or (math.prod(a.shape) + a.offset) * a.dtype.itemsize > LARGEST_ARRAY:
+    most = math.prod(max(1, n) for n in a.shape)  # NumPy refuses 2**62 columns of no rows, too
+    if min(a.shape) < 0 or a.offset < 0 or (most + a.offset) * a.dtype.itemsize > LARGEST_ARRAY:
         return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"
     if not 0 <= a.lead <= math.prod(a.shape):
         return f"the array '{a.name}' of {math.prod(a.shape)} elements cannot have {a.lead} before its pointer"

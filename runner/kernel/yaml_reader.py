@@ -9,6 +9,7 @@ import ast
 import dataclasses
 import difflib
 import re
+import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,57 @@ from runner.kernel.expression import (
 )
 from runner.kernel.recipes import KINDS, Fill, OfFields
 from runner.kernel.reference import missing
+from runner.limited import LOADER, check_yaml
 
 Argument = ArrayArgument | ScalarArgument | PointerArgument
 
-LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C takes a tenth of the time
+# A configuration file is composed several times by code that takes a millisecond for a node.
+MOST_BYTES, MOST_NODES = 2**18, 10_000
+MOST_REFERENCES = 24  # ${...} of a file: each may stand for several others, so their product counts
+MOST_PARAMETERS = 256  # of a kernel
+
+
+def config_text(path: Path) -> str:
+    """The text of a configuration file, which stays within the limits of size, nodes and nesting."""
+    where = f"{path.parent.name}/{path.name}"
+    try:
+        if not (path.is_file() or path.is_dir() or stat.S_ISREG(path.stat().st_mode)):  # a FIFO never ends
+            raise UsageError(f"{where}: cannot be read: this is no regular file")
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise UsageError(f"{where}: a configuration file cannot have more than {MOST_BYTES:,} bytes")
+        text = content.decode()
+        check_yaml(text, MOST_NODES)
+    except OSError as e:
+        raise UsageError(f"{where}: cannot be read: {e.strerror}") from None
+    except ValueError as e:
+        raise UsageError(f"{where}: invalid YAML: {e}") from None
+    if (references := text.count("${")) > MOST_REFERENCES:
+        raise UsageError(f"{where}: a configuration file can refer to {MOST_REFERENCES} values, not {references}")
+    return text
+
+
+def read_yaml(path: Path, loader: Any = LOADER) -> Any:
+    """The content of a configuration file, as plain values."""
+    text, where = config_text(path), f"{path.parent.name}/{path.name}"
+    try:
+        return yaml.load(text, Loader=loader)  # noqa: S506  (a safe one)
+    except yaml.MarkedYAMLError as e:
+        if loader is LOADER is not yaml.SafeLoader:  # it says more
+            return read_yaml(path, yaml.SafeLoader)
+        mark = e.problem_mark or e.context_mark
+        at = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise UsageError(f"{where}{at}: invalid YAML: {e.problem or e.context}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as e:
+        raise UsageError(f"{where}: invalid YAML: {str(e).splitlines()[0]}") from None
+
+
+def require_few_parameters(content: Any, where: str) -> None:
+    """Refuse a kernel with more parameters than can be composed at once."""
+    parameters = content.get("parameters") if isinstance(content, dict) else None
+    if isinstance(parameters, dict) and len(parameters) > MOST_PARAMETERS:
+        raise UsageError(f"{where}: parameters: a kernel can have {MOST_PARAMETERS}, not {len(parameters):,}")
 
 
 def shown(value: Any) -> str:

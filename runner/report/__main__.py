@@ -12,9 +12,11 @@ from argparse import Namespace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from runner import runs
 from runner.cli import Parser, run_command, say
 from runner.errors import UsageError
 from runner.folder import RunFolder
+from runner.limited import TooMuch, read_csv
 
 HOST = "127.0.0.1"
 NAMES = (HOST, "localhost")
@@ -41,7 +43,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _report(given: Namespace) -> int:
-    from runner import runs  # noqa: PLC0415  (see `run_command`)
     from runner.report import as_markdown, publish, publish_alone  # noqa: PLC0415
     from runner.terminal import Console  # noqa: PLC0415
 
@@ -82,9 +83,12 @@ def _bring_up_to_date(folder: RunFolder) -> None:
 
 def _jobs_of_table(folder: RunFolder) -> set[str]:
     try:
-        with folder.results.open(encoding="utf-8", newline="") as table:
-            return {row["job"] for row in csv.DictReader(table) if row["job"]}  # a torn line has none
-    except (OSError, KeyError, ValueError, csv.Error):
+        head, *rows = read_csv(folder.read(folder.results))
+        at = head.index("job")
+        return {row[at] for row in rows if len(row) > at and row[at]}  # a torn line has none
+    except TooMuch as e:
+        raise UsageError(f"{folder.results}: {e}") from None
+    except (OSError, ValueError, csv.Error):
         return set()
 
 
@@ -95,10 +99,7 @@ def page(path: Path) -> str:
     from runner.report.table import load  # noqa: PLC0415
 
     at, running = state(path), RunFolder(path).locked
-    try:
-        frame = load(path, newest=True)
-    except UsageError as error:
-        return WAITING.format(html.escape(str(error)))
+    frame = load(path, newest=True)
     done, planned = frame[frame["status"] != "not_run"], len(frame)
     said = f"Running: {len(done):,} of {planned:,} cases so far. This page updates itself."
     if not running:
@@ -124,7 +125,11 @@ def server(path: Path, port: int = 0) -> ThreadingHTTPServer:
             if self.headers.get("Host") not in [f"{name}:{serving.server_port}" for name in NAMES]:
                 self.send_error(403, "This server answers to this machine alone")
             elif self.path in ("/", "/state"):
-                text = page(path) if self.path == "/" else state(path)
+                try:
+                    with runs.reading(path):
+                        text = page(path) if self.path == "/" else state(path)
+                except UsageError as error:
+                    text = WAITING.format(html.escape(str(error)))
                 body = text.encode()
                 self.send_response(200)
                 self.send_header("Content-Type", f"text/{'html' if self.path == '/' else 'plain'}; charset=utf-8")

@@ -7,6 +7,7 @@ whatever paths a foreign folder names.
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,10 +21,11 @@ import pandas as pd
 import yaml
 from markupsafe import Markup
 
-from runner import atomic
+from runner import atomic, limited
 from runner.device import cache
 from runner.device.kinds import is_emulated, label
-from runner.folder import RunFolder, read_json
+from runner.errors import UsageError
+from runner.folder import RunFolder
 from runner.report import cells, findings, table
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 from runner.runs import environment, flat, section
@@ -39,6 +41,9 @@ MOST_FILES = 4
 MOST_LETTERS = 1500
 MOST_CHARACTERS = 200_000
 """Of all source files together. The folder has the rest."""
+
+MOST_READ = 64 * 2**20
+"""Characters of source files that are read at all."""
 
 MOST_VALUES = 12
 """Of one macro."""
@@ -68,11 +73,14 @@ def write(path: Path, frame: pd.DataFrame, verdict: findings.Verdict, to: Path |
     ratios = findings.ratios(frame)
     drawn = figures.draw_all(path, frame, ratios)
     if to is None:
-        figures.write(path / "figures", drawn)
-    target = to or path / "report.html"
+        figures.write(path, drawn)
     context = _context(path, frame, verdict, ratios, drawn) | {"files": to is None, "live": None}
-    atomic.write(target, template("page.html", "runner.report").render(context).encode())
-    return target
+    text = template("page.html", "runner.report").render(context)
+    if to is None:
+        RunFolder(path).write(path / "report.html", text)
+    else:
+        atomic.write_text(to, text)
+    return to or path / "report.html"
 
 
 def rendered(path: Path, frame: pd.DataFrame, verdict: findings.Verdict, live: tuple[str, str]) -> str:
@@ -179,13 +187,11 @@ def _experiment(command: str) -> str:
 
 def _about(path: Path, experiment: str) -> list[str]:
     """What an experiment's YAML says at its top: what it runs, and what to look for."""
-    root = (path / "sources").resolve()
-    file = _within(root, root / "conf" / "experiment" / f"{experiment}.yaml") if experiment else None
-    if file is None:
+    folder = RunFolder(path)
+    file = folder.sources / "conf" / "experiment" / f"{experiment}.yaml"
+    if file not in folder.files(folder.sources):
         return []
-    lines = itertools.takewhile(
-        lambda line: line.startswith("#"), file.read_text("utf-8", errors="replace").splitlines()
-    )
+    lines = itertools.takewhile(lambda line: line.startswith("#"), folder.text(file).splitlines())
     said = [line[1:].strip() for line in lines if not line.startswith("# @")]
     parts = [" ".join(part) for blank, part in itertools.groupby(said, bool) if blank]
     return [part for part in parts if not part.startswith("python -m runner")]
@@ -220,7 +226,8 @@ def _repeat(path: Path, frame: pd.DataFrame, known: dict[str, Any]) -> dict[str,
         state = f", with uncommitted changes in {names}"
     if names := _names(own.get("unversioned")):
         state += f"; in no repository: {names}"
-    repeatable = (RunFolder(path).sources / "conf" / "config.yaml").is_file()
+    folder = RunFolder(path)
+    repeatable = folder.has(folder.sources / "conf" / "config.yaml")
     return {
         "command": _command(known),
         "commit": str(git.get("commit") or "not recorded"),
@@ -267,21 +274,22 @@ def configuration(path: Path) -> tuple[int, str] | None:
     folder = RunFolder(path)
     for job in folder.jobs():
         with suppress(OSError):
-            return job, (folder.job(job) / ".hydra" / "config.yaml").read_text("utf-8", errors="replace")
+            return job, folder.text(folder.job(job) / ".hydra" / "config.yaml")
     return None
 
 
 def compiled(path: Path, kernels: Iterable[str]) -> list[CompiledKernel]:
     """The files of these kernels, as far as the folder has them. A file that they share is with the first of them."""
-    macros, root, left = _macros(RunFolder(path)), (path / "sources").resolve(), MOST_CHARACTERS
+    folder = RunFolder(path.resolve())  # below it nothing is a link
+    kept, macros, left = _Sources(folder), _macros(folder), MOST_CHARACTERS
     found, shown = [], set()
     for kernel in kernels:
         files = {}
-        for file in _files(root, kernel):
-            name = file.relative_to(root).as_posix()
+        for file in kept.of(kernel):
+            name = file.relative_to(folder.sources).as_posix()
             if name not in shown:
                 shown.add(name)
-                text = file.read_text("utf-8", errors="replace")
+                text = kept.text(file)
                 files[name] = text[:left] + ("" if len(text) <= left else f"\n[cut here: see sources/{name}]")
                 left = max(0, left - len(text))
         if files:
@@ -289,43 +297,47 @@ def compiled(path: Path, kernels: Iterable[str]) -> list[CompiledKernel]:
     return found
 
 
-def _files(root: Path, kernel: str) -> Iterator[Path]:
-    """Source, includes, declaration."""
-    declared = _within(root, root / "conf" / "kernel" / f"{kernel}.yaml")
-    if source := _source(root, kernel, declared):
-        yield source
-        reached = cache.includes(cache.read(source), [source.parent])
-        yield from (path for path in reached if _within(root, path))
-    if declared:
-        yield declared
+class _Sources:
+    """The kept sources of a run. Nothing beside them is read, whatever they name."""
 
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder, self._read = folder, dict[Path, str]()
+        self._files = dict.fromkeys(folder.files(folder.sources))
+        self._named = {path.stem: path for path in reversed(self._files) if path.suffix == ".cu"}
 
-def _source(root: Path, kernel: str, declared: Path | None) -> Path | None:
-    """The source that the YAML names, else the first file with the kernel's name."""
-    try:
-        content = yaml.safe_load(declared.read_text("utf-8")) if declared else None
-    except (ValueError, RecursionError, yaml.YAMLError):
-        content = None
-    named = content.get("source") if isinstance(content, dict) else None
-    if declared and isinstance(named, str) and (path := _within(root, declared.parent / named)):
-        return path
-    return next((path for path in sorted(root.rglob("*.cu")) if path.stem == kernel and _within(root, path)), None)
+    def of(self, kernel: str) -> Iterator[Path]:
+        """Source, includes, declaration."""
+        declared = self._folder.sources / "conf" / "kernel" / f"{kernel}.yaml"
+        if source := self._source(kernel, declared):
+            yield source
+            yield from cache.includes(self.text(source), [source.parent], self._files, self.text)
+        if declared in self._files:
+            yield declared
 
+    def text(self, path: Path) -> str:
+        """A file's text. All together have a limit, because a few bytes on the disk can be a long file."""
+        if path not in self._read:
+            self._read[path] = self._folder.text(path).removeprefix("\ufeff")
+            if sum(map(len, self._read.values())) > MOST_READ:
+                raise UsageError(f"{self._folder.sources}: more than {MOST_READ:,} characters")
+        return self._read[path]
 
-def _within(root: Path, path: Path) -> Path | None:
-    """The path with links resolved, if it is a file below the root."""
-    try:
-        real = path.resolve()
-        return real if real.is_relative_to(root) and real.is_file() else None
-    except (OSError, ValueError):  # a name that is too long, or with a zero byte
-        return None
+    def _source(self, kernel: str, declared: Path) -> Path | None:
+        """The source that the YAML names, else the first file with the kernel's name."""
+        try:
+            content = limited.load_yaml(self.text(declared)) if declared in self._files else None
+        except (ValueError, RecursionError, yaml.YAMLError):
+            content = None
+        named = content.get("source") if isinstance(content, dict) else None
+        path = Path(os.path.normpath(declared.parent / named)) if isinstance(named, str) else None
+        return path if path in self._files else self._named.get(kernel)
 
 
 def _macros(folder: RunFolder) -> dict[str, dict[str, dict[str, None]]]:
     """By kernel and macro, its values in the cases of the run, in the order of the jobs."""
     found: dict[str, dict[str, dict[str, None]]] = {}
     for job in folder.jobs():
-        case = read_json(folder.case(job))
+        case = folder.json(folder.case(job))
         if isinstance(case, dict):
             for name, value in section(case, "macros").items():
                 found.setdefault(str(case.get("kernel")), {}).setdefault(name, {})[str(value)] = None

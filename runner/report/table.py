@@ -17,10 +17,10 @@ from typing import Any
 
 import pandas as pd
 
-from runner import columns, runs
+from runner import columns, limited, runs
 from runner.device.kinds import is_emulated
 from runner.errors import UsageError
-from runner.folder import RunFolder, read_json
+from runner.folder import RunFolder
 from runner.metrics import Criterion, Metric, criterion, recorded
 from runner.report.text import absent
 from runner.runs import section
@@ -53,7 +53,8 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     """
     raw = _read(folder, newest=newest)
     own = _own_parameters(list(raw.columns))
-    raw = _with_planned(raw, folder / "plan.json")
+    plan = RunFolder(folder).planned()
+    raw = _with_planned(raw, plan)
     raw = raw.reindex(columns=[*raw.columns, *(n for n in columns.NAMES if n not in raw.columns)], fill_value="")
     frame = pd.DataFrame({name: _typed(name, raw[name], own=name in own) for name in raw.columns})
     frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
@@ -63,7 +64,6 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     metrics = [n for n in raw.columns[list(raw.columns).index("status") :] if n not in columns.BY_NAME]
     for name in metrics:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
-    plan = read_json(folder / "plan.json")
     try:
         declared, chosen = _metrics(plan), criterion(plan)
     except (*runs.MALFORMED, UsageError):
@@ -154,10 +154,10 @@ def _read(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     """The table as text. If a killed sweep left none, it is made from the rows of its jobs."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: there is no such folder; give a run folder, such as outputs/DATE/TIME-WHAT")
-    path = folder / "results.csv"
-    if path.is_file() and not (newest and RunFolder(folder).jobs()):
-        raw = _parsed(path)
-    elif rows := results.collect(RunFolder(folder)):
+    run = RunFolder(folder)
+    if run.has(run.results) and not (newest and run.jobs()):
+        raw = _parsed(run)
+    elif rows := results.collect(run):
         raw = pd.read_csv(io.StringIO(results.as_csv(rows)), dtype=object, keep_default_na=False)
     else:
         raise UsageError(runs.NO_TABLE.format(folder))
@@ -166,18 +166,21 @@ def _read(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     return raw.fillna("")
 
 
-def _parsed(path: Path) -> pd.DataFrame:
+def _parsed(run: RunFolder) -> pd.DataFrame:
     """The cells of results.csv; a table that was cut off or edited by hand is a `UsageError`."""
+    path = run.results
     try:
-        text = path.read_bytes().decode("utf-8")
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
-        damage = _damage(rows, whole=text.endswith("\n"))
+        content = run.read(path)
+        rows = list(limited.read_csv(content))
+        damage = _damage(rows, whole=content.endswith(b"\n"))
+    except limited.TooMuch as error:
+        raise UsageError(f"{path}: {error}") from None
     except (OSError, ValueError, csv.Error) as error:
         damage = f": cannot be read as a table ({' '.join(str(error).split())})"
     if not damage:
         return pd.DataFrame(rows[1:], columns=rows[0], dtype=object)
     rebuild = f"`python -m runner.report {shlex.quote(str(path.parent))}` rebuilds the table"
-    raise UsageError(f"{path}{damage}; {rebuild if RunFolder(path.parent).jobs() else 'copy the folder again'}")
+    raise UsageError(f"{path}{damage}; {rebuild if run.jobs() else 'copy the folder again'}")
 
 
 def _damage(rows: list[list[str]], *, whole: bool) -> str:
@@ -213,17 +216,19 @@ def _own_parameters(names: list[str]) -> list[str]:
     return [name for name in names[:end] if name not in columns.BY_NAME]
 
 
-def _with_planned(raw: pd.DataFrame, path: Path) -> pd.DataFrame:
+def _with_planned(raw: pd.DataFrame, plan: Any) -> pd.DataFrame:
     try:
-        planned = read_json(path)["cases"]
+        planned = plan["cases"]
         key = "job" if "job" in raw.columns else "case"  # a case may run on several devices, in one job each
         seen = set(raw.get(key, pd.Series(dtype=object)))
         missing = [_planned(case) for case in planned if str(case[key]) not in seen]
     except (KeyError, TypeError):
         return raw  # an old or torn plan must not keep anyone from reading the results
-    extra = pd.DataFrame(missing, dtype=object)
-    keep = [name for name in extra.columns if name in columns.BY_NAME or name in raw.columns]
-    return pd.concat([raw, extra[keep]], ignore_index=True).fillna("") if missing else raw
+    if len(missing) * len(raw.columns) > limited.MOST_CELLS:
+        raise UsageError(f"plan.json: {len(missing):,} cases of {len(raw.columns):,} columns are too many")
+    known = dict.fromkeys([*columns.BY_NAME, *raw.columns])
+    extra = pd.DataFrame([{n: v for n, v in case.items() if n in known} for case in missing], dtype=object)
+    return pd.concat([raw, extra], ignore_index=True).fillna("") if missing else raw
 
 
 def _planned(case: dict[str, Any]) -> dict[str, str]:
@@ -242,7 +247,8 @@ def _typed(name: str, cells: pd.Series[str], *, own: bool) -> pd.Series[Any]:
     column, values = columns.BY_NAME.get(name), cells.tolist()
     kind = column.type if column else _own_type(values) if own else "text"
     if kind == "integer":
-        return pd.Series([int(cell) if _is_whole(cell) else pd.NA for cell in values], dtype="Int64")
+        known = {cell: int(cell) if _is_whole(cell) else None for cell in set(values)}  # few, mostly: empty, equal
+        return pd.Series([known[cell] for cell in values], dtype="Int64")
     if kind == "real":
         numbers = pd.to_numeric(cells, errors="coerce").astype("float64")
         least = 0.0 if name.endswith("_us") else -math.inf  # what took no time was not timed

@@ -9,8 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner import atomic
-from runner.folder import read_json
+from runner.folder import RunFolder
 from runner.report.findings import level, ranker, ratio, ratios
 from runner.report.table import load, parameters, records
 from runner.report.text import absent
@@ -35,7 +34,8 @@ def write(folder: Path, baseline: str = "", frame: pd.DataFrame | None = None) -
     `baseline` is the kernel with which the others are compared. Without one it is that of the verdict before, and
     otherwise that of each kernel's YAML.
     """
-    before = read_json(folder / FILE)
+    run = RunFolder(folder)
+    before = run.json(folder / FILE)
     baseline = baseline or str((before if isinstance(before, dict) else {}).get("baseline") or "")
     frame = load(folder) if frame is None else frame
     if baseline:
@@ -44,7 +44,7 @@ def write(folder: Path, baseline: str = "", frame: pd.DataFrame | None = None) -
     devices = section(environment(folder), "devices")
     sized = {kind for kind in devices if section(section(devices, kind), "timing").get("check_sizes")}
     content = verdict(frame, sized) | ({"baseline": baseline} if baseline else {})
-    atomic.write_text(folder / FILE, json.dumps(content, indent=2, allow_nan=False) + "\n")
+    run.write(folder / FILE, json.dumps(content, indent=2, allow_nan=False) + "\n")
     return content
 
 

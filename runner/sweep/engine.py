@@ -18,11 +18,11 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from runner import atomic, environment, interruption, metrics, pace, sources
+from runner import environment, interruption, metrics, pace, sources
 from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache
 from runner.device.kinds import backend, compiler_for, is_emulated
-from runner.errors import CompileError, DeviceUnavailable
+from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 from runner.folder import RunFolder
 from runner.kernel.case import Case
 from runner.pace import Pace
@@ -35,6 +35,8 @@ from runner.terminal import SweepProgress
 
 Compiled = Binary | CompileError
 
+TRIES = 3  # of a case whose binary is deleted meanwhile
+UNLOADED = ("launch_error", "crashed")  # where a binary may be gone
 EVERY_S = 1.0  # between two estimates of the time left
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -93,6 +95,7 @@ class _Group:
         self._binaries: dict[int, Binary] = {}  # by job
         self._waiting: deque[tuple[Job, Outcome, DeviceInfo, float]] = deque()  # not on disk yet, with seconds
         self._todo: dict[int, int] = {}  # rounds that are still to be measured, by job
+        self._compiler: Compiler | None = None  # once the device is open
         self._pace = Pace({})
         self._told = False  # whether it was said that the sweep takes long
         self._since = self._estimated = 0.0
@@ -106,7 +109,7 @@ class _Group:
         try:
             info = self._worker.info
             self._ledger.opened(self._jobs, info.kind)
-            compiler = compiler_for(first.device, info, first.compiler)
+            compiler = self._compiler = compiler_for(first.device, info, first.compiler)
             environment.note_device(self._folder, environment.device(info, first, compiler))
             for job in self._jobs:
                 if reason := reason_to_skip(job.case, info):
@@ -130,7 +133,7 @@ class _Group:
         # The compiler was given absolute paths; the folders in them are private.
         own = f"{job.case.kernel.source.parent}/"
         if compiled.log:
-            atomic.write_text(self._folder.compile_log(job.number), compiled.log.replace(own, "") + "\n")
+            self._folder.write(self._folder.compile_log(job.number), compiled.log.replace(own, "") + "\n")
         if isinstance(compiled, CompileError):
             self._ledger.mark(job, compiled.status, str(compiled).replace(own, ""))
         else:
@@ -164,11 +167,25 @@ class _Group:
 
     def _run_case(self, job: Job, protocol: Protocol, number: int, which: str) -> None:
         """Run a case, in a new worker if the last one ended."""
+        started = time.monotonic()
+        for _ in range(TRIES):
+            outcome = self._run_once(job, protocol, number, which)
+            if outcome.status not in UNLOADED or not self._built_again(job):
+                break
+        self._waiting.append((job, outcome, self._worker.info, time.monotonic() - started))
+
+    def _built_again(self, job: Job) -> bool:
+        """Whether a case's binary was not in the cache any more, which somebody deleted; then it is compiled again."""
+        if self._compiler is None or isinstance(again := _compile(self._compiler, job.case.source()), CompileError):
+            return False
+        self._binaries[job.number] = again
+        return not again.cached
+
+    def _run_once(self, job: Job, protocol: Protocol, number: int, which: str) -> Outcome:
         if not self._worker.alive:
             self._worker.kill()
             self._worker = Worker(self._worker.config)
-        started = time.monotonic()
-        outcome = self._worker.run(
+        return self._worker.run(
             Task(
                 job.case,
                 job.case.source(),
@@ -180,7 +197,6 @@ class _Group:
             lambda step: self._progress.now(f"{job.case.label}: {step}"),
             lambda: self._enter(number, which),
         )
-        self._waiting.append((job, outcome, self._worker.info, time.monotonic() - started))
 
     def _enter(self, number: int, which: str) -> None:
         """Write the waiting outcomes to disk; while the next case runs, so that the GPU does not wait."""
@@ -222,8 +238,8 @@ class _Group:
         if measured is None:
             return before
         case = job.case
-        samples = append_round(self._folder.samples(case.id, job.number), measured.samples, number)
-        hot_us = append_hot(self._folder.hot_samples(case.id, job.number), measured.hot_us, number)
+        samples = append_round(self._folder, self._folder.samples(case.id, job.number), measured.samples, number)
+        hot_us = append_hot(self._folder, self._folder.hot_samples(case.id, job.number), measured.hot_us, number)
         row = {**before, **results.times(case, info, measured, samples, hot_us, before)}
         return {**row, **metrics.of_row(job.metrics, case.variables, row)}
 
@@ -267,6 +283,9 @@ def compile_all(compiler: Compiler, plan: Sequence[Job], progress: SweepProgress
             compiled.update(dict.fromkeys(jobs[sources[future]], future.result()))
             progress.now(sources[future].path.name)
             progress.step()
+    except BaseException:
+        compiler.stop()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
     return compiled
@@ -293,6 +312,8 @@ def _raise_if_full(error: BaseException | None, text: str) -> None:
 def _compile(compiler: Compiler, source: Source) -> Compiled:
     try:
         return compiler.compile(source)
+    except CompileLimit as e:  # what is full is not the disk
+        return e
     except CompileError as e:
         _raise_if_full(e.__cause__, f"{e}\n{e.log}")
         return e

@@ -8,14 +8,11 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from runner import metrics, sources
+from runner import metrics, samples, sources
 from runner.config import Job
-from runner.folder import RunFolder, read_json, write_json
+from runner.folder import RunFolder
 from runner.metrics import TIME
 from runner.sweep import results
 from runner.sweep.results import Row
@@ -59,7 +56,7 @@ class Ledger:
 
     def add(self, job: Job, row: Row) -> None:
         """Write a case's row to disk; it replaces an earlier one."""
-        write_json(self._folder.result(job.number), row)
+        self._folder.write_json(self._folder.result(job.number), row)
         self._rows[job.number] = row
         self._stale = True
         if time.monotonic() >= self._due:
@@ -97,9 +94,9 @@ def write_plan(plan: Sequence[Job], folder: RunFolder, launcher: str) -> list[Jo
     first: dict[tuple[str, ...], Job] = {}
     for job in plan:
         same = first.setdefault(job.key, job)
-        if read_json(folder.case(job.number)) is None:
+        if folder.json(folder.case(job.number)) is None:
             known = {} if same is job else {"same_as": same.number}
-            write_json(folder.case(job.number), {**described(job, launcher), **known})
+            folder.write_json(folder.case(job.number), {**described(job, launcher), **known})
     gather(folder)
     return list(first.values())
 
@@ -123,7 +120,7 @@ def gather(folder: RunFolder) -> None:
                 cases[-1] |= further
             rank_by = content.get("rank_by", rank_by)
     ranking = {"metrics": declared, "rank_by": rank_by} if declared or rank_by != TIME else {}
-    write_json(folder.plan, {"jobs": len(folder.jobs()), "ways": ways, "cases": cases, **ranking})
+    folder.write_json(folder.plan, {"jobs": len(folder.jobs()), "ways": ways, "cases": cases, **ranking})
 
 
 def described(job: Job, launcher: str) -> dict[str, Any]:
@@ -170,7 +167,7 @@ def _measured(row: Row | None, rounds: int) -> bool:
 
 def _previous_row(job: Job, folder: RunFolder) -> Row | None:
     """A job's row; `None` if it was not reached, or if a power cut tore the samples of its rounds."""
-    row = read_json(folder.result(job.number))
+    row = folder.json(folder.result(job.number))
     if not isinstance(row, dict) or row.get("case") != job.case.id or row.get("status") in (None, "not_run"):
         return None
     if row["status"] != "ok":
@@ -178,12 +175,5 @@ def _previous_row(job: Job, folder: RunFolder) -> Row | None:
     files = [folder.samples(job.case.id, job.number)]
     if row.get("hot_samples"):
         files.append(folder.hot_samples(job.case.id, job.number))
-    return row if row.get("rounds") and all(_holds(f, row["rounds"]) for f in files) else None
-
-
-def _holds(path: Path, rounds: int) -> bool:
-    """Whether a file of samples has all of those rounds."""
-    try:
-        return set(np.load(path)["round"].tolist()) >= set(range(1, rounds + 1))
-    except (OSError, ValueError, EOFError, IndexError):
-        return False
+    rounds = set(range(1, row["rounds"] + 1)) if row.get("rounds") else None
+    return row if rounds and all(samples.rounds(folder, file) >= rounds for file in files) else None

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner import atomic, columns
+from runner import columns, limited
 from runner.config import Job
 from runner.device import Binary, DeviceInfo, GpuState, kinds
 from runner.errors import UsageError
-from runner.folder import RunFolder, read_json
+from runner.folder import RunFolder
 from runner.kernel import access
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kind, pair, threads, written
@@ -228,15 +228,17 @@ def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def write(folder: RunFolder, rows: list[Row]) -> None:
     """Replace the table."""
-    atomic.write_text(folder.results, as_csv(rows))
+    folder.write(folder.results, as_csv(rows))
 
 
 def as_csv(rows: list[Row]) -> str:
     """The table as text."""
     import pandas as pd  # noqa: PLC0415  (imported while the device is opened)
 
-    kinds = dict.fromkeys(columns.of_type("integer"), "Int64")
-    table = {name: pd.Series([row.get(name) for row in rows], dtype=kinds.get(name, "object")) for name in names(rows)}
+    order, kinds = names(rows), dict.fromkeys(columns.of_type("integer"), "Int64")
+    if len(order) > limited.MOST_COLUMNS or len(order) * len(rows) > limited.MOST_CELLS:
+        raise UsageError(f"{len(rows):,} rows of {len(order):,} columns are too large a table")
+    table = {name: pd.Series([row.get(name) for row in rows], dtype=kinds.get(name, "object")) for name in order}
     return str(pd.DataFrame(table).to_csv(index=False, lineterminator="\n"))
 
 
@@ -256,7 +258,7 @@ def collect(folder: RunFolder) -> list[Row]:
     for number in folder.jobs():
         case = folder.record(number)
         if case is not None and "same_as" not in case:
-            row = read_json(folder.result(number))
+            row = folder.json(folder.result(number))
             rows.setdefault(tuple(case["run"]), row if isinstance(row, dict) else case["row"])
     return list(rows.values())
 

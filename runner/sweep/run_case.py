@@ -8,14 +8,17 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import fcntl
 import itertools
 import math
 import os
+import random
+import resource
 import signal
+import socket
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from multiprocessing.connection import Connection
 
 import numpy as np
 
@@ -25,15 +28,18 @@ from runner.errors import CaseError, DeviceUnavailable, UsageError
 from runner.kernel.case import Case
 from runner.kernel.contents import exact_wanted
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
+from runner.settings import DeviceConfig
 from runner.statistics import unthrottled
-from runner.sweep import measure
+from runner.sweep import measure, sandbox
 from runner.sweep.further_checks import Heartbeat, at_other_sizes, implausible, in_other_orders, with_exact_inputs
 from runner.sweep.measure import Round
+from runner.sweep.pipe import SECRET, Pipe
 from runner.sweep.trial import Trial, WrongLater, set_constants, trials
 from runner.sweep.worker import Outcome, Task
 
 UNPREPARED = 4  # launches after the timed ones with nothing reset; two if a launch takes longer than SLOW_MS
 SLOW_MS = 200.0
+DESCRIPTORS = 1 << 16
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 # After a fault, or beside a kernel that still runs, giving memory back would fail or wait. The arrays are kept from
@@ -46,9 +52,13 @@ def serve(descriptor: int) -> None:
     with contextlib.suppress(OSError, AttributeError):  # not Linux: the next answer ends it
         # End with the parent: during a launch this process does not look at the pipe.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    pipe = Connection(descriptor)
     try:
-        device = open_device(pipe.recv())
+        pipe = _pipe(descriptor)
+        config = pipe.receive()
+        assert isinstance(config, DeviceConfig)  # noqa: S101  (for mypy)
+        device = open_device(config)
+        if config.sandbox:
+            sandbox.limit(emulated=device.info.emulated)
     except DeviceUnavailable as e:
         with contextlib.suppress(OSError):
             pipe.send(e)
@@ -57,7 +67,7 @@ def serve(descriptor: int) -> None:
         return  # the parent is gone
     try:
         pipe.send(device.info)
-        while (task := pipe.recv()) is not None:
+        while isinstance(task := pipe.receive(), Task):
             outcome = run_case(device, task, pipe.send)
             pipe.send(outcome)
             if not outcome.usable:
@@ -67,6 +77,20 @@ def serve(descriptor: int) -> None:
         return  # the parent is gone
     finally:
         device.close()
+
+
+def _pipe(descriptor: int) -> Pipe:
+    """The worker's end of the pipe, at a high descriptor by chance, which a kernel does not hit by mistake."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = min(hard, DESCRIPTORS) if hard > 0 else DESCRIPTORS
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    at = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, random.SystemRandom().randrange(most // 2, most * 7 // 8))
+    os.close(descriptor)
+    end = socket.socket(fileno=at)
+    if len(secret := end.recv(SECRET, socket.MSG_WAITALL)) < SECRET:
+        raise EOFError
+    return Pipe(end, secret)
 
 
 def run_case(device: Device, task: Task, heartbeat: Heartbeat) -> Outcome:

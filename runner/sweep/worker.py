@@ -15,15 +15,16 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.device import Binary, DeviceInfo, Resources, Source
 from runner.errors import DeviceUnavailable
 from runner.settings import DeviceConfig, Protocol
+from runner.sweep import sandbox
+from runner.sweep.pipe import SECRET, Garbled, Pipe
 
 if TYPE_CHECKING:
     from runner.kernel.case import Case
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 600.0
 GRACE_S = 5.0
 STARTUP_S = 120.0
+BLOCKED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 LAUNCHING = ("checking", "warm-up", "measuring")
 
 
@@ -76,17 +78,24 @@ class Worker:
         """Start the process, which opens the device; without one, `takes` names it later."""
         self.config = config
         self._usable = True
+        self._garbled = ""  # why what it sent is no message
         self._info: DeviceInfo | None = None
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self._process = _started(theirs.fileno())
-        self._pipe = Connection(ours.detach())
+        self._sandboxed = config is not None and config.sandbox
+        command = sandbox.command() if self._sandboxed else []
+        (ours, theirs), secret, (printed, prints) = socket.socketpair(), os.urandom(SECRET), os.pipe()
+        try:
+            self._process = _started(theirs.fileno(), prints, command)
+        finally:
+            theirs.close()
+            os.close(prints)
+        ours.sendall(secret)
+        self._pipe = Pipe(ours, secret, printed)
         if config is not None:
             self._send(config)
 
     def takes(self, config: DeviceConfig) -> bool:
         """Whether this worker's device is the one of `config`; a worker without a device opens it."""
-        if self.config is None:
+        if self.config is None and not config.sandbox:
             self.config = config
             self._send(config)
         return self.config == config and self.alive
@@ -97,7 +106,7 @@ class Worker:
         if self._info is None:
             answer = self._receive(STARTUP_S)
             if not isinstance(answer, DeviceInfo):
-                hangs = self._process.poll() is None
+                hangs = self._process.poll() is None and not self._garbled
                 self.kill()
                 if isinstance(answer, DeviceUnavailable):
                     raise answer
@@ -118,9 +127,9 @@ class Worker:
         """
         _ = self.info  # the first answer is the device's
         try:
-            self._pipe.send(task)
+            self._pipe.send(task, task.time_limit_s + GRACE_S)
         except OSError:
-            return self._died("starting")
+            return self._lost("starting", task.time_limit_s + GRACE_S)
         meanwhile()
         step = "starting"
         while True:
@@ -132,16 +141,13 @@ class Worker:
             elif isinstance(answer, Outcome):
                 self._usable = answer.usable
                 return answer
-            elif self._process.poll() is None and not self._pipe.closed:
-                self.kill()
-                return Outcome("timeout", f"still {step} after {limit:g} s; the worker process was ended")
             else:
-                return self._died(step)
+                return self._lost(step, limit)
 
     def close(self) -> None:
         """End the process in an orderly way."""
         with contextlib.suppress(OSError):
-            self._pipe.send(None)
+            self._pipe.send(None, GRACE_S)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GRACE_S)
         self.kill()
@@ -155,36 +161,56 @@ class Worker:
 
     def _send(self, config: DeviceConfig) -> None:
         with contextlib.suppress(OSError):  # if the process ended at once, `info` says so
-            self._pipe.send(config)
+            self._pipe.send(config, STARTUP_S)
 
     def _receive(self, limit: float) -> object:
-        """The next message; `None` if the time is over or the process is gone."""
+        """The next message; `None` if the time is over, the process is gone, or what it sent is no message."""
         try:
-            return self._pipe.recv() if self._pipe.poll(limit) else None
+            return self._pipe.receive(limit)
+        except Garbled as e:
+            self._garbled = str(e)
+            return None
         except (EOFError, OSError):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(GRACE_S)
             self._pipe.close()
             return None
 
-    def _died(self, step: str) -> Outcome:
+    def _lost(self, step: str, limit: float) -> Outcome:
+        """End a process that does not answer as it should; why is the case's outcome."""
+        silent, alive = not self._pipe.closed, self._process.poll() is None
         self.kill()
+        if self._garbled:
+            why = f"while {step} ({self._garbled}); code of the kernel or its reference wrote to its descriptors"
+            return Outcome("crashed", f"the worker process sent what is no message of the runner {why}")
+        if alive and silent:
+            return Outcome("timeout", f"still {step} after {limit:g} s; the worker process was ended")
+        if alive:
+            return Outcome("crashed", f"the worker process closed its pipe while {step}, and was ended")
         code = self._process.returncode
-        how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit status {code}"
+        if self._sandboxed and 128 < code < 128 + signal.NSIG:  # as bubblewrap says it
+            code = 128 - code
+        name = next((s.name for s in signal.Signals if s == -code), str(-code))
+        how = f"by signal {name}" if code < 0 else f"with exit status {code}"
         return Outcome("crashed", f"the worker process ended {how} while {step}")
 
 
-def _started(descriptor: int) -> subprocess.Popen[bytes]:
-    """Start the process with SIGINT blocked: Ctrl-C reaches all processes of the program, and the parent ends it."""
+def _started(descriptor: int, prints: int, command: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start the process, by a command that sandboxes it; it prints to the descriptor `prints`.
+
+    The signals that a terminal or a batch system sends to all processes of the program are blocked: the parent ends it.
+    """
     root = str(Path(__file__).resolve().parents[2])  # makes this package importable
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the child inherits the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)  # the child inherits the mask
     try:
         return subprocess.Popen(
-            [sys.executable, "-c", f"from runner.sweep.run_case import serve; serve({descriptor})"],
+            [*command, sys.executable, "-c", f"from runner.sweep.run_case import serve; serve({descriptor})"],
             pass_fds=(descriptor,),
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             stdin=subprocess.DEVNULL,
+            stdout=prints,
+            stderr=prints,
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

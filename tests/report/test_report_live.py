@@ -8,7 +8,7 @@ import threading
 import pytest
 import report_runs as runs
 
-from runner.folder import RunFolder, write_json
+from runner.folder import RunFolder
 from runner.report import as_markdown
 from runner.report.__main__ import main, server
 
@@ -27,9 +27,9 @@ def running(tmp_path):
         unrun = {**row, "status": "not_run", "median_us": None}
         known = {name: row[name] for name in ("case", "kernel", "seed", "device")}
         record = {"run": [row["case"], row["job"]], "parameters": {}, "asked": {}, "row": unrun}
-        write_json(folder.case(row["job"]), known | record)
+        folder.write_json(folder.case(row["job"]), known | record)
     for row in ROWS[:4]:
-        write_json(folder.result(row["job"]), row)
+        folder.write_json(folder.result(row["job"]), row)
     folder.lock()
     return folder
 
@@ -67,7 +67,7 @@ def test_the_page_grows_with_the_sweep(browser, served, running):
     assert "4 of 24 cases so far" in page.locator("#live").inner_text()
     page.locator("#filter").fill("block=128")
     for row in ROWS[4:10]:
-        write_json(running.result(row["job"]), row)
+        running.write_json(running.result(row["job"]), row)
     page.get_by_text("10 of 24 cases so far").wait_for(timeout=60_000)
     page.get_by_text("5 of 10 cases", exact=True).wait_for(timeout=60_000)
     assert page.locator("#explorer .chart svg").first.is_visible()

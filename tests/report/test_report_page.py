@@ -276,10 +276,10 @@ def test_a_torn_write_leaves_the_old_page(run_folder, monkeypatch):
     folder = run_folder(runs.emulated())
     before = build(folder).read_bytes()
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.replace", refuse)
+    monkeypatch.setattr("os.replace", refuse)
     assert main([str(folder)]) == 2
     assert (folder / "report.html").read_bytes() == before
     assert not list(folder.rglob(".*"))

@@ -27,8 +27,8 @@ def open_device(config: DeviceConfig) -> Device:
 
 def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
     """The host's C++ compiler; there is no choice."""
-    _ = config, info, compiler
-    return CpuCompiler()
+    _ = info, compiler
+    return CpuCompiler(limits=config.compile_limits)
 
 
 def refuses(info: DeviceInfo, wanted: Requirements) -> str:

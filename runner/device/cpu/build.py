@@ -22,7 +22,8 @@ from runner.device.cpu.translate import NATIVE, Translation, translate
 from runner.device.cpu.zones import add_zones
 from runner.device.excerpt import Excerpt, excerpt, explained, unnamed
 from runner.device.kinds import CPU
-from runner.errors import CompileError
+from runner.device.limits import Limited, Limits
+from runner.errors import CompileError, CompileLimit
 
 COMMON_FLAGS = (
     "-std=c++17",
@@ -64,6 +65,9 @@ _HEADERS_OF_C = frozenset(
     for name in "assert complex ctype errno fenv float inttypes iso646 limits locale math memory setjmp signal "
     "stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib string tgmath time wchar wctype".split()
 )
+
+OWN_S = 600.0  # the CPU device's own library and headers may take that long
+TRIES = 3  # of a compilation whose cache is deleted meanwhile
 
 _building = threading.Lock()  # several threads compile at once; one of them builds what all need
 
@@ -114,12 +118,20 @@ class CpuCompiler:
         cache_dir: Where binaries are kept; by default the user's cache folder.
         cxx: The C++ compiler; by default `$CXX`, or the first one found.
         host_flags: Further flags for it.
+        limits: What one call of it may take.
     """
 
-    def __init__(self, cache_dir: Path | None = None, cxx: str | None = None, host_flags: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        cache_dir: Path | None = None,
+        cxx: str | None = None,
+        host_flags: Sequence[str] = (),
+        limits: Limits = Limits(),  # noqa: B008  (frozen)
+    ) -> None:
         self._cache = (Path(cache_dir) if cache_dir is not None else cache.default_folder(CPU)).absolute()
         self._cxx = cxx
         self._host_flags = tuple(host_flags)
+        self._limited = Limited(limits)
         self._precompiled: dict[str, Path] = {}  # the header to include, by the key of its cache
 
     @functools.cached_property
@@ -131,14 +143,33 @@ class CpuCompiler:
         """The host's compiler, and further flags for it."""
         return " ".join((self._tools.version, *self._host_flags))
 
+    def stop(self) -> None:
+        """End what is being compiled, and compile nothing else."""
+        self._limited.stop()
+
     def compile(self, source: Source) -> Binary:
-        """Compile a kernel, or take its binary from the cache.
+        """Compile a kernel, or take its binary from the cache. A cache that is deleted meanwhile is filled again.
 
         Raises:
             CompileError: with the compiler's own message, at the kernel's own lines.
         """
+        for tries_left in reversed(range(TRIES)):
+            runtime = None
+            try:
+                runtime, built = self._runtime()
+                return self._compiled(source, runtime, built=built)
+            except CompileLimit as error:
+                raise CompileLimit(f"{source.path}: {error}", error.log) from None
+            except (CompileError, OSError) as error:
+                gone = not cache.intact(runtime) if runtime else isinstance(error, FileNotFoundError)
+                if not tries_left or not gone:
+                    raise
+                with _building:
+                    self._precompiled.clear()
+        raise AssertionError
+
+    def _compiled(self, source: Source, runtime: Path, *, built: bool) -> Binary:
         started = time.perf_counter()
-        runtime = self._runtime()
         needed = excerpt(source, _has_header)
         unit = translate(source, self._cache / "included", needed.texts if needed else None)
         folder = source.path.resolve().parent
@@ -149,7 +180,7 @@ class CpuCompiler:
         parts += [str(runtime), *self._flags, moved, self._tools.identity, _text_of_sources(*_SHIM)]
         target = self._cache / f"{source.plain_function}-{cache.key(*parts)}.so"
         log_file = target.with_suffix(".log")
-        cached = cache.intact(target)
+        cached = cache.intact(target) and not built
         if not cached:
             if function := unnamed(source):
                 raise CompileError(f"{source.path}: {explained(source, function, 'not found')}")
@@ -158,7 +189,11 @@ class CpuCompiler:
                 log = self._kernel(runtime, source, unit, own, target, needed)
             except CompileError as error:
                 whole = translate(source, self._cache / "included")
-                if needed is None or whole.text == unit.text or isinstance(error, compile_errors.HostOnly):
+                if (
+                    needed is None
+                    or whole.text == unit.text
+                    or isinstance(error, (compile_errors.HostOnly, CompileLimit))
+                ):
                     raise
                 try:  # what is needed is told by names alone
                     log = self._kernel(runtime, source, whole, own, target)
@@ -228,14 +263,14 @@ class CpuCompiler:
                 try:
                     if not (cache.intact(compiled) and header.exists()):
                         atomic.write_text(header, f'#include "{NATIVE / "shim.h"}"\n')
-                        self._run(command, "", compiled)
+                        self._run(command, "", compiled, OWN_S)
                 except (CompileError, OSError):  # the kernel's own compilation tells what is wrong
                     header = NATIVE / "shim.h"
                 self._precompiled[key] = header
             return self._precompiled[key]
 
-    def _runtime(self) -> Path:
-        """The library that all kernels use, built once.
+    def _runtime(self) -> tuple[Path, bool]:
+        """The library that all kernels use, and whether it was built now.
 
         Its soname is its path, so that a kernel's binary finds it, and a device needs to know nothing of it.
         """
@@ -244,35 +279,34 @@ class CpuCompiler:
         key = cache.key(_text_of_sources("runtime/*", "simt/*.h"), *flags, self._tools.identity)
         target = self._cache / f"libsimt-{key}.so"
         with _building:
-            if not cache.intact(target):
+            if built := not cache.intact(target):
                 # One translation unit: a third of the time, and the compiler sees all of it.
                 unit = "".join(f'#include "{path}"\n' for path in sorted((NATIVE / "runtime").glob("*.cpp")))
                 command = [*self._tools.command, *flags, f"-Wl,-soname,{target}", "-x", "c++", "-"]
                 try:
-                    self._run(command, unit, target)
+                    self._run(command, unit, target, OWN_S)
                 except _CompilerFailed as failed:
                     raise CompileError("the CPU device's own runtime library does not compile", failed.log) from None
-        return target
+        return target, built
 
     def _text(self, command: list[str], text: str) -> tuple[str, str]:
         """Run the compiler; give what it makes as text, and its warnings."""
         made = self._called([*command, "-o", "-"], text)
         return made.stdout.decode(errors="surrogateescape"), made.stderr.decode(errors="replace")
 
-    def _called(self, command: list[str], text: str) -> subprocess.CompletedProcess[bytes]:
-        done = subprocess.run(
+    def _called(self, command: list[str], text: str, at_least_s: float = 0.0) -> subprocess.CompletedProcess[bytes]:
+        done = self._limited.run(
             command,
-            input=text.encode(errors="surrogateescape"),
-            capture_output=True,
-            check=False,
-            cwd=self._cache,  # which the debug information names
-            env={**os.environ, "LC_ALL": "C"},
+            text.encode(errors="surrogateescape"),
+            self._cache,  # which the debug information names
+            {**os.environ, "LC_ALL": "C"},
+            at_least_s,
         )
         if done.returncode:
             raise _CompilerFailed(done.stderr.decode(errors="replace"))
         return done
 
-    def _run(self, command: list[str], text: str, target: Path) -> str:
+    def _run(self, command: list[str], text: str, target: Path, at_least_s: float = 0.0) -> str:
         """Run the compiler, and put its result in place whole. Gives its warnings."""
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -284,10 +318,13 @@ class CpuCompiler:
         os.close(handle)
         new = Path(name)
         try:
-            log = self._called([*command, "-o", name], text).stderr.decode(errors="replace")
-            new.chmod(0o700)
+            log = self._called([*command, "-o", name], text, at_least_s).stderr.decode(errors="replace")
+            new.chmod(0o700)  # `FileNotFoundError` if the cache was deleted meanwhile
             new.replace(target)
             cache.seal(target)
+        except _CompilerFailed:
+            new.chmod(0o700)
+            raise
         finally:
             new.unlink(missing_ok=True)
         return log

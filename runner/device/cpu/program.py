@@ -9,6 +9,7 @@ import itertools
 import os
 import re
 import shutil
+import tempfile
 import weakref
 import zlib
 from collections.abc import Sequence
@@ -348,7 +349,8 @@ def _name_of(dtype: np.dtype[Any]) -> str:
 
 def _load_copy(path: Path) -> ctypes.CDLL:
     """Load a copy: each program has `__device__` variables of its own, but loading a file twice gives one module."""
-    copy = path.with_name(f".load-{os.getpid()}-{next(_serial)}-{path.name}")
+    folder = path.parent if os.access(path.parent, os.W_OK) else Path(tempfile.gettempdir())  # as in a sandbox
+    copy = folder / f".load-{os.getpid()}-{next(_serial)}-{path.name}"
     try:
         shutil.copyfile(path, copy)
         return ctypes.CDLL(str(copy))

@@ -25,9 +25,11 @@ def rewrite_ptx(text: str, visible: str) -> str:
     """Replace the `asm` statements. `visible` has blank comments and literals. Lines keep their numbers."""
     pieces, end = [], 0
     for found in ASM.finditer(visible):
-        close = _closing(visible, found.end() - 1)
-        if found.start() < end or close is None:
+        if found.start() < end:
             continue
+        close = _closing(visible, found.end() - 1)
+        if close is None:  # no parenthesis behind it is balanced either; the compiler says so
+            break
         inner = text[found.end() : close]
         lines = "".join(re.findall(r"\\?\n", text[found.start() : close]))
         pieces += [text[end : found.start()], _statement(inner, visible[found.end() : close]), " " * bool(lines), lines]

@@ -30,11 +30,11 @@ DYNAMIC = "simt_dynamic"  # the namespace of file-scope pointers to dynamic shar
 _COMMENT_OR_LITERAL = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _GROUP = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"  # parentheses, with two levels of others in them
 _ATTRIBUTE = rf"(?:__align__|alignas|__attribute__)\s*{_GROUP}"
-_BETWEEN = rf"(?:{_ATTRIBUTE}|[\w:<>,*\s])*?"
+_BETWEEN = rf"(?:{_ATTRIBUTE}|[\w:<>,*\s]){{0,100}}?"  # limits, so that no text takes long
 _DYNAMIC_SHARED = re.compile(
-    rf"(?:\b(?:volatile|static)\s+|{_ATTRIBUTE}\s*)*"
+    rf"(?:\b(?:volatile|static)\s+|{_ATTRIBUTE}\s*){{0,8}}"
     rf"\b(?:extern\b{_BETWEEN}\b__shared__|__shared__\b{_BETWEEN}\bextern)\b"
-    rf"(?P<rest>(?:{_ATTRIBUTE}|[^;{{}}()])*\[\s*\](?:{_ATTRIBUTE}|[^;{{}}()])*);"
+    rf"(?P<rest>(?:{_ATTRIBUTE}|[^;{{}}()[]){{0,200}}+\[\s*\](?:{_ATTRIBUTE}|[^;{{}}()]){{0,200}}+);"
 )
 _ALIGNED_SHARED = re.compile(rf"\b__shared__(\s+)(alignas\s*{_GROUP})")
 _DECLARATOR = re.compile(r"(?P<element>.*?)(?P<name>[A-Za-z_]\w*)\s*\[\s*\]\s*(?P<rows>(?:\[[^][]*\]\s*)*)", re.DOTALL)

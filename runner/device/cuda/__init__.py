@@ -42,7 +42,8 @@ def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compi
     """Nvcc, or NVRTC, which needs an extra."""
     from runner.device.cuda.compiler import CudaCompiler, Nvcc, Nvrtc  # noqa: PLC0415  (only for an open device)
 
-    return CudaCompiler(info.arch, Nvrtc() if compiler == "nvrtc" else Nvcc(config.nvcc_options))
+    limits = config.compile_limits
+    return CudaCompiler(info.arch, Nvrtc(limits) if compiler == "nvrtc" else Nvcc(config.nvcc_options, limits))
 
 
 def refuses(info: DeviceInfo, wanted: Requirements) -> str:

@@ -17,8 +17,10 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,8 @@ from runner import atomic
 from runner.device import Binary, Source, cache, elf, plain
 from runner.device.excerpt import excerpt, explained, system_headers, unnamed
 from runner.device.kinds import CUDA
-from runner.errors import CompileError, DeviceUnavailable
+from runner.device.limits import Limited, Limits
+from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 from runner.settings import NVCC_FLAGS
 
 _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) open source file "([^"]+)"')
@@ -57,6 +60,10 @@ class CudaCompiler:
             cache.seal(path)
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached, warnings)
 
+    def stop(self) -> None:
+        """End what is being compiled, and compile nothing else."""
+        self._toolchain.stop()
+
     def _named(self, source: Source, text: str) -> tuple[bytes, str]:
         """The cubin, with the kernel in it, and the warnings."""
         if all(function == plain(function) for function in source.functions):
@@ -83,7 +90,11 @@ class CudaCompiler:
             folders = (source.path.parent, *source.include)
             return self._toolchain.cubin(source.path.name, f"{text}{further}", folders, self._arch)
         except CompileError as e:
-            if _OF_NAMING.search(str(e)) or not (_absent(e) or self._toolchain.lacks_host):
+            if (
+                isinstance(e, CompileLimit)
+                or _OF_NAMING.search(str(e))
+                or not (_absent(e) or self._toolchain.lacks_host)
+            ):
                 raise
             error = e
         missing: set[str] = set()
@@ -97,6 +108,8 @@ class CudaCompiler:
             named = ", ".join(f"<{name}>" for name in sorted(missing))
             try:
                 made, log = self._excerpt(source, needed.texts, further)
+            except CompileLimit:
+                raise
             except CompileError as e:
                 if _absent(e) - missing:
                     error = e
@@ -141,8 +154,13 @@ class Nvcc:
 
     lacks_host = False
 
-    def __init__(self, options: Sequence[str]) -> None:
+    def __init__(self, options: Sequence[str], limits: Limits = Limits()) -> None:  # noqa: B008  (frozen)
         self._options = tuple(options)
+        self._limited = Limited(limits)
+
+    def stop(self) -> None:
+        """End every nvcc."""
+        self._limited.stop()
 
     def identity(self) -> tuple[str, ...]:
         """Everything but the source and the architecture that decides on the cubin: options and nvcc's version."""
@@ -152,8 +170,11 @@ class Nvcc:
     def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
         """Compile the text of the file `name`, whose #includes look in `folders`; the cubin and the warnings."""
         from pycuda import compiler, driver  # noqa: PLC0415  (not for NVRTC, nor for what is in the cache)
+        from pytools import prefork  # noqa: PLC0415
 
         nvcc, _ = self._found
+        _calls.limited = self._limited
+        prefork.forker = _calls
         try:
             made: bytes = compiler.compile(
                 text,
@@ -167,7 +188,9 @@ class Nvcc:
         except driver.CompileError as e:
             log = f"{e.stdout or ''}{e.stderr or ''}".strip()
             raise CompileError(f"{name}: {first_error(log, 'nvcc failed')}", log) from None
-        return made, ""
+        except CompileLimit as e:
+            raise CompileLimit(f"{name}: {e}", e.log) from None
+        return made, _calls.warnings
 
     @functools.cached_property
     def _found(self) -> tuple[str, str]:
@@ -178,12 +201,40 @@ class Nvcc:
         return nvcc, version_of(nvcc)
 
 
+class _Calls(threading.local):
+    """Takes the place of PyCUDA's way to start a process (pytools.prefork.Forker), with limits and for each thread.
+
+    Attributes:
+        warnings: What nvcc said though it succeeded; PyCUDA would print it.
+    """
+
+    limited: Limited
+    warnings = ""
+
+    def call_capture_output(
+        self,
+        command: Sequence[str],
+        cwd: str | None = None,
+        error_on_nonzero: bool = True,  # noqa: FBT001, FBT002, ARG002
+    ) -> tuple[int, bytes, bytes]:
+        """The exit status, stdout and stderr."""
+        done = self.limited.run(command, cwd=cwd)
+        if done.returncode:
+            return done.returncode, done.stdout, done.stderr
+        self.warnings = (done.stdout + done.stderr).decode(errors="replace").strip()
+        return 0, b"", b""
+
+
+_calls = _Calls()
+
+
 class Nvrtc:
     """NVRTC, found by cuda.core; `DeviceUnavailable` if it is not installed."""
 
     lacks_host = True  # it takes no code and no headers of the host
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008  (frozen)
+        self._limits = limits
         if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:
             raise DeviceUnavailable(
                 "compiler=nvrtc: cuda.core is not installed; install the extra 'nvrtc', or use compiler=nvcc"
@@ -202,6 +253,28 @@ class Nvrtc:
 
     def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
         """As `Nvcc.cubin`."""
+        # A library cannot be ended, and has no memory of its own: it is left behind at the limit.
+        compiled: Future[tuple[bytes, str]] = Future()
+
+        def work() -> None:
+            try:
+                compiled.set_result(self._compiled(name, text, folders, arch))
+            except BaseException as e:  # noqa: BLE001  (raised again below)
+                compiled.set_exception(e)
+
+        threading.Thread(target=work, daemon=True, name="NVRTC").start()
+        try:
+            return compiled.result(self._limits.seconds)
+        except TimeoutError:
+            raise CompileLimit(
+                f"{name}: NVRTC was still compiling after {self._limits.seconds:g} s (device.compile_limit_s); it "
+                f"cannot be ended and takes a core until the sweep ends"
+            ) from None
+
+    def stop(self) -> None:
+        """Nothing: its threads end with the program."""
+
+    def _compiled(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
         core: Any = importlib.import_module("cuda.core")
         log = io.StringIO()
         try:

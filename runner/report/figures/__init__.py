@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from runner import atomic
+from runner import door
 from runner.report.figures import heat, lanes, raw, speedup, times
 from runner.report.figures.figure import Figure, Run, drawn
 from runner.report.findings import Ratio
@@ -46,11 +46,12 @@ def draw_all(path: Path, frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> li
     return [drawn(figure) for figure in choose(path, frame, ratios)]
 
 
-def write(folder: Path, figures: Sequence[Figure]) -> None:
-    """Write the files of the figures, and remove those of an earlier report that are no longer made."""
+def write(run: Path, figures: Sequence[Figure]) -> None:
+    """Write the files of a run's figures, and remove those of an earlier report that are no longer made."""
+    folder = run / "figures"
     files = {f"{one.stem}.{ending}": content for one in figures for ending, content in one.files.items()}
     for name, content in files.items():
-        atomic.write(folder / name, content)
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if OURS.fullmatch(path.name) and path.name not in files:
-            path.unlink(missing_ok=True)
+        door.write(run, folder / name, content)
+    for name in door.names(run, folder):
+        if OURS.fullmatch(name) and name not in files:
+            door.remove(run, folder / name)

@@ -126,7 +126,8 @@ def _read(run: Run, row: Row) -> Samples | None:
     job = str(row.get("job", ""))
     if not job.isdecimal() or slug(str(row["case"])) != row["case"]:
         return None
-    found = samples.read(RunFolder(run.path).samples(row["case"], int(job)))
+    folder = RunFolder(run.path)
+    found = samples.read(folder, folder.samples(row["case"], int(job)))
     return found if found is not None and len(found) >= FEWEST else None
 
 

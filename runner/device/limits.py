@@ -1,0 +1,171 @@
+"""Compilers as subprocesses with limits: of time, of memory, and of what is kept of their output.
+
+A shell sets the limits. It leads a process group of its own, which holds a pipe whose other end only this process has:
+when this process closes it or dies, however it dies, the whole group is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.errors import CompileLimit
+
+KEPT = 128 << 10  # bytes of messages: the first ones, and as many of the last ones
+MOST = 1 << 30  # bytes of a file, or of standard output
+SLICE_S = 1.0  # of waiting: while this process is stopped (Ctrl-Z), no more than that counts
+_PIPE_BUF = 4096  # a pipe that is ready takes as many without waiting
+
+# The last of three processes ends the others. `wait` leaves no zombies where nobody collects them.
+_SHELL = """
+ulimit -v {kib} 2>/dev/null
+ulimit -f {blocks} 2>/dev/null
+(read -r _ </dev/fd/{line}; kill -KILL 0) </dev/null >/dev/null 2>&1 &
+"$@"
+status=$?
+{{ kill -KILL $!; wait; }} 2>/dev/null
+exit $status
+"""
+_NO_MEMORY = re.compile(r"out of memory|memory exhausted|bad_alloc|[Cc]annot allocate memory|insufficient memory")
+_NO_ROOM = re.compile(r"File size limit exceeded|File too large")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one call of a compiler may take."""
+
+    seconds: float = 60.0
+    gb: float = 4.0  # 10^9 bytes of memory, of each of its processes
+
+
+class Limited:
+    """Runs commands with limits. Several threads may use it at once."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._running: set[int] = set()  # process groups
+        self._stopped = False
+
+    def run(
+        self,
+        command: Sequence[str],
+        text: bytes = b"",
+        cwd: Path | str | None = None,
+        env: Mapping[str, str] | None = None,
+        at_least_s: float = 0.0,
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a command that reads `text`. Of its messages on stderr the first and the last are kept.
+
+        `at_least_s` raises the limit of time.
+
+        Raises:
+            CompileLimit: if it exceeds a limit.
+        """
+        line, ours = os.pipe()
+        shell = _SHELL.format(kib=int(self.limits.gb * 1e9) >> 10, blocks=MOST >> 9, line=line)
+        try:
+            process = subprocess.Popen(
+                ["sh", "-c", shell, "sh", *command], cwd=cwd, env=env, pass_fds=(line,), process_group=0,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
+        except BaseException:
+            os.close(ours)
+            raise
+        finally:
+            os.close(line)
+        self._running.add(process.pid)
+        try:
+            if self._stopped:
+                raise CompileLimit("the compiler was not started, because the sweep ends")
+            out, err = _output(process, text, max(self.limits.seconds, at_least_s))
+            code = process.wait()
+        finally:
+            self._running.discard(process.pid)
+            _kill(process)
+            os.close(ours)
+        said = err.decode(errors="replace")
+        if code and _NO_MEMORY.search(said):
+            raise CompileLimit(
+                f"the compiler needs more than {self.limits.gb:g} GB of memory (device.compile_limit_gb)", said
+            )
+        if code and _NO_ROOM.search(said):
+            raise CompileLimit(f"the compiler writes more than {MOST >> 20} MiB", said)
+        return subprocess.CompletedProcess(command, code, out, err)
+
+    def stop(self) -> None:
+        """Kill everything that runs, and let nothing else start."""
+        self._stopped = True
+        for group in tuple(self._running):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+
+
+def _output(process: subprocess.Popen[bytes], text: bytes, seconds: float) -> tuple[bytes, bytes]:
+    """What a process writes to stdout and stderr until it has closed both; it is given a text to read."""
+    out, err, unread, left_s, last = bytearray(), _Messages(), memoryview(text), seconds, time.monotonic()
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(process.stdin or 0, selectors.EVENT_WRITE)
+        waiting.register(process.stdout or 1, selectors.EVENT_READ, out.extend)
+        waiting.register(process.stderr or 2, selectors.EVENT_READ, err.extend)
+        while waiting.get_map():
+            ready = waiting.select(min(left_s, SLICE_S))
+            now = time.monotonic()
+            left_s, last = left_s - min(now - last, SLICE_S), now
+            if left_s <= 0:
+                said = f"the compiler was still running after {seconds:g} s (device.compile_limit_s)"
+                raise CompileLimit(said, err.text.decode(errors="replace"))
+            if len(out) > MOST:
+                raise CompileLimit(f"the compiler writes more than {MOST >> 20} MiB")
+            for key, _ in ready:
+                if key.fileobj is process.stdin:
+                    with contextlib.suppress(BrokenPipeError):
+                        unread = unread[os.write(key.fd, unread[:_PIPE_BUF]) :] if unread else unread
+                        if unread:
+                            continue
+                elif chunk := os.read(key.fd, 1 << 16):
+                    key.data(chunk)
+                    continue
+                waiting.unregister(key.fileobj)
+                key.fileobj.close()  # type: ignore[union-attr]
+    return bytes(out), err.text
+
+
+class _Messages:
+    """The first and the last bytes of a stream."""
+
+    def __init__(self) -> None:
+        self._first, self._last, self._all = bytearray(), bytearray(), 0
+
+    def extend(self, chunk: bytes) -> None:
+        self._all += len(chunk)
+        room = KEPT - len(self._first)
+        self._first += chunk[:room]
+        self._last += chunk[room:]
+        if len(self._last) > 2 * KEPT:  # not each time
+            del self._last[:-KEPT]
+
+    @property
+    def text(self) -> bytes:
+        last = bytes(self._last[-KEPT:])
+        dropped = self._all - len(self._first) - len(last)
+        return bytes(self._first) + (f"\n[{dropped} bytes dropped]\n".encode() if dropped else b"") + last
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process group whose leader was not waited for, and close its streams."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream:
+            with contextlib.suppress(OSError):
+                stream.close()

@@ -1,0 +1,211 @@
+"""The one door to a run folder, which somebody else may have made: nothing outside is read or written.
+
+Below the folder no link is followed: each part of a path is opened within the part above it. Only regular files are
+read, up to a limit for each kind of file; pipes and devices are not waited for. What falls short is a `UsageError`.
+The path of the folder itself may contain links.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import IO
+
+from runner import atomic
+from runner.errors import UsageError
+
+MIB = 2**20
+MOST_BYTES = {"plan.json": 96 * MIB, "verdict.json": 96 * MIB, ".json": MIB, ".csv": 256 * MIB, ".npy": 1024 * MIB}
+"""By the name of a file, or by the end of its name."""
+MOST_OF_OTHERS = 4 * MIB  # sources, YAML, logs
+MOST_FILES = 2000  # of sources
+DEEPEST = 16  # levels of folders
+
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def stream(root: Path, path: Path) -> IO[bytes]:
+    """Open a file below a folder.
+
+    Raises:
+        UsageError: if a part of the path is a link, or the file is not regular or too large for its kind.
+        OSError: if there is no such file.
+    """
+    with _above(root, path) as folder:
+        return os.fdopen(_opened(folder, path, os.O_RDONLY), "rb")
+
+
+def read(root: Path, path: Path, most: int = 0) -> bytes:
+    """The content of a file below a folder, of at most so many bytes (0: the limit for its kind); see `stream`."""
+    with stream(root, path) as file:
+        content = file.read((most or _most(path)) + 1)
+    if most and len(content) > most:
+        raise _too_large(path, len(content), most)
+    return content
+
+
+def write(root: Path, path: Path, content: bytes) -> None:
+    """Replace a file below a folder in one step, and make the folders that it lies in."""
+    with _above(root, path, make=True) as folder:
+        atomic.replace(folder, path, content)
+
+
+def remove(root: Path, path: Path) -> None:
+    """Remove a file below a folder, if it is there."""
+    with suppress(FileNotFoundError), _above(root, path) as folder:
+        os.unlink(path.name, dir_fd=folder)
+
+
+def lock_file(root: Path, path: Path, *, make: bool) -> int:
+    """Open a file below a folder, to lock it. The caller closes the descriptor."""
+    with _above(root, path) as folder:
+        return _opened(folder, path, os.O_RDWR | os.O_CREAT if make else os.O_RDONLY)
+
+
+def exists(root: Path, path: Path) -> bool:
+    """Whether there is a regular file; a `UsageError` if there is a link, a pipe or a device instead."""
+    try:
+        with _above(root, path) as folder:
+            return stat.S_ISREG(_checked(folder, path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def files(root: Path, below: Path, most: int = MOST_FILES) -> list[Path]:
+    """The files below a folder of it, sorted; none if there is no such folder.
+
+    Raises:
+        UsageError: if there is anything but folders and regular files, a file is too large, or there are too many.
+    """
+    try:
+        with _above(root, below / "any") as folder:
+            found = list(islice(_walk(folder, below), most + 1))
+    except FileNotFoundError:
+        return []
+    if len(found) > most:
+        raise UsageError(f"{below}: more than {most:,} files")
+    return found
+
+
+def names(root: Path, folder: Path) -> list[str]:
+    """What a folder below a folder holds, by name; nothing if it does not exist."""
+    try:
+        with _above(root, folder / "any") as at:
+            listing = os.open(".", os.O_RDONLY | _FOLDER, dir_fd=at)
+    except FileNotFoundError:
+        return []
+    try:
+        with os.scandir(listing) as entries:
+            return [entry.name for entry in entries]
+    finally:
+        os.close(listing)
+
+
+def refusal(path: Path, mode: int) -> UsageError:
+    """Why a thing of this kind is not accepted."""
+    what = _KINDS.get(stat.S_IFMT(mode), "no file")
+    return UsageError(f"{path}: {what}; a run folder may hold only folders and regular files")
+
+
+def _walk(folder: int, path: Path, level: int = 1) -> Iterator[Path]:
+    listing = os.open(".", os.O_RDONLY | _FOLDER, dir_fd=folder)
+    try:
+        with os.scandir(listing) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+        for entry in found:
+            inner = path / entry.name
+            mode = _checked(listing, inner).st_mode
+            if not stat.S_ISDIR(mode):
+                yield inner
+            elif level == DEEPEST:
+                raise UsageError(f"{path}: more than {DEEPEST} levels of folders")
+            else:
+                below = os.open(entry.name, os.O_PATH | _FOLDER, dir_fd=listing)
+                try:
+                    yield from _walk(below, inner, level + 1)
+                finally:
+                    os.close(below)
+    finally:
+        os.close(listing)
+
+
+@contextmanager
+def _above(root: Path, path: Path, *, make: bool = False) -> Iterator[int]:
+    """A descriptor of the folder in which a file lies."""
+    try:
+        at = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            reached = root
+            for part in _parts(root, path)[:-1]:
+                reached /= part
+                at = _entered(at, reached, make=make)
+            yield at
+        finally:
+            os.close(at)
+    except OSError as error:
+        error.filename = str(path)  # not only its last part
+        raise
+
+
+def _parts(root: Path, path: Path) -> Sequence[str]:
+    parts = path.relative_to(root).parts
+    if not parts or ".." in parts or "\0" in str(path):
+        raise UsageError(f"{str(path)!r}: does not lie in the run folder")
+    return parts
+
+
+def _entered(above: int, path: Path, *, make: bool) -> int:
+    """A descriptor of a folder in a folder, whose own descriptor is closed."""
+    if make:
+        with suppress(FileExistsError):
+            os.mkdir(path.name, dir_fd=above)
+    try:
+        below = os.open(path.name, os.O_PATH | _FOLDER, dir_fd=above)
+    except NotADirectoryError:
+        _checked(above, path)
+        raise
+    os.close(above)
+    return below
+
+
+def _opened(folder: int, path: Path, flags: int) -> int:
+    """A descriptor of a regular file. A device is not even opened, unless it comes between two looks."""
+    with suppress(FileNotFoundError):  # it may have to be made
+        _checked(folder, path)
+    file = os.open(path.name, flags | _FILE, 0o666, dir_fd=folder)
+    mode = os.fstat(file).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(file)
+        raise IsADirectoryError(str(path)) if stat.S_ISDIR(mode) else refusal(path, mode)
+    return file
+
+
+def _checked(folder: int, path: Path) -> os.stat_result:
+    """What is known of a file or folder; a `UsageError` if it is neither, or is too large."""
+    known = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISREG(known.st_mode):
+        if known.st_size > (most := _most(path)):
+            raise _too_large(path, known.st_size, most)
+    elif not stat.S_ISDIR(known.st_mode):
+        raise refusal(path, known.st_mode)
+    return known
+
+
+def _most(path: Path) -> int:
+    return MOST_BYTES.get(path.name) or MOST_BYTES.get(path.suffix) or MOST_OF_OTHERS
+
+
+def _too_large(path: Path, size: int, most: int) -> UsageError:
+    return UsageError(f"{path}: {size:,} bytes; at most {most:,} are read")

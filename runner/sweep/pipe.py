@@ -1,0 +1,158 @@
+"""The pipe between the parent and its worker: framed and checked messages, and no wait without a limit.
+
+Code of a `.cu` and of a reference runs in the worker, and may write to any of its descriptors. So a frame carries a
+secret and a checksum, and the parent makes nothing of a message but the few types that a worker sends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pickle
+import select
+import socket
+import struct
+import sys
+import time
+import zlib
+
+SECRET = 16  # bytes
+_HEADER = struct.Struct(f"<{SECRET}sQI")  # the secret, then the length and the CRC-32 of the message
+_MOST = 1 << 30  # bytes of a message
+_SLICE_S = 1.0  # of waiting: while this process is stopped (Ctrl-Z), no more than that counts
+_SHOWN = 64 << 10  # bytes that a worker may print
+
+# What a message of a worker may be made of. Unpickling anything else could run code.
+_ALLOWED = {
+    "runner.device": ("DeviceInfo", "GpuState", "Resources"),
+    "runner.errors": ("DeviceUnavailable",),
+    "runner.sweep.measure": ("Round",),
+    "runner.sweep.worker": ("Outcome",),
+    "numpy": ("dtype", "ndarray"),
+    "numpy._core.multiarray": ("_reconstruct", "scalar"),
+    "numpy._core.numeric": ("_frombuffer",),
+    "numpy.core.multiarray": ("_reconstruct", "scalar"),  # NumPy 1
+    "numpy.core.numeric": ("_frombuffer",),
+}
+
+
+class Garbled(Exception):
+    """What came is no message."""
+
+
+class Pipe:
+    """One end of the pipe. The parent's end also shows what its worker prints.
+
+    Attributes:
+        closed: Whether it was closed here.
+    """
+
+    def __init__(self, end: socket.socket, secret: bytes, printed: int | None = None) -> None:
+        """`printed` is the parent's descriptor of what the worker prints, and makes it the parent's end."""
+        self._end, self._secret, self._printed, self._room = end, secret, printed, _SHOWN
+        self._parent = printed is not None
+        self._came = bytearray()
+        self.closed = False
+        if printed is not None:
+            os.set_blocking(printed, False)
+
+    def send(self, message: object, limit: float | None = None) -> None:
+        """Send a message; an `OSError` if the other end does not take it within that many seconds, or is closed."""
+        content = pickle.dumps(message)
+        left = memoryview(_HEADER.pack(self._secret, len(content), zlib.crc32(content)) + content)
+        while left:
+            limit = self._wait(limit, writing=True)
+            if limit is not None and limit <= 0:
+                raise TimeoutError
+            with contextlib.suppress(BlockingIOError):
+                left = left[self._end.send(left, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL) :]
+
+    def receive(self, limit: float | None = None) -> object:
+        """The next message; `None` if none came within that many seconds.
+
+        Raises:
+            EOFError: if the other end is closed.
+            Garbled: if what came is no message.
+        """
+        while (content := self._taken()) is None:
+            limit = self._wait(limit, writing=False)
+            if limit is not None and limit <= 0:
+                return None
+            with contextlib.suppress(BlockingIOError):
+                if not (chunk := self._end.recv(1 << 16, socket.MSG_DONTWAIT)):
+                    raise EOFError
+                self._came += chunk
+        if not self._parent:
+            return pickle.loads(content)  # noqa: S301  (the parent's)
+        try:
+            return _Reader(io.BytesIO(content)).load()
+        except Exception as e:
+            raise Garbled(str(e)) from e
+
+    def close(self) -> None:
+        """Close this end, and show the rest of what was printed."""
+        self.closed = True
+        self._end.close()
+        if self._printed is not None:
+            self._show()
+        if self._printed is not None:
+            os.close(self._printed)
+            self._printed = None
+
+    def _taken(self) -> bytes | None:
+        """The content of the first message that came whole."""
+        if len(self._came) < _HEADER.size:
+            if not self._secret.startswith(self._came[: len(self._secret)]):
+                raise Garbled("it has no secret")
+            return None
+        secret, length, crc = _HEADER.unpack_from(self._came)
+        if secret != self._secret or length > _MOST:
+            raise Garbled("it has no secret")
+        if len(self._came) < _HEADER.size + length:
+            return None
+        content = bytes(self._came[_HEADER.size : _HEADER.size + length])
+        del self._came[: _HEADER.size + length]
+        if zlib.crc32(content) != crc:
+            raise Garbled("its checksum is wrong")
+        return content
+
+    def _wait(self, limit: float | None, *, writing: bool) -> float | None:
+        """Wait for the other end, and show what is printed; gives the seconds that are left."""
+        if self.closed:
+            raise BrokenPipeError
+        began = time.monotonic()
+        poll = select.poll()
+        poll.register(self._end, select.POLLOUT if writing else select.POLLIN)
+        if self._printed is not None:
+            poll.register(self._printed, select.POLLIN)
+        ready = poll.poll(1000 * (_SLICE_S if limit is None else min(_SLICE_S, max(limit, 0.0))))
+        if self._printed is not None and any(fd == self._printed for fd, _ in ready):
+            self._show()
+        return limit if limit is None else limit - min(time.monotonic() - began, _SLICE_S)
+
+    def _show(self) -> None:
+        """Pass on what the worker prints, up to a limit."""
+        assert self._printed is not None  # noqa: S101  (for mypy)
+        try:
+            chunk = os.read(self._printed, _SHOWN)  # as much as Linux keeps in a pipe
+        except BlockingIOError:
+            return
+        shown, full = chunk[: self._room], 0 < self._room <= len(chunk)
+        self._room -= len(shown)
+        text = "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in shown.decode(errors="replace"))
+        if full:
+            text += f"\n[the worker process printed {_SHOWN >> 10} KiB; the rest is dropped]\n"
+        with contextlib.suppress(OSError):  # nobody reads it
+            sys.stderr.write(text)
+        if not chunk:  # all its writers are gone
+            os.close(self._printed)
+            self._printed = None
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> object:
+        """Called by pickle."""
+        if name in _ALLOWED.get(module, ()):
+            return super().find_class(module, name)
+        raise ValueError(f"it names {module}.{name}")

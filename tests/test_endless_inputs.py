@@ -1,0 +1,251 @@
+"""Inputs without end: each is refused in one sentence, soon, with little memory, and stops nothing else."""
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import yaml
+from processes import environment
+from support import ROOT, case_of
+from test_mistakes_yaml import CU, yaml_of
+from told import is_a_told_mistake, lay, run
+
+from runner.errors import UsageError
+from runner.hydra.command_line import lengths
+from runner.kernel import from_yaml
+from runner.kernel.expression import integer
+from runner.kernel.reference import expect
+
+MOST_MB = 500
+
+
+def bomb(of: str, link: str) -> str:
+    """Nine times nine times nine ... of something small."""
+    lines = [f"a0: &a0 {of}"]
+    lines += [f"a{i}: &a{i} {link.replace('*', ', '.join([f'*a{i - 1}'] * 9))}" for i in range(1, 10)]
+    return "\n".join([*lines, "parameters: *a9", ""])
+
+
+ALIASES = bomb("[x, x, x]", "[*]")
+MANY = "{block: 64, size: 1000, " + ", ".join(f"p{i}: {i}" for i in range(4000)) + "}"
+
+# What the file holds, and words of the sentence.
+FILES = {
+    "aliases of aliases": (ALIASES, "kernel/mine.yaml: invalid YAML: more than 10,000 values"),
+    "merges of merges": (bomb("{k: 1}", "{<<: [*]}"), "kernel/mine.yaml: invalid YAML: more than 10,000 values"),
+    "a line of 10 MB": (f"summary: {'a ' * 5_000_000}", "cannot have more than 262,144 bytes"),
+    "100,000 brackets": ("[" * 100_000, "kernel/mine.yaml: invalid YAML: nested more than"),
+    "4,000 parameters": (yaml_of(parameters=MANY), "parameters: a kernel can have 256, not 4,002"),
+    "a number of 5,000 digits": (yaml_of(grid="0x" + "f" * 5000), "a number of 5,002 digits"),
+    "a sexagesimal number": (yaml_of(grid=":".join(["1"] * 500)), "a number of 999 digits"),
+    "100,000 signs": (yaml_of(grid=f"'{'-' * 100_000}1'"), "has more than 4,000 characters"),
+    "references to references": (
+        "\n".join(["a0: xxx", *(f"a{i}: ${{a{i - 1}}}${{a{i - 1}}}" for i in range(1, 40))]),
+        "a configuration file can refer to 24 values, not 78",
+    ),
+    "a date": (yaml_of(grid="2020-10-10"), "'2020-10-10' is a date"),
+}  # fmt: skip
+
+
+def measured(directory, *arguments):
+    """`python -m runner` in a new process: its status, what it wrote on stderr, and the most memory it had, in MB."""
+    with (directory / "err").open("wb") as err:
+        command = [sys.executable, "-m", "runner", *arguments]
+        process = subprocess.Popen(command, cwd=directory, env=environment(), stdout=subprocess.DEVNULL, stderr=err)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, (directory / "err").read_text(), usage.ru_maxrss // 1024
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_yaml_without_end_is_refused(name, tmp_path):
+    """A kernel's YAML is limited in bytes, nodes after aliases, nesting, parameters and digits."""
+    text, words = FILES[name]
+    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": text})
+    is_a_told_mistake(run(tmp_path, "--config-dir", ".", "kernel=mine", "device=cpu"), words)
+
+
+def test_the_files_of_other_kernels_stop_nothing(tmp_path):
+    """A kernel runs beside files that cannot be read, which its configuration does not include."""
+    others = {f"kernel/other{i}.yaml": text for i, (text, _) in enumerate(FILES.values())}
+    lay(tmp_path, {"kernel/mine.cu": CU, "kernel/mine.yaml": yaml_of(), **others})
+    os.mkfifo(tmp_path / "kernel" / "fifo.yaml")
+    (tmp_path / "kernel" / "zero.yaml").symlink_to("/dev/zero")
+    code, err, megabytes = measured(tmp_path, "--config-dir", ".", "--dry-run", "kernel=mine", "device=cpu")
+    assert (code, err) == (0, "")
+    assert megabytes < MOST_MB
+    is_a_told_mistake(run(tmp_path, "--config-dir", ".", "kernel=zero"), "kernel/zero.yaml: ", "no regular file")
+    left_out = run(tmp_path, "--config-dir", ".", "--dry-run", "kernel=mine,fifo", "device=cpu")
+    assert "no regular file; this kernel is left out" in left_out.err
+    assert "1 case to run" in left_out.out
+
+
+def test_every_file_that_hydra_reads_is_limited(tmp_path):
+    """An experiment may include a file that the command line does not name."""
+    header = "# @package _global_\n"
+    lay(tmp_path, {"experiment/a.yaml": f"{header}defaults: [b]\n", "experiment/b.yaml": header + ALIASES})
+    is_a_told_mistake(run(tmp_path, "--config-dir", ".", "experiment=a"), "experiment/b.yaml: ", "more than 10,000")
+
+
+SWEEPS = {
+    "a range": (["block=range(1,1000000000)"], "999,999,999 cases (999,999,999 of block), above max_cases=100000"),
+    "a product": (["size=range(1,10001)", "unroll=range(1,10001)"], "100,000,000 cases (10,000 of size x 10,000 of"),
+    "small steps": (["size=range(0,1,1e-30)"], "above max_cases=100000"),
+    "an experiment": (["experiment=many"], "56,999,999,943 cases (999,999,999 of size x 57 of kernel)"),
+    "a limit of one's own": (["size=1,2,3", "max_cases=2"], "3 cases (3 of size), above max_cases=2"),
+    "no limit": (["max_cases=0"], "max_cases=0: expected 1 to 250000"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_too_many_cases_are_counted_and_refused(name, tmp_path):
+    """The number is known before a case is composed; nothing is left behind."""
+    arguments, words = SWEEPS[name]
+    many = "# @package _global_\nhydra:\n  sweeper:\n    params: {size: 'range(1,1000000000)', kernel: glob(*)}\n"
+    lay(tmp_path, {"experiment/many.yaml": many})
+    is_a_told_mistake(run(tmp_path, "--config-dir", ".", "device=cpu", *arguments), words)
+
+
+def test_counting_takes_no_memory(tmp_path):
+    """A billion cases are refused with the memory that the program always takes."""
+    code, err, megabytes = measured(tmp_path, "size=range(1,1000000001)")
+    assert code == 2, err
+    assert megabytes < MOST_MB
+
+
+@pytest.mark.parametrize(
+    ("values", "number"),
+    [("a,b,c", 3), ("5", 1), ("range(0,10)", 10), ("range(0,10,3)", 4), ("range(10,0,-3)", 4), ("range(0,1,0.25)", 4),
+     ("range(5,1)", 0), ("shuffle(range(1,5))", 4), ("choice(a,b)", 2), ("[1,2,3]", 1), ("glob(reduceShfl)", 1)],
+)  # fmt: skip
+def test_the_count_is_the_number_of_values(values, number):
+    """Lengths are those of the lists that Hydra's sweeper makes."""
+    assert lengths([f"kernel={values}"], [ROOT / "conf"]) == {"kernel": number}
+
+
+def test_a_long_list_makes_as_many_cases(tmp_path):
+    """Three thousand values are planned in one command, which says how far it is."""
+    values = ",".join(map(str, range(1, 3001)))
+    done = run(tmp_path, "--dry-run", "device=cpu", f"size={values}")
+    assert "3,000 cases to run" in done.out, done.err
+
+
+# Text that is no number, and text that is no condition.
+NUMBERS = (
+    "0x" + "f" * 5000, "9" * 5000, "-" * 100_000 + "1", "-" * 3000 + "1", "+".join("1" * 1500), "(" * 1000, "1:2:3",
+    "popcount('x')", "popcount(-1)", "popcount(1.5)", "1 and 'x'", "not 'x'", "9**9**9", "2**129", "min()", "min(1)",
+    "2020-10-10", "1 if 1 else 2", "itemsize(1)", "1 << -1", "1 // 0", "~'x'", "[1]", "1e400", "1j", "b'x'", "...",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NUMBERS, ids=lambda text: text[:20])
+def test_what_is_no_number_is_refused(text):
+    """An expression has limits of length, depth and digits, and takes text for neither number nor condition."""
+    with pytest.raises(ValueError, match=re.escape(text[:5])):
+        integer(text)
+
+
+def made(directory, **lines):
+    """A case of the kernel with other lines."""
+    lay(directory, {"kernel/mine.cu": CU})
+    path = directory / "kernel" / "mine.yaml"
+    return case_of(from_yaml.read("mine", yaml.safe_load(yaml_of(**lines)), path))
+
+
+def arguments_of(shape="size", fill="index", value="size"):
+    """The kernel's arguments, one of them written otherwise."""
+    return f"""
+  - {{name: in, role: in, dtype: int32, shape: {shape}, fill: {fill}}}
+  - {{name: out, role: out, dtype: int32, shape: size}}
+  - {{name: n, scalar: int32, value: {value}}}"""
+
+
+SIZES = {
+    "shared": {"shared": "2**100"},
+    "bytes": {"bytes": "{read: 2**100, written: 1}"},
+    "operations": {"operations": "2**63"},
+    "grid": {"grid": "2**100"},
+    "shape": {"arguments": arguments_of(shape="2**100")},
+    "empty shape": {"arguments": arguments_of(shape="[0, 2**62, 4]")},
+    "scalar": {"arguments": arguments_of(value="2**100")},
+    "infinite scalar": {"arguments": arguments_of(value=".inf")},
+    "range": {"arguments": arguments_of(fill="{range: [0, 2**100]}")},
+    "constant": {"arguments": arguments_of(fill="{constant: .nan}")},
+    "deviation": {"arguments": arguments_of(fill="{normal: [0, -1]}")},
+    "loop": {"launches": "[{for: {i: 2**60}, grid: 1}]"},
+    "loop that launches nothing": {"launches": "[{for: {i: 2**60, j: 0}, grid: 1}]"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_size_beyond_64_bits_makes_no_case(name, tmp_path):
+    """It is refused, or the case is skipped with a reason."""
+    try:
+        assert made(tmp_path, **SIZES[name]).excluded
+    except UsageError as e:
+        assert "mine.yaml" in str(e)  # noqa: PT017
+
+
+REFERENCES = {
+    "null": "def f(i, p, g): return None",
+    "null for an output": "def f(i, p, g): return {'out': None}",
+    "complex numbers": "def f(i, p, g): return {'out': i['in'] * 1j}",
+    "text": "def f(i, p, g): return {'out': 'text'}",
+    "Ctrl-C in a call": "def f(i, p, g): raise KeyboardInterrupt",
+    "Ctrl-C in an import": "raise KeyboardInterrupt",
+    "an exit in an import": "raise SystemExit(0)",
+    "a long message": "raise ValueError('x' * 100_000)",
+}
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_a_reference_that_gives_no_numbers_is_one_sentence(name, tmp_path):
+    """Whatever a reference in Python returns or raises, the message names it."""
+    lay(tmp_path, {"kernel/ref.py": REFERENCES[name]})
+    case = made(tmp_path, reference="ref.f")
+    inputs = {"in": np.arange(1000, dtype=np.int32)}
+    with pytest.raises(UsageError, match=r"^reference ref\.f: .{5,400}$"):
+        expect(case, inputs)
+
+
+WORDS = {
+    "a long kernel": (["kernel=" + "a" * 5000], "expected the name of a file in conf/kernel"),
+    "too many threads": (["device.threads=1099511627776"], "device.threads=1099511627776: expected 0 to 4096"),
+    "a version of logging": (["hydra.hydra_logging.version=5"], "Unsupported version: 5"),
+    "a handler of logging": (["+hydra.hydra_logging.handlers.x.class=nope"], "handler 'x'"),
+    "a long launcher": (["hydra/launcher=" + "a" * 5000], "File name too long"),
+    "a long name": (["--config-name", "a" * 5000], "File name too long"),
+    "a long key": (["a." * 3000 + "b=1"], "a key has at most 200 characters"),
+    "a level of verbosity": (["hydra.verbose=5"], "Hydra refuses the configuration"),
+    "a query without a shell": (["-sc", "query"], "-sc: expected install=SHELL"),
+    "callbacks switched off": (["experiment=off"], "hydra.callbacks: cannot be set"),
+    "callbacks replaced": (["experiment=replaced"], "hydra.callbacks: cannot be set"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_what_hydra_would_take_or_trip_over_is_refused(name, tmp_path):
+    """Options and keys of Hydra's get a sentence, too."""
+    arguments, words = WORDS[name]
+    own = "# @package _global_\nhydra: {callbacks: {reserve: %s}}\n"
+    callback = "{_target_: hydra.experimental.callback.Callback}"
+    lay(tmp_path, {"experiment/off.yaml": own % "null", "experiment/replaced.yaml": own % callback})
+    is_a_told_mistake(run(tmp_path, "--config-dir", ".", *arguments), words)
+
+
+def test_an_unknown_package_is_a_mistake(tmp_path):
+    """Hydra says it itself, and leaves with another status."""
+    done = run(tmp_path, "--cfg", "all", "-p", "zzz")
+    assert (done.code, done.err) == (2, "package 'zzz' not found in config\n")
+
+
+@pytest.mark.parametrize("option", ["--hydra-help", "--info"])
+def test_a_reader_that_leaves_sees_no_traceback(option, tmp_path):
+    """`--info | head` ends quietly."""
+    line = f"{sys.executable} -m runner {option} | head -n 1"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=environment(), capture_output=True, check=False)
+    assert done.stdout
+    assert not done.stderr

@@ -1,0 +1,468 @@
+"""Malformed inputs of every kind: a sentence and a status, within 20 s and 1 GB, and nothing outside is touched.
+
+What was found once stands in a corpus and is tried each time. `make fuzz` looks for more.
+"""
+
+import contextlib
+import itertools
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from fuzzing import (
+    INSTEAD,
+    SCRIPT,
+    TEXTS,
+    Outside,
+    as_json,
+    bomb,
+    edited,
+    fuzzed,
+    mutated,
+    nested,
+    raises_only_our_errors,
+    replace,
+    scalars,
+    withstands,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from processes import OWN, run
+from support import ROOT
+
+from runner.config import CONF, read_kernel
+from runner.device.cpu.translate import rewrite
+from runner.errors import UsageError
+from runner.hydra import contents
+from runner.hydra.command_line import read_yaml
+from runner.kernel import array_functions, bounded
+from runner.kernel.declaration import Kind, canonical
+from runner.kernel.expression import ArrayExpression, Expression, RealExpression
+from runner.kernel.resolve import make
+
+# ---- expressions
+
+NUMBERS = [
+    "0", "1", "-1", "2", "31", "128", "0.5", "1e308", "2**100", "2**63", "10**30", "True", "None", "'x'", "''", "1j", "...",
+    "0x" + "f" * 5000, "9" * 5000, "nan", "()", "[]", "{}",
+]  # fmt: skip
+NAMES = ["size", "block", "dtype", "x", "y", "grid", "nope", "in", "__import__", "x.real"]
+FUNCTIONS = sorted(
+    {
+        str(k)
+        for table in (array_functions.TABLE, bounded.TABLE, RealExpression.TABLE)
+        for k in table
+        if isinstance(k, str)
+    }
+)
+VARIABLES = {"size": 1000, "block": 64, "dtype": "float32", "grid": 16}
+ARRAYS = {**VARIABLES, "x": np.linspace(-1, 1, 64, dtype=np.float32), "y": np.arange(64, dtype=np.int32).reshape(8, 8)}
+
+
+def compound(part):
+    """Larger expressions from smaller ones."""
+    operators = "+ - * / // % ** @ << >> & | ^ and or == < in is".split()
+    return st.one_of(
+        st.tuples(part, st.sampled_from(operators), part).map(" ".join),
+        st.tuples(st.sampled_from(FUNCTIONS), st.lists(part, max_size=3).map(", ".join)).map("{0[0]}({0[1]})".format),
+        st.tuples(st.sampled_from(["-", "~", "not ", "+", "*"]), part).map("".join),
+        st.tuples(part, part).map("{0[0]}[{0[1]}:]".format),
+        part.map("({})".format), part.map("{}[0]".format), part.map("{} if 1 else 2".format), part.map("lambda: {}".format),
+    )  # fmt: skip
+
+
+def evaluate(text):
+    """In each of the three languages."""
+    for kind, names in ((Expression, VARIABLES), (RealExpression, VARIABLES), (ArrayExpression, ARRAYS)):
+        raises_only_our_errors(lambda k=kind, n=names: k(text, "fuzz")(n))
+
+
+EXPRESSIONS = [
+    "-" * 100_000 + "1", "(" * 100_000, "0x" + "f" * 50_000, "popcount('x')", "popcount(-1)", "1 and 'x'", "9**9**9",
+    "1<<100000", "+".join(["1"] * 50_000), "x" * 100_000, "min()", "max(1)", "ceil_div(1, 0)", "sqrt(-1)", "exp(10**30)",
+    "itemsize(1)", "2**128 * 1.5", "arange(2**62)", "arange(10**10)", "full(0, 2**40)", "x[2**100]", "sum(x, axis='x')",
+    "not " * 50_000 + "1", "[" * 5000, "x[" * 3000, "min(" * 3000,
+]  # fmt: skip
+
+
+@fuzzed(120, EXPRESSIONS)
+@given(st.recursive(st.sampled_from([*NUMBERS, *NAMES]), compound, max_leaves=6))
+def test_an_expression_gives_a_value_or_a_sentence(text):
+    """Whatever is written for a grid, a constraint, a metric or a reference."""
+    evaluate(text)
+
+
+@fuzzed(
+    150, [*TEXTS, "9" * 100_000, "0x" + "f" * 100_000, "1" + "0" * 10_000 + "x2", "1/" + "9" * 5000, "1e-" + "9" * 5000]
+)
+@given(scalars())
+def test_a_value_of_any_kind_is_read_or_told(value):
+    """Whatever is written for a parameter."""
+
+    def read():
+        for kind in Kind:
+            with contextlib.suppress(UsageError):
+                assert isinstance(canonical("fuzz", kind, value), str | float | int)
+
+    raises_only_our_errors(read)
+
+
+# ---- kernels' YAML
+
+SHIPPED = sorted([*(CONF / "kernel").glob("*.yaml"), *(Path(OWN) / "kernel").glob("*.yaml")])
+
+
+def understand(name, text):
+    """Read a kernel's YAML as a sweep would, up to its default case."""
+    with tempfile.TemporaryDirectory() as base:
+        path = Path(base, "conf", "kernel", f"{name}.yaml")
+        path.parent.mkdir(parents=True)
+        path.write_bytes(text)
+        own = Path(OWN) / "kernel"
+        for source in (*own.glob("*.cu*"), *own.glob("*.py")):
+            (path.parent / source.name).symlink_to(source)
+        Path(base, "kernels").symlink_to(ROOT / "kernels")
+
+        def read():
+            content = read_yaml(path)
+            if isinstance(content, dict) and not contents.is_composed(path, content):
+                case = make(read_kernel(name, content, path, [path.parents[1], CONF]), {}, 0)
+                assert case.excluded or max(map(abs, (*case.grid, case.shared))) < 2**63
+
+        raises_only_our_errors(read)
+
+
+@st.composite
+def spoilt_kernels(draw):
+    """A shipped kernel's YAML with a few values changed, or a few of its bytes."""
+    path = draw(st.sampled_from(SHIPPED))
+    if draw(st.booleans()):
+        return path.stem, draw(edited(path.read_bytes()))
+    content = draw(mutated(yaml.safe_load(path.read_text(encoding="utf-8"))))
+    try:
+        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=10**6)
+    except RecursionError:
+        text = "[" * 10_000
+    return path.stem, text.encode("utf-8", "surrogatepass")
+
+
+def saxpy(**lines):
+    """The YAML of saxpy with some keys written otherwise."""
+    path = Path(OWN) / "kernel" / "saxpy.yaml"
+    content = {**yaml.safe_load(path.read_text(encoding="utf-8")), **lines}
+    return "saxpy", yaml.safe_dump(content, sort_keys=False, width=10**7).encode()
+
+
+KERNELS = [
+    ("saxpy", bomb()),
+    ("saxpy", b"a: &a {k: 1}\n" + b"".join(b"a%d: &b%d {<<: [*a%s]}\n" % (i, i, b", *a" * 2000) for i in range(50))),
+    ("saxpy", b"[" * 100_000),
+    ("saxpy", b"a: " + b"x" * 10_000_000),
+    ("saxpy", b"parameters: {block: 0x" + b"f" * 5000 + b"}\n"),
+    ("saxpy", b"parameters: {block: 1" + b":2" * 5000 + b"}\n"),
+    saxpy(parameters={f"p{i}": i for i in range(5000)}),
+    saxpy(grid="popcount('x')"), saxpy(grid="popcount(-1)"), saxpy(grid="1 and 'x'"), saxpy(shared="2**100"),
+    saxpy(bytes={"read": "2**100", "written": "2**120"}), saxpy(operations="2**100"), saxpy(shared="-(2**64)"),
+    saxpy(reference={"y": "-" * 100_000 + "x"}), saxpy(reference={"y": None}), saxpy(reference=None), saxpy(reference="1j"),
+    saxpy(parameters={"block": "2026-11-22", "size": 1000, "factor": 3}), saxpy(let={"a": "b", "b": "a"}),
+    saxpy(grid=nested(100)), saxpy(macros=["X" * 100_000]), saxpy(depth="10**30"), saxpy(in_flight="2**100"),
+]  # fmt: skip
+
+
+@fuzzed(150, KERNELS)
+@given(spoilt_kernels())
+def test_a_kernels_yaml_is_understood_or_told(spoilt):
+    """Whatever the YAML of a kernel holds."""
+    understand(*spoilt)
+
+
+OTHERS = [("other", bomb()), ("other", b"[" * 100_000), ("other", b"parameters: {x: 0x" + b"f" * 5000 + b"}\n")]
+
+
+@fuzzed(6, OTHERS)
+@given(spoilt_kernels())
+def test_a_kernel_that_is_not_chosen_stops_no_other(spoilt):
+    """Whatever lies beside the kernel that a command chooses."""
+    name, text = spoilt
+    with tempfile.TemporaryDirectory() as base:
+        path = Path(base, "kernel", f"not_{name}.yaml")
+        path.parent.mkdir()
+        path.write_bytes(text)
+        withstands(base, "--dry-run", "--config-dir", ".", "kernel=reduceShfl", "device=cpu", statuses=(0,))
+
+
+# ---- command lines
+
+LINES = [
+    ["kernel=reduceShfl", "block=64,128", "size=1000", "device=cpu"],
+    ["kernel=glob(reduceS*)", "width=8,16", "mask=0x00ff00ff"],
+    ["kernel=transposeTile", "size=64x128", "tile_rows=32", "dtype=float32", "device=cpu"],
+    ["experiment=shuffle_tour", "device=cpu", "--quiet"],
+    ["experiment=hazards", "--json"],
+    ["timing=quick", "timing.rounds=2", "device.threads=2", "device.time_limit_s=5", "seed=3"],
+    ["-m", "kernel=warpScan", "block=range(32,129,32)", "record_host=true"],
+    ["rank_by=gflops", "+metrics.twice={value: 2*median_us, unit: us, better: lower}", "fill=ones"],
+    ["--config-dir", str(OWN), "kernel=saxpy", "factor=2", "hydra.sweep.dir=sweep"],
+    ["--cfg", "job", "kernel=reduceShfl"],
+    ["--info", "all"],
+    ["hydra/launcher=basic", "hydra.mode=RUN", "compiler=nvrtc"],
+]
+OF_COMMANDS = [
+    ["show", "reduceShfl"], ["list", "-n", "5"], ["list", "."], ["report", "latest"], ["report", "latest", "--format", "md"],
+    ["compare", "latest~1", "latest"], ["resume", "latest"], ["repeat", "latest", "block=64"], ["import", "file.cu"],
+]  # fmt: skip
+KEYS = ["kernel", "block", "size", "hydra.launcher", "hydra", "hydra.job.chdir", "device", "on_cpu", "metrics", "hydra/hydra_logging",
+        "hydra.verbose", "hydra.searchpath", "timing.cpu_samples", "+x", "~block", "a@b", "experiment", "hydra.sweeper.params"]  # fmt: skip
+VALUES = ["range(1,10**9)", "range(1,1000000000)", "choice(1,2)", "glob(*)", "interval(1,2)", "sort(3,1)", "shuffle(1,2)",
+          ",".join(map(str, range(300))), "[1,2]", "{a:1}", "reduceShfl,nope"]  # fmt: skip
+
+
+@st.composite
+def spoilt_lines(draw, lines):
+    """A sound command line with a few words replaced, removed, repeated or put in."""
+    words = list(draw(st.sampled_from(lines)))
+    text = st.one_of(st.sampled_from([*TEXTS, *VALUES]), st.text(max_size=8)).filter(lambda t: "\0" not in t)
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(words) - 1))
+        key, equals, value = words[at].partition("=")
+        words[at : at + 1] = draw(st.sampled_from([
+            [f"{key}={draw(text)}" if equals else draw(text)],
+            [f"{draw(st.sampled_from(KEYS))}={draw(text)}", words[at]],
+            [f"{draw(text)}={value}"],
+            [f"{words[at]},{draw(text)}"],
+            [words[at], words[at]],
+            [draw(st.sampled_from(["--cfg", "--package", "-p", "--config-name", "--resolve", "-sc", "--help", "-x", "--"])), words[at]],
+        ]))  # fmt: skip
+    return [w.encode("utf-8", "replace").decode() for w in words]
+
+
+COMMAND_LINES = [
+    ["kernel=" + "a" * 5000], ["block=range(1,10**9)"], ["block=range(1,1000000000)"],
+    ["block=range(1,301)", "size=range(1,301)", "width=range(1,301)"],
+    ["block=range(1,10001)", "size=range(1,10001)", "width=range(1,10001)"], ["block=" + ",".join(map(str, range(60_000)))],
+    ["device.threads=2**40"], ["device.threads=1099511627776"], ["hydra/hydra_logging=nope"], ["-sc", "query"],
+    ["--cfg", "all", "-p", "zzz"], ["size=popcount('x')"], ["size='popcount(\"x\")'"], ["hydra.callbacks={}"], ["~hydra.callbacks"],
+    ["hydra.callbacks.reserve=null"], ["timing.rounds=10**100"], ["timing.rounds=1e400"], ["seed=" + "9" * 5000],
+    ["hydra.sweeper.params={block: 'range(1,1000000000)'}"], ["device.time_limit_s=nan"], ["device.time_limit_s=1e400"],
+    ["+a=" * 1000], ["[" * 5000], ["kernel=[" + "a," * 5000 + "]"], ["block=" + "(" * 3000], ["hydra.verbose=[1"],
+]  # fmt: skip
+
+
+@fuzzed(25, COMMAND_LINES)
+@given(spoilt_lines(LINES))
+def test_a_command_line_is_planned_or_told(words):
+    """Whatever is asked for: `--dry-run` shows a plan, or says in a sentence what is wrong."""
+    with tempfile.TemporaryDirectory() as base:
+        withstands(base, "--dry-run", *words, statuses=(0, 2))
+
+
+@fuzzed(15)
+@given(spoilt_lines(OF_COMMANDS))
+def test_a_subcommand_works_or_tells(words):
+    """Whatever is asked of the other commands, where there is no run."""
+    with tempfile.TemporaryDirectory() as base:
+        withstands(base, *words, statuses=(0, 2))
+
+
+# ---- sources
+
+SOURCES = sorted([*(ROOT / "kernels").glob("*.cu"), *(Path(OWN) / "kernel").glob("*.cu")])
+PIECES = ["{", "}", "(", ")", "[", "]", '"', "'", "/*", "*/", "//", "\\\n", '#include "x.cu"\n', "#define A A A\n", "template<",
+          "__global__", "extern __shared__ int s[];", "asm volatile(", 'R"(', "\x00", "é", "<<<", ">>>", "__shared__ alignas("]  # fmt: skip
+
+
+@fuzzed(20, [b"__global__ void k(" + b"int a, " * 20_000 + b"int b) {}", b"{" * 200_000, b"(" * 200_000, b'#include "file.cu"\n',
+             b"__global__ void k(" + b"(" * 5000, b"extern __shared__ " + b"(" * 20_000, b"/*" * 200_000, b"asm(" * 20_000,
+             b"__global__ void k() {" + b"{" * 20_000])  # fmt: skip
+@given(st.sampled_from(SOURCES).flatmap(lambda path: edited(path.read_bytes(), PIECES)))
+def test_a_source_is_imported_or_told(text):
+    """Whatever a `.cu` holds, to write its YAML and to translate it for the CPU device."""
+    raises_only_our_errors(lambda: rewrite(text.decode(errors="replace")))
+    with tempfile.TemporaryDirectory() as base:
+        Path(base, "file.cu").write_bytes(text)
+        withstands(base, "import", "file.cu", statuses=(0, 2))
+
+
+# ---- run folders
+
+CELLS = [
+    "",
+    "nan",
+    "inf",
+    "-1",
+    "1e999",
+    "9" * 5000,
+    "\u0661",
+    "ok,ok",
+    '"',
+    "\n",
+    "x" * 10_000,
+    SCRIPT,
+    "../../x",
+    "=1+1",
+    "\0",
+]
+
+
+@pytest.fixture(scope="module")
+def sweeps(tmp_path_factory):
+    """Two small sweeps, one of which was interrupted: each has a case that fails."""
+    base = tmp_path_factory.mktemp("sweeps")
+    words = ("--config-dir", OWN, "kernel=saxpy,asserts,speaks", "block=32,64", "size=1000", "device=cpu")
+    for name in ("complete", "interrupted"):
+        done = run(base, *words, f"hydra.sweep.dir={name}")
+        assert done.code == 1, done.err
+    (base / "interrupted" / "1" / "result.json").unlink()
+    return base
+
+
+def files_of(folder):
+    """Each kind of file of a run folder, and the folders."""
+    jobs = [folder / n for n in ("0", "1", "2")]
+    names = ["results.csv", "plan.json", "environment.json", "multirun.yaml", "verdict.json", "report.html", ".lock", "sources",
+             "sources/conf", "sources/conf/config.yaml", "sources/conf/kernel/saxpy.yaml", "figures", "samples", "0"]  # fmt: skip
+    found = [folder / n for n in names]
+    found += [
+        j / n
+        for j in jobs[:2]
+        for n in ("case.json", "result.json", ".hydra", ".hydra/config.yaml", ".hydra/hydra.yaml")
+    ]
+    found += (
+        sorted(folder.rglob("saxpy.cu"))
+        + sorted(folder.glob("samples/*.npy"))[:1]
+        + sorted(folder.glob("figures/*"))[:1]
+    )
+    return [str(p.relative_to(folder)) for p in found]
+
+
+COMMANDS = [
+    ("list", "."), ("report", "run"), ("report", "run", "--format", "md"), ("report", "run", "--to", "page.html"),
+    ("compare", "run", "sound"), ("compare", "sound", "run", "--html", "page.html"), ("resume", "run"), ("repeat", "run"),
+    ("repeat", "run", "block=32"),
+]  # fmt: skip
+JSON = ("plan.json", "environment.json", "0/case.json", "1/case.json", "0/result.json", "2/result.json", "verdict.json")
+
+
+def spoilt_table(draw, text):
+    """results.csv with other cells, rows or columns."""
+    rows = [line.split(",") for line in text.splitlines()]
+    for _ in range(draw(st.integers(1, 4))):
+        row = draw(st.integers(0, len(rows) - 1))
+        cell = draw(st.integers(0, max(0, len(rows[row]) - 1)))
+        new = draw(st.sampled_from(CELLS))
+        how = draw(st.sampled_from(["cell", "cell", "row", "column", "longer"]))
+        if how == "cell" and rows[row]:
+            rows[row][cell] = new
+        elif how == "row":
+            rows.insert(row, list(rows[row]))
+        elif how == "column":
+            rows = [r[:cell] + r[cell + 1 :] for r in rows]
+        else:
+            rows[row] = rows[row] + [new] * draw(st.sampled_from([1, 3, 5000]))
+    return "\n".join(",".join(r) for r in rows).encode("utf-8", "surrogatepass")
+
+
+JOBS = ["\u0661", "007", "-1", "9" * 300, "1e3", "99999999999999999999", "0x1", "..."]
+
+
+def damage(draw, run, outside):
+    """Spoil one thing of a run's folder."""
+    name = draw(st.sampled_from(files_of(run)))
+    how = draw(st.sampled_from(["instead", "instead", "JSON", "bytes", "table", "a job's folder"]))
+    path = run / (draw(st.sampled_from(JSON)) if how == "JSON" else "results.csv" if how == "table" else name)
+    if how == "instead":
+        replace(path, draw(st.sampled_from(sorted(INSTEAD))), outside)
+    elif how == "JSON" and path.is_file():
+        path.write_bytes(as_json(draw(mutated(json.loads(path.read_text(encoding="utf-8"))))))
+    elif how == "bytes" and path.is_file():
+        path.write_bytes(draw(edited(path.read_bytes())))
+    elif how == "table":
+        path.write_bytes(spoilt_table(draw, path.read_text(encoding="utf-8")))
+    elif how == "a job's folder":
+        shutil.copytree(run / "0", run / draw(st.sampled_from(JOBS)))
+
+
+def read_by(sweeps, name, damaging, *commands):
+    """Damage a copy of a run's folder, and read it by some commands; nothing beside it is touched."""
+    with tempfile.TemporaryDirectory() as place:
+        base = Path(place)
+        shutil.copytree(sweeps / name, base / "run")
+        shutil.copytree(sweeps / "complete", base / "sound")
+        outside = Outside(base / "outside")
+        damaging(base / "run", outside)
+        for command, *words in commands:
+            withstands(base, command, *words)
+            assert outside.is_untouched(), f"{command} {words} read or changed what lies outside"
+        for page in (base / "page.html", base / "run" / "report.html"):
+            if page.is_file() and not page.is_symlink() and page.stat().st_size < 10**7:
+                assert SCRIPT.encode() not in page.read_bytes()
+
+
+@fuzzed(60)
+@given(st.data())
+def test_a_run_folder_of_others_is_read_or_told(sweeps, data):
+    """Whatever lies in it, and whichever command reads it."""
+    name = data.draw(st.sampled_from(["complete", "interrupted"]))
+    command = data.draw(st.sampled_from(COMMANDS))
+
+    def spoil(run, outside):
+        for _ in range(data.draw(st.integers(1, 2))):
+            damage(data.draw, run, outside)
+
+    read_by(sweeps, name, spoil, command)
+
+
+READING = (COMMANDS[0], COMMANDS[1], COMMANDS[4], COMMANDS[6], COMMANDS[7])
+FOLDERS = {  # what to put in the place of which file, and the commands that fell short
+    "results.csv": (("a sparse file of 10 GB", "100000 columns"), READING[:3]),
+    "plan.json": (("a FIFO", "a link to /dev/zero"), READING),
+    "environment.json": (("a FIFO", "a sparse file of 10 GB"), READING),
+    "multirun.yaml": (("a YAML bomb", "deep JSON", "a FIFO"), (("repeat", "run", "block=32"),)),
+    "0/case.json": (("a FIFO", "a sparse file of 10 GB"), (COMMANDS[1], COMMANDS[6])),
+    "0/result.json": (("a FIFO", "deep JSON"), (COMMANDS[1], COMMANDS[6])),
+    "0/.hydra": (("a link to a folder outside",), (COMMANDS[1], COMMANDS[7])),
+    "figures": (("a link to a folder outside", "a FIFO"), (COMMANDS[1],)),
+    ".lock": (("a link to nothing", "a FIFO"), (COMMANDS[6], COMMANDS[7])),
+    "sources": (("a link to /", "a link to a folder outside"), (COMMANDS[1], COMMANDS[5], COMMANDS[7])),
+    "sources/conf": (("a link to a folder outside",), (COMMANDS[1], COMMANDS[7])),
+    "sources/conf/kernel/saxpy.yaml": (("a YAML bomb", "a FIFO", "a link to a file outside"), (COMMANDS[1], COMMANDS[6])),
+    "report.html": (("a link to a file outside", "a FIFO"), (COMMANDS[1],)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_what_a_file_of_a_run_folder_may_be_instead(name, sweeps):
+    """A link, a FIFO, or more than a memory holds, in the place of each file."""
+    for what, commands in zip(*FOLDERS[name][:1], itertools.repeat(FOLDERS[name][1])):
+        read_by(sweeps, "interrupted", lambda run, outside, w=what: replace(run / name, w, outside), *commands)
+
+
+def test_an_array_that_promises_more_than_it_has_is_told(sweeps):
+    """Samples whose header promises 2^60 elements, none at all, or objects."""
+    for what in ("an array of 2^60", "an array of no shape", "an array of objects"):
+
+        def spoil(run, outside, what=what):
+            for path in list(run.glob("samples/*.npy")):
+                replace(path, what, outside)
+
+        read_by(sweeps, "complete", spoil, COMMANDS[1], COMMANDS[4])
+
+
+def test_a_plan_without_end_is_told(sweeps):
+    """A plan of a million jobs, and a row of 100,000 columns."""
+
+    def many_jobs(run, _):
+        plan = json.loads((run / "plan.json").read_text())
+        plan["cases"] = [{**plan["cases"][0], "job": n} for n in range(100)] * 10_000
+        (run / "plan.json").write_text(json.dumps(plan))
+
+    def many_columns(run, _):
+        row = json.loads((run / "0" / "result.json").read_text())
+        (run / "0" / "result.json").write_text(json.dumps({**row, **{f"c{i}": i for i in range(100_000)}}))
+
+    read_by(sweeps, "interrupted", many_jobs, COMMANDS[0], COMMANDS[1], COMMANDS[6])
+    read_by(sweeps, "interrupted", many_columns, COMMANDS[0], COMMANDS[1])

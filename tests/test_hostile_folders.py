@@ -1,0 +1,326 @@
+"""Run folders that somebody else made: each command ends soon with a sentence, and touches nothing beside the folder."""
+
+import http.client
+import itertools
+import json
+import os
+import shutil
+import socket
+import struct
+import threading
+
+import processes
+import pytest
+
+import runner
+from runner import door, limited
+from runner.errors import UsageError
+from runner.folder import RunFolder
+from runner.report import live
+
+UNSEEN = "the-content-of-another-file"
+FOLDERS = ("report", "compare", "list", "resume", "repeat")
+MEMORY_MIB = "512"  # beside what the imports take
+PATIENCE_S = 120  # a busy machine is slow; each takes a second
+HUGE = 10 * 2**30
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A small sweep of one's own."""
+    root = tmp_path_factory.mktemp("made")
+    options = ("kernel=reduceShfl", "size=1024", "block=64,128", "device=cpu", "hydra.sweep.dir=run")
+    assert processes.run(root, "-m", *options, "timing=quick").code == 0
+    return root / "run"
+
+
+@pytest.fixture
+def given(made, tmp_path):
+    """A copy in `theirs/run`, `mine` to compare it with, and a folder that is none of its business."""
+    shutil.copytree(made, tmp_path / "theirs" / "run")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text(UNSEEN)
+    (tmp_path / "mine").symlink_to(made)
+    return tmp_path / "theirs" / "run"
+
+
+def linked(name, to="secret"):
+    """A file or a folder that is a link out of the folder."""
+
+    def make(folder):
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        path.symlink_to(folder.parents[1] / "outside" / to)
+
+    return make
+
+
+def pipe(name):
+    """A file that never gives a byte."""
+
+    def make(folder):
+        (folder / name).unlink(missing_ok=True)
+        os.mkfifo(folder / name)
+
+    return make
+
+
+def sparse(name):
+    """A file that is long, and takes no room on the disk."""
+
+    def make(folder):
+        with (folder / name).open("wb") as file:
+            file.truncate(HUGE)
+
+    return make
+
+
+def text(name, content):
+    """A file with a content that is made when it is needed."""
+    return lambda folder: (folder / name).write_text(content())
+
+
+def edited(name, change):
+    """A JSON file with a change."""
+
+    def make(folder):
+        content = json.loads((folder / name).read_text())
+        change(content)
+        (folder / name).write_text(json.dumps(content))
+
+    return make
+
+
+def zero(name):
+    """A file that never ends."""
+
+    def make(folder):
+        (folder / name).unlink()
+        (folder / name).symlink_to("/dev/zero")
+
+    return make
+
+
+def deaf(name):
+    """A socket where a file belongs."""
+
+    def make(folder):
+        (folder / name).unlink()
+        here = os.open(folder, os.O_RDONLY)
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(f"/proc/self/fd/{here}/{name}")
+        os.close(here)
+
+    return make
+
+
+def promising(folder):
+    """Samples whose header promises 2^60 lines."""
+    for path in (folder / "samples").iterdir():
+        content = path.read_bytes()
+        head = content[10 : 10 + struct.unpack("<H", content[8:10])[0]].decode()
+        head = head[: head.index("'shape'")] + f"'shape': ({2**60},), }}\n"
+        path.write_bytes(content[:8] + struct.pack("<H", len(head)) + head.encode() + b"0" * 100)
+
+
+def naming(path):
+    """A kernel whose source is another file."""
+
+    def make(folder):
+        file = folder / "sources" / "conf" / "kernel" / "reduceShfl.yaml"
+        lines = [line for line in file.read_text().splitlines() if not line.startswith("source:")]
+        file.write_text("\n".join([f"source: {path}", *lines]))
+
+    return make
+
+
+def bomb(levels=12):
+    """YAML of a few hundred bytes that stands for 9^12 values."""
+    names = "abcdefghijklmnop"[: levels + 1]
+    more = (f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]" for a, b in itertools.pairwise(names))
+    return "\n".join(["a: &a [x,x,x,x,x,x,x,x,x]", *more])
+
+
+def columns(count):
+    """A result with endless columns, as a change."""
+    return lambda row: row.update({f"column{n}": n for n in range(count)})
+
+
+SOURCE = "sources/kernels/reduceShfl.cu"
+YAML = "sources/conf/kernel/reduceShfl.yaml"
+ATTACKS = {
+    "figures as a link": (linked("figures", "."), ("report",)),
+    "the lock as a link": (linked(".lock", "new"), ("list", "resume", "repeat")),
+    "sources as a link": (linked("sources", "."), ("report", "compare", "resume", "repeat")),
+    "a source as a link": (linked(SOURCE), ("report", "compare", "resume", "repeat")),
+    "the configuration as a link": (linked("0/.hydra/config.yaml"), ("report", "resume", "repeat")),
+    "a job as a link": (linked("0", "."), ("report", "resume", "repeat")),
+    "samples as a link": (linked("samples", "."), ("resume", "repeat")),
+    "the environment as a pipe": (pipe("environment.json"), FOLDERS),
+    "the plan as a pipe": (pipe("plan.json"), FOLDERS),
+    "the table as a pipe": (pipe("results.csv"), ("report", "compare", "resume", "repeat")),
+    "a case as a pipe": (pipe("0/case.json"), ("report", "resume", "repeat")),
+    "a result as a pipe": (pipe("1/result.json"), ("report",)),
+    "a source as a pipe": (pipe(SOURCE), ("report", "compare", "resume", "repeat")),
+    "the lock as a pipe": (pipe(".lock"), ("list", "resume", "repeat")),
+    "the environment as a socket": (deaf("environment.json"), ("report", "list")),
+    "the environment without end": (zero("environment.json"), FOLDERS),
+    "a source without end": (zero(SOURCE), ("report", "resume")),
+    "a huge environment": (sparse("environment.json"), FOLDERS),
+    "a huge table": (sparse("results.csv"), ("report", "compare", "resume", "repeat")),
+    "a huge source": (sparse(SOURCE), ("report", "compare", "resume", "repeat")),
+    "a plan of a million jobs": (edited("plan.json", lambda p: p.update(cases=[{}] * 10**6)), FOLDERS),
+    "a deep plan": (text("plan.json", lambda: "[" * 10**6), FOLDERS),
+    "a result with endless columns": (edited("0/result.json", columns(20_000)), ("report",)),
+    "a table of 100,000 columns": (text("results.csv", lambda: ",".join(map(str, range(10**5))) + "\n"), ("compare",)),
+    "a number without end": (edited("environment.json", lambda e: e.update(n=10**4000)), FOLDERS[:2]),
+    "a bomb in a kernel's YAML": (text(YAML, bomb), ("resume", "repeat")),
+    "a bomb in another YAML": (text("sources/conf/timing/quick.yaml", bomb), ("resume", "repeat")),
+    "deep YAML": (text(YAML, lambda: "[" * 10**5), ("resume", "repeat")),
+    "a source outside": (naming("../../../../../outside/secret"), ("resume", "repeat")),
+    "a source at the root": (naming("/etc/passwd"), ("resume", "repeat")),
+    "the sweep's configuration as a pipe": (pipe("multirun.yaml"), ("repeat block=32",)),
+    "a bomb for a configuration": (text("multirun.yaml", bomb), ("repeat block=32",)),
+}  # fmt: skip
+COMMANDS = {
+    "report": lambda folder: ("runner.report", folder),
+    "compare": lambda folder: ("runner.compare", folder.parents[1] / "mine", folder, "--html", "page.html"),
+    "list": lambda folder: ("runner.list", folder.parent),
+    "resume": lambda folder: ("runner.resume", folder),
+    "repeat": lambda folder: ("runner.repeat", folder),
+    "repeat block=32": lambda folder: ("runner.repeat", folder, "block=32"),
+}
+
+
+def told(command, folder):
+    """Run a command on a folder, with limits; what it says."""
+    module, *arguments = COMMANDS[command](folder)
+    done = processes.run(
+        folder.parents[1], *arguments, module=module, timeout=PATIENCE_S, MEMORY_MIB=MEMORY_MIB
+    )  # fmt: skip
+    assert done.code == (0 if command == "list" else 2), (command, done.out, done.err)
+    assert "Traceback" not in done.err, (command, done.err)
+    said = done.out if command == "list" else done.err
+    sentences = [line for line in said.splitlines() if line.startswith(("runner: ", "Not read: "))]
+    assert len(sentences) == 1 or (command == "list" and "cannot be read" in said), (command, said)
+    assert UNSEEN not in done.out + done.err
+    return said
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_hostile_folder_is_refused_in_a_sentence(given, attack):
+    """Soon, in little memory, and nothing of another folder is read or written."""
+    make, commands = ATTACKS[attack]
+    make(given)
+    before = processes.content(given.parents[1] / "outside")
+    for command in commands:
+        told(command, given)
+    assert processes.content(given.parents[1] / "outside") == before
+    assert not (given.parents[1] / "outputs").exists()
+    for path in given.rglob("*"):
+        if path.is_file() and not path.is_symlink() and path.stat().st_size < HUGE:
+            assert UNSEEN.encode() not in path.read_bytes(), path
+
+
+def test_samples_that_promise_too_much_do_not_count(given):
+    """The report and the comparison go on without them."""
+    promising(given)
+    found = runner.open(given)
+    with pytest.raises(UsageError, match="no samples"):
+        found.samples(found.table.iloc[0])
+    with pytest.raises(UsageError, match="does not lie in"):
+        found.samples({"case": "../../outside/secret", "job": 0})
+    assert found.compare(given.parents[1] / "mine").worse is False
+
+
+def test_a_run_in_python_is_refused_likewise(given):
+    """`runner.open` raises a `UsageError` when something is asked for."""
+    pipe("environment.json")(given)
+    with pytest.raises(UsageError, match="a pipe"):
+        _ = runner.open(given).environment
+
+
+def test_the_live_page_says_what_is_wrong(given):
+    """The server goes on."""
+    linked("0", ".")(given)
+    with live.server(given) as serving:
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        ask = http.client.HTTPConnection(live.HOST, serving.server_port, timeout=PATIENCE_S)
+        ask.request("GET", "/")
+        assert "a link" in ask.getresponse().read().decode()
+        serving.shutdown()
+
+
+def test_only_ascii_numbers_are_jobs(given):
+    """A folder named by another script's digit, or with a zero in front, is no job."""
+    for name in ("\N{ARABIC-INDIC DIGIT THREE}", "03", "1e1", "\N{SUPERSCRIPT TWO}"):
+        (given / name).mkdir()
+    assert RunFolder(given).jobs() == [0, 1]
+
+
+def test_links_around_a_folder_are_followed(given):
+    """Its own path, and that of outputs/, may be links; and what else a user puts into the folder."""
+    (given / "notes").symlink_to("/nowhere")
+    elsewhere = given.parents[1] / "elsewhere"
+    elsewhere.symlink_to(given.parent)
+    (given / "report.html").unlink()
+    (given / "report.html").symlink_to(given.parents[1] / "outside" / "secret")
+    for module in ("runner.report", "runner.resume"):
+        done = processes.run(given.parents[1], elsewhere / "run", module=module)
+        assert done.code == 0, done.err
+    assert (given / "report.html").read_text().startswith("<!DOCTYPE html>")
+    assert not (given / "report.html").is_symlink()
+    assert (given.parents[1] / "outside" / "secret").read_text() == UNSEEN
+
+
+def test_one_hostile_folder_does_not_hide_the_others(given):
+    """`list` names it, and lists the rest."""
+    shutil.copytree(given.parents[1] / "mine", given.parent / "good")
+    pipe("environment.json")(given)
+    assert "good" in told("list", given)
+
+
+@pytest.mark.parametrize("path", ["../run/plan.json", "0/../../../outside/secret"])
+def test_no_path_leads_out_of_the_folder(given, path):
+    """Neither to read nor to write."""
+    with pytest.raises(UsageError):
+        door.read(given, given / path)
+    with pytest.raises(UsageError):
+        door.write(given, given / path, b"")
+
+
+def test_json_has_limits():
+    """Of nesting, digits and values; brackets and digits in texts do not count."""
+    assert limited.load_json(json.dumps({"a": "[" * 1000 + "1" * 1000})) == {"a": "[" * 1000 + "1" * 1000}
+    for content in ("[" * 65 + "]" * 65, "[" * 10**6, f"[{'1' * 101}]", f"[{'0,' * limited.MOST_NODES}0]"):
+        with pytest.raises(limited.TooMuch):
+            limited.load_json(content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        bomb(),
+        "a: &a {k: 1}\nb: &b {<<: [" + "*a," * 9**5 + "]}",
+        "&a [*a]",
+        "[" * 10**5,
+        "- " * 10**5,
+        "a: 0x" + "f" * 5000,
+        "a: " + "1:" * 5000 + "1",
+        "a: !!int '" + "1" * 5000 + "'",
+        "a0: &a0 [1]\n" + "\n".join(f"a{n + 1}: &a{n + 1} [*a{n}]" for n in range(100)),
+        "x" * (limited.MOST_YAML + 1),
+    ],
+)  # fmt: skip
+def test_yaml_has_limits(content):
+    """Of values with aliases followed, nesting, digits and length."""
+    with pytest.raises(limited.TooMuch):
+        limited.load_yaml(content)
+
+
+def test_ordinary_yaml_is_read():
+    """Aliases and merges within the limits are followed."""
+    found = limited.load_yaml("a: &a {x: 1, y: 0xff}\nb: {<<: *a, z: [*a, 1e3]}\nc: " + "'" + "1" * 200 + "'")
+    assert found["b"]["x"] == 1
+    assert found["b"]["z"][0]["y"] == 255
+    assert found["c"] == "1" * 200

@@ -1,0 +1,229 @@
+"""Compilers that would never end, kernels that attack the process they run in, terminals that close, caches that vanish."""
+
+import contextlib
+import os
+import pty
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from processes import OWN, PATIENCE_S, call, environment, start, table, wait_until
+
+from runner.device import Source
+from runner.device.cpu import CpuCompiler
+from runner.device.limits import KEPT, Limits
+from runner.errors import CompileError, CompileLimit
+
+KERNEL = 'extern "C" __global__ void k(int* out) { out[0] = %s; }\n'
+EIGHTFOLD = "".join(f"#define A{n + 1} {f'A{n} ' * 8}\n" for n in range(12))
+BOMB = f"#define A0 1+\n{EIGHTFOLD}{KERNEL % 'A12 1'}"
+TEMPLATES = "template <long N> struct F { static const int v = F<2 * N>::v + F<2 * N + 1>::v; };\n"
+BAD = {
+    "a preprocessor bomb": (BOMB, Limits(2, 8), "still running after 2 s (device.compile_limit_s)"),
+    "a bomb that takes memory": (BOMB, Limits(60, 0.2), "more than 0.2 GB of memory (device.compile_limit_gb)"),
+    "a flood of warnings": ("#warning flood\n" * 60_000 + KERNEL % "nothing", Limits(2, 2), "device.compile_limit_s"),
+    "a template bomb": (TEMPLATES + KERNEL % "F<1>::v", Limits(2, 2), "device.compile_limit_s"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_compiler_that_would_not_end_is_ended(name, tmp_path):
+    """At a limit of time or memory one sentence says which, little of the output is kept, and no process is left."""
+    text, limits, reason = BAD[name]
+    path = tmp_path / "k.cu"
+    path.write_text(text)
+    with pytest.raises(CompileLimit) as raised:
+        CpuCompiler(limits=limits).compile(Source(path, text, "k"))
+    assert reason in str(raised.value)
+    assert str(path) in str(raised.value)
+    assert len(raised.value.log) < 3 * KEPT
+    wait_until(lambda: not processes_about(tmp_path))
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/stdin"])
+def test_including_a_device_is_no_danger(device, tmp_path):
+    """The compiler refuses it, or takes it for empty."""
+    path, text = tmp_path / "k.cu", f'#include "{device}"\n{KERNEL % 1}'
+    path.write_text(text)
+    with contextlib.suppress(CompileError):
+        assert CpuCompiler(limits=Limits(20, 1)).compile(Source(path, text, "k")).digest
+
+
+def test_a_kernel_that_is_too_large_is_refused(runner, tmp_path):
+    """A sparse file of gigabytes as a kernel's source is one sentence, and is not read."""
+    (tmp_path / "own" / "kernel").mkdir(parents=True)
+    shutil.copy(OWN / "kernel" / "saxpy.yaml", tmp_path / "own" / "kernel" / "saxpy.yaml")
+    with (tmp_path / "own" / "kernel" / "saxpy.cu").open("wb") as file:
+        file.truncate(10 << 30)
+    done = runner("--config-dir", "own", "kernel=saxpy", "device=cpu")
+    assert done.code == 2
+    assert "larger than 4 MiB" in done.err
+
+
+def processes_about(text):
+    """Processes whose command line names it."""
+    found = subprocess.run(["pgrep", "-f", "-r", "R,S,D", "--", str(text)], capture_output=True, text=True, check=False)
+    return found.stdout.split()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_a_sweep_that_ends_leaves_no_compiler(sent, tmp_path):
+    """The compiler is in a process group of its own, and yet ends with the program, however that ends."""
+    (tmp_path / "own" / "kernel").mkdir(parents=True)
+    shutil.copy(OWN / "kernel" / "speaks.yaml", tmp_path / "own" / "kernel")
+    (tmp_path / "own" / "kernel" / "speaks.cu").write_text(BOMB.replace(" k(", " speaks("))
+    process = start(tmp_path, "--config-dir", str(tmp_path / "own"), "kernel=speaks", "device=cpu")
+    wait_until(lambda: len(processes_about(f"-iquote{tmp_path}/own")) > 1, process)
+    assert process.poll() is None
+    process.send_signal(sent)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == (-sent if sent == signal.SIGKILL else 130), err
+    assert "Traceback" not in err
+    wait_until(lambda: not processes_about(f"-iquote{tmp_path}/own"))
+
+
+def attacked(runner, attacks, *arguments):
+    """The rows of the kernel `hostile`, by its attack, and what the command left."""
+    given = ("--config-dir", str(OWN), "kernel=hostile", f"attack={','.join(map(str, attacks))}", "device=cpu")
+    done = runner(*given, "device.time_limit_s=1", *arguments)
+    return pd.read_csv(done.folder / "results.csv").set_index("attack"), done
+
+
+def test_an_attack_on_the_worker_costs_its_own_row(runner):
+    """Writing to all descriptors, flooding stderr, stopping itself, closing everything: the rows beside are right."""
+    rows, done = attacked(runner, [0, 1, 2, 3, 4], "--json")
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    assert list(rows["status"]) == ["ok", "crashed", "ok", "timeout", "crashed"]
+    assert "no message of the runner" in rows.loc[1, "reason"]
+    assert len(done.err) < 2 << 20
+    assert "printed 64 KiB" in done.err
+    assert all(line.startswith("{") for line in done.out.splitlines())
+
+
+def no_sandbox():
+    """Why there is no sandbox here; empty if there is one."""
+    if not shutil.which("bwrap"):
+        return "bubblewrap is not installed"
+    command = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+
+@pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox())
+def test_a_sandbox_lets_nothing_out(runner, tmp_path):
+    """Files, the network and other processes, which a kernel reaches without a sandbox, it does not reach in one."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        here = f"port={server.getsockname()[1]}", f"parent={os.getpid()}"
+        rows, done = attacked(runner, [5], *here)
+        assert "out[70] is 78, expected 71" in rows.loc[5, "reason"]
+        assert (tmp_path / "escaped-the-sandbox").exists()
+        (tmp_path / "escaped-the-sandbox").unlink()
+        shutil.rmtree(done.folder)
+        rows, _ = attacked(runner, [1, 2, 5], "device.sandbox=true", *here)
+    assert list(rows["status"]) == ["crashed", "ok", "ok"]
+    assert not (tmp_path / "escaped-the-sandbox").exists()
+
+
+@pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox())
+def test_a_worker_that_dies_in_a_sandbox_is_told(runner):
+    """A signal of a sandboxed worker is named, and nothing of the sandbox is left."""
+    done = runner("--config-dir", str(OWN), "kernel=killsItself,speaks", "device=cpu", "device.sandbox=true")
+    rows = pd.read_csv(done.folder / "results.csv")
+    assert list(rows["status"]) == ["crashed", "ok"]
+    assert "by signal SIGKILL" in rows["reason"][0]
+
+
+def test_without_bubblewrap_a_sandbox_is_refused(runner, tmp_path):
+    """One sentence and status 2, and no kernel is run."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("g++", "c++", "sh", "as", "ld"):
+        if found := shutil.which(name):
+            (tools / name).symlink_to(found)
+    done = runner("size=1000", "device=cpu", "device.sandbox=true", PATH=str(tools))
+    assert done.code == 2
+    assert "device.sandbox=true: bubblewrap is not installed" in done.err
+    assert not list(tmp_path.glob("outputs/*/*"))
+
+
+def test_a_terminal_that_closes_ends_a_sweep(tmp_path):
+    """The finished rows, the report and `not_run` rows are there, as after Ctrl-C."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(tmp_path)
+        words = ("block=64,128,256,512", "size=512Ki", "device=cpu", "timing.cpu_samples=20", "hydra.sweep.dir=sweep")
+        os.execve(sys.executable, [sys.executable, "-m", "runner", *words], environment())  # noqa: S606  (no shell is wanted)
+    deadline = time.monotonic() + PATIENCE_S
+    while not any((tmp_path / "sweep").glob("*/result.json")) and time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.02)[0]:
+            os.read(terminal, 1 << 16)
+    os.close(terminal)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 130
+    assert {"ok", "not_run"} == set(table(tmp_path / "sweep")["status"])
+    assert (tmp_path / "sweep" / "report.html").is_file()
+
+
+def catches(process, number):
+    """Whether a process has a handler of its own for a signal."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    (mask,) = (int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigCgt"))
+    return mask >> number - 1 & 1
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.1, 0.3, 0.5, 0.8])
+def test_ctrl_c_during_the_imports_is_one_line(after_s, tmp_path):
+    """From the moment on that the program listens: status 130, one line, no traceback, no folder of results."""
+    process = start(tmp_path, "size=1000", "device=cpu")
+    wait_until(lambda: catches(process, signal.SIGHUP), process)
+    time.sleep(after_s)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode in (130, -signal.SIGINT), err  # a shell says 130 for both
+    assert "Traceback" not in err
+    assert err.startswith("runner: interrupted") or "python -m runner.resume" in err
+    assert not out or list(tmp_path.glob("outputs/*/*/report.html"))
+
+
+NO_REPORT = """
+import os, signal, sys
+from runner import report
+from runner.__main__ import main
+report.publish = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)
+sys.argv = ["runner", "size=1000", "device=cpu", "hydra.sweep.dir=sweep"]
+sys.exit(main())
+"""
+
+
+def test_an_interrupted_report_says_how_to_get_it(tmp_path):
+    """All rows are there, the status is 130, and the command that makes the report stands on the terminal."""
+    done = subprocess.run(
+        [sys.executable, "-c", NO_REPORT], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130, done.stderr
+    assert "python -m runner.report sweep" in done.stderr
+    assert list(table(tmp_path / "sweep")["status"]) == ["ok"]
+    assert call(tmp_path, "sweep", module="runner.report").returncode == 0
+
+
+def test_a_cache_that_is_deleted_meanwhile_is_filled_again(tmp_path):
+    """Kernels and the CPU device's own library are compiled again, and every row is right."""
+    cache = tmp_path / "cache"
+    arguments = ("block=64,128", "size=64Ki", "device=cpu", "timing.cpu_rounds=4", "timing.fresh_process=true")
+    process = start(tmp_path, *arguments, "hydra.sweep.dir=sweep", XDG_CACHE_HOME=str(cache))
+    wait_until(lambda: any(cache.rglob("libsimt-*.so")), process)
+    shutil.rmtree(cache, ignore_errors=True)  # while it compiles
+    wait_until(lambda: any((tmp_path / "sweep").glob("*/result.json")), process)
+    shutil.rmtree(cache, ignore_errors=True)  # while it measures
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, err
+    rows = table(tmp_path / "sweep")
+    assert list(rows["status"]) == ["ok", "ok"]
+    assert list(rows["rounds"]) == [4, 4]
