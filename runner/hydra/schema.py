@@ -40,6 +40,7 @@ _GROUPS = (
     "on_cpu",
     "metrics",
     "rank_by",
+    "lines",
 )
 
 
@@ -56,6 +57,7 @@ def register(search_path: Sequence[Path]) -> None:
         ("on_cpu", dict[str, Any], field(default_factory=dict)),
         ("metrics", dict[str, Any], field(default_factory=dict)),
         ("rank_by", str, TIME),
+        ("lines", bool, True),
         *((word, Any, None) for word in parameters),
     ]
     store = ConfigStore.instance()
@@ -175,7 +177,7 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     case = _case(composed.kernel, plain)
     metrics = together(composed.kernel.metrics, plain["metrics"], case.variables, parameter_names())
     require_rankable(plain["rank_by"], metrics, f"kernel {composed.kernel.name}")
-    return Job(case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"])
+    return Job(case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"], plain["lines"])
 
 
 def _case(kernel: Kernel, values: Mapping[str, Any]) -> Case:

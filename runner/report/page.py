@@ -24,7 +24,7 @@ from runner import atomic
 from runner.device import cache
 from runner.device.kinds import is_emulated, label
 from runner.folder import RunFolder, read_json
-from runner.report import cells, data, findings, table
+from runner.report import annotated, cells, data, findings, table
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 from runner.runs import environment, flat, section
 
@@ -114,6 +114,7 @@ def _context(
     ratios: dict[int, findings.Ratio],
     drawn: Sequence[Drawn],
 ) -> dict[str, Any]:
+    sources = compiled(path, [str(kernel) for kernel in frame["kernel"].unique()])
     known, best, every = environment(path), findings.fastest(frame), cells.all_cases(frame, ratios)
     by = findings.criterion_of(frame)
     views = [one.view | {"stem": one.stem} for one in drawn if one.view]
@@ -144,7 +145,8 @@ def _context(
         "configuration": configuration(path),
         "overrides": overrides(_command(known)),
         "environment": list(flat(known)),
-        "compiled": compiled(path, [str(kernel) for kernel in frame["kernel"].unique()]),
+        "compiled": sources,
+        "listings": annotated.listings(path, frame, {kernel.kernel: kernel.files for kernel in sources}),
         "method": _method(known),
         "finishes": sorted({str(finish) for finish in frame["finish"]} - {""}),
     }

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from runner import metrics, sources
+from runner import lines, metrics, sources
 from runner.config import Job
 from runner.folder import RunFolder, read_json, write_json
+from runner.lines import LineCost
 from runner.metrics import TIME
 from runner.sweep import results
 from runner.sweep.results import Row
@@ -65,6 +66,10 @@ class Ledger:
         if time.monotonic() >= self._due:
             self.write()
 
+    def add_lines(self, job: Job, costs: Sequence[LineCost]) -> None:
+        """Write what the lines of a case cost to disk."""
+        lines.keep(self._folder, job.number, job.case.id, job.case.kernel.name, costs)
+
     def mark(self, job: Job, status: str, reason: str) -> None:
         """Add a row for a case that is not run."""
         kind = self._kinds.get(job.number, job.device.kind)
@@ -84,6 +89,7 @@ class Ledger:
         own = [self._rows[job] for job in sorted(self._rows)]
         # A stock launcher runs each job in an engine of its own; the table is of them all.
         results.write(self._folder, own if self.launcher == "batch" else results.collect(self._folder))
+        lines.write(self._folder)
         self._stale = False
         self._due = time.monotonic() + 9 * (time.monotonic() - started)
 

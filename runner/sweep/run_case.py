@@ -26,7 +26,7 @@ from runner.kernel import further
 from runner.kernel.case import Case
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.statistics import unthrottled
-from runner.sweep import measure
+from runner.sweep import line_costs, measure
 from runner.sweep.further_checks import Heartbeat, at_other_sizes, in_other_orders, with_exact_inputs
 from runner.sweep.measure import Round
 from runner.sweep.plausible import implausible
@@ -162,7 +162,11 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
         return dataclasses.replace(outcome, status=e.status, reason=str(e), mismatches=e.mismatches)
     if reason := implausible(case, device.info, float(np.median(unthrottled(measured.samples)["us"]))):
         return dataclasses.replace(outcome, status="implausible", reason=reason)
-    return dataclasses.replace(outcome, active_blocks=device.active_blocks(first.launch), measured=measured)
+    outcome = dataclasses.replace(outcome, active_blocks=device.active_blocks(first.launch), measured=measured)
+    if task.counted:  # last: it leaves the arrays as a few blocks do
+        heartbeat("counting")
+        outcome = dataclasses.replace(outcome, lines=line_costs.count(device, task, first))
+    return outcome
 
 
 def _measured(device: Device, task: Task, turns: Sequence[Trial], spent_ms: float, heartbeat: Heartbeat) -> Round:

@@ -27,6 +27,7 @@ from runner.settings import DeviceConfig, Protocol
 
 if TYPE_CHECKING:
     from runner.kernel.case import Case
+    from runner.sweep.line_costs import LineCosts
     from runner.sweep.measure import Round
 
 # Making inputs and references for 2**30 elements takes a while; only launches are held to their own limit.
@@ -45,6 +46,7 @@ class Task:
     binary: Binary  # the compiled source
     protocol: Protocol
     time_limit_s: float  # a launch that takes longer counts as endless
+    counted: Binary | None = None  # the source, compiled so that accesses can be counted; None: what lines cost is not
     fast_math: bool = False  # whether the compiler was told to use fast functions
 
 
@@ -66,6 +68,7 @@ class Outcome:
     resources: Resources | None = None  # registers and the like
     active_blocks: int | None = None  # that fit on a multiprocessor at once
     measured: Round | None = None  # only if ok
+    lines: LineCosts | None = None  # what each line costs, if that was counted
     usable: bool = True  # whether the device can take another case; if not, its process ends
 
 

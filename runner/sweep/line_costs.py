@@ -1,0 +1,161 @@
+"""What each line of a case's kernel costs: a few of its blocks are run on the checked CPU device, and counted.
+
+The parent compiles kernels a second time for that, beside the plain ones. The worker counts, after it has measured a
+case. A case whose kernel, arguments and inputs have not changed is taken from a cache.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner import atomic
+from runner.config import Job
+from runner.device import Binary, Device, DeviceInfo, Role, Source, cache
+from runner.device.kinds import CHECKED
+from runner.errors import CaseError, CompileError, DeviceUnavailable, LaunchTimeout
+from runner.folder import read_json
+from runner.lines import BRANCH, DIGITS, GLOBAL, SHARED, LineCost
+
+if TYPE_CHECKING:
+    from runner.device.checked.counting import Counted
+    from runner.sweep.trial import Trial
+    from runner.sweep.worker import Task
+
+FEW = 3  # blocks that are run: the first, one in the middle, the last
+LIMIT_S = 2.0  # of a launch that counts
+MOST_CACHED = 8 << 20  # bytes of inputs that are compared with those of an earlier run
+
+
+@dataclass(frozen=True)
+class LineCosts:
+    """What the lines of a case cost, or why that is not known."""
+
+    lines: tuple[LineCost, ...] = ()
+    reason: str = ""
+
+
+class Builds:
+    """Kernels compiled so that their accesses can be counted, in the background."""
+
+    def __init__(self, jobs: Sequence[Job], info: DeviceInfo) -> None:
+        """Begin to compile what these jobs need."""
+        from runner.device.cpu import CpuCompiler  # noqa: PLC0415  (imports NumPy, which the worker's start goes before)
+
+        compiler = CpuCompiler(checked=True)
+        sources = dict.fromkeys(job.case.source() for job in jobs if _is_counted(job))
+        self._pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
+        self._waiting = {source: self._pool.submit(compiler.compile, source) for source in sources}
+        if not info.emulated:  # a busy host would disturb the times of a GPU
+            wait(self._waiting.values())
+
+    def take(self, job: Job) -> Binary | str | None:
+        """A job's kernel, or why there is none; `None` if its lines are not to be counted."""
+        if not _is_counted(job):
+            return None
+        try:
+            return self._waiting[job.case.source()].result()
+        except (CompileError, OSError) as error:
+            return str(error).partition("\n")[0]
+
+    def close(self) -> None:
+        """Compile no more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _is_counted(job: Job) -> bool:
+    """Whether the lines of a case are to be counted: one that breaks a rule on purpose would not end."""
+    return job.lines and not job.case.kernel.gpu_only and not job.case.hazard
+
+
+def count(device: Device, task: Task, first: Trial) -> LineCosts:
+    """Count in the worker process, from the inputs of a case's first trial. An error of the kernel is a reason."""
+    binary = task.counted
+    assert binary  # noqa: S101  (it is not called without one)
+    file = _cached(task, binary, first)
+    if file and (known := read_json(file)):
+        return LineCosts(tuple(LineCost(**line) for line in known))
+    try:
+        found = tuple(_summed(*_counted(device, task, binary, first)))
+    except (CaseError, DeviceUnavailable, MemoryError) as error:
+        return LineCosts(reason=f"{task.case.label}: {error}")
+    if file:
+        atomic.write_text(file, json.dumps([asdict(line) for line in found]))
+    return LineCosts(found)
+
+
+def _cached(task: Task, binary: Binary, first: Trial) -> Path | None:
+    """The file of a case in the cache; `None` if its inputs are large."""
+    if sum(array.nbytes for array in first.inputs.values()) > MOST_CACHED:
+        return None
+    contents = [f"{name} {zlib.crc32(array.tobytes())}" for name, array in sorted(first.inputs.items())]
+    key = cache.key(binary.digest, repr(task.case.launches), repr(task.case.arrays()), *contents)
+    return cache.default_folder(CHECKED) / "lines" / f"{key}.json"
+
+
+@functools.cache
+def _checked() -> CheckedDevice:
+    """The checked device of this process. One thread, so that atomics come in order."""
+    return CheckedDevice(threads=1)
+
+
+_with_first_blocks: set[str] = set()  # digests of kernels whose blocks wait for those before them
+
+
+def _counted(device: Device, task: Task, binary: Binary, first: Trial) -> tuple[list[Counted], int]:
+    """What each instruction costs, and in how many blocks; the arrays are left as these blocks leave them."""
+    case, checked = task.case, _checked()
+    limit = min(LIMIT_S, task.time_limit_s)
+    program = checked.load(task.source, binary)
+    with ExitStack() as stack:
+        arrays = dict(first.arrays) if device.info.emulated else None
+        launch, arrays = upload(checked, program, case, first.inputs, stack, arrays)
+
+        def run(choose: Callable[[int], list[int]]) -> list[Counted]:
+            poison(case, arrays)
+            for array in launch.arrays(Role.STATE):
+                array.fill_bytes(0)
+            return count_launch(checked, launch, choose, limit)
+
+        blocks = len(_spread(math.prod(case.grid)))
+        if binary.digest not in _with_first_blocks:
+            try:
+                return run(_spread), blocks
+            except LaunchTimeout:
+                _with_first_blocks.add(binary.digest)
+        return run(lambda number: list(range(min(number, FEW)))), blocks
+
+
+def _spread(number: int) -> list[int]:
+    """The first block, one in the middle, and the last."""
+    return sorted({0, number // 2, number - 1})
+
+
+def _summed(counted: Iterable[Counted], blocks: int) -> Iterator[LineCost]:
+    """The costs of lines from those of their instructions."""
+    by_line: dict[tuple[str, int, str, str], list[Counted]] = {}
+    for one in counted:
+        by_line.setdefault((one.file, one.line, one.memory, one.kind), []).append(one)
+    for (file, line, memory, kind), those in sorted(by_line.items()):
+        requests = sum(one.requests for one in those)
+
+        def average(name: str, those: list[Counted] = those, requests: int = requests) -> float:
+            total = sum(getattr(one, name) / one.looked_at * one.requests for one in those)
+            return round(total / requests, DIGITS)
+
+        actual, ideal, lanes = average("actual"), average("ideal"), average("lanes")
+        if kind == BRANCH:
+            diverged = round(actual * requests)
+            yield LineCost(file, line, memory, kind, blocks, requests, lanes, divergent_branches=diverged)
+            continue
+        units = {GLOBAL: (actual, ideal, None, None), SHARED: (None, None, actual, ideal)}[memory]
+        yield LineCost(file, line, memory, kind, blocks, requests, lanes, average("bytes"), *units)
