@@ -201,7 +201,17 @@ BY_NAME = MappingProxyType({column.name: column for column in COLUMNS})
 NAMES = tuple(BY_NAME)
 
 _COMMON_PARAMETERS = frozenset(("block", "size", "width", "mask", "unroll", "dtype"))
-_CONFIGURATION_KEYS = ("timing", "experiment", "hydra", "schema", "record_host", "on_cpu", "metrics", "rank_by", "lines")
+_CONFIGURATION_KEYS = (
+    "timing",
+    "experiment",
+    "hydra",
+    "schema",
+    "record_host",
+    "on_cpu",
+    "metrics",
+    "rank_by",
+    "lines",
+)
 _IN_EXPRESSIONS = ("grid_x", "grid_y")
 _ADDED_BY_THE_REPORT = ("emulated", "row", "cost")
 

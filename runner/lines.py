@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -135,8 +135,9 @@ def read(folder: RunFolder) -> dict[str, list[LineCost]]:
 
 
 def _parsed(rows: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, LineCost]]:
-    numbers = {c.name: {"integer": int, "real": float}.get(c.type, str) for c in columns.OF_LINES}
+    kinds: dict[str, Callable[[str], Any]] = {"text": str, "integer": int, "real": float}
+    read = {c.name: kinds[c.type] for c in columns.OF_LINES}
     for row in rows:
-        values = {f.name: numbers[f.name](text) if (text := row[f.name]) or f.name == "memory" else None
-                  for f in fields(LineCost)}  # fmt: skip
-        yield row["case"], LineCost(**values)
+        values: dict[str, Any] = {f.name: row[f.name] for f in fields(LineCost)}
+        known = {name: read[name](text) for name, text in values.items() if text or name == "memory"}
+        yield row["case"], LineCost(**known)

@@ -177,7 +177,9 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     case = _case(composed.kernel, plain)
     metrics = together(composed.kernel.metrics, plain["metrics"], case.variables, parameter_names())
     require_rankable(plain["rank_by"], metrics, f"kernel {composed.kernel.name}")
-    return Job(case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"], plain["lines"])
+    return Job(
+        case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"], plain["lines"]
+    )
 
 
 def _case(kernel: Kernel, values: Mapping[str, Any]) -> Case:

@@ -108,7 +108,7 @@ def listings(path: Path, frame: pd.DataFrame, sources: Mapping[str, Mapping[str,
     costs = lines.read(RunFolder(path))
     rows, names = table.records(frame), table.varying(frame)
     shared = {name: text for files in sources.values() for name, text in files.items()}
-    found = []
+    found: list[Listing] = []
     for kernel in map(str, frame["kernel"].unique()):
         own = [row for row in rows if row["kernel"] == kernel]
         readings = _readings([row for row in own if row["case"] in costs], costs)
@@ -121,9 +121,13 @@ def _readings(
 ) -> list[tuple[list[Mapping[str, Any]], list[LineCost]]]:
     """The cases that cost the same at every line, and these costs; the fastest case's are the first."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    ranked = sorted(rows, key=lambda row: (row["emulated"] or absent(row["cost"]), 0 if row["emulated"] else row["cost"]))
+    ranked = sorted(
+        rows, key=lambda row: (row["emulated"] or absent(row["cost"]), 0 if row["emulated"] else row["cost"])
+    )
     for row in ranked:
-        same = tuple((*lines.key(c), c.actual, c.ideal, c.lanes) for c in costs[str(row["case"])] if c.kind != lines.BRANCH)
+        same = tuple(
+            (*lines.key(c), c.actual, c.ideal, c.lanes) for c in costs[str(row["case"])] if c.kind != lines.BRANCH
+        )
         groups.setdefault(same, []).append(row)
     return [(group, costs[str(group[0]["case"])]) for group in groups.values()]
 
@@ -163,9 +167,7 @@ def _mark(cost: LineCost, worst: Mapping[str, float]) -> str:
     return "worst" if cost.excess == worst[cost.memory] else "costly"
 
 
-def _hazards(
-    kernel: str, rows: Iterable[Mapping[str, Any]], files: set[str]
-) -> dict[tuple[str, int], list[Hazard]]:
+def _hazards(kernel: str, rows: Iterable[Mapping[str, Any]], files: set[str]) -> dict[tuple[str, int], list[Hazard]]:
     """The hazards of a kernel's rows, by each line that they name."""
     found: dict[tuple[str, int], dict[str, Hazard]] = {}
     for row in rows:

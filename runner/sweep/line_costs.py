@@ -20,14 +20,17 @@ from typing import TYPE_CHECKING
 
 from runner import atomic
 from runner.config import Job
-from runner.device import Binary, Device, DeviceInfo, Role, Source, cache
+from runner.device import Binary, Device, DeviceInfo, Role, cache
+from runner.device.checked import CheckedDevice
+from runner.device.cpu import CpuCompiler
 from runner.device.kinds import CHECKED
 from runner.errors import CaseError, CompileError, DeviceUnavailable, LaunchTimeout
 from runner.folder import read_json
 from runner.lines import BRANCH, DIGITS, GLOBAL, SHARED, LineCost
+from runner.sweep.trial import poison, upload
 
 if TYPE_CHECKING:
-    from runner.device.checked.counting import Counted
+    from runner.device.checked.counting import InstructionCost
     from runner.sweep.trial import Trial
     from runner.sweep.worker import Task
 
@@ -49,8 +52,6 @@ class Builds:
 
     def __init__(self, jobs: Sequence[Job], info: DeviceInfo) -> None:
         """Begin to compile what these jobs need."""
-        from runner.device.cpu import CpuCompiler  # noqa: PLC0415  (imports NumPy, which the worker's start goes before)
-
         compiler = CpuCompiler(checked=True)
         sources = dict.fromkeys(job.case.source() for job in jobs if _is_counted(job))
         self._pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
@@ -111,20 +112,20 @@ def _checked() -> CheckedDevice:
 _with_first_blocks: set[str] = set()  # digests of kernels whose blocks wait for those before them
 
 
-def _counted(device: Device, task: Task, binary: Binary, first: Trial) -> tuple[list[Counted], int]:
+def _counted(device: Device, task: Task, binary: Binary, first: Trial) -> tuple[list[InstructionCost], int]:
     """What each instruction costs, and in how many blocks; the arrays are left as these blocks leave them."""
     case, checked = task.case, _checked()
     limit = min(LIMIT_S, task.time_limit_s)
     program = checked.load(task.source, binary)
     with ExitStack() as stack:
         arrays = dict(first.arrays) if device.info.emulated else None
-        launch, arrays = upload(checked, program, case, first.inputs, stack, arrays)
+        launch, placed = upload(checked, program, case, first.inputs, stack, arrays)
 
-        def run(choose: Callable[[int], list[int]]) -> list[Counted]:
-            poison(case, arrays)
+        def run(choose: Callable[[int], list[int]]) -> list[InstructionCost]:
+            poison(case, placed)
             for array in launch.arrays(Role.STATE):
                 array.fill_bytes(0)
-            return count_launch(checked, launch, choose, limit)
+            return checked.count(launch, choose, limit)
 
         blocks = len(_spread(math.prod(case.grid)))
         if binary.digest not in _with_first_blocks:
@@ -140,16 +141,16 @@ def _spread(number: int) -> list[int]:
     return sorted({0, number // 2, number - 1})
 
 
-def _summed(counted: Iterable[Counted], blocks: int) -> Iterator[LineCost]:
+def _summed(counted: Iterable[InstructionCost], blocks: int) -> Iterator[LineCost]:
     """The costs of lines from those of their instructions."""
-    by_line: dict[tuple[str, int, str, str], list[Counted]] = {}
+    by_line: dict[tuple[str, int, str, str], list[InstructionCost]] = {}
     for one in counted:
         by_line.setdefault((one.file, one.line, one.memory, one.kind), []).append(one)
     for (file, line, memory, kind), those in sorted(by_line.items()):
         requests = sum(one.requests for one in those)
 
-        def average(name: str, those: list[Counted] = those, requests: int = requests) -> float:
-            total = sum(getattr(one, name) / one.looked_at * one.requests for one in those)
+        def average(name: str, those: list[InstructionCost] = those, requests: int = requests) -> float:
+            total: float = sum(getattr(one, name) / one.counted * one.requests for one in those)
             return round(total / requests, DIGITS)
 
         actual, ideal, lanes = average("actual"), average("ideal"), average("lanes")

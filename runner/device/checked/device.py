@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import math
 import subprocess
+from collections.abc import Callable, Sequence
 
 from runner.device import Inside, Launch, LaunchDiagnostics, Order, Role
+from runner.device.checked.counting import InstructionCost, read_costs
 from runner.device.checked.findings import Found, read_findings, told
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.device import CpuDevice, InSequence, Prepared
@@ -57,6 +60,22 @@ class CheckedDevice(CpuDevice):
             raise Hazard(told([*filter(None, [ended]), *(f.text for f in findings)]), findings)
         return self._diagnostics(report)
 
+    def count(self, launch: Launch, choose: Callable[[int], Sequence[int]], time_limit: float) -> list[InstructionCost]:
+        """What each instruction costs, in those blocks of each launch that `choose` picks by their number.
+
+        Nothing else is looked for but accesses outside of arrays, a `Hazard`.
+        """
+        found: list[InstructionCost] = []
+        for one in launch.all:
+            counting = _Watched(one, launch.order, self._threads, time_limit, self._printed, self._out, is_first=True)
+            counting.count_in(choose(math.prod(one.grid)))
+            try:
+                counting.run()
+            except Hazard as e:
+                raise Hazard(told([*filter(None, [str(e)]), *(f.text for f in counting.findings)])) from None
+            found += read_costs(counting.program, counting.text)
+        return found
+
 
 class _Watched(Prepared):
     """A launch whose accesses are checked."""
@@ -73,6 +92,7 @@ class _Watched(Prepared):
     ) -> None:
         super().__init__(launch, order, threads, time_limit, printed)
         self.findings: tuple[Finding, ...] = ()
+        self.text = ""  # what the launch reported
         self._out = out
         inside = [a.array for a in launch.arguments if isinstance(a, Inside)]
         arrays = {id(a): a for a in (*self.arrays, *inside) if isinstance(a, GuardedArray)}
@@ -87,7 +107,9 @@ class _Watched(Prepared):
             item = getattr(getattr(variable, "dtype", None), "itemsize", 1)
             self._found.arrays.append((name, item, size // item))
             content = variable is None or variable.role not in _WITHOUT_CONTENT
-            watched.append(CheckedArray(address, size, address, address, address + size, item, 0, content, 1))
+            constant = name in self.program.constants
+            places = (address, size, address, address, address + size)
+            watched.append(CheckedArray(*places, item, 0, content, 1, constant))
         shared = [CheckedArray(v.begin, v.size, element_bytes=bool(v.name)) for v in self.program.shared_variables]
         self._found.shared += [(v.name, v.size) for v in self.program.shared_variables]
         self._kept = ((CheckedArray * len(watched))(*watched), (CheckedArray * len(shared))(*shared))
@@ -104,13 +126,18 @@ class _Watched(Prepared):
         )
         self.request.checked = ctypes.pointer(self._checked)
 
+    def count_in(self, blocks: Sequence[int]) -> None:
+        """Run only these blocks, and count what each instruction costs."""
+        self._blocks = (ctypes.c_uint64 * len(blocks))(*blocks)
+        self._checked.counts, self._checked.blocks, self._checked.block_count = 1, self._blocks, len(blocks)
+
     def run(self) -> LaunchReport:
         """Launch, note the findings, and raise the error that occurred."""
         try:
             report = super().run()
         finally:
-            text = self._out.raw[: min(self._checked.out_bytes, ROOM)].decode()
-            self.findings = read_findings(self._found, text)
+            self.text = self._out.raw[: min(self._checked.out_bytes, ROOM)].decode()
+            self.findings = read_findings(self._found, self.text)
         if report.outcome == Outcome.FOUND:
             raise Hazard("")
         return report

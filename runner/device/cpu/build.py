@@ -57,7 +57,13 @@ GCC_FLAGS = (
 )
 
 # For the checked device. Little optimizing leaves most accesses where they stand, and vectors whole.
-CHECKED_FLAGS = ("-O1", "-fno-tree-sra", "-fsanitize=thread", "-DSIMT_CHECKED")
+CHECKED_FLAGS = (
+    "-O1",
+    "-fno-tree-sra",
+    "-fsanitize=thread",
+    "-fsanitize-coverage=trace-pc,trace-cmp",
+    "-DSIMT_CHECKED",
+)
 GCC_CHECKED_FLAGS = ("--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0")
 CLANG_CHECKED_FLAGS = tuple(
     word

@@ -56,6 +56,9 @@ _ELEMENTS = {
     "__nv_fp8_e5m2": "__nv_fp8_e5m2",
 }
 
+# The name of a `__constant__` variable.
+_CONSTANT = re.compile(r"__constant__[^;=({]*?\b([A-Za-z_]\w*)\s*(?=[\[=;{])")
+
 _serial = itertools.count()
 
 _dlclose = ctypes.CDLL(None).dlclose
@@ -104,6 +107,7 @@ class CheckedArray(ctypes.Structure):
         ("is_read_only", ctypes.c_uint8),
         ("has_content", ctypes.c_uint8),
         ("is_variable", ctypes.c_uint8),
+        ("is_constant", ctypes.c_uint8),
     )
 
 
@@ -120,6 +124,9 @@ class CheckedRequest(ctypes.Structure):
         ("out_bytes", ctypes.c_uint64),
         ("is_first", ctypes.c_uint32),
         ("most", ctypes.c_uint32),
+        ("counts", ctypes.c_uint32),
+        ("blocks", ctypes.POINTER(ctypes.c_uint64)),
+        ("block_count", ctypes.c_uint64),
     )
 
 
@@ -189,6 +196,7 @@ class CpuProgram:
         self.function, self.path, self.binary = source.function, source.path, binary.path
         self.cooperative = source.cooperative
         visible = blank(source.text)
+        self.constants = frozenset(_CONSTANT.findall(visible))
         found = re.search(rf"\b{re.escape(source.plain_function)}\s*\(", visible)
         self.definition_line = visible.count("\n", 0, found.start()) + 1 if found else 0  # 0 if it is in another file
         self._library = _load_copy(binary.path)

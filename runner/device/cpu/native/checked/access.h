@@ -21,6 +21,7 @@ struct Array {
     Space space;
     bool read_only;    // no kernel writes it
     bool has_content;  // before the launch
+    bool constant;     // a `__constant__` variable
     uint32_t number;   // of the array, in the order of the request; dynamic shared memory comes last
     uint32_t element;  // bytes
     uintptr_t begin;
@@ -55,6 +56,8 @@ public:
     virtual void begins(uint32_t serial) = 0;  // another block of the grid: blocks take turns in a RunningBlock
     virtual void ends() {}
     virtual void access(const Access& access) = 0;
+    virtual void comparison(const Lane&, uint32_t) {}       // at this place in the code; a branch may follow
+    virtual void step(const Lane&, uint32_t) {}             // the lane has come to a basic block that begins there
     virtual void barrier() {}                               // all live threads of the block have met
     virtual void warp_sync(const Warp&, uint32_t) {}        // these lanes have met in __syncwarp or a group's sync
     virtual void warp_collective(const Warp&, uint32_t) {}  // ... in a shuffle, vote, match or reduction

@@ -80,9 +80,6 @@ void copied(void* to, size_t bytes) { checked::copied_or_not(to, bytes, true); }
 
 }  // namespace simt::events
 
-#define SIMT_HOOK extern "C" __attribute__((visibility("default")))
-#define SIMT_CALLER __builtin_return_address(0)
-
 #define SIMT_ACCESSES(BYTES)                                                                                         \
     SIMT_HOOK void __tsan_read##BYTES(void* a) { simt::checked::plain(a, BYTES, false, false, SIMT_CALLER); }         \
     SIMT_HOOK void __tsan_write##BYTES(void* a) { simt::checked::plain(a, BYTES, true, false, SIMT_CALLER); }         \

@@ -96,10 +96,12 @@ public:
 
     void access(const Access& access) override {
         const Array& array = *access.array;
+        if (array.constant) return;
         const Traffic traffic = access.atomic != Scope::none && access.writes ? Traffic::atomic
                                 : access.writes                              ? Traffic::store
                                                                              : Traffic::load;
-        InBlock& block = instructions_[{access.code, array.space, traffic}];
+        const Space space = array.space == Space::shared ? Space::shared : Space::global;
+        InBlock& block = instructions_[{access.code, space, traffic}];
         const Lane& lane = *access.lane;
         const uint32_t turn = block.executed[thread_of(lane)]++;
         if (turn >= most_requests) return;
@@ -109,9 +111,8 @@ public:
         request.lanes |= bit(lane.number);
         request.bytes = access.bytes;
         // Arrays of global memory begin at multiples of 256 bytes on a GPU; an offset may lie before the origin.
-        const bool shared = array.space == Space::shared;
-        request.address[lane.number] =
-            shared ? access.address : (uint64_t(1) << 40) + (array.begin - array.origin) + access.offset;
+        const uint64_t origin = (uint64_t(1) << 40) - array.origin;
+        request.address[lane.number] = access.address + (space == Space::shared ? 0 : origin);
     }
 
     void comparison(const Lane& lane, uint32_t code) override { comparison_[thread_of(lane)] = code; }

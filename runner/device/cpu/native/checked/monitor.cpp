@@ -7,6 +7,7 @@
 
 #include "../runtime/diagnostics.h"
 #include "../runtime/events.h"
+#include "line_costs.h"
 #include "races.h"
 
 namespace simt::checked {
@@ -20,6 +21,7 @@ Array array_of(const CheckedArray& given, uint32_t number, Space space, uintptr_
     made.space = given.is_variable ? Space::variable : space;
     made.read_only = given.is_read_only;
     made.has_content = given.has_content;
+    made.constant = given.is_constant;
     made.number = number;
     made.element = given.element_bytes;
     made.begin = base + given.begin;
@@ -39,7 +41,11 @@ Monitor::Monitor(const LaunchRequest& request) : request_(request) {
         arrays_.push_back(array_of(this->request().arrays[i], i, Space::global, 0));
     }
     std::sort(arrays_.begin(), arrays_.end(), lies_before);
-    observers_.push_back(std::make_unique<Races>(*this));
+    if (this->request().counts) {
+        observers_.push_back(std::make_unique<LineCosts>());
+    } else {
+        observers_.push_back(std::make_unique<Races>(*this));
+    }
 }
 
 const Array* Monitor::find(uintptr_t address) const {

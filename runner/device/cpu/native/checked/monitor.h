@@ -6,6 +6,10 @@
 
 #include "access.h"
 
+// A function that instrumented code calls, and the address that it returns to.
+#define SIMT_HOOK extern "C" __attribute__((visibility("default")))
+#define SIMT_CALLER __builtin_return_address(0)
+
 namespace simt::checked {
 
 // Kinds of findings that are no races.

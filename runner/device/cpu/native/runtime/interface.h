@@ -35,6 +35,7 @@ struct CheckedArray {
     uint8_t is_read_only;
     uint8_t has_content;  // before the first launch
     uint8_t is_variable;  // a `__device__` or `__constant__` variable
+    uint8_t is_constant;  // a `__constant__` variable
 };
 
 struct CheckedRequest {
@@ -47,6 +48,9 @@ struct CheckedRequest {
     uint64_t out_bytes;  // more than the capacity if it did not fit
     uint32_t is_first;   // of a sequence of launches, which see what earlier ones wrote
     uint32_t most;       // pairs of lines, after which the launch ends
+    uint32_t counts;     // what each instruction costs, in place of looking for races
+    const uint64_t* blocks;  // the numbers of the blocks to run, in order; null for all
+    uint64_t block_count;
 };
 
 struct LaunchRequest {

@@ -46,16 +46,19 @@ struct Launch {
           report(report_),
           grid_size(request_.grid[0], request_.grid[1], request_.grid[2]),
           block_size(request_.block[0], request_.block[1], request_.block[2]),
-          block_count(grid_size.volume()) {}
+          block_count(chosen() ? request.checked->block_count : grid_size.volume()) {}
 
     // The `n`th block to run, in the order that the launch asks for.
     uint64_t block_number(uint64_t n) const {
+        if (chosen()) return request.checked->blocks[n];
         if (request.order == usual_order) return n;
         if (request.order == reverse_order) return block_count - 1 - n;
         return uint64_t(((unsigned __int128)n * block_step() + request.order) % block_count);
     }
 
 private:
+    bool chosen() const { return request.checked && request.checked->blocks; }
+
     // Without a common divisor with the number of blocks, so that its multiples reach all of them.
     uint64_t block_step() const {
         uint64_t step = block_count / 8 * 5 | 1;
