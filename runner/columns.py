@@ -187,7 +187,7 @@ OF_LINES = (
     Column("memory", "text", "", "`global` or `shared`. Empty for a branch."),
     Column("kind", "text", "", "`load`, `store`, `atomic` or `branch`."),
     Column("blocks", "integer", "blocks", "Number of blocks that were run: the first, one in the middle, the last."),
-    Column("requests", "integer", "", "How often a warp executed the line's accesses, or its branches, in these blocks."),
+    Column("requests", "integer", "", "How often a warp made the line's accesses, or came to its branches."),
     Column("lanes", "real", "lanes", "Active lanes of a request, on average. This and what follows is per request."),
     Column("bytes", "real", "bytes", "Bytes that the lanes of a request asked for."),
     Column("sectors", "real", "", "32-byte sectors of global memory that a request moves."),

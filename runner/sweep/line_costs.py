@@ -11,7 +11,7 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -20,14 +20,16 @@ from typing import TYPE_CHECKING
 
 from runner import atomic
 from runner.config import Job
-from runner.device import Binary, Device, DeviceInfo, Role, cache
+from runner.device import Array, Binary, Device, DeviceInfo, Role, cache
 from runner.device.checked import CheckedDevice
 from runner.device.cpu import CpuCompiler
 from runner.device.kinds import CHECKED
 from runner.errors import CaseError, CompileError, DeviceUnavailable, LaunchTimeout
 from runner.folder import read_json
+from runner.kernel.case import Case
+from runner.kernel.contents import contents
 from runner.lines import BRANCH, DIGITS, GLOBAL, SHARED, LineCost
-from runner.sweep.trial import poison, upload
+from runner.sweep.trial import Contents, poison, upload
 
 if TYPE_CHECKING:
     from runner.device.checked.counting import InstructionCost
@@ -80,26 +82,34 @@ def _is_counted(job: Job) -> bool:
 
 def count(device: Device, task: Task, first: Trial) -> LineCosts:
     """Count in the worker process, from the inputs of a case's first trial. An error of the kernel is a reason."""
-    binary = task.counted
+    case, binary = task.case, task.counted
     assert binary  # noqa: S101  (it is not called without one)
-    file = _cached(task, binary, first)
+    file = _cached(case, binary, first.inputs)
     if file and (known := read_json(file)):
         return LineCosts(tuple(LineCost(**line) for line in known))
     try:
-        found = tuple(_summed(*_counted(device, task, binary, first)))
+        arrays = first.arrays if device.info.emulated else None  # the checked device takes them as they are
+        instructions, blocks = counted(case, binary, first.inputs, arrays, min(LIMIT_S, task.time_limit_s))
+        found = tuple(summed(instructions, blocks))
     except (CaseError, DeviceUnavailable, MemoryError) as error:
-        return LineCosts(reason=f"{task.case.label}: {error}")
+        return LineCosts(reason=f"{case.label}: {error}")
     if file:
         atomic.write_text(file, json.dumps([asdict(line) for line in found]))
     return LineCosts(found)
 
 
-def _cached(task: Task, binary: Binary, first: Trial) -> Path | None:
+def of_case(case: Case) -> tuple[list[InstructionCost], list[LineCost]]:
+    """What each instruction of a case costs, and each line; without a sweep."""
+    instructions, blocks = counted(case, CpuCompiler(checked=True).compile(case.source()), contents(case))
+    return instructions, list(summed(instructions, blocks))
+
+
+def _cached(case: Case, binary: Binary, inputs: Contents) -> Path | None:
     """The file of a case in the cache; `None` if its inputs are large."""
-    if sum(array.nbytes for array in first.inputs.values()) > MOST_CACHED:
+    if sum(array.nbytes for array in inputs.values()) > MOST_CACHED:
         return None
-    contents = [f"{name} {zlib.crc32(array.tobytes())}" for name, array in sorted(first.inputs.items())]
-    key = cache.key(binary.digest, repr(task.case.launches), repr(task.case.arrays()), *contents)
+    given = [f"{name} {zlib.crc32(array.tobytes())}" for name, array in sorted(inputs.items())]
+    key = cache.key(binary.digest, repr(case.launches), repr(case.arrays()), *given)
     return cache.default_folder(CHECKED) / "lines" / f"{key}.json"
 
 
@@ -112,14 +122,14 @@ def _checked() -> CheckedDevice:
 _with_first_blocks: set[str] = set()  # digests of kernels whose blocks wait for those before them
 
 
-def _counted(device: Device, task: Task, binary: Binary, first: Trial) -> tuple[list[InstructionCost], int]:
-    """What each instruction costs, and in how many blocks; the arrays are left as these blocks leave them."""
-    case, checked = task.case, _checked()
-    limit = min(LIMIT_S, task.time_limit_s)
-    program = checked.load(task.source, binary)
+def counted(
+    case: Case, binary: Binary, inputs: Contents, arrays: Mapping[str, Array] | None = None, limit: float = LIMIT_S
+) -> tuple[list[InstructionCost], int]:
+    """What each instruction costs, and in how many blocks; `arrays` are left as these blocks leave them."""
+    checked = _checked()
+    program = checked.load(case.source(), binary)
     with ExitStack() as stack:
-        arrays = dict(first.arrays) if device.info.emulated else None
-        launch, placed = upload(checked, program, case, first.inputs, stack, arrays)
+        launch, placed = upload(checked, program, case, inputs, stack, arrays)
 
         def run(choose: Callable[[int], list[int]]) -> list[InstructionCost]:
             poison(case, placed)
@@ -141,10 +151,10 @@ def _spread(number: int) -> list[int]:
     return sorted({0, number // 2, number - 1})
 
 
-def _summed(counted: Iterable[InstructionCost], blocks: int) -> Iterator[LineCost]:
+def summed(instructions: Iterable[InstructionCost], blocks: int) -> Iterator[LineCost]:
     """The costs of lines from those of their instructions."""
     by_line: dict[tuple[str, int, str, str], list[InstructionCost]] = {}
-    for one in counted:
+    for one in instructions:
         by_line.setdefault((one.file, one.line, one.memory, one.kind), []).append(one)
     for (file, line, memory, kind), those in sorted(by_line.items()):
         requests = sum(one.requests for one in those)

@@ -25,6 +25,8 @@ class InstructionCost:
     bytes: int  # that the lanes asked for
     actual: int  # sectors or wavefronts; of a branch: how often it diverged
     ideal: int
+    first_bytes: int  # of a lane in the first request
+    first: tuple[int | None, ...]  # its lanes' first bytes, from the begin of the array; empty for a branch
 
 
 def read_costs(program: CpuProgram, text: str) -> list[InstructionCost]:
@@ -37,5 +39,8 @@ def read_costs(program: CpuProgram, text: str) -> list[InstructionCost]:
         kind = _KINDS[traffic]
         if file and numbers[1]:
             memory = "" if kind == "branch" else _MEMORY[space]
-            found.append(InstructionCost(file, int(line), memory, kind, *numbers))
+            first = tuple(None if at < 0 else at for at in numbers[7:])
+            requests, counted, lanes, size, actual, ideal, bytes_each = numbers[:7]
+            numbers_of = (requests, counted, lanes, size, actual, ideal, bytes_each)
+            found.append(InstructionCost(file, int(line), memory, kind, *numbers_of, first))
     return found

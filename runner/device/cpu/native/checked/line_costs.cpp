@@ -24,6 +24,7 @@ struct InBlock {
     std::vector<Request> requests[max_warps];
     std::vector<Turn> turns[max_warps];
     uint32_t executed[max_threads] = {};  // by each thread
+    uint64_t begin = 0;                   // of the array that was accessed first, as addresses in requests
 };
 
 // Passes over the banks, one for each different word of the fullest bank.
@@ -111,8 +112,9 @@ public:
         request.lanes |= bit(lane.number);
         request.bytes = access.bytes;
         // Arrays of global memory begin at multiples of 256 bytes on a GPU; an offset may lie before the origin.
-        const uint64_t origin = (uint64_t(1) << 40) - array.origin;
-        request.address[lane.number] = access.address + (space == Space::shared ? 0 : origin);
+        const uint64_t origin = space == Space::shared ? 0 : (uint64_t(1) << 40) - array.origin;
+        request.address[lane.number] = access.address + origin;
+        if (!block.begin) block.begin = array.begin + origin;
     }
 
     void comparison(const Lane& lane, uint32_t code) override { comparison_[thread_of(lane)] = code; }
@@ -152,6 +154,10 @@ private:
                 const bool shared = std::get<Space>(instruction) == Space::shared;
                 const Units found = shared ? wavefronts(request) : sectors(request);
                 const unsigned lanes = unsigned(__builtin_popcount(request.lanes));
+                if (!sum.first.lanes) {
+                    sum.first = request;
+                    for (uint64_t& address : sum.first.address) address -= block.begin;
+                }
                 ++sum.counted;
                 sum.lanes += lanes;
                 sum.bytes += uint64_t(lanes) * request.bytes;
@@ -180,18 +186,25 @@ void LineCosts::add(const Instruction& instruction, const Cost& cost) {
     sum.bytes += cost.bytes;
     sum.actual += cost.actual;
     sum.ideal += cost.ideal;
+    if (!sum.first.lanes) sum.first = cost.first;
 }
 
-// cost, code, space, traffic, requests, counted, lanes, bytes, actual, ideal
+// cost, code, space, traffic, requests, counted, lanes, bytes, actual, ideal, bytes of a lane in the first request, and
+// the first byte of each of its lanes, or -1
 void LineCosts::report(std::string& out) {
     for (const auto& [instruction, cost] : costs_) {
         const auto& [code, space, traffic] = instruction;
         char line[256];
-        snprintf(line, sizeof line, "cost\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\n", code, unsigned(space),
+        snprintf(line, sizeof line, "cost\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%u", code, unsigned(space),
                  unsigned(traffic), (unsigned long long)cost.requests, (unsigned long long)cost.counted,
                  (unsigned long long)cost.lanes, (unsigned long long)cost.bytes, (unsigned long long)cost.actual,
-                 (unsigned long long)cost.ideal);
+                 (unsigned long long)cost.ideal, cost.first.bytes);
         out += line;
+        for (unsigned lane = 0; cost.first.lanes && lane < lanes_per_warp; ++lane) {
+            out += '\t';
+            out += cost.first.lanes & bit(lane) ? std::to_string(int64_t(cost.first.address[lane])) : "-1";
+        }
+        out += '\n';
     }
 }
 

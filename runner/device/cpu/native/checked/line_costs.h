@@ -51,6 +51,7 @@ struct Cost {
     uint64_t bytes = 0;     // that the lanes asked for
     uint64_t actual = 0;    // sectors or wavefronts; of a branch: how often it diverged
     uint64_t ideal = 0;
+    Request first;          // as bytes from the array's begin; without lanes for a branch
 };
 
 using Instruction = std::tuple<uint32_t, Space, Traffic>;  // its place in the code, and what it does
