@@ -216,7 +216,14 @@ def test_every_kind_of_access_is_counted_at_its_line(tmp_path):
 
 def test_a_sweep_writes_what_its_lines_cost(runner):
     """lines.csv, the columns of results.csv, and the same when the sweep is repeated from the cache; not with lines=false."""
-    command = ("hydra.sweep.dir=first", "-m", "kernel=transposeGmem,transposeSmem", "block=32x32", "size=64x64", "device=cpu")
+    command = (
+        "hydra.sweep.dir=first",
+        "-m",
+        "kernel=transposeGmem,transposeSmem",
+        "block=32x32",
+        "size=64x64",
+        "device=cpu",
+    )
     first = runner(*command)
     assert first.code == 0, first.err
     folder = first.directory / "first"
@@ -238,11 +245,28 @@ def test_a_sweep_writes_what_its_lines_cost(runner):
         assert {row[WRITTEN] for row in csv.DictReader(file)} == {""}
 
 
-def test_blocks_that_wait_for_earlier_ones_are_counted_from_the_first(monkeypatch):
-    """Without the blocks before it the middle one would wait for ever: then the first blocks are counted."""
+CHAIN = """extern "C" __global__ void chain(volatile int* done, int* out)
+{
+    if (blockIdx.x) {
+        while (done[blockIdx.x - 1] == 0) {}
+    }
+    out[blockIdx.x] = 1;
+    __threadfence();
+    done[blockIdx.x] = 1;
+}
+"""
+
+
+def test_blocks_that_wait_for_earlier_ones_are_counted_from_the_first(tmp_path, monkeypatch):
+    """Without the block before it the middle one waits for ever: then the first blocks are counted."""
     monkeypatch.setattr(line_costs, "LIMIT_S", 0.5)
-    found = line_costs.of_case(case_of(shipped("reduceFlagged"), size="2**20"))[1]
-    assert any(cost.memory == "global" and cost.kind == "load" for cost in found)
+    (tmp_path / "chain.cu").write_text(CHAIN)
+    (tmp_path / "chain.yaml").write_text(
+        "parameters: {block: 1, blocks: 50}\narguments:\n  - {name: done, role: state, dtype: int32, shape: blocks}\n"
+        "  - {name: out, role: out, dtype: int32, shape: blocks}\ngrid: blocks\nreference: {out: 'full(1, blocks)'}\n"
+    )
+    found = line_costs.of_case(case_of(read_kernel(tmp_path / "chain.yaml")))[1]
+    assert {lines.key(cost): cost.requests for cost in found}["chain.cu", 6, "global", "store"] == 3
 
 
 def test_a_damaged_table_is_one_sentence(tmp_path):
