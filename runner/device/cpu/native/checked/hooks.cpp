@@ -43,6 +43,31 @@ void atomic(const volatile void* address, uint64_t bytes, bool reads, bool write
     access(reinterpret_cast<uintptr_t>(address), bytes, made);
 }
 
+// While this exists no other OS thread looks at or does an atomic operation on this word, so that what is observed is in
+// the order in which it happens.
+class Turn {
+public:
+    explicit Turn(const volatile void* address)
+        : flag_(flags_[reinterpret_cast<uintptr_t>(address) / 8 % count_]) {
+        const Launch& launch = *current_worker->launch;
+        while (flag_.test_and_set(std::memory_order_acquire)) {
+            if (launch.stopped) break;  // by who has the turn, and does not come back
+        }
+    }
+    ~Turn() { flag_.clear(std::memory_order_release); }
+    static void reset() {
+        for (std::atomic_flag& flag : flags_) flag.clear();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+private:
+    static constexpr size_t count_ = 256;
+    static std::atomic_flag flags_[count_];
+    std::atomic_flag& flag_;
+};
+std::atomic_flag Turn::flags_[Turn::count_];
+
 void fence(Scope scope) {
     Lane* const lane = current_lane;
     if (!lane || lane == &current_worker->outside) return;
@@ -63,6 +88,8 @@ void copied_or_not(const void* to, uint64_t bytes, bool done) {
 }
 
 }  // namespace
+
+void reset_turns() { Turn::reset(); }
 
 }  // namespace simt::checked
 
@@ -148,24 +175,29 @@ SIMT_HOOK void __tsan_func_exit() {}
 // The accesses are real atomics: blocks run on several OS threads at once.
 #define SIMT_CHANGE(BITS, T, NAME)                                                          \
     SIMT_HOOK T __tsan_atomic##BITS##_##NAME(volatile T* a, T value, int order) {           \
+        const simt::checked::Turn turn(a);                                                                      \
         simt::checked::atomic(a, sizeof(T), true, true, order, SIMT_CALLER);                \
         return __atomic_##NAME(a, value, __ATOMIC_SEQ_CST);                                 \
     }
 #define SIMT_SWAP(BITS, T, NAME)                                                                                       \
     SIMT_HOOK int __tsan_atomic##BITS##_compare_exchange_##NAME(volatile T* a, T* expected, T desired, int order, int) { \
+        const simt::checked::Turn turn(a);                                                                      \
         simt::checked::atomic(a, sizeof(T), true, __atomic_load_n(a, __ATOMIC_SEQ_CST) == *expected, order, SIMT_CALLER); \
         return __atomic_compare_exchange_n(a, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
     }
 #define SIMT_ATOMICS(BITS, T)                                                                                       \
     SIMT_HOOK T __tsan_atomic##BITS##_load(const volatile T* a, int order) {                                        \
+        const simt::checked::Turn turn(a);                                                                      \
         simt::checked::atomic(a, sizeof(T), true, false, order, SIMT_CALLER);                                       \
         return __atomic_load_n(a, __ATOMIC_SEQ_CST);                                                                \
     }                                                                                                               \
     SIMT_HOOK void __tsan_atomic##BITS##_store(volatile T* a, T value, int order) {                                 \
+        const simt::checked::Turn turn(a);                                                                      \
         simt::checked::atomic(a, sizeof(T), false, true, order, SIMT_CALLER);                                       \
         __atomic_store_n(a, value, __ATOMIC_SEQ_CST);                                                               \
     }                                                                                                               \
     SIMT_HOOK T __tsan_atomic##BITS##_exchange(volatile T* a, T value, int order) {                                 \
+        const simt::checked::Turn turn(a);                                                                      \
         simt::checked::atomic(a, sizeof(T), true, true, order, SIMT_CALLER);                                        \
         return __atomic_exchange_n(a, value, __ATOMIC_SEQ_CST);                                                     \
     }                                                                                                               \
@@ -178,6 +210,7 @@ SIMT_HOOK void __tsan_func_exit() {}
     SIMT_SWAP(BITS, T, strong)                                                                                      \
     SIMT_SWAP(BITS, T, weak)                                                                                        \
     SIMT_HOOK T __tsan_atomic##BITS##_compare_exchange_val(volatile T* a, T expected, T desired, int order, int) {  \
+        const simt::checked::Turn turn(a);                                                                      \
         simt::checked::atomic(a, sizeof(T), true, __atomic_load_n(a, __ATOMIC_SEQ_CST) == expected, order, SIMT_CALLER); \
         __atomic_compare_exchange_n(a, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
         return expected;                                                                                            \

@@ -57,17 +57,21 @@ std::vector<std::unique_ptr<BlockObserver>> Monitor::watch(RunningBlock& block) 
 }
 
 void Monitor::stop(Worker* worker, Fault fault, const Access& access) {
+    const uint3& b = access.lane->block->index;
+    const uint3& t = access.lane->thread_index;
+    char line[512];
+    snprintf(line, sizeof line, "fault\t%d\t%u\t%d\t%lld\t%u\t%d\t%u,%u,%u\t%u,%u,%u\n", int(fault), access.code,
+             int(access.array->number) | (access.array->space == Space::shared) << 30, (long long)access.offset,
+             access.bytes, access.writes, b.x, b.y, b.z, t.x, t.y, t.z);
+    end(worker, line);
+}
+
+void Monitor::end(Worker* worker, const char* line) {
     worker->may_escape = 0;
     Launch& launch = *worker->launch;
     if (!launch.stopped.exchange(true)) {
-        const Block& block = *access.lane->block;
-        const uint3& t = access.lane->thread_index;
-        char line[512];
-        snprintf(line, sizeof line, "fault\t%d\t%u\t%d\t%lld\t%u\t%d\t%u,%u,%u\t%u,%u,%u\n", int(fault), access.code,
-                 int(access.array->number) | (access.array->space == Space::shared) << 30, (long long)access.offset,
-                 access.bytes, access.writes, block.index.x, block.index.y, block.index.z, t.x, t.y, t.z);
-        std::lock_guard<std::mutex> guard(launch.mutex);
-        fault_ = line;
+        const std::lock_guard<std::mutex> guard(launch.mutex);
+        end_ = line;
         launch.report.outcome = Outcome::found;
         launch.changed.notify_all();
     }
@@ -75,7 +79,7 @@ void Monitor::stop(Worker* worker, Fault fault, const Access& access) {
 }
 
 std::string Monitor::report() const {
-    std::string text = fault_;
+    std::string text = end_;
     for (const auto& observer : observers_) observer->report(text);
     return text;
 }
@@ -169,6 +173,7 @@ void tell(RunningBlock* block, Tell tell_one) {
 }  // namespace
 
 void launch_begins(Launch& launch) {
+    checked::reset_turns();
     if (launch.request.checked) launch.monitor = std::make_shared<checked::Monitor>(launch.request);
 }
 
