@@ -17,6 +17,7 @@ Every message says what is wrong, where, the offending value, and what is allowe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -65,7 +66,7 @@ Place = tuple[int, int, int]
 class Finding:
     """A violation that the checked device found: at one pair of lines, with its first occurrence."""
 
-    kind: str  # race, unwritten, outside, read_only
+    kind: str  # race, unwritten, outside, read_only, misaligned
     text: str  # one sentence
     line: str  # such as `k.cu:12`; empty if it is not known
     other_line: str  # of a race: of the earlier access
@@ -79,6 +80,20 @@ class Finding:
     other_thread: Place | None = None
     same_value: bool = False  # both write the same value, each time
     order: int = 0  # the schedule that showed it first
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The same for one mistake in several schedules."""
+        return self.kind, frozenset((self.line, self.other_line)), self.space, self.array
+
+
+TOLD = 5  # findings in one message
+
+
+def told(texts: Sequence[str]) -> str:
+    """Findings in one line; only the first ones."""
+    more = len(texts) - TOLD
+    return "; also ".join([*texts[:TOLD], *([f"{more} more"] if more > 0 else [])])
 
 
 class Hazard(LaunchError):

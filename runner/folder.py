@@ -60,6 +60,10 @@ class RunFolder:
         """What the lines of the job's kernel cost."""
         return self.job(number) / "lines.json"
 
+    def hazards(self, number: int) -> Path:
+        """What a checked device found in the job's case."""
+        return self.job(number) / "hazards.json"
+
     def compile_log(self, number: int) -> Path:
         """The compiler's messages."""
         return self.job(number) / "compile.log"

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from runner import lines
-from runner.folder import RunFolder
+from runner.folder import RunFolder, read_json
 from runner.lines import LineCost
 from runner.report import table
 from runner.report.text import absent, count, described, one_line
@@ -112,7 +112,8 @@ def listings(path: Path, frame: pd.DataFrame, sources: Mapping[str, Mapping[str,
     for kernel in map(str, frame["kernel"].unique()):
         own = [row for row in rows if row["kernel"] == kernel]
         readings = _readings([row for row in own if row["case"] in costs], costs)
-        found += _listings(kernel, {**shared, **sources.get(kernel, {})}, own, readings, names)
+        said = [text for row in own for text in _said(RunFolder(path), row)]
+        found += _listings(kernel, {**shared, **sources.get(kernel, {})}, said, readings, names)
     return found
 
 
@@ -135,7 +136,7 @@ def _readings(
 def _listings(
     kernel: str,
     files: Mapping[str, str],
-    rows: Sequence[Mapping[str, Any]],
+    said: Sequence[str],
     readings: Sequence[tuple[list[Mapping[str, Any]], list[LineCost]]],
     names: list[str],
 ) -> Iterator[Listing]:
@@ -148,7 +149,7 @@ def _listings(
             if cost.kind == lines.BRANCH and not cost.divergent_branches:
                 continue
             notes.setdefault((cost.file, cost.line), []).append(Note(cost, number, _mark(cost, worst)))
-    hazards = _hazards(kernel, rows, set(by_name))
+    hazards = _hazards(kernel, said, set(by_name))
     words = [_words(group, names) for group, _ in shown]
     for base, (name, text) in by_name.items():
         numbers = {line for file, line in (*notes, *hazards) if file == base}
@@ -167,20 +168,26 @@ def _mark(cost: LineCost, worst: Mapping[str, float]) -> str:
     return "worst" if cost.excess == worst[cost.memory] else "costly"
 
 
-def _hazards(kernel: str, rows: Iterable[Mapping[str, Any]], files: set[str]) -> dict[tuple[str, int], list[Hazard]]:
-    """The hazards of a kernel's rows, by each line that they name."""
+def _said(folder: RunFolder, row: Mapping[str, Any]) -> list[str]:
+    """What a row says of lines: the findings of the checked device, or its reason and its note."""
+    found = None if absent(row["job"]) else read_json(folder.hazards(int(row["job"])))
+    if isinstance(found, list):
+        return [str(one["text"]) for one in found if isinstance(one, dict) and "text" in one]
+    reason = str(row["reason"]) if row["status"] == "hazard" else ""
+    return [*reason.split("; also "), "" if absent(row["note"]) else str(row["note"])]
+
+
+def _hazards(kernel: str, said: Iterable[str], files: set[str]) -> dict[tuple[str, int], list[Hazard]]:
+    """The hazards of a kernel, by each line that they name."""
     found: dict[tuple[str, int], dict[str, Hazard]] = {}
-    for row in rows:
-        said = [str(row["reason"])] if row["status"] == "hazard" else []
-        said += [] if absent(row["note"]) else [str(row["note"])]
-        for text in (one for part in said for one in part.splitlines()):
-            places = [(m["file"], int(m["line"])) for m in _PLACE.finditer(text) if m["file"] in files]
-            for place in dict.fromkeys(places):
-                others = dict.fromkeys(other for other in places if other != place)
-                links = tuple((_anchor(kernel, *other), f"line {other[1]}") for other in others)
-                at = found.setdefault(place, {})
-                if len(at) < MOST_HAZARDS:
-                    at.setdefault(_without_numbers(text), Hazard(one_line(text, 400), links))
+    for text in said:
+        places = [(m["file"], int(m["line"])) for m in _PLACE.finditer(text) if m["file"] in files]
+        for place in dict.fromkeys(places):
+            others = dict.fromkeys(other for other in places if other != place)
+            links = tuple((_anchor(kernel, *other), f"line {other[1]}") for other in others)
+            at = found.setdefault(place, {})
+            if len(at) < MOST_HAZARDS:
+                at.setdefault(_without_numbers(text), Hazard(one_line(text, 400), links))
     return {place: list(hazards.values()) for place, hazards in found.items()}
 
 

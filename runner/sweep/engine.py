@@ -23,7 +23,7 @@ from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache
 from runner.device.kinds import backend, compiler_for, is_emulated
 from runner.errors import CompileError, DeviceUnavailable
-from runner.folder import RunFolder
+from runner.folder import RunFolder, write_json
 from runner.kernel.case import Case
 from runner.pace import Pace
 from runner.samples import append_hot, append_round
@@ -203,6 +203,8 @@ class _Group:
                 self._ledger.add_lines(job, outcome.lines.lines)
             self._ledger.add(job, row)
             self._waiting.popleft()  # last: an interrupted write is repeated at the end
+            if outcome.findings:
+                write_json(self._folder.hazards(job.number), [dataclasses.asdict(f) for f in outcome.findings])
             if outcome.printed:
                 self._progress.say(outcome.printed.rstrip("\n"))
             self._pace.took(job, seconds)

@@ -8,15 +8,15 @@ import math
 import subprocess
 from collections.abc import Callable, Sequence
 
-from runner.device import Inside, Launch, LaunchDiagnostics, Order, Role
+from runner.device import Inside, Launch, LaunchDiagnostics, Role
 from runner.device.checked.counting import InstructionCost, read_costs
-from runner.device.checked.findings import Found, read_findings, told
+from runner.device.checked.findings import Found, read_findings
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.device import CpuDevice, InSequence, Prepared
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CheckedArray, CheckedRequest, LaunchReport, Outcome
 from runner.device.kinds import CHECKED
-from runner.errors import DeviceUnavailable, Finding, Hazard
+from runner.errors import DeviceUnavailable, Finding, Hazard, told
 
 MOST_PAIRS = 64  # of lines that race; then the launch ends
 ROOM = 1 << 22  # bytes for what a launch found
@@ -47,7 +47,15 @@ class CheckedDevice(CpuDevice):
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once; a `Hazard` with all findings if there are any, after the launch has ended."""
         each = [
-            _Watched(one, launch.order, self._threads, time_limit, self._printed, self._out, number == 0)
+            _Watched(
+                one,
+                launch.order,
+                self._threads,
+                time_limit,
+                self._printed,
+                self._out,
+                (number == 0, one is launch.all[-1]),
+            )
             for number, one in enumerate(launch.all)
         ]
         ended = ""
@@ -67,7 +75,8 @@ class CheckedDevice(CpuDevice):
         """
         found: list[InstructionCost] = []
         for one in launch.all:
-            counting = _Watched(one, launch.order, self._threads, time_limit, self._printed, self._out, is_first=True)
+            ends = (True, True)
+            counting = _Watched(one, launch.order, self._threads, time_limit, self._printed, self._out, ends)
             counting.count_in(choose(math.prod(one.grid)))
             try:
                 counting.run()
@@ -83,12 +92,12 @@ class _Watched(Prepared):
     def __init__(
         self,
         launch: Launch,
-        order: Order,
+        order: int,
         threads: int,
         time_limit: float,
         printed: ctypes.Array[ctypes.c_char],
         out: ctypes.Array[ctypes.c_char],
-        is_first: bool,  # noqa: FBT001
+        ends: tuple[bool, bool],  # whether it is the first, and the last one of a sequence
     ) -> None:
         super().__init__(launch, order, threads, time_limit, printed)
         self.findings: tuple[Finding, ...] = ()
@@ -121,7 +130,7 @@ class _Watched(Prepared):
             ctypes.addressof(out),
             ROOM,
             0,
-            is_first,
+            *ends,
             MOST_PAIRS,
         )
         self.request.checked = ctypes.pointer(self._checked)
@@ -136,7 +145,7 @@ class _Watched(Prepared):
         try:
             report = super().run()
         finally:
-            self.text = self._out.raw[: min(self._checked.out_bytes, ROOM)].decode()
+            self.text = ctypes.string_at(self._out, min(self._checked.out_bytes, ROOM)).decode()
             self.findings = read_findings(self._found, self.text)
         if report.outcome == Outcome.FOUND:
             raise Hazard("")

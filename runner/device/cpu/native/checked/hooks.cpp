@@ -23,12 +23,15 @@ Scope scope_now() {
     return watch ? watch->scope : Scope::device;
 }
 
-void plain(const void* address, uint64_t bytes, bool writes, bool is_volatile, const void* from) {
+void plain(const void* address, uint64_t bytes, bool writes, bool is_volatile, const void* from, bool aligned = false) {
     Access made = {};
+    made.is_aligned = aligned;
     made.reads = !writes;
     made.writes = writes;
     made.is_volatile = is_volatile;
     made.code = code_of(from);
+    // A loop may wait for another thread to write.
+    if (is_volatile && !writes && current_lane && current_lane != &current_worker->outside) maybe_spinning(0, nullptr);
     access(reinterpret_cast<uintptr_t>(address), bytes, made);
 }
 
@@ -42,6 +45,31 @@ void atomic(const volatile void* address, uint64_t bytes, bool reads, bool write
     made.code = code_of(from);
     access(reinterpret_cast<uintptr_t>(address), bytes, made);
 }
+
+// While this exists no other OS thread looks at or does an atomic operation on this word, so that what is observed is in
+// the order in which it happens.
+class Turn {
+public:
+    explicit Turn(const volatile void* address)
+        : flag_(flags_[reinterpret_cast<uintptr_t>(address) / 8 % count_]) {
+        const Launch& launch = *current_worker->launch;
+        while (flag_.test_and_set(std::memory_order_acquire)) {
+            if (launch.stopped) break;  // by who has the turn, and does not come back
+        }
+    }
+    ~Turn() { flag_.clear(std::memory_order_release); }
+    static void reset() {
+        for (std::atomic_flag& flag : flags_) flag.clear();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+private:
+    static constexpr size_t count_ = 256;
+    static std::atomic_flag flags_[count_];
+    std::atomic_flag& flag_;
+};
+std::atomic_flag Turn::flags_[Turn::count_];
 
 void fence(Scope scope) {
     Lane* const lane = current_lane;
@@ -64,6 +92,8 @@ void copied_or_not(const void* to, uint64_t bytes, bool done) {
 
 }  // namespace
 
+void reset_turns() { Turn::reset(); }
+
 }  // namespace simt::checked
 
 namespace simt::events {
@@ -81,8 +111,8 @@ void copied(void* to, size_t bytes) { checked::copied_or_not(to, bytes, true); }
 }  // namespace simt::events
 
 #define SIMT_ACCESSES(BYTES)                                                                                         \
-    SIMT_HOOK void __tsan_read##BYTES(void* a) { simt::checked::plain(a, BYTES, false, false, SIMT_CALLER); }         \
-    SIMT_HOOK void __tsan_write##BYTES(void* a) { simt::checked::plain(a, BYTES, true, false, SIMT_CALLER); }         \
+    SIMT_HOOK void __tsan_read##BYTES(void* a) { simt::checked::plain(a, BYTES, false, false, SIMT_CALLER, true); }   \
+    SIMT_HOOK void __tsan_write##BYTES(void* a) { simt::checked::plain(a, BYTES, true, false, SIMT_CALLER, true); }   \
     SIMT_HOOK void __tsan_read_write##BYTES(void* a) {                                                               \
         simt::checked::plain(a, BYTES, false, false, SIMT_CALLER);                                                   \
         simt::checked::plain(a, BYTES, true, false, SIMT_CALLER);                                                    \
@@ -145,24 +175,29 @@ SIMT_HOOK void __tsan_func_exit() {}
 // The accesses are real atomics: blocks run on several OS threads at once.
 #define SIMT_CHANGE(BITS, T, NAME)                                                          \
     SIMT_HOOK T __tsan_atomic##BITS##_##NAME(volatile T* a, T value, int order) {           \
+        const simt::checked::Turn turn(a);                                                                      \
         simt::checked::atomic(a, sizeof(T), true, true, order, SIMT_CALLER);                \
         return __atomic_##NAME(a, value, __ATOMIC_SEQ_CST);                                 \
     }
 #define SIMT_SWAP(BITS, T, NAME)                                                                                       \
     SIMT_HOOK int __tsan_atomic##BITS##_compare_exchange_##NAME(volatile T* a, T* expected, T desired, int order, int) { \
+        const simt::checked::Turn turn(a);                                                                      \
         simt::checked::atomic(a, sizeof(T), true, __atomic_load_n(a, __ATOMIC_SEQ_CST) == *expected, order, SIMT_CALLER); \
         return __atomic_compare_exchange_n(a, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
     }
 #define SIMT_ATOMICS(BITS, T)                                                                                       \
     SIMT_HOOK T __tsan_atomic##BITS##_load(const volatile T* a, int order) {                                        \
+        const simt::checked::Turn turn(a);                                                                      \
         simt::checked::atomic(a, sizeof(T), true, false, order, SIMT_CALLER);                                       \
         return __atomic_load_n(a, __ATOMIC_SEQ_CST);                                                                \
     }                                                                                                               \
     SIMT_HOOK void __tsan_atomic##BITS##_store(volatile T* a, T value, int order) {                                 \
+        const simt::checked::Turn turn(a);                                                                      \
         simt::checked::atomic(a, sizeof(T), false, true, order, SIMT_CALLER);                                       \
         __atomic_store_n(a, value, __ATOMIC_SEQ_CST);                                                               \
     }                                                                                                               \
     SIMT_HOOK T __tsan_atomic##BITS##_exchange(volatile T* a, T value, int order) {                                 \
+        const simt::checked::Turn turn(a);                                                                      \
         simt::checked::atomic(a, sizeof(T), true, true, order, SIMT_CALLER);                                        \
         return __atomic_exchange_n(a, value, __ATOMIC_SEQ_CST);                                                     \
     }                                                                                                               \
@@ -175,6 +210,7 @@ SIMT_HOOK void __tsan_func_exit() {}
     SIMT_SWAP(BITS, T, strong)                                                                                      \
     SIMT_SWAP(BITS, T, weak)                                                                                        \
     SIMT_HOOK T __tsan_atomic##BITS##_compare_exchange_val(volatile T* a, T expected, T desired, int order, int) {  \
+        const simt::checked::Turn turn(a);                                                                      \
         simt::checked::atomic(a, sizeof(T), true, __atomic_load_n(a, __ATOMIC_SEQ_CST) == expected, order, SIMT_CALLER); \
         __atomic_compare_exchange_n(a, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
         return expected;                                                                                            \
@@ -187,8 +223,15 @@ SIMT_ATOMICS(64, uint64_t)
 SIMT_HOOK void __tsan_atomic_thread_fence(int) { simt::checked::fence(simt::checked::Scope::device); }
 SIMT_HOOK void __tsan_atomic_signal_fence(int) { simt::checked::fence(simt::checked::Scope::block); }
 
-// Called by the shim: the atomic functions up to the next call see as far as the block (1) or the device (0).
-SIMT_HOOK void simt_atomic_scope(int is_block) {
+void simt_atomic_scope(int is_block) noexcept {
     simt::checked::BlockWatch* const watch = simt::block_of(simt::current_lane)->watch.get();
     if (watch) watch->scope = is_block ? simt::checked::Scope::block : simt::checked::Scope::device;
+}
+
+void simt_peek(const void* from, void* to, size_t bytes) noexcept {
+    const volatile void* const at = from;
+    if (bytes == 8) *static_cast<uint64_t*>(to) = *static_cast<const volatile uint64_t*>(at);
+    if (bytes == 4) *static_cast<uint32_t*>(to) = *static_cast<const volatile uint32_t*>(at);
+    if (bytes == 2) *static_cast<uint16_t*>(to) = *static_cast<const volatile uint16_t*>(at);
+    if (bytes == 1) *static_cast<uint8_t*>(to) = *static_cast<const volatile uint8_t*>(at);
 }

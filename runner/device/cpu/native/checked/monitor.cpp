@@ -63,17 +63,21 @@ std::vector<std::unique_ptr<BlockObserver>> Monitor::watch(RunningBlock& block) 
 }
 
 void Monitor::stop(Worker* worker, Fault fault, const Access& access) {
+    const uint3& b = access.lane->block->index;
+    const uint3& t = access.lane->thread_index;
+    char line[512];
+    snprintf(line, sizeof line, "fault\t%d\t%u\t%d\t%lld\t%u\t%d\t%u,%u,%u\t%u,%u,%u\n", int(fault), access.code,
+             int(access.array->number) | (access.array->space == Space::shared) << 30, (long long)access.offset,
+             access.bytes, access.writes, b.x, b.y, b.z, t.x, t.y, t.z);
+    end(worker, line);
+}
+
+void Monitor::end(Worker* worker, const char* line) {
     worker->may_escape = 0;
     Launch& launch = *worker->launch;
     if (!launch.stopped.exchange(true)) {
-        const Block& block = *access.lane->block;
-        const uint3& t = access.lane->thread_index;
-        char line[512];
-        snprintf(line, sizeof line, "fault\t%d\t%u\t%d\t%lld\t%u\t%d\t%u,%u,%u\t%u,%u,%u\n", int(fault), access.code,
-                 int(access.array->number) | (access.array->space == Space::shared) << 30, (long long)access.offset,
-                 access.bytes, access.writes, block.index.x, block.index.y, block.index.z, t.x, t.y, t.z);
-        std::lock_guard<std::mutex> guard(launch.mutex);
-        fault_ = line;
+        const std::lock_guard<std::mutex> guard(launch.mutex);
+        end_ = line;
         launch.report.outcome = Outcome::found;
         launch.changed.notify_all();
     }
@@ -81,7 +85,7 @@ void Monitor::stop(Worker* worker, Fault fault, const Access& access) {
 }
 
 std::string Monitor::report() const {
-    std::string text = fault_;
+    std::string text = end_;
     for (const auto& observer : observers_) observer->report(text);
     return text;
 }
@@ -140,7 +144,8 @@ void access(uintptr_t address, uint64_t bytes, Access& made) {
     if (!watch || watch->is_off) return;
     const Array* array = watch->last;
     if (!array || address - array->begin >= array->bytes) {
-        if (worker->fibers.has_stack_at(address)) return;
+        const uintptr_t from_worker = address - reinterpret_cast<uintptr_t>(worker);
+        if (from_worker < sizeof *worker || worker->fibers.has_stack_at(address)) return;
         array = watch->find(address, *block);
         if (!array) return;
     }
@@ -154,6 +159,7 @@ void access(uintptr_t address, uint64_t bytes, Access& made) {
         watch->monitor->stop(worker, Fault::outside, made);
     }
     if (__builtin_expect(array->read_only && made.writes, 0)) watch->monitor->stop(worker, Fault::read_only, made);
+    if (__builtin_expect(made.is_aligned && address % bytes, 0)) watch->monitor->stop(worker, Fault::misaligned, made);
     watch->last = array;
     for (const auto& observer : watch->observers) observer->access(made);
 }
@@ -175,6 +181,7 @@ void tell(RunningBlock* block, Tell tell_one) {
 }  // namespace
 
 void launch_begins(Launch& launch) {
+    checked::reset_turns();
     if (launch.request.checked) launch.monitor = std::make_shared<checked::Monitor>(launch.request);
 }
 
@@ -188,6 +195,11 @@ void launch_ends(Launch& launch) {
 
 void lay_out(RunningBlock* block, Launch& launch) {
     block->watch = launch.monitor ? std::make_shared<checked::BlockWatch>(launch.monitor.get(), *block) : nullptr;
+}
+
+void leave(Worker* worker) {
+    worker->block.watch = nullptr;
+    for (const auto& block : worker->further) block->watch = nullptr;
 }
 
 void block_begins(RunningBlock* block, uint64_t number) {

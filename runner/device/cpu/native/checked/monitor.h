@@ -1,7 +1,6 @@
 // The checked launch: its arrays and its observers.
 #pragma once
 
-#include <mutex>
 #include <vector>
 
 #include "access.h"
@@ -13,7 +12,7 @@
 namespace simt::checked {
 
 // Kinds of findings that are no races.
-enum class Fault : uint8_t { outside, read_only };
+enum class Fault : uint8_t { outside, read_only, misaligned };
 
 class Monitor {
 public:
@@ -31,14 +30,16 @@ public:
     // The access is not allowed: ends the launch.
     [[noreturn]] void stop(Worker* worker, Fault fault, const Access& access);
 
+    // Ends the launch with a line for the report.
+    [[noreturn]] void end(Worker* worker, const char* line);
+
     std::string report() const;
 
 private:
     const LaunchRequest& request_;
     std::vector<Array> arrays_;  // in global memory, by address
     std::vector<std::unique_ptr<Observer>> observers_;
-    std::mutex mutex_;
-    std::string fault_;
+    std::string end_;  // guarded by the launch's mutex
 };
 
 // The shared arrays of the block that a RunningBlock runs, and who watches it.
@@ -57,5 +58,8 @@ struct BlockWatch {
 };
 
 void access(uintptr_t address, uint64_t bytes, Access& made);
+
+// A launch that ended early may have ended in an atomic operation.
+void reset_turns();
 
 }  // namespace simt::checked
