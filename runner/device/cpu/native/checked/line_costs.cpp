@@ -13,7 +13,7 @@ constexpr unsigned most_requests = 1024;   // of a warp at an instruction in a b
 constexpr unsigned most_branches = 16384;  // the same of a branch
 constexpr unsigned bank_count = 32, word = 4, sector = 32, row = bank_count * word;  // bytes
 
-struct Turn {  // one execution of a branch by a warp
+struct BranchTurn {  // one execution of a branch by a warp
     uint32_t next = 0;
     uint32_t lanes = 0;
     bool diverged = false;
@@ -22,7 +22,7 @@ struct Turn {  // one execution of a branch by a warp
 // What the warps of a running block did at one instruction.
 struct InBlock {
     std::vector<Request> requests[max_warps];
-    std::vector<Turn> turns[max_warps];
+    std::vector<BranchTurn> turns[max_warps];
     uint32_t executed[max_threads] = {};  // by each thread
     uint64_t begin = 0;                   // of the array that was accessed first, as addresses in requests
 };
@@ -128,7 +128,7 @@ public:
         if (turn >= most_branches) return;
         auto& turns = block.turns[lane.warp->number];
         if (turns.size() <= turn) turns.resize(turn + 1);
-        Turn& made = turns[turn];
+        BranchTurn& made = turns[turn];
         made.diverged |= made.lanes && made.next != code;
         made.next = code;
         made.lanes |= bit(lane.number);
@@ -145,7 +145,7 @@ private:
         for (unsigned warp = 0; warp < max_warps; ++warp) {
             const uint32_t* const executed = block.executed + warp * lanes_per_warp;
             sum.requests += *std::max_element(executed, executed + lanes_per_warp);
-            for (const Turn& turn : block.turns[warp]) {
+            for (const BranchTurn& turn : block.turns[warp]) {
                 ++sum.counted;
                 sum.lanes += unsigned(__builtin_popcount(turn.lanes));
                 sum.actual += turn.diverged;
