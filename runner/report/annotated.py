@@ -59,7 +59,7 @@ class Note:
             return "diverged"
         lanes = "" if cost.lanes is None else f"{_number(cost.lanes)} lanes"
         size = "" if cost.bytes is None else f"{_number(cost.bytes)} B"
-        return ", ".join(filter(None, (f"{cost.memory} {cost.kind}", lanes, size, f"{cost.requests:,} requests")))
+        return ", ".join(filter(None, (f"{cost.memory} {cost.kind}", lanes, size, f"×{cost.requests:,}")))  # noqa: RUF001
 
 
 @dataclass(frozen=True)

@@ -172,10 +172,10 @@ class _Group:
         if not self._worker.alive:
             self._worker.kill()
             self._worker = Worker(self._worker.config)
-        started = time.monotonic()
         counted = self._counting.take(job) if self._counting and self._ledger.row(job) is None else None
         if isinstance(counted, str):
             self._say_uncounted(job, counted)
+        started = time.monotonic()
         outcome = self._worker.run(
             Task(
                 job.case,
