@@ -98,9 +98,12 @@ def keep(folder: RunFolder, job: int, case: str, kernel: str, costs: Iterable[Li
 
 def write(folder: RunFolder) -> None:
     """Make lines.csv of what the jobs have; no file if none has any."""
-    found = [one for job in folder.jobs() if isinstance(one := read_json(folder.lines_of(job)), dict)]
-    if found:
+    if found := _of_jobs(folder):
         atomic.write_text(folder.lines, as_csv(found))
+
+
+def _of_jobs(folder: RunFolder) -> list[dict[str, Any]]:
+    return [one for job in folder.jobs() if isinstance(one := read_json(folder.lines_of(job)), dict)]
 
 
 def as_csv(jobs: Iterable[Mapping[str, Any]]) -> str:
@@ -116,13 +119,14 @@ def as_csv(jobs: Iterable[Mapping[str, Any]]) -> str:
 
 
 def read(folder: RunFolder) -> dict[str, list[LineCost]]:
-    """The costs of each case that lines.csv has; none without the file.
+    """The costs of each case that lines.csv has; of a sweep that runs or was killed, those that its jobs have.
 
     Raises:
-        UsageError: if it cannot be read as such a table.
+        UsageError: if the table cannot be read.
     """
     if not folder.lines.is_file():
-        return {}
+        jobs = _of_jobs(folder) if folder.path.is_dir() else []
+        return {str(job["case"]): [LineCost(**line) for line in job["lines"]] for job in jobs}
     found: dict[str, list[LineCost]] = {}
     try:
         with folder.lines.open(encoding="utf-8", newline="") as file:

@@ -1,6 +1,7 @@
 """What each line costs: the rules of banks and sectors, the lines of real kernels, and lines.csv of a sweep."""
 
 import csv
+import dataclasses
 import random
 import re
 
@@ -9,11 +10,13 @@ import pytest
 from support import ROOT, case_of, read_kernel, shipped
 
 from runner import lines
-from runner.device import Launch, Role, Source
+from runner.config import Job
+from runner.device import DeviceInfo, Launch, Role, Source
 from runner.device.checked import CheckedDevice
 from runner.device.cpu import CpuCompiler
 from runner.errors import UsageError
 from runner.folder import RunFolder
+from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import line_costs
 
 LOADS, STORES = "shared_load_wavefronts", "shared_store_wavefronts"
@@ -267,6 +270,17 @@ def test_blocks_that_wait_for_earlier_ones_are_counted_from_the_first(tmp_path, 
     )
     found = line_costs.of_case(case_of(read_kernel(tmp_path / "chain.yaml")))[1]
     assert {lines.key(cost): cost.requests for cost in found}["chain.cu", 6, "global", "store"] == 3
+
+
+def test_without_a_compiler_the_reason_is_told(monkeypatch):
+    """A GPU may be on a host without a C++ compiler: the lines are not counted, and one sentence says why."""
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    job = Job(case_of(shipped("reduceShfl")), DeviceConfig(), TimingConfig(), "nvcc", 0)
+    info = DeviceInfo("cuda", "a GPU", "sm_90", None, 0, 0, 0)
+    builds = line_costs.Builds([job], info)
+    assert "no-such-compiler" in builds.take(job)
+    assert builds.take(dataclasses.replace(job, lines=False)) is None
+    builds.close()
 
 
 def test_a_damaged_table_is_one_sentence(tmp_path):

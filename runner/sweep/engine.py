@@ -95,7 +95,7 @@ class _Group:
         self._todo: dict[int, int] = {}  # rounds that are still to be measured, by job
         self._pace = Pace({})
         self._counting: line_costs.Builds | None = None
-        self._uncounted: set[str] = set()  # kernels for which it was said that their lines are not counted
+        self._uncounted: set[str] = set()  # kernels whose lines are not counted, and the reasons, as they were told
         self._told = False  # whether it was said that the sweep takes long
         self._since = self._estimated = 0.0
 
@@ -215,10 +215,10 @@ class _Group:
             self._progress.row(f"{job.case.label}{which}", row)
 
     def _say_uncounted(self, job: Job, reason: str) -> None:
-        """Say why a kernel's lines are not counted, once a kernel."""
-        if job.case.kernel.name not in self._uncounted:
-            self._uncounted.add(job.case.kernel.name)
-            self._progress.say(f"what the lines of {job.case.kernel.name} cost is not counted: {reason}")
+        """Say why a kernel's lines are not counted: each kernel, and each reason, once."""
+        if not {job.case.kernel.name, reason} & self._uncounted:
+            self._progress.say(f"what lines cost is not counted: {job.case.kernel.name}: {reason}")
+        self._uncounted.update((job.case.kernel.name, reason))
 
     def _estimate(self) -> None:
         """Estimate the time left, at most once a second; say once if the sweep takes more than two minutes."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 FEW = 3  # blocks that are run: the first, one in the middle, the last
 LIMIT_S = 2.0  # of a launch that counts
+MOST_MEMORY = 1 / 8  # of the host, for the arrays of a case that runs on a GPU
 MOST_CACHED = 8 << 20  # bytes of inputs that are compared with those of an earlier run
 
 
@@ -87,6 +88,9 @@ def count(device: Device, task: Task, first: Trial) -> LineCosts:
     file = _cached(case, binary, first.inputs)
     if file and (known := read_json(file)):
         return LineCosts(tuple(LineCost(**line) for line in known))
+    needed = sum(array.nbytes for array in case.arrays())
+    if not device.info.emulated and needed > MOST_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+        return LineCosts(reason=f"{case.label}: the arrays need {needed} bytes of the host's memory")
     try:
         arrays = first.arrays if device.info.emulated else None  # the checked device takes them as they are
         instructions, blocks = counted(case, binary, first.inputs, arrays, min(LIMIT_S, task.time_limit_s))

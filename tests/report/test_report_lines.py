@@ -3,6 +3,7 @@
 import pytest
 import report_runs as runs
 
+import runner
 from runner import lines
 from runner.folder import RunFolder
 from runner.lines import LineCost
@@ -60,6 +61,8 @@ def shown(opened, selector):
 
 def test_the_table_of_lines_is_read_as_it_was_written(page):
     """lines.csv gives back every number, and what is empty."""
+    frame = runner.open(page.parent).lines
+    assert (len(frame), frame["sectors"].max(), frame["divergent_branches"].sum()) == (18, 27, 72)
     found = lines.read(RunFolder(page.parent))
     assert list(found) == ["00000000", "00000001", "00000002"]
     assert found["00000002"] == costs(1.0)
