@@ -49,7 +49,7 @@ steps() { # what docs/optimizing.md tells, and the counters behind its reasons
   }
   for name in reduction-int32 reduction-float32 transpose stencil; do
     echo "> $name"
-    "$python" tools/count_accesses.py "$work/counters-$name.csv" --run "$work/steps/$name"
+    "$python" tools/counters.py "$work/counters-$name.csv" --run "$work/steps/$name"
   done >"$tables/steps/counters.txt"
 }
 
@@ -62,10 +62,9 @@ foreign() { # the kernels of other people, whose clones lie in the folder $CLONE
   "$python" benchmarks/foreign.py "$CLONES/llm.c" "$CLONES/SGEMM_CUDA" --device cuda --out "$tables/foreign.txt"
 }
 
-agreement() { # the CPU device against the GPU; what CUDA's headers offer; calculated accesses against counted ones
+agreement() { # the CPU device against the GPU; what CUDA's headers offer
   "$python" tools/agreement.py "$work/agreement.csv" >"$tables/agreement.txt"
   "$python" tests/conformance.py "$tables/conformance.txt"
-  "$python" tools/count_accesses.py "$work/accesses.csv" >"$tables/accesses.txt"
 }
 
 limits() { # the last steps beside CUB, cuBLAS, CuPy, PyTorch and a copy, with configurations chosen anew

@@ -1,7 +1,7 @@
-"""The columns of results.csv, in their order: what each holds, means, and where the report shows it.
+"""The columns of results.csv and lines.csv, in their order: what each holds, means, and where the report shows it.
 
-The types of the table that is written and read, the columns of the report and the table in docs/results.md follow from
-`COLUMNS`. To add a column, add a line here and let the sweep fill it.
+The types of the table that is written and read, the columns of the report and the tables in docs/results.md follow from
+`COLUMNS` and `OF_LINES`. To add a column, add a line here and let the sweep fill it.
 """
 
 from __future__ import annotations
@@ -138,12 +138,12 @@ COLUMNS = (
     Column("power_w", "real", "W", "GPU power after measuring, the highest of all rounds."),
     Column("shared_load_wavefronts", "real", "",
            "Wavefronts (passes) per shared-memory load of a warp: 1 without bank conflicts, 2 for 8 bytes per thread, "
-           "4 for 16. Calculated from the addresses in the kernel's YAML, averaged over the warps of the first block; "
-           "empty if none are declared.", Shown.CALCULATED),
+           "4 for 16. The average over all lines of [lines.csv](#lines), counted from the addresses that the kernel "
+           "uses; empty if it has no such access, or was not counted.", Shown.CALCULATED),
     Column("shared_store_wavefronts", "real", "", "The same for shared-memory stores.", Shown.CALCULATED),
     Column("global_load_sectors", "real", "",
            "32-byte sectors per global-memory load of a warp: 4 for adjacent 4-byte elements, 16 for 16 bytes per "
-           "thread. Calculated in the same way.", Shown.CALCULATED),
+           "thread. Counted in the same way.", Shown.CALCULATED),
     Column("global_store_sectors", "real", "", "The same for global-memory stores.", Shown.CALCULATED),
     Column("registers", "integer", "", "Registers per thread, from the driver.", Shown.ON_REQUEST),
     Column("shared_bytes", "integer", "bytes", "Static shared memory per block.", Shown.ON_REQUEST),
@@ -179,11 +179,39 @@ COLUMNS = (
     Column("job", "integer", "", "Number of the job and of its folder."),
 )  # fmt: skip
 
+OF_LINES = (
+    Column("case", "text", "", "As in results.csv."),
+    Column("kernel", "text", "", "Name of the kernel."),
+    Column("file", "text", "", "Name of the source file, as in sources/."),
+    Column("line", "integer", "", "Number of the line: the innermost of the kernel's own files."),
+    Column("memory", "text", "", "`global` or `shared`. Empty for a branch."),
+    Column("kind", "text", "", "`load`, `store`, `atomic` or `branch`."),
+    Column("blocks", "integer", "blocks", "Number of blocks that were run: the first, one in the middle, the last."),
+    Column("requests", "integer", "", "How often a warp made the line's accesses, or came to its branches."),
+    Column("lanes", "real", "lanes", "Active lanes of a request, on average. This and what follows is per request."),
+    Column("bytes", "real", "bytes", "Bytes that the lanes of a request asked for."),
+    Column("sectors", "real", "", "32-byte sectors of global memory that a request moves."),
+    Column("ideal_sectors", "real", "", "Sectors that the same bytes would need side by side."),
+    Column("wavefronts", "real", "", "Passes over the banks of shared memory that a request takes."),
+    Column("ideal_wavefronts", "real", "", "Passes that the same lanes would take without a bank conflict."),
+    Column("divergent_branches", "integer", "", "Of a branch's requests: those whose lanes went different ways."),
+)  # fmt: skip
+
 BY_NAME = MappingProxyType({column.name: column for column in COLUMNS})
 NAMES = tuple(BY_NAME)
 
 _COMMON_PARAMETERS = frozenset(("block", "size", "width", "mask", "unroll", "dtype"))
-_CONFIGURATION_KEYS = ("timing", "experiment", "hydra", "schema", "record_host", "on_cpu", "metrics", "rank_by")
+_CONFIGURATION_KEYS = (
+    "timing",
+    "experiment",
+    "hydra",
+    "schema",
+    "record_host",
+    "on_cpu",
+    "metrics",
+    "rank_by",
+    "lines",
+)
 _IN_EXPRESSIONS = ("grid_x", "grid_y")
 _ADDED_BY_THE_REPORT = ("emulated", "row", "cost")
 

@@ -42,6 +42,7 @@ class Job:
     origin: Origin = field(default_factory=Origin, compare=False, repr=False)
     metrics: tuple[Metric, ...] = field(default=(), compare=False)  # of its kernel and of the experiment
     rank_by: str = field(default=TIME, compare=False)  # a column or a metric
+    lines: bool = field(default=True, compare=False)  # whether what each line costs is counted
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -51,7 +52,8 @@ class Job:
     @property
     def asked(self) -> dict[str, Any]:
         """The device, the compiler and the timing that the configuration asks for, as plain values."""
-        return {**asdict(self.device), "compiler": self.compiler, "timing": asdict(self.timing)}
+        further = {"compiler": self.compiler, "lines": self.lines, "timing": asdict(self.timing)}
+        return {**asdict(self.device), **further}
 
 
 def read_kernel(name: str, content: Any, path: Path, folders: Sequence[Path] = ()) -> Kernel:

@@ -18,6 +18,9 @@ Every message says what is wrong, where, the offending value, and what is allowe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 
 class RunnerError(Exception):
     """Base of all errors that carry a message for the user."""
@@ -61,10 +64,51 @@ class LaunchError(CaseError):
     status = "launch_error"
 
 
+Place = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A violation that the checked device found: at one pair of lines, with its first occurrence."""
+
+    kind: str  # race, unwritten, outside, read_only, misaligned
+    text: str  # one sentence
+    line: str  # such as `k.cu:12`; empty if it is not known
+    other_line: str  # of a race: of the earlier access
+    array: str
+    space: str  # shared or global
+    element: int
+    count: int  # how often
+    block: Place
+    thread: Place
+    other_block: Place | None = None
+    other_thread: Place | None = None
+    same_value: bool = False  # both write the same value, each time
+    order: int = 0  # the schedule that showed it first
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The same for one mistake in several schedules."""
+        return self.kind, frozenset((self.line, self.other_line)), self.space, self.array
+
+
+TOLD = 5  # findings in one message
+
+
+def told(texts: Sequence[str]) -> str:
+    """Findings in one line; only the first ones."""
+    more = len(texts) - TOLD
+    return "; also ".join([*texts[:TOLD], *([f"{more} more"] if more > 0 else [])])
+
+
 class Hazard(LaunchError):
     """The kernel breaks one of CUDA's rules; the message has its line, block and thread."""
 
     status = "hazard"
+
+    def __init__(self, message: str, findings: tuple[Finding, ...] = ()) -> None:
+        super().__init__(message)
+        self.findings = findings
 
 
 class LaunchTimeout(LaunchError):

@@ -36,6 +36,7 @@ class RunFolder:
         self.path = path
         self.plan = path / "plan.json"  # all cases, and how each is run
         self.results = path / "results.csv"  # one row per case
+        self.lines = path / "lines.csv"  # what each line of each case costs
         self.environment = path / "environment.json"  # device, versions, command, commit
         self.multirun = path / "multirun.yaml"  # Hydra's configuration of the sweep; a plain run has none
         self.sources = path / "sources"  # the kernels and the configuration of the sweep
@@ -59,6 +60,14 @@ class RunFolder:
     def result(self, number: int) -> Path:
         """The job's row."""
         return self.job(number) / "result.json"
+
+    def lines_of(self, number: int) -> Path:
+        """What the lines of the job's kernel cost."""
+        return self.job(number) / "lines.json"
+
+    def hazards(self, number: int) -> Path:
+        """What a checked device found in the job's case."""
+        return self.job(number) / "hazards.json"
 
     def compile_log(self, number: int) -> Path:
         """The compiler's messages."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner import columns, runs, samples
+from runner import columns, lines, runs, samples
 from runner.compare import changes, views
 from runner.compare import runs as compared
 from runner.errors import UsageError
@@ -49,6 +49,15 @@ class Run:
         frame = self._frame.drop(columns="cost")
         own = {name: _typed(name, frame[name]) for name in frame.columns}
         return pd.DataFrame(own, columns=[*columns.NAMES, *(n for n in own if n not in columns.BY_NAME)])
+
+    @cached_property
+    def lines(self) -> pd.DataFrame:
+        """What each line costs: lines.csv, in the types of `table`; empty if no lines were counted."""
+        path = RunFolder(self.path).lines
+        with runs.reading(self.path):
+            text = path.read_text(encoding="utf-8") if path.is_file() else lines.as_csv(())
+        types: Any = {column.name: _TYPES[column.type] for column in columns.OF_LINES}
+        return pd.read_csv(io.StringIO(text), dtype=types)
 
     @cached_property
     def environment(self) -> dict[str, Any]:

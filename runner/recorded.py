@@ -224,7 +224,7 @@ def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict
         kernels[name] = kernel, Origin((folder.sources / "conf",), (), content)
     kernel, origin = kernels[name]
     asked = dict(entry["asked"])
-    compiler, timing = asked.pop("compiler"), asked.pop("timing")
+    compiler, counts, timing = asked.pop("compiler"), asked.pop("lines", True), asked.pop("timing")
     case = make(kernel, entry["parameters"], entry["seed"])
     ranking = metrics.recorded(entry.get("metrics")), entry.get("rank_by", metrics.TIME)
-    return Job(case, DeviceConfig(**asked), TimingConfig(**timing), compiler, number, origin, *ranking)
+    return Job(case, DeviceConfig(**asked), TimingConfig(**timing), compiler, number, origin, *ranking, counts)

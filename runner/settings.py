@@ -11,6 +11,8 @@ from runner.device.kinds import CHOICES, is_emulated
 from runner.device.limits import Limits
 from runner.errors import UsageError
 
+MOST_SCHEDULES = 100
+SAME_VALUE_RACES = ("hazard", "ignore")
 NVCC_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables from which nvcc takes options
 MOST = 4096  # GPUs, and threads of the CPU device
 
@@ -19,7 +21,7 @@ MOST = 4096  # GPUs, and threads of the CPU device
 class DeviceConfig:
     """The group `device`."""
 
-    kind: str = "auto"  # or cuda, or cpu
+    kind: str = "auto"  # or cuda, cpu, checked
     index: int = 0  # which GPU
     nvcc_options: list[str] = field(default_factory=list)
     threads: int = 0  # OS threads of the CPU device; 0 uses all cores
@@ -27,6 +29,8 @@ class DeviceConfig:
     compile_limit_s: float = 60.0  # one call of the compiler; one that takes longer is a `compile_error`
     compile_limit_gb: float = 4.0  # memory of each of the compiler's processes, 10^9 bytes
     sandbox: bool = False  # whether kernels run in a sandbox (bubblewrap)
+    schedules: int = 3  # of the checked CPU device: orders of blocks, warps and lanes in which it looks for races
+    same_value_races: str = "hazard"  # of the checked CPU device: or ignore, races of writes of one value
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -55,6 +59,12 @@ class DeviceConfig:
                 raise UsageError(f"device.{name}={getattr(self, name)}: expected seconds above 0, up to 86400")
         if not 0.1 <= self.compile_limit_gb <= 1e6:
             raise UsageError(f"device.compile_limit_gb={self.compile_limit_gb}: expected 0.1 to 1000000")
+        if not 1 <= self.schedules <= MOST_SCHEDULES:
+            raise UsageError(f"device.schedules={self.schedules}: expected 1 to {MOST_SCHEDULES}")
+        if self.same_value_races not in SAME_VALUE_RACES:
+            raise UsageError(
+                f"device.same_value_races={self.same_value_races}: expected one of {', '.join(SAME_VALUE_RACES)}"
+            )
 
 
 @dataclass

@@ -16,7 +16,7 @@ import runner
 from runner import door, limited
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.report import live
+from runner.report import __main__ as live
 
 UNSEEN = "the-content-of-another-file"
 FOLDERS = ("report", "compare", "list", "resume", "repeat")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from support import case_of, read_kernel, shipped
 
-from runner.kernel import access
+from runner import lines
+from runner.sweep import line_costs
 
 HERE = Path(__file__).parent / "tutorials" / "kernel"
 
@@ -44,10 +45,9 @@ def test_the_tutorials_transpose_faults_on_a_gpu(runner):
 
 def test_the_tutorials_transpose_writes_as_scattered_as_the_naive_one():
     """Even where it is right, neighbouring threads write a column: the tile changes nothing."""
-    cost = access.costs(case_of(listing("tutorialTranspose"), block="32x32"))
-    assert cost["global_store_sectors"] == 32
-    assert access.costs(case_of(shipped("transposeGmem")))["global_store_sectors"] == 32
-    assert access.costs(case_of(shipped("transposeSmem")))["global_store_sectors"] == 4
+    kernels = listing("tutorialTranspose"), shipped("transposeGmem"), shipped("transposeSmem")
+    costs = [lines.averages(line_costs.of_case(case_of(kernel, block="32x32"))[1]) for kernel in kernels]
+    assert [cost["global_store_sectors"] for cost in costs] == [32, 32, 4]
 
 
 def test_the_tutorials_copy_is_a_transpose(bench):

@@ -21,14 +21,12 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from kernel_page import header  # noqa: E402  (the path must be there first)
+from kernel_page import header, memory  # noqa: E402  (the path must be there first)
 from kernel_page.pictures import Studio  # noqa: E402
 
-from runner import atomic  # noqa: E402
-from runner.kernel import access  # noqa: E402
+from runner import atomic, lines  # noqa: E402
 from runner.kernel.declaration import Kernel, written  # noqa: E402
 from runner.kernel.from_yaml import CACHES  # noqa: E402
-from runner.kernel.resolve import make  # noqa: E402
 from runner.report.text import count  # noqa: E402
 
 PAGE = ROOT / "docs" / "kernels.md"
@@ -193,13 +191,13 @@ def _parameter(kernel: Kernel, meanings: Mapping[str, str]) -> list[str]:
 
 
 def _costs(kernel: Kernel) -> str:
-    """The costs of the declared accesses."""
+    """What a request costs on average, where the family is about that."""
     found = []
-    for name, cost in access.costs(make(kernel, {}, 0)).items() if kernel.accesses else ():
+    for name, cost in lines.averages(memory.lines_of(kernel)).items() if memory.is_drawn(kernel) else ():
         if cost is not None:
-            memory, kind, unit = name.split("_")
+            where, kind, unit = name.split("_")
             number = count(int(cost), unit[:-1]) if cost == int(cost) else f"{cost:.1f} {unit}"
-            found.append(f"{memory} {kind} {number}")
+            found.append(f"{where} {kind} {number}")
     return ", ".join(found)
 
 

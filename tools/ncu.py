@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from runner import lines
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import RunnerError
-from runner.kernel import access
 from runner.kernel.case import Case
 from runner.settings import DeviceConfig
 from runner.sweep.trial import launch_once
@@ -26,7 +26,7 @@ GPU = DeviceConfig(kind="cuda")
 WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum", "smsp__inst_executed_op_shared_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 REQUESTS = {
-    access.column(memory, kind): (counted.format(short), requests.format(short))
+    lines.column(memory, kind): (counted.format(short), requests.format(short))
     for memory, (counted, requests) in (("shared", WAVEFRONTS), ("global", SECTORS))
     for kind, short in (("load", "ld"), ("store", "st"))
 }

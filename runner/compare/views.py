@@ -20,6 +20,7 @@ from rich.text import Text
 from runner import statistics as rule
 from runner.compare.causes import Causes, changed_sources
 from runner.compare.changes import Change, Comparison, Word
+from runner.compare.lines import changed_lines, line_sentence, line_table
 from runner.compare.runs import Row, varying
 from runner.report import cells
 from runner.report.cells import Cell, Line
@@ -39,7 +40,7 @@ OF_TIMES = (Word.FASTER, Word.SLOWER)
 COUNTED_IF_ANY = (Word.INCONCLUSIVE, Word.FIXED, Word.FAILED, Word.NOT_COMPARED)
 ONLY_RESULTS = "Times of the CPU device are emulated and not compared. Its cases count as the same if both pass."
 
-MOST_CASES, MOST_CAUSES, MOST_KERNELS = 20, 12, 8  # in the terminal
+MOST_CASES, MOST_CAUSES, MOST_KERNELS, MOST_LINES = 20, 12, 8, 8  # in the terminal
 MOST_LONE = 500  # in the page
 
 OF_WORD = {
@@ -78,6 +79,7 @@ def show(
         for remark in remarks(comparison):
             say(console, f"  {remark}", "yellow")
     _show_causes(causes, comparisons, console)
+    _show_lines(comparisons, console)
     _show_cases(comparisons, found, console)
     for comparison in comparisons:
         for run, rows in _lone(comparison):
@@ -109,6 +111,7 @@ def page(comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Caus
         "causes": cells.Table(["kind", "what", base, *others], [Line("", list(map(Cell, row))) for row in differing]),
         "same_facts": causes.same,
         "diffs": [(c.other.short, d) for c in comparisons for d in changed_sources(c.base, c.other) if d.diff],
+        "lines": [(c.other.short, line_table(lines)) for c in comparisons if (lines := changed_lines(c))],
         "picture": picture,
         "changes": _table(rest, comparisons, names),
         "same": _table(same, comparisons, names),
@@ -213,6 +216,18 @@ def _show_causes(causes: Causes, comparisons: Sequence[Comparison], console: Con
         say(console, f"  {what}: {'; '.join(values)}")
     if len(causes.differing) > MOST_CAUSES:
         say(console, f"  {count(len(causes.differing) - MOST_CAUSES, 'more difference')}.", "dim")
+
+
+def _show_lines(comparisons: Sequence[Comparison], console: Console) -> None:
+    """Print the lines that cost something else, the largest change first."""
+    for comparison in comparisons:
+        changed = changed_lines(comparison)
+        if changed:
+            say(console, f"Lines that cost something else in {comparison.other.short}:", "bold")
+        for line in changed[:MOST_LINES]:
+            say(console, f"  {line_sentence(line)}")
+        if len(changed) > MOST_LINES:
+            say(console, f"  {count(len(changed) - MOST_LINES, 'more line')}: --html writes all of them.", "dim")
 
 
 def _show_cases(comparisons: Sequence[Comparison], found: Sequence[Entry], console: Console) -> None:

@@ -99,7 +99,7 @@ class Order(enum.IntEnum):
 
     USUAL = 0  # as lanes, warps and blocks are numbered
     REVERSE = 1
-    RANDOM = 2  # and the seed of its choices
+    RANDOM = 2  # and the seed of its choices; larger numbers are other seeds
 
     @property
     def words(self) -> str:
@@ -206,6 +206,7 @@ class DeviceInfo:
     l2_bytes: int  # size of the last-level cache that a cold sample flushes; 0 where none is flushed
     shared_limit: int  # largest static + dynamic shared memory of a block, in bytes
     memory_bytes: int  # total memory
+    schedules: int = 0  # orders of threads in which it looks for races; 0 if it does not
     versions: dict[str, str] = field(default_factory=dict)  # driver, toolkit, compiler and the like, by name
     details: dict[str, Any] = field(default_factory=dict)  # clocks, bus width, multiprocessors and the like, by name
 
@@ -345,7 +346,7 @@ class Launch:
     shared: int  # dynamic shared memory per block, in bytes
     arguments: tuple[Array | np.generic | Value | Inside | View, ...]  # NumPy scalars have the kernel's own types
     cache: str = "none"  # the preferred split of on-chip memory: shared, l1, equal (cudaFuncSetCacheConfig) or none
-    order: Order = Order.USUAL  # in which lanes, warps and blocks run, where the device can choose
+    order: int = Order.USUAL  # in which lanes, warps and blocks run, where the device can choose; see `Order`
     variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
     then: tuple[Launch, ...] = ()  # the launches that follow it; they run in its order
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CUDA = "cuda"
 CPU = "cpu"
+CHECKED = "checked"
 AUTO = "auto"  # the first kind below that is present
 
 
@@ -30,14 +31,31 @@ class DeviceKind:
     label: str  # its usual name, for the middle of a sentence
     emulated: bool  # its times are emulated and say nothing about a GPU
     compilers: tuple[str, ...] = ()  # that a user can choose between; empty if there is no choice
+    automatic: bool = True  # `auto` may choose it
+    caution: str = ""  # what an emulated run has checked, and what not
 
 
 # The back end of a kind is the package `runner.device.KIND`. `auto` tries them in this order.
 KINDS = {
     CUDA: DeviceKind("a GPU", emulated=False, compilers=("nvcc", "nvrtc")),
-    CPU: DeviceKind("the CPU device", emulated=True),
+    CPU: DeviceKind(
+        "the CPU device",
+        emulated=True,
+        caution="Checked on the CPU device: values (also at small and odd sizes, and in other orders of threads), "
+        "array bounds, barriers, masks, undefined reads. Not checked: data races that give the right values in these "
+        "orders, such as updates of global memory without atomics; memory fences; speed.",
+    ),
+    CHECKED: DeviceKind(
+        "the checked CPU device",
+        emulated=True,
+        automatic=False,
+        caution="Checked on the checked CPU device, in several schedules: values (also at small and odd sizes), data "
+        "races, memory fences and their scopes, reads of what nobody wrote, array bounds, barriers, masks, undefined "
+        "reads. Not checked: accesses that the compiler has merged or removed, inputs that were not tried, speed.",
+    ),
 }
 CHOICES = (AUTO, *KINDS)
+_AUTOMATIC = tuple(name for name, kind in KINDS.items() if kind.automatic)
 
 
 def is_emulated(kind: str) -> bool:
@@ -48,6 +66,11 @@ def is_emulated(kind: str) -> bool:
 def label(kind: str) -> str:
     """The usual name of a kind of device."""
     return KINDS[kind].label if kind in KINDS else kind
+
+
+def caution(kind: str) -> str:
+    """What an emulated run on a kind of device has checked, and what not."""
+    return KINDS[kind].caution
 
 
 def has_compilers(kind: str) -> bool:
@@ -78,7 +101,7 @@ def backend(kind: str) -> Backend:
 
 def open_device(config: DeviceConfig) -> Device:
     """Open the requested device; `auto` is the first kind that can be opened. `DeviceUnavailable` if there is none."""
-    *first, last = KINDS if config.kind == AUTO else (config.kind,)
+    *first, last = _AUTOMATIC if config.kind == AUTO else (config.kind,)
     for kind in first:
         with contextlib.suppress(DeviceUnavailable):
             return backend(kind).open_device(config)
@@ -89,7 +112,7 @@ def kind_of(config: DeviceConfig) -> str:
     """The kind of device that would be opened, without opening it."""
     if config.kind != AUTO:
         return config.kind
-    *first, last = KINDS
+    *first, last = _AUTOMATIC
     return next((kind for kind in first if backend(kind).is_present(config)), last)
 
 

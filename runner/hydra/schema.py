@@ -41,6 +41,7 @@ _GROUPS = (
     "metrics",
     "rank_by",
     "max_cases",
+    "lines",
 )
 
 
@@ -64,6 +65,7 @@ def register(search_path: Sequence[Path]) -> None:
         ("metrics", dict[str, Any], field(default_factory=dict)),
         ("rank_by", str, TIME),
         ("max_cases", int, MAX_CASES),
+        ("lines", bool, True),
         *((word, Any, None) for word in parameters),
     ]
     store = ConfigStore.instance()
@@ -187,7 +189,9 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     case = _case(composed.kernel, plain)
     metrics = together(composed.kernel.metrics, plain["metrics"], case.variables, parameter_names())
     require_rankable(plain["rank_by"], metrics, f"kernel {composed.kernel.name}")
-    return Job(case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"])
+    return Job(
+        case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"], plain["lines"]
+    )
 
 
 def _case(kernel: Kernel, values: Mapping[str, Any]) -> Case:

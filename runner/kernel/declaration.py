@@ -311,18 +311,6 @@ class Shuffle:
 
 
 @dataclass(frozen=True)
-class Access:
-    """One load or store of the kernel. See `runner.kernel.access`."""
-
-    memory: str  # `shared` or `global`
-    kind: str  # `load` or `store`
-    index: Expression  # the element that a thread accesses, over the parameters and `thread_x`, `thread_y`
-    where: Expression  # the condition for a thread to take part, over the same names
-    dtype: str  # or the name of the parameter that holds one
-    vector: Expression  # elements that a thread accesses at once, from `index` on
-
-
-@dataclass(frozen=True)
 class Tolerance:
     """How far an output may be from the expected value: by `atol + rtol * |expected|`, or by `ulp`."""
 
@@ -371,7 +359,6 @@ class Kernel:
     fast_math: bool  # whether the kernel uses the fast intrinsic functions
     tolerance: Tolerance | None  # in place of the bound of the rounding error
     shuffle: Shuffle | None
-    accesses: tuple[Access, ...]
     hazard: DeclaredHazard | None
     common: Path | None
     structs: tuple[DType, ...] = ()

@@ -32,7 +32,6 @@ from runner.kernel.yaml_arguments import argument, array_types, launches, loop_n
 from runner.kernel.yaml_reader import (
     Argument,
     Reader,
-    access,
     array_expression,
     array_names,
     constraints,
@@ -53,9 +52,9 @@ _OF_THE_KERNEL_ALONE = frozenset(("name", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(
     "source function summary origin baseline ceiling finish min_arch gpu_only cooperative parameters let macros "
     "arguments grid shared constraints bytes operations in_flight reference value depth compute fast_math tolerance "
-    "shuffle accesses hazard structs no_output undefined_where launches include metrics".split()
+    "shuffle hazard structs no_output undefined_where launches include metrics".split()
 )
-_THREADS = ("thread_x", "thread_y", "thread_z")
+ACCESSES = "what accesses cost is counted from the kernel itself now (lines.csv); remove the key"
 
 BLANK = "???"  # what runner.importer leaves to be filled in
 
@@ -78,7 +77,7 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
     if content is None or content == {}:
         raise UsageError(f"{yaml.name} is empty")
     own = Reader(content, yaml.name)
-    own.only(KEYS)
+    _only(own, KEYS)
     if blank := _blank(content):
         raise UsageError(f"{yaml.name}: {blank}: {BLANK} is still to be filled in")
     common = _family(own, folders or [yaml.parent.parent])
@@ -160,7 +159,6 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
         fast_math=d.flag("fast_math", default=False),
         tolerance=_tolerance(d),
         shuffle=_shuffle(d),
-        accesses=tuple(access(a, _THREADS) for a in d.each("accesses")),
         hazard=_hazard(d),
         common=common,
         structs=tuple(d.structs.values()),
@@ -211,6 +209,13 @@ def _content(common: Path, loader: Any = LOADER) -> dict[str, Any]:
     return d.raw
 
 
+def _only(d: Reader, keys: frozenset[str]) -> None:
+    """Refuse other keys, and say what became of the one that older versions had."""
+    if "accesses" in d.raw:
+        raise UsageError(f"{d.where}: accesses: {ACCESSES}")
+    d.only(keys)
+
+
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """A kernel's own keys over its family's. The entries of parameters, constraints, metrics and `let` are merged."""
 
@@ -241,13 +246,13 @@ def _definitions(d: Reader) -> dict[str, str]:
     level = Reader(d.raw.get("let") or {}, f"{d.where}: let")
     for name in level.raw:
         _require_name(level.where, name)
-        if name in d.known or name in _THREADS or name in d.arrays:
+        if name in d.known or name in d.arrays:
             raise UsageError(f"{level.where}: '{name}' is the name of something else already")
     texts = {n: str(text) for n, text in level.raw.items()}
     d.helpers = of_arrays(texts, array_names(d), level.where)
     level.known, level.let = d.known, {n: text for n, text in texts.items() if n not in d.helpers}
     for name in level.let:
-        level.expression(name, more=_THREADS, real=True)
+        level.expression(name, real=True)
     return dict(level.let)
 
 

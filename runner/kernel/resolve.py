@@ -12,7 +12,6 @@ import ml_dtypes
 
 from runner.device import Dim3, Surface, Texture
 from runner.errors import UsageError
-from runner.kernel.access import bytes_of, element
 from runner.kernel.arrays import COUNTING, DTYPES, FILLS, DType
 from runner.kernel.case import ArraySpec, Case, LaunchSpec, PointerSpec, ScalarSpec, known_values, three, unrolled
 from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, threads, written
@@ -185,9 +184,6 @@ def _evaluate_the_rest(case: Case) -> None:
     case.hazard  # noqa: B018  (evaluated)
     if case.kernel.shuffle:
         case.kernel.shuffle.argument(case.variables)
-    for access in case.kernel.accesses:
-        bytes_of(access, case)
-        element(access, {**case.variables, "thread_x": 0, "thread_y": 0, "thread_z": 0})
 
 
 def _overfull(a: ArraySpec) -> str:

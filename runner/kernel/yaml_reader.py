@@ -20,7 +20,6 @@ from runner.device import Role
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPES, FILLS, DType, part_types
 from runner.kernel.declaration import (
-    Access,
     ArrayArgument,
     Constraint,
     FunctionName,
@@ -330,20 +329,6 @@ def one_dimension(d: Reader, parameters: Sequence[Parameter]) -> Iterator[Constr
             )
 
 
-def access(d: Reader, threads: Sequence[str]) -> Access:
-    """An entry of `accesses:`, whose expressions may use the names of `threads`."""
-    d.only(("memory", "kind", "index", "where", "dtype", "vector"))
-    d.need("memory", "kind", "index")
-    return Access(
-        memory=d.choice("memory", ("shared", "global")),
-        kind=d.choice("kind", ("load", "store")),
-        index=d.expression("index", more=threads),
-        where=d.expression("where", 1, more=threads),
-        dtype=d.text("dtype", "dtype"),
-        vector=d.expression("vector", 1),
-    )
-
-
 def reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[str, ArrayExpression], ...]:
     """The key `reference`: a dotted path, or one expression for each output."""
     arrays = [a for a in arguments if isinstance(a, ArrayArgument)]
@@ -428,13 +413,12 @@ def require_sound(kernel: Kernel) -> None:
     """Check that the parts fit together, so that a wrong name is found before a case needs it."""
     file = kernel.yaml.name
     words = [p.name for p in kernel.parameters if p.kind is Kind.DTYPE]
-    for a in (*kernel.arguments, *kernel.accesses):
+    for a in kernel.arguments:
         if isinstance(a, PointerArgument):
             continue
         if kernel.dtype(a.dtype) is None and a.dtype not in words:
-            what = f"an access to {a.memory} memory" if isinstance(a, Access) else f"argument '{a.name}'"
             allowed = ", ".join((*DTYPES, *(s.name for s in kernel.structs), *words))
-            raise UsageError(f"{file}: {what}: '{a.dtype}' is not a dtype; allowed: {allowed}")
+            raise UsageError(f"{file}: argument '{a.name}': '{a.dtype}' is not a dtype; allowed: {allowed}")
     fills = {*FILLS, *(p.name for p in kernel.parameters if p.kind is Kind.CHOICE)}
     if unknown := [(a.name, word) for a in kernel.arrays for word in _words(a.fill) if word not in fills]:
         raise UsageError(

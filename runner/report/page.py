@@ -26,7 +26,7 @@ from runner.device import cache
 from runner.device.kinds import is_emulated, label
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.report import cells, findings, table
+from runner.report import annotated, cells, findings, table
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 from runner.runs import environment, flat, section
 
@@ -122,6 +122,7 @@ def _context(
     ratios: dict[int, findings.Ratio],
     drawn: Sequence[Figure],
 ) -> dict[str, Any]:
+    sources = compiled(path, [str(kernel) for kernel in frame["kernel"].unique()])
     known, best, every = environment(path), findings.fastest(frame), cells.all_cases(frame, ratios)
     by = findings.criterion_of(frame)
     views = [one.view | {"stem": one.stem} for one in drawn if one.view]
@@ -152,7 +153,8 @@ def _context(
         "configuration": configuration(path),
         "overrides": overrides(_command(known)),
         "environment": list(flat(known)),
-        "compiled": compiled(path, [str(kernel) for kernel in frame["kernel"].unique()]),
+        "compiled": sources,
+        "listings": annotated.listings(path, frame, {kernel.kernel: kernel.files for kernel in sources}),
         "method": _method(known),
         "finishes": sorted({str(finish) for finish in frame["finish"]} - {""}),
     }

@@ -23,7 +23,7 @@ _MEANING = {
     "8 bytes a thread, 4 for 16",
     "sectors ld/st": "32-byte sectors of a warp's request to global memory, load/store",
 }
-HEADS_EXPLAINED = {head: f"{head}: {meaning}. Calculated from the addresses." for head, meaning in _MEANING.items()}
+HEADS_EXPLAINED = {head: f"{head}: {meaning}. Counted from the addresses." for head, meaning in _MEANING.items()}
 
 
 def absent(value: Any) -> bool:
@@ -117,7 +117,7 @@ def beside(row: dict[str, Any]) -> str:
 def explained(rows: list[dict[str, Any]]) -> str:
     """What the words of `beside` mean; empty if no row has any."""
     words = [f"{_SHORT[head]}: {meaning}" for head, meaning in _MEANING.items() if any(pair(row, head) for row in rows)]
-    return f"{'; '.join(words)}. Calculated from the addresses." if words else ""
+    return f"{'; '.join(words)}. Counted from the addresses." if words else ""
 
 
 def _cost(value: Any) -> str:

@@ -28,7 +28,7 @@ from runner.kernel.case import Case
 from runner.pace import Pace
 from runner.samples import append_hot, append_round
 from runner.settings import Protocol
-from runner.sweep import results
+from runner.sweep import line_costs, results
 from runner.sweep.ledger import Ledger
 from runner.sweep.worker import Outcome, Task, Worker
 from runner.terminal import SweepProgress
@@ -97,6 +97,8 @@ class _Group:
         self._todo: dict[int, int] = {}  # rounds that are still to be measured, by job
         self._compiler: Compiler | None = None  # once the device is open
         self._pace = Pace({})
+        self._counting: line_costs.Builds | None = None
+        self._uncounted: set[str] = set()  # kernels whose lines are not counted, and the reasons, as they were told
         self._told = False  # whether it was said that the sweep takes long
         self._since = self._estimated = 0.0
 
@@ -120,12 +122,15 @@ class _Group:
             for job in runnable:
                 self._take_binary(job, compiled[job.number])
             if self._binaries:
+                self._counting = line_costs.Builds([job for job in runnable if job.number in self._binaries], info)
                 self._run_rounds([job for job in runnable if job.number in self._binaries])
         except BaseException:
             self._worker.kill()  # it may be in the middle of a launch
             raise
         finally:
             ahead.set()
+            if self._counting:
+                self._counting.close()
         threading.Thread(target=self._worker.close, name="closing").start()  # the report need not wait for it
 
     def _take_binary(self, job: Job, compiled: Compiled) -> None:
@@ -185,6 +190,9 @@ class _Group:
         if not self._worker.alive:
             self._worker.kill()
             self._worker = Worker(self._worker.config)
+        counted = self._counting.take(job) if self._counting and self._ledger.row(job) is None else None
+        if isinstance(counted, str):
+            self._say_uncounted(job, counted)
         return self._worker.run(
             Task(
                 job.case,
@@ -192,6 +200,7 @@ class _Group:
                 self._binaries[job.number],
                 protocol,
                 job.device.time_limit_s,
+                None if isinstance(counted, str) else counted,
                 job.device.fast_math and not self._worker.info.emulated,
             ),
             lambda step: self._progress.now(f"{job.case.label}: {step}"),
@@ -204,8 +213,16 @@ class _Group:
             job, outcome, info, seconds = self._waiting[0]
             before = (self._ledger.row(job) or {}).get("wall_s") or 0.0
             row = {**self._row(job, outcome, info, number), "wall_s": before + seconds}
+            if outcome.lines and outcome.lines.reason:
+                self._say_uncounted(job, outcome.lines.reason)
+            elif outcome.lines:
+                self._ledger.add_lines(job, outcome.lines.lines)
             self._ledger.add(job, row)
             self._waiting.popleft()  # last: an interrupted write is repeated at the end
+            if outcome.findings:
+                self._folder.write_json(
+                    self._folder.hazards(job.number), [dataclasses.asdict(f) for f in outcome.findings]
+                )
             if outcome.printed:
                 self._progress.say(outcome.printed.rstrip("\n"))
             self._pace.took(job, seconds)
@@ -214,6 +231,12 @@ class _Group:
             self._progress.step(steps)
             self._estimate()
             self._progress.row(f"{job.case.label}{which}", row)
+
+    def _say_uncounted(self, job: Job, reason: str) -> None:
+        """Say why a kernel's lines are not counted: each kernel, and each reason, once."""
+        if not {job.case.kernel.name, reason} & self._uncounted:
+            self._progress.say(f"what lines cost is not counted: {job.case.kernel.name}: {reason}")
+        self._uncounted.update((job.case.kernel.name, reason))
 
     def _estimate(self) -> None:
         """Estimate the time left, at most once a second; say once if the sweep takes more than two minutes."""

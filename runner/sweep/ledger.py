@@ -10,9 +10,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from runner import metrics, samples, sources
+from runner import lines, metrics, samples, sources
 from runner.config import Job
 from runner.folder import RunFolder
+from runner.lines import LineCost
 from runner.metrics import TIME
 from runner.sweep import results
 from runner.sweep.results import Row
@@ -62,6 +63,10 @@ class Ledger:
         if time.monotonic() >= self._due:
             self.write()
 
+    def add_lines(self, job: Job, costs: Sequence[LineCost]) -> None:
+        """Write what the lines of a case cost to disk."""
+        lines.keep(self._folder, job.number, job.case.id, job.case.kernel.name, costs)
+
     def mark(self, job: Job, status: str, reason: str) -> None:
         """Add a row for a case that is not run."""
         kind = self._kinds.get(job.number, job.device.kind)
@@ -81,6 +86,7 @@ class Ledger:
         own = [self._rows[job] for job in sorted(self._rows)]
         # A stock launcher runs each job in an engine of its own; the table is of them all.
         results.write(self._folder, own if self.launcher == "batch" else results.collect(self._folder))
+        lines.write(self._folder)
         self._stale = False
         self._due = time.monotonic() + 9 * (time.monotonic() - started)
 

@@ -26,9 +26,11 @@ _SHOWN = 64 << 10  # bytes that a worker may print
 # What a message of a worker may be made of. Unpickling anything else could run code.
 _ALLOWED = {
     "runner.device": ("DeviceInfo", "GpuState", "Resources"),
-    "runner.errors": ("DeviceUnavailable",),
-    "runner.sweep.measure": ("Round",),
+    "runner.errors": ("DeviceUnavailable", "Finding"),
+    "runner.lines": ("LineCost",),
+    "runner.sweep.line_costs": ("LineCosts",),
     "runner.sweep.worker": ("Outcome",),
+    "runner.sweep.measure": ("Round",),
     "numpy": ("dtype", "ndarray"),
     "numpy._core.multiarray": ("_reconstruct", "scalar"),
     "numpy._core.numeric": ("_frombuffer",),

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner import columns, limited
+from runner import columns, limited, lines
 from runner.config import Job
 from runner.device import Binary, DeviceInfo, GpuState, kinds
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.kernel import access
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kind, pair, threads, written
 from runner.statistics import Samples, of_rounds, round_medians, spread_percent, summarize, unthrottled
@@ -68,7 +67,8 @@ def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary
         "device": info.kind,
         "status": outcome.status,
         "reason": outcome.reason or None,
-        **_accesses(case, outcome.note),
+        "note": outcome.note or None,
+        **lines.averages(outcome.lines.lines if outcome.lines else ()),
         # As text: a 64-bit integer is more than a float can hold.
         "value": None if outcome.value is None else repr(outcome.value),
         "reference": None if outcome.reference is None else repr(outcome.reference),
@@ -106,14 +106,6 @@ def _parameters(case: Case) -> Row:
             case _:
                 row[p.name] = value
     return row
-
-
-def _accesses(case: Case, note: str) -> Row:
-    """The cost of a warp's accesses; a declaration that cannot be evaluated becomes a note, so the row is kept."""
-    try:
-        return {"note": note or None, **access.costs(case)}
-    except UsageError as e:
-        return {"note": f"{note}; {e}" if note else str(e)}
 
 
 def times(

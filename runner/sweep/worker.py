@@ -21,13 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.device import Binary, DeviceInfo, Resources, Source
-from runner.errors import DeviceUnavailable
+from runner.errors import DeviceUnavailable, Finding
 from runner.settings import DeviceConfig, Protocol
 from runner.sweep import sandbox
 from runner.sweep.pipe import SECRET, Garbled, Pipe
 
 if TYPE_CHECKING:
     from runner.kernel.case import Case
+    from runner.sweep.line_costs import LineCosts
     from runner.sweep.measure import Round
 
 # Making inputs and references for 2**30 elements takes a while; only launches are held to their own limit.
@@ -47,6 +48,7 @@ class Task:
     binary: Binary  # the compiled source
     protocol: Protocol
     time_limit_s: float  # a launch that takes longer counts as endless
+    counted: Binary | None = None  # the source, compiled so that accesses can be counted; None: what lines cost is not
     fast_math: bool = False  # whether the compiler was told to use fast functions
 
 
@@ -65,9 +67,11 @@ class Outcome:
     received: tuple[int | None, ...] = ()  # of a shuffle: the input element behind each output of the first block
     note: str = ""  # on a row that is ok
     printed: str = ""  # by the kernel
+    findings: tuple[Finding, ...] = ()  # of a checked device; the reason tells the first ones
     resources: Resources | None = None  # registers and the like
     active_blocks: int | None = None  # that fit on a multiprocessor at once
     measured: Round | None = None  # only if ok
+    lines: LineCosts | None = None  # what each line costs, if that was counted
     usable: bool = True  # whether the device can take another case; if not, its process ends
 
 

@@ -1,4 +1,4 @@
-"""Each kernel's picture: a shuffle is measured on the CPU device, accesses are calculated, DRAWN is drawn by hand.
+"""Each kernel's picture: a shuffle is measured on the CPU device, accesses are counted there, DRAWN is drawn by hand.
 
 A kernel for which there is no rule has no picture.
 """
@@ -87,7 +87,8 @@ SHARED = {
     "vectors": "stencil1dVector stencil1dShfl",
     "tiles": "reduceVector reduceInFlight reduceGridStride reduceRedux reduceLastBlock reduceStream reduceFlagged "
     "reducePacked reduceBulk",
-}
+    "setRowReadCol": "setRowReadColDyn", "setRowReadColDynPad": "setRowReadColPad", "transposeSmem": "transposeSmemDyn",
+}  # fmt: skip
 _SHOWN = {kernel: stem for stem, kernels in SHARED.items() for kernel in kernels.split()}
 
 
@@ -141,7 +142,7 @@ class Studio:
         if kernel.shuffle and not kernel.gpu_only:
             cases = EXAMPLES.get(kernel.name, [{}])
             return self._lanes(kernel, cases, f"{kernel.name}: which lane's register each lane received")
-        return memory.picture(kernel) if kernel.accesses else None
+        return memory.picture(self.kernels.get(stem, kernel)) if memory.is_drawn(kernel) else None
 
     def _lanes(self, kernel: Kernel, cases: Sequence[Mapping[str, Any]], title: str) -> tuple[bytes, str]:
         rows = [self.measured(kernel, given) for given in cases]

@@ -83,7 +83,7 @@ const makeFilter = (table, rows, columns, input, output) => {
     const shown = rows.filter((row) => !row.hidden).length;
     output.textContent = unknown.length
       ? `There is no column ${unknown.join(", ")}. There are: ${Array.from(columns().keys()).filter((name) => !name.includes(" ")).join(", ")}.`
-      : words.length ? `${shown} of ${rows.length} cases` : "";
+      : words.length ? `${shown} of ${rows.length} ${input.dataset.of ?? "cases"}` : "";
     input.setAttribute("aria-invalid", String(unknown.length > 0));
     table.dispatchEvent(new Event("filtered"));
   };
@@ -178,6 +178,37 @@ if (table) {
   else hasten(table);
   makeFilter(table, rows, allColumns, document.querySelector("#filter"), document.querySelector(".filter output"));
 }
+
+// Annotated sources: a filter asks the costs of the reading that the reader chose.
+const makeLines = (section) => {
+  const all = Array.from(section.querySelectorAll("tr[data-line]"));
+  const names = ["kind", "memory", "sectors", "wavefronts", "lanes", "bytes", "requests", "divergent"];
+  const input = section.querySelector("#line-filter");
+  const ofLines = () => {
+    const costs = all.map((row) => Array.from(row.querySelectorAll(".cost:not([hidden])")));
+    const largest = (values) => values.sort((a, b) => compare(valueOf(b), valueOf(a)))[0] ?? "";
+    const found = names.map((name) => [name, costs.map((own) => largest(own.flatMap((cost) => cost.dataset[name] ?? [])))]);
+    found.push(...["kernel", "line"].map((name) => [name, all.map((row) => row.dataset[name])]));
+    return new Map(found.map(([name, texts]) => [name, { texts, values: texts.map(valueOf) }]));
+  };
+  makeFilter(section, all, ofLines, input, section.querySelector("output"));
+  for (const listing of section.querySelectorAll(".listing")) {
+    listing.querySelector("select")?.addEventListener("change", (event) => {
+      for (const cost of listing.querySelectorAll(".cost")) cost.hidden = cost.dataset.reading !== event.target.value;
+      for (const row of listing.querySelectorAll("tr[data-line]:not(.hazard)")) {
+        const marks = ["worst", "costly"].filter((mark) => row.querySelector(`.${mark}:not([hidden])`));
+        row.className = marks[0] ?? "";
+      }
+      input.dispatchEvent(new Event("input"));
+    });
+  }
+  const tidy = () => { // a filter leaves no fold and no listing without a line
+    for (const fold of section.querySelectorAll(".fold")) fold.hidden = input.value.trim() !== "";
+    for (const listing of section.querySelectorAll(".listing")) listing.hidden = !listing.querySelector("tr[data-line]:not([hidden])");
+  };
+  section.addEventListener("filtered", tidy);
+};
+if (document.querySelector("#lines")) makeLines(document.querySelector("#lines"));
 
 // The page of a running sweep is loaded again when there are new results; what the reader chose stays.
 const follow = (live) => {

@@ -19,6 +19,11 @@
 
 namespace simt {
 
+namespace checked {
+class Monitor;
+struct BlockWatch;
+}  // namespace checked
+
 struct Launch {
     const LaunchRequest& request;
     LaunchReport& report;
@@ -34,22 +39,26 @@ struct Launch {
     std::mutex mutex;  // guards what follows, and the report's text fields
     std::condition_variable changed;
     unsigned running = 0;
+    std::shared_ptr<checked::Monitor> monitor;  // of a checked launch
 
     Launch(const LaunchRequest& request_, LaunchReport& report_)
         : request(request_),
           report(report_),
           grid_size(request_.grid[0], request_.grid[1], request_.grid[2]),
           block_size(request_.block[0], request_.block[1], request_.block[2]),
-          block_count(grid_size.volume()) {}
+          block_count(chosen() ? request.checked->block_count : grid_size.volume()) {}
 
     // The `n`th block to run, in the order that the launch asks for.
     uint64_t block_number(uint64_t n) const {
+        if (chosen()) return request.checked->blocks[n];
         if (request.order == usual_order) return n;
         if (request.order == reverse_order) return block_count - 1 - n;
         return uint64_t(((unsigned __int128)n * block_step() + request.order) % block_count);
     }
 
 private:
+    bool chosen() const { return request.checked && request.checked->blocks; }
+
     // Without a common divisor with the number of blocks, so that its multiples reach all of them.
     uint64_t block_step() const {
         uint64_t step = block_count / 8 * 5 | 1;
@@ -96,6 +105,7 @@ struct RunningBlock : Block {
     Copies copies;
     DynamicSharedMemory dynamic_shared_memory;
     Worker* worker;
+    std::shared_ptr<checked::BlockWatch> watch;  // of a checked launch
     std::vector<unsigned char> own_shared;  // in a cooperative launch: its static shared variables while another one runs
 
     explicit RunningBlock(Worker* worker_);

@@ -1,20 +1,17 @@
-"""Compares Nsight Compute's counters of cases on a GPU with the costs that `runner.kernel.access` calculates.
+"""Nsight Compute's counters of a run's cases: accesses, instructions, L1 hits, and what the warps waited for.
 
-    python tools/count_accesses.py OUT.csv                # tiles, strides and transposes; their sizes divide evenly
-    python tools/count_accesses.py OUT.csv --run outputs/X  # each kernel's fastest case at each size of that run
+    python tools/counters.py OUT.csv --run outputs/X  # each kernel's fastest case at each size of that run
 
-Needs a GPU, PyCUDA, nvcc and ncu. One process launches each case once, in order, under one ncu. With `--run` the table
-also has instructions, L1 hits and stall reasons, and differences are not an error: the calculation covers the first
-block only. Exit status: 0 all accesses agree to 1 %, 1 some do not, 2 nothing could be counted.
+Needs a GPU, PyCUDA, nvcc and ncu. One process launches each case once, in order, under one ncu. Exit status: 0, or 2
+if nothing could be counted.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import itertools
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,37 +20,9 @@ import pandas as pd
 import shipped
 
 from runner.errors import RunnerError
-from runner.kernel import access
 from runner.kernel.case import Case
 from runner.kernel.lanes import WARP
 from runner.kernel.resolve import make
-
-TOLERANCE = 0.01
-
-TILES = "setRowReadRow setColReadCol setRowReadCol setColReadRow setRowReadColDyn setRowReadColPad setRowReadColDynPad"
-TRANSPOSES = (
-    "copyGmem transposeGmem transposeSmem transposeSmemPad transposeSmemDyn transposeSmemUnroll transposeSmemUnrollPad"
-)
-VECTORS = "copyVector transposeTile transposeSwizzle transposeVector"  # not transposeShifted: its first block differs
-
-
-def cases() -> Iterator[Case]:
-    """The cases that are compared, also with elements of 8 and 2 bytes, which follow other rules."""
-    for name in TILES.split():
-        for block in ("32x32", "32x16", "16x32"):
-            yield _case(name, block=block, blocks=64)
-        yield _case(name, block="32x32", blocks=64, dtype="int64")
-    for stride in (0, 1, 2, 4, 8, 16, 32, 33):
-        yield _case("bankAccess", stride=stride, block=256, blocks=64)
-    for stride in (0, 1, 2, 16):
-        yield _case("bankAccess", stride=stride, block=256, blocks=64, dtype="int64")
-    for name in TRANSPOSES.split():
-        for block in ("32x32", "32x8"):
-            yield _case(name, block=block, size="1024x2048")
-        for dtype in ("float64", "float16"):
-            yield _case(name, block="32x32", size="1024x2048", dtype=dtype)
-    for name, dtype in itertools.product(VECTORS.split(), ("float32", "float64")):
-        yield _case(name, block=256, size="1024x2048", dtype=dtype)
 
 
 def of_run(folder: Path) -> list[Case]:
@@ -82,30 +51,11 @@ def of_run(folder: Path) -> list[Case]:
     return found
 
 
-def _case(name: str, **requested: object) -> Case:
-    case = make(shipped.kernel(name), requested, 0)
-    if case.excluded:
-        raise RunnerError(f"{case.label}: {case.excluded}")
-    return case
-
-
-def agree(computed: float | None, counted: float | None) -> bool:
-    """Whether both agree to 1 %, or both are `None`."""
-    if computed is None or counted is None:
-        return computed is counted
-    return abs(computed - counted) <= TOLERANCE * max(computed, counted)
-
-
 def row(case: Case, launch: ncu.Launched) -> dict[str, Any]:
-    """A case's row: accesses as calculated and as counted, and which differ."""
-    computed = access.costs(case)
+    """A case's row: its accesses, then what `further` counts."""
     found: dict[str, Any] = {"kernel": case.kernel.name}
     found["parameters"] = " ".join(f"{n}={v}" for n, v in case.chosen.items())
-    counted = {column: ncu.ratio(launch, *metrics) for column, metrics in ncu.REQUESTS.items()}
-    for column, value in counted.items():
-        found[f"{column}_computed"], found[f"{column}_measured"] = computed[column], value
-    found["differ"] = " ".join(column for column in counted if not agree(computed[column], counted[column]))
-    return found
+    return found | {f"{column}_measured": ncu.ratio(launch, *metrics) for column, metrics in ncu.REQUESTS.items()}
 
 
 def further(case: Case, launch: ncu.Launched) -> dict[str, Any]:
@@ -145,34 +95,26 @@ def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def main() -> int:
-    """Compile, count, compare, write."""
+    """Compile, count, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="the table to write")
-    parser.add_argument("--run", type=Path, help="a run folder whose fastest cases are counted")
+    parser.add_argument("--run", type=Path, required=True, help="a run folder whose fastest cases are counted")
     parser.add_argument("--launch", action="store_true", help=argparse.SUPPRESS)  # what runs under ncu
     given = parser.parse_args()
     try:
-        chosen = of_run(given.run) if given.run else list(cases())
+        chosen = of_run(given.run)
         if given.launch:
             ncu.launch(chosen)
             return 0
         ncu.prepare(chosen)
-        launches = ncu.count([sys.executable, *sys.argv, "--launch"], chosen, ncu.ALL if given.run else ncu.ACCESSES)
-        rows = [row(*pair) | (further(*pair) if given.run else {}) for pair in zip(chosen, launches, strict=True)]
+        launches = ncu.count([sys.executable, *sys.argv, "--launch"], chosen, ncu.ALL)
+        rows = [row(*pair) | further(*pair) for pair in zip(chosen, launches, strict=True)]
         write(given.out, rows)
     except (RunnerError, OSError) as e:
         print(f"Nothing could be counted: {e}", file=sys.stderr)
         return 2
-    if given.run:
-        print(page(rows))
-        return 0
-    wrong = [r for r in rows if r["differ"]]
-    for r in wrong:
-        print(f"differ: {r['kernel']} {r['parameters']}: {r['differ']}")
-    compared = sum(r[f"{column}_computed"] is not None for r in rows for column in ncu.REQUESTS)
-    differing = sum(len(r["differ"].split()) for r in wrong)
-    print(f"{compared - differing} of {compared} quantities of {len(rows)} cases agree to 1 %")
-    return 1 if wrong else 0
+    print(page(rows))
+    return 0
 
 
 if __name__ == "__main__":

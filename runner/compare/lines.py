@@ -1,0 +1,116 @@
+"""The lines of kernels that cost something else than in the baseline, found again where the source has changed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner import lines
+from runner.compare.changes import Comparison
+from runner.compare.runs import Run
+from runner.device import cache
+from runner.lines import BRANCH, LineCost
+from runner.report import cells
+from runner.report.cells import Cell, Line
+from runner.report.text import count, one_line
+
+LEAST = 0.01
+"""The least change of sectors, wavefronts or divergent branches that counts, as a part of the larger."""
+
+
+@dataclass
+class ChangedLine:
+    """What one line cost before and costs now, in cases that agree on it; `None` where it is not there."""
+
+    kernel: str
+    place: str  # file and line, of the run if it has it
+    text: str
+    what: str  # such as `global store`
+    unit: str
+    before: float | None
+    now: float | None
+    cases: list[str] = field(default_factory=list)
+
+    @property
+    def values(self) -> str:
+        """As in `32 -> 4 sectors`."""
+        return f"{_value(self.before)} -> {_value(self.now)} {self.unit}"
+
+    @property
+    def size(self) -> float:
+        """How large the change is."""
+        return abs((self.now or 0) - (self.before or 0))
+
+
+def changed_lines(comparison: Comparison) -> list[ChangedLine]:
+    """The lines that cost something else in cases that both runs counted, the largest change first."""
+    base, other = (lines.read(run.folder) for run in (comparison.base, comparison.other))
+    was, now = _sources(comparison.base), _sources(comparison.other)
+    renumbered = {name: _renumbered(was[name], now[name]) for name in was.keys() & now.keys()}
+    found: dict[tuple[object, ...], ChangedLine] = {}
+    for change in comparison.common:
+        case, kernel = str(change.row["case"]), str(change.row["kernel"])
+        if case not in base or case not in other:
+            continue
+        for one in _changed(base[case], other[case], renumbered):
+            before, after = one
+            line = after or before
+            assert line  # noqa: S101  (one of both is there)
+            texts = (now if after else was).get(line.file, [])
+            text = texts[line.line - 1].strip() if line.line <= len(texts) else ""
+            what = " ".join(filter(None, (line.memory, line.kind)))
+            cost, costs = (None if side is None else side.actual for side in one)
+            made = ChangedLine(kernel, f"{line.file}:{line.line}", text, what, line.unit, cost, costs)
+            found.setdefault((kernel, made.place, what, cost, costs), made).cases.append(case)
+    return sorted(found.values(), key=lambda line: (-line.size, line.place))
+
+
+def line_sentence(line: ChangedLine) -> str:
+    """A changed line in the terminal."""
+    where = f"{line.kernel}, {line.place}, {line.what}: {line.values} a request"
+    return f"{where} in {count(len(line.cases), 'case')}: {one_line(line.text, 80)}"
+
+
+def line_table(changed: Sequence[ChangedLine]) -> cells.Table:
+    """The changed lines in the page."""
+    columns = ["kernel", "line", "source", "access", "before -> now", "cases"]
+    rows = [(c.kernel, c.place, one_line(c.text, 120), c.what, c.values, str(len(c.cases))) for c in changed]
+    return cells.Table(columns, [Line("", [Cell(text) for text in row]) for row in rows])
+
+
+def _changed(
+    base: Sequence[LineCost], other: Sequence[LineCost], renumbered: Mapping[str, Mapping[int, int]]
+) -> Iterator[tuple[LineCost | None, LineCost | None]]:
+    after = {lines.key(cost): cost for cost in other}
+    before = {}
+    for cost in base:
+        line = renumbered.get(cost.file, {}).get(cost.line)
+        before[cost.file, -cost.line if line is None else line, cost.memory, cost.kind] = cost
+    for key in {**before, **after}:
+        pair = before.get(key), after.get(key)
+        values = [0.0 if one is None else one.actual for one in pair]
+        alone = None in pair and key[-1] != BRANCH
+        if alone or abs(values[0] - values[1]) > LEAST * max(values):
+            yield pair
+
+
+def _renumbered(was: Sequence[str], now: Sequence[str]) -> dict[int, int]:
+    """For each line its number of today: equal lines, and lines that were replaced by as many."""
+    found = {}
+    for tag, a, a_end, b, b_end in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+        if tag == "equal" or (tag == "replace" and a_end - a == b_end - b):
+            found.update({a + n + 1: b + n + 1 for n in range(a_end - a)})
+    return found
+
+
+def _sources(run: Run) -> dict[str, list[str]]:
+    """The lines of the sources that the run kept, by the file's name."""
+    root = run.folder.sources.resolve()
+    paths = [path for path in sorted(root.rglob("*.cu*")) if path.resolve().is_relative_to(root) and path.is_file()]
+    return {Path(path).name: cache.read(path).splitlines() for path in paths}
+
+
+def _value(value: float | None) -> str:
+    return "none" if value is None else f"{value:,.4g}"

@@ -1,0 +1,46 @@
+// The functions that code compiled with -fsanitize-coverage=trace-pc,trace-cmp calls: one at the beginning of each basic
+// block, one before each comparison. The interface is the one of GCC and Clang (SanitizerCoverage).
+#include "monitor.h"
+
+namespace simt::checked {
+
+namespace {
+
+template <class Tell>
+inline void tell(const void* return_address, Tell tell_one) {
+    const Lane* const lane = current_lane;
+    const Worker* const worker = current_worker;
+    if (!lane || !worker || lane == &worker->outside) return;
+    BlockWatch* const watch = block_of(lane)->watch.get();
+    if (!watch || watch->is_off || !watch->monitor->request().counts) return;
+    const NoEscape no_escape(current_worker);
+    const uint64_t code = reinterpret_cast<uintptr_t>(return_address) - 1 - worker->launch->request.code_begin;
+    for (const auto& observer : watch->observers) tell_one(*observer, *lane, uint32_t(code));
+}
+
+void comparison(const void* from) {
+    tell(from, [](BlockObserver& o, const Lane& lane, uint32_t code) { o.comparison(lane, code); });
+}
+
+void step(const void* from) {
+    tell(from, [](BlockObserver& o, const Lane& lane, uint32_t code) { o.step(lane, code); });
+}
+
+}  // namespace
+
+}  // namespace simt::checked
+
+#define SIMT_COMPARISON(NAME, T) \
+    SIMT_HOOK void __sanitizer_cov_trace_##NAME(T, T) { simt::checked::comparison(SIMT_CALLER); }
+SIMT_COMPARISON(cmp1, uint8_t)
+SIMT_COMPARISON(cmp2, uint16_t)
+SIMT_COMPARISON(cmp4, uint32_t)
+SIMT_COMPARISON(cmp8, uint64_t)
+SIMT_COMPARISON(const_cmp1, uint8_t)
+SIMT_COMPARISON(const_cmp2, uint16_t)
+SIMT_COMPARISON(const_cmp4, uint32_t)
+SIMT_COMPARISON(const_cmp8, uint64_t)
+SIMT_COMPARISON(cmpf, float)
+SIMT_COMPARISON(cmpd, double)
+SIMT_HOOK void __sanitizer_cov_trace_switch(uint64_t, void*) { simt::checked::comparison(SIMT_CALLER); }
+SIMT_HOOK void __sanitizer_cov_trace_pc() { simt::checked::step(SIMT_CALLER); }

@@ -1,0 +1,147 @@
+"""What each line of a kernel costs: lines.csv of a run folder. `runner.columns.OF_LINES` says what its columns mean."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from runner import columns, limited
+from runner.errors import UsageError
+from runner.folder import RunFolder
+
+DIGITS = 6
+
+GLOBAL, SHARED = "global", "shared"
+LOAD, STORE, ATOMIC, BRANCH = "load", "store", "atomic", "branch"
+
+UNITS = {GLOBAL: "sectors", SHARED: "wavefronts"}
+"""What a request to a memory is counted in."""
+
+
+@dataclass(frozen=True)
+class LineCost:
+    """What one line's loads, stores, atomics or branches cost in one case."""
+
+    file: str
+    line: int
+    memory: str
+    kind: str
+    blocks: int
+    requests: int
+    lanes: float | None = None
+    bytes: float | None = None
+    sectors: float | None = None
+    ideal_sectors: float | None = None
+    wavefronts: float | None = None
+    ideal_wavefronts: float | None = None
+    divergent_branches: int | None = None
+
+    @property
+    def actual(self) -> float:
+        """Sectors or wavefronts of a request; of branches: the share that diverged."""
+        if self.kind == BRANCH:
+            return (self.divergent_branches or 0) / max(1, self.requests)
+        return (self.sectors if self.memory == GLOBAL else self.wavefronts) or 0.0
+
+    @property
+    def ideal(self) -> float:
+        """The same if the addresses were the best ones; a branch had better not diverge."""
+        if self.kind == BRANCH:
+            return 0.0
+        return (self.ideal_sectors if self.memory == GLOBAL else self.ideal_wavefronts) or 0.0
+
+    @property
+    def excess(self) -> float:
+        """Sectors or wavefronts beyond the ideal, of all requests; divergent branches."""
+        return self.requests * max(0.0, self.actual - self.ideal)
+
+    @property
+    def unit(self) -> str:
+        """What `actual` counts."""
+        return UNITS.get(self.memory, "divergent branches")
+
+
+Key = tuple[str, int, str, str]
+
+
+def key(cost: LineCost) -> Key:
+    """Identifies what a cost belongs to within a case."""
+    return cost.file, cost.line, cost.memory, cost.kind
+
+
+def column(memory: str, kind: str) -> str:
+    """The column of results.csv for one kind of access, such as `shared_load_wavefronts`."""
+    return f"{memory}_{kind}_{UNITS[memory]}"
+
+
+REQUESTED = tuple((memory, kind) for memory in (SHARED, GLOBAL) for kind in (LOAD, STORE))
+
+
+def averages(costs: Sequence[LineCost]) -> dict[str, float | None]:
+    """The columns of results.csv: sectors or wavefronts of a request, on average over all lines."""
+    row: dict[str, float | None] = {}
+    for memory, kind in REQUESTED:
+        own = [cost for cost in costs if (cost.memory, cost.kind) == (memory, kind)]
+        requests = sum(cost.requests for cost in own)
+        total = sum(cost.actual * cost.requests for cost in own)
+        row[column(memory, kind)] = round(total / requests, DIGITS) if requests else None
+    return row
+
+
+def keep(folder: RunFolder, job: int, case: str, kernel: str, costs: Iterable[LineCost]) -> None:
+    """Write what the lines of a job's case cost beside its row."""
+    folder.write_json(folder.lines_of(job), {"case": case, "kernel": kernel, "lines": [asdict(cost) for cost in costs]})
+
+
+def write(folder: RunFolder) -> None:
+    """Make lines.csv of what the jobs have; no file if none has any."""
+    if found := _of_jobs(folder):
+        folder.write(folder.lines, as_csv(found))
+
+
+def _of_jobs(folder: RunFolder) -> list[dict[str, Any]]:
+    return [one for job in folder.jobs() if isinstance(one := folder.json(folder.lines_of(job)), dict)]
+
+
+def as_csv(jobs: Iterable[Mapping[str, Any]]) -> str:
+    """The table of some jobs' records. A case that ran on several devices stands in it once."""
+    target = io.StringIO()
+    lines = csv.writer(target, lineterminator="\n")
+    lines.writerow([c.name for c in columns.OF_LINES])
+    for case, job in {str(job["case"]): job for job in jobs}.items():
+        for line in job["lines"]:
+            row = {"case": case, "kernel": job["kernel"], **line}
+            lines.writerow(["" if row[c.name] is None else row[c.name] for c in columns.OF_LINES])
+    return target.getvalue()
+
+
+def read(folder: RunFolder) -> dict[str, list[LineCost]]:
+    """The costs of each case that lines.csv has; of a sweep that runs or was killed, those that its jobs have.
+
+    Raises:
+        UsageError: if the table cannot be read.
+    """
+    if not folder.has(folder.lines):
+        jobs = _of_jobs(folder) if folder.path.is_dir() else []
+        return {str(job["case"]): [LineCost(**line) for line in job["lines"]] for job in jobs}
+    found: dict[str, list[LineCost]] = {}
+    try:
+        head, *rows = limited.read_csv(folder.read(folder.lines))
+        for case, cost in _parsed(dict(zip(head, row, strict=True)) for row in rows):
+            found.setdefault(case, []).append(cost)
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        what = f"no column {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+        raise UsageError(f"{folder.lines}: cannot be read as a table of lines ({what}); remove it") from None
+    return found
+
+
+def _parsed(rows: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, LineCost]]:
+    kinds: dict[str, Callable[[str], Any]] = {"text": str, "integer": int, "real": float}
+    read = {c.name: kinds[c.type] for c in columns.OF_LINES}
+    for row in rows:
+        values: dict[str, Any] = {f.name: row[f.name] for f in fields(LineCost)}
+        known = {name: read[name](text) for name, text in values.items() if text or name == "memory"}
+        yield row["case"], LineCost(**known)

@@ -1,0 +1,227 @@
+"""The source itself, annotated: what each line of a kernel costs, and the hazards that were found at it.
+
+A kernel's cases cost the same at every line in one of few ways. Each way is a reading; the reader chooses one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from runner import lines
+from runner.folder import RunFolder
+from runner.lines import LineCost
+from runner.report import table
+from runner.report.text import absent, count, described, one_line
+
+MOST_READINGS = 6
+"""Of a kernel. lines.csv has all."""
+
+AROUND = 4
+"""Lines without a note that are shown before and after one with a note. Longer runs are folded."""
+
+COSTLY = 1.25
+"""A line is marked if it takes that many times the ideal."""
+
+MOST_HAZARDS = 8
+"""At one line."""
+
+_PLACE = re.compile(r"(?P<file>[\w.+-]+\.(?:cuh?|hpp|h|inc)):(?P<line>\d+)")
+
+
+@dataclass(frozen=True)
+class Note:
+    """One cost of a line."""
+
+    cost: LineCost
+    reading: int
+    mark: str  # `worst`, `costly` or empty
+
+    @property
+    def ratio(self) -> str:
+        """As in `32 / 4 sectors`: actual, ideal, and what they count."""
+        cost = self.cost
+        if cost.kind == lines.BRANCH:
+            return f"{cost.divergent_branches:,} of {cost.requests:,} branches"
+        unit = cost.unit[:-1] if cost.actual == 1 and cost.ideal == 1 else cost.unit
+        return f"{_number(cost.actual)} / {_number(cost.ideal)} {unit}"
+
+    @property
+    def rest(self) -> str:
+        """What the line does, and how."""
+        cost = self.cost
+        if cost.kind == lines.BRANCH:
+            return "diverged"
+        lanes = "" if cost.lanes is None else f"{_number(cost.lanes)} lanes"
+        size = "" if cost.bytes is None else f"{_number(cost.bytes)} B"
+        return ", ".join(filter(None, (f"{cost.memory} {cost.kind}", lanes, size, f"×{cost.requests:,}")))  # noqa: RUF001
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """A hazard that names the line, and the other lines that it names."""
+
+    text: str
+    others: tuple[tuple[str, str], ...]  # anchor and words
+
+
+@dataclass
+class SourceLine:
+    """A line of a source, or a fold of lines that are left out."""
+
+    number: int
+    text: str
+    anchor: str = ""
+    notes: list[Note] = field(default_factory=list)
+    hazards: list[Hazard] = field(default_factory=list)
+    folded: int = 0  # lines from this one on that are left out
+
+    @property
+    def mark(self) -> str:
+        """The worst mark of its notes in the first reading."""
+        marks = {note.mark for note in self.notes if note.reading == 0}
+        return "hazard" if self.hazards else next((mark for mark in ("worst", "costly") if mark in marks), "")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """An annotated file of a kernel."""
+
+    kernel: str
+    file: str
+    lines: list[SourceLine]
+    readings: list[str]  # the cases of each, in words
+    more: int  # readings that are left out
+    blocks: int
+
+
+def listings(path: Path, frame: pd.DataFrame, sources: Mapping[str, Mapping[str, str]]) -> list[Listing]:
+    """The annotated sources of a run folder: of each kernel the files in which a line has a cost or a hazard.
+
+    `sources` has the files of each kernel by their names; a file that several share is with the first of them.
+    """
+    costs = lines.read(RunFolder(path))
+    rows, names = table.records(frame), table.varying(frame)
+    shared = {name: text for files in sources.values() for name, text in files.items()}
+    found: list[Listing] = []
+    for kernel in map(str, frame["kernel"].unique()):
+        own = [row for row in rows if row["kernel"] == kernel]
+        readings = _readings([row for row in own if row["case"] in costs], costs)
+        said = [text for row in own for text in _said(RunFolder(path), row)]
+        found += _listings(kernel, {**shared, **sources.get(kernel, {})}, said, readings, names)
+    return found
+
+
+def _readings(
+    rows: Sequence[Mapping[str, Any]], costs: Mapping[str, list[LineCost]]
+) -> list[tuple[list[Mapping[str, Any]], list[LineCost]]]:
+    """The cases that cost the same at every line, and these costs; the fastest case's are the first."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    ranked = sorted(
+        rows, key=lambda row: (row["emulated"] or absent(row["cost"]), 0 if row["emulated"] else row["cost"])
+    )
+    for row in ranked:
+        same = tuple(
+            (*lines.key(c), c.actual, c.ideal, c.lanes) for c in costs[str(row["case"])] if c.kind != lines.BRANCH
+        )
+        groups.setdefault(same, []).append(row)
+    return [(group, costs[str(group[0]["case"])]) for group in groups.values()]
+
+
+def _listings(
+    kernel: str,
+    files: Mapping[str, str],
+    said: Sequence[str],
+    readings: Sequence[tuple[list[Mapping[str, Any]], list[LineCost]]],
+    names: list[str],
+) -> Iterator[Listing]:
+    by_name = {Path(name).name: (name, text) for name, text in files.items() if not name.endswith(".yaml")}
+    shown = readings[:MOST_READINGS]
+    notes: dict[tuple[str, int], list[Note]] = {}
+    for number, (_, costs) in enumerate(shown):
+        worst = {m: max((c.excess for c in costs if c.memory == m), default=0.0) for m in lines.UNITS}
+        for cost in costs:
+            if cost.kind == lines.BRANCH and not cost.divergent_branches:
+                continue
+            notes.setdefault((cost.file, cost.line), []).append(Note(cost, number, _mark(cost, worst)))
+    hazards = _hazards(kernel, said, set(by_name))
+    words = [_words(group, names) for group, _ in shown]
+    for base, (name, text) in by_name.items():
+        numbers = {line for file, line in (*notes, *hazards) if file == base}
+        if numbers:
+            made = [
+                SourceLine(n, content, _anchor(kernel, base, n), notes.get((base, n), []), hazards.get((base, n), []))
+                for n, content in enumerate(text.splitlines(), 1)
+            ]
+            blocks = max((cost.blocks for _, costs in shown for cost in costs), default=0)
+            yield Listing(kernel, name, list(_folded(made)), words, len(readings) - len(shown), blocks)
+
+
+def _mark(cost: LineCost, worst: Mapping[str, float]) -> str:
+    if cost.kind == lines.BRANCH or cost.actual < COSTLY * cost.ideal:
+        return ""
+    return "worst" if cost.excess == worst[cost.memory] else "costly"
+
+
+def _said(folder: RunFolder, row: Mapping[str, Any]) -> list[str]:
+    """What a row says of lines: the findings of the checked device, or its reason and its note."""
+    found = None if absent(row["job"]) else folder.json(folder.hazards(int(row["job"])))
+    if isinstance(found, list):
+        return [str(one["text"]) for one in found if isinstance(one, dict) and "text" in one]
+    reason = str(row["reason"]) if row["status"] == "hazard" else ""
+    return [*reason.split("; also "), "" if absent(row["note"]) else str(row["note"])]
+
+
+def _hazards(kernel: str, said: Iterable[str], files: set[str]) -> dict[tuple[str, int], list[Hazard]]:
+    """The hazards of a kernel, by each line that they name."""
+    found: dict[tuple[str, int], dict[str, Hazard]] = {}
+    for text in said:
+        places = [(m["file"], int(m["line"])) for m in _PLACE.finditer(text) if m["file"] in files]
+        for place in dict.fromkeys(places):
+            others = dict.fromkeys(other for other in places if other != place)
+            links = tuple((_anchor(kernel, *other), f"line {other[1]}") for other in others)
+            at = found.setdefault(place, {})
+            if len(at) < MOST_HAZARDS:
+                at.setdefault(_without_numbers(text), Hazard(one_line(text, 400), links))
+    return {place: list(hazards.values()) for place, hazards in found.items()}
+
+
+def _without_numbers(text: str) -> str:
+    """What two hazards have in common that differ in the thread alone."""
+    return re.sub(r"\d+", "", text)
+
+
+def _words(rows: Sequence[Mapping[str, Any]], names: list[str]) -> str:
+    more = f", and {count(len(rows) - 1, 'more case')}" if len(rows) > 1 else ""
+    return described(dict(rows[0]), names) + more
+
+
+def _folded(source: Sequence[SourceLine]) -> Iterator[SourceLine]:
+    """The lines with long runs of lines without a note folded."""
+    told = [n for n, line in enumerate(source) if line.notes or line.hazards]
+    kept = {n for at in told for n in range(at - AROUND, at + AROUND + 1)}
+    if len(source) < 4 * AROUND:
+        kept = set(range(len(source)))
+    n = 0
+    while n < len(source):
+        end = next((m for m in range(n, len(source)) if m in kept), len(source))
+        if end - n > AROUND:
+            yield SourceLine(source[n].number, "", folded=end - n)
+            n = end
+        else:
+            end = max(end, n + 1)
+            yield from source[n:end]
+            n = end
+
+
+def _anchor(kernel: str, file: str, line: int) -> str:
+    return f"line-{re.sub('[^A-Za-z0-9_]+', '-', f'{kernel}-{file}')}-{line}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.4g}" if value < 10000 else f"{value:,.0f}"

@@ -1,0 +1,55 @@
+"""What the comparison says of lines that cost something else, in runs written here."""
+
+import compare_runs
+import pytest
+
+from runner import lines
+from runner.folder import RunFolder
+from runner.lines import LineCost
+
+BEFORE = "__global__ void k()\n{\n    tile[y][x] = in[i];\n    out[x * n] = tile[x][y];\n}\n"
+AFTER = "// padded\n" + BEFORE.replace("out[x * n]", "out[y * n]")
+
+
+def put(folder, text, costs):
+    """Give a run its source and what its lines cost."""
+    (folder / "sources" / "kernels").mkdir(parents=True, exist_ok=True)
+    (folder / "sources" / "kernels" / "k.cu").write_text(text)
+    for job, line in enumerate((folder / "results.csv").read_text().splitlines()[1:]):
+        (folder / str(job)).mkdir(exist_ok=True)
+        lines.keep(RunFolder(folder), job, line.split(",")[0], "k", costs)
+    lines.write(RunFolder(folder))
+
+
+def costs(shift, sectors, wavefronts):
+    """A load that never changes, and a line that does."""
+    return [
+        LineCost("k.cu", 3 + shift, "global", "load", 3, 96, 32.0, 128.0, 4.0, 4.0),
+        LineCost("k.cu", 4 + shift, "global", "store", 3, 96, 32.0, 128.0, sectors, 4.0),
+        LineCost("k.cu", 4 + shift, "shared", "load", 3, 96, 32.0, 128.0, None, None, wavefronts, 1.0),
+    ]
+
+
+@pytest.fixture
+def two(compare, tmp_path):
+    """Two runs of the same two cases, of which the second writes side by side."""
+    rows = [compare_runs.timed(n, 10.0 + n, kernel="k") for n in range(2)]
+    compare(rows, rows)
+    put(tmp_path / "A", BEFORE, costs(0, 32.0, 1.0))
+    put(tmp_path / "B", AFTER, costs(1, 4.0, 1.0))
+    return tmp_path
+
+
+def test_a_line_that_costs_less_is_told_though_its_number_changed(two, compare):
+    """The line is found again below a new comment; lines that cost the same are not told."""
+    done = compare.folders("A", "B", "--html", "page.html")
+    assert "k.cu:5, global store: 32 -> 4 sectors a request in 2 cases: out[y * n]" in " ".join(done.out.split())
+    assert "k.cu:4" not in done.out
+    page = (two / "page.html").read_text("utf-8")
+    assert "32 -&gt; 4 sectors" in page
+
+
+def test_equal_costs_are_not_told(two, compare):
+    """A run compared with one that costs the same has no such part."""
+    put(two / "B", AFTER, costs(1, 32.0, 1.0))
+    assert "cost something else" not in compare.folders("A", "B").out

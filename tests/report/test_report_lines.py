@@ -1,0 +1,134 @@
+"""The annotated source: what each line costs and where hazards were found, from a lines.csv written here."""
+
+import pytest
+import report_runs as runs
+
+import runner
+from runner import lines
+from runner.folder import RunFolder
+from runner.lines import LineCost
+from runner.report import build
+
+SOURCE = """// a tile
+#include "helper.cuh"
+{blank}__global__ void tile(const float* in, float* out)
+{{
+    __shared__ float t[32][32];
+    t[threadIdx.y][threadIdx.x] = in[threadIdx.x];
+    if (threadIdx.x < 5) return;
+    out[threadIdx.x * 32] = t[threadIdx.x][threadIdx.y] < 1;
+}}
+""".format(blank="\n" * 40)
+STORE, LOAD, RETURN = 48, 46, 47  # line numbers
+
+RACE = "tile.cu:48: race (read after write): shared 't' element 3, also written at tile.cu:46 by thread (0,0,0); block (0,0,0)"
+
+
+def costs(wavefronts):
+    """What the lines of the tile cost."""
+    return [
+        LineCost("tile.cu", LOAD, "global", "load", 3, 96, 32.0, 128.0, 4.0, 4.0),
+        LineCost("tile.cu", LOAD, "shared", "store", 3, 96, 32.0, 128.0, None, None, 1.0, 1.0),
+        LineCost("tile.cu", RETURN, "", "branch", 3, 96, 32.0, divergent_branches=24),
+        LineCost("tile.cu", STORE, "global", "store", 3, 96, 27.0, 108.0, 27.0, 4.0),
+        LineCost("tile.cu", STORE, "shared", "load", 3, 96, 27.0, 108.0, None, None, wavefronts, 1.0),
+        LineCost("helper.cuh", 2, "global", "load", 3, 6, 1.0, 4.0, 1.0, 1.0),
+    ]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The report of two ways in which a tile is read, of a race in it, and of a kernel whose lines were not counted."""
+    folder = tmp_path_factory.mktemp("lines") / "03-04-05-tile"
+    rows = [runs.row(n, kernel="tile", block=b) | runs.timing(10 + n, 2**24) for n, b in enumerate((32, 64, 128))]
+    rows += [runs.failed(3, "hazard", RACE, kernel="tile", device="checked", block=256), runs.row(4, kernel="other")]
+    runs.write(folder, rows)
+    (folder / "sources" / "tile.cu").write_text(SOURCE)
+    (folder / "sources" / "helper.cuh").write_text("// <help>\nfloat help = *pointer;\n")
+    for number, wavefronts in enumerate((27.0, 27.0, 1.0)):
+        (folder / str(number)).mkdir()
+        lines.keep(RunFolder(folder), number, rows[number]["case"], "tile", costs(wavefronts))
+    lines.write(RunFolder(folder))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("runner.report.figures.draw_all", lambda *_: [])
+        return build(folder)
+
+
+def shown(opened, selector):
+    """The texts of what can be seen."""
+    return [element.inner_text() for element in opened.locator(selector).all() if element.is_visible()]
+
+
+def test_the_table_of_lines_is_read_as_it_was_written(page):
+    """lines.csv gives back every number, and what is empty."""
+    frame = runner.open(page.parent).lines
+    assert (len(frame), frame["sectors"].max(), frame["divergent_branches"].sum()) == (18, 27, 72)
+    found = lines.read(RunFolder(page.parent))
+    assert list(found) == ["00000000", "00000001", "00000002"]
+    assert found["00000002"] == costs(1.0)
+    assert lines.averages(found["00000000"]) == {
+        "shared_load_wavefronts": 27, "shared_store_wavefronts": 1,
+        "global_load_sectors": round((96 * 4 + 6) / 102, 6), "global_store_sectors": 27,
+    }  # fmt: skip
+
+
+def test_each_line_has_its_costs_and_the_worst_is_marked(page, open_page):
+    """Actual and ideal, lanes and bytes; the worst line of its kernel; long stretches without any are folded."""
+    opened = open_page(page, "#lines")
+    row = opened.locator(f"#lines tr[data-line='{STORE}']")
+    assert "27 / 4 sectors" in row.inner_text()
+    assert "27 / 1 wavefronts" in row.inner_text()
+    assert row.locator(".sign").count() >= 2
+    assert "24 of 96 branches" in opened.locator(f"#lines tr[data-line='{RETURN}']").inner_text()
+    assert "worst" not in opened.locator(f"#lines tr[data-line='{LOAD}'] .cost").first.get_attribute("class")
+    assert [text for text in shown(opened, "#lines .fold") if text.split()[0] == "41"]
+    assert "float help = *pointer" in opened.locator("#lines").inner_text()
+    assert "other" not in "".join(shown(opened, "#lines h3"))
+    assert not opened.wrong
+
+
+def test_a_hazard_stands_at_both_of_its_lines(page, open_page):
+    """Each of the two lines tells the race and leads to the other."""
+    opened = open_page(page)
+    for line, other in ((STORE, LOAD), (LOAD, STORE)):
+        hazard = opened.locator(f"#lines tr[data-line='{line}'] p.hazard")
+        assert "race" in hazard.inner_text()
+        hazard.locator("a").click()
+        assert opened.url.endswith(f"-{other}")
+        assert opened.locator(f"#lines tr[data-line='{other}']").is_visible()
+
+
+def test_the_reader_chooses_the_cases_and_filters_the_lines(page, open_page):
+    """Cases with equal costs are one choice; the filter asks the costs of the chosen ones, and folds nothing."""
+    opened = open_page(page)
+    choice = opened.locator("#lines select").first
+    assert choice.locator("option").count() == 2
+    choice.select_option("1")
+    assert "1 / 1 wavefront" in opened.locator(f"#lines tr[data-line='{STORE}']").inner_text()
+    opened.fill("#line-filter", "wavefronts>4")
+    assert shown(opened, "#lines tr[data-line]") == []
+    opened.fill("#line-filter", "")
+    choice.select_option("0")
+    opened.fill("#line-filter", "wavefronts>4")
+    assert len(shown(opened, "#lines tr[data-line]")) == 1
+    opened.fill("#line-filter", "kind=branch")
+    assert "if (threadIdx.x < 5)" in "".join(shown(opened, "#lines tr[data-line]"))
+    assert shown(opened, "#lines .fold") == []
+    assert not opened.wrong
+
+
+def test_a_phone_shows_the_whole_source(page, open_page):
+    """At 390 pixels nothing is cut off at the side, and a line's costs stand below it."""
+    opened = open_page(page, "#lines", viewport={"width": 390, "height": 800})
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 390
+    row = opened.locator(f"#lines tr[data-line='{STORE}']")
+    code, cost = (row.locator(what).first.bounding_box() for what in ("code", ".cost"))
+    assert cost["y"] >= code["y"] + code["height"] - 2
+
+
+def test_a_printed_page_has_the_sources(page, open_page):
+    """Costs and code are on paper; the filter is not."""
+    opened = open_page(page)
+    opened.emulate_media(media="print")
+    assert opened.locator(f"#lines tr[data-line='{STORE}'] .cost").first.is_visible()
+    assert not opened.locator("#line-filter").is_visible()

@@ -1,0 +1,301 @@
+"""What each line costs: the rules of banks and sectors, the lines of real kernels, and lines.csv of a sweep."""
+
+import csv
+import dataclasses
+import random
+import re
+
+import numpy as np
+import pytest
+from support import ROOT, case_of, read_kernel, shipped
+
+from runner import lines
+from runner.config import Job
+from runner.device import DeviceInfo, Launch, Role, Source
+from runner.device.checked import CheckedDevice
+from runner.device.cpu import CpuCompiler
+from runner.errors import UsageError
+from runner.folder import RunFolder
+from runner.settings import DeviceConfig, TimingConfig
+from runner.sweep import line_costs
+
+LOADS, STORES = "shared_load_wavefronts", "shared_store_wavefronts"
+READ, WRITTEN = "global_load_sectors", "global_store_sectors"
+
+GATHER = """extern "C" __global__ void gather(const int* index, const T* from, T* out)
+{
+    __shared__ T tile[1024]; tile[threadIdx.x] = from[threadIdx.x];
+    const int at = index[blockIdx.x * 32 + threadIdx.x];
+    if (at >= 0) {
+        out[threadIdx.x] = tile[at];
+        out[threadIdx.x] = from[at];
+    }
+}
+"""
+TYPES = {1: "char", 2: "short", 4: "int", 8: "double", 16: "int4"}
+
+
+@pytest.fixture(scope="module")
+def gathered(own_cache, tmp_path_factory):
+    """Wavefronts and sectors, ideal ones after them, of a warp whose lanes load these elements; one pair a pattern."""
+    path = tmp_path_factory.mktemp("gather") / "gather.cu"
+    path.write_text(GATHER)
+    device, compiler = CheckedDevice(threads=1), CpuCompiler(checked=True)
+
+    def count(itemsize, patterns):
+        source = Source(path, GATHER, "gather", (("T", TYPES[itemsize]),))
+        program = device.load(source, compiler.compile(source))
+        padded = [[-1 if e is None else e for e in [*p, *[None] * 32][:32]] for p in patterns]
+        item = np.dtype((np.void, itemsize)) if itemsize == 16 else np.dtype(f"i{itemsize}".replace("i8", "f8"))
+        index = device.place("index", np.array(padded, np.int32), Role.IN)
+        arrays = [device.place(n, np.zeros(1024, item), r) for n, r in (("from", Role.IN), ("out", Role.OUT))]
+        launch = Launch(program, (len(patterns), 1, 1), (32, 1, 1), 0, (index, *arrays))
+        found = []
+        for block in range(len(patterns)):
+            costs = device.count(launch, lambda _, block=block: [block], 10.0)
+            by_line = {(c.line, c.memory, c.kind): (c.actual, c.ideal, c.lanes) for c in costs}
+            shared = by_line.get((6, "shared", "load"), (0, 0, 0))
+            found.append((*shared[:2], *by_line.get((7, "global", "load"), (0, 0, 0))))
+        return found
+
+    yield count
+    device.close()
+
+
+def lanes(index, count=32):
+    """The elements of a warp's lanes, by a function of the lane."""
+    return [index(lane) for lane in range(count)]
+
+
+def test_a_stride_costs_what_the_books_say(gathered):
+    """32 lanes apart by a stride share banks as often as the stride and 32 have a common divisor; 0 broadcasts."""
+    passes = {0: 1, 1: 1, 2: 2, 3: 1, 4: 4, 8: 8, 16: 16, 31: 1, 32: 32, 33: 1}
+    found = gathered(4, [lanes(lambda i, n=n: i * n) for n in passes])
+    assert [one[0] for one in found] == list(passes.values())
+    assert {one[1] for one in found} == {1}
+
+
+@pytest.mark.parametrize(("itemsize", "passes", "moved"), [(1, 1, 1), (2, 1, 2), (4, 1, 4), (8, 2, 8), (16, 4, 16)])
+def test_neighbours_cost_what_their_bytes_need(itemsize, passes, moved, gathered):
+    """Elements side by side fill banks and sectors: 8 bytes a lane need two passes, 16 need four; that is the ideal."""
+    assert gathered(itemsize, [lanes(lambda i: i)]) == [(passes, passes, moved, moved, 32)]
+
+
+def test_a_vector_is_served_by_quarters_of_the_warp(gathered):
+    """Of 16 bytes a lane, 8 lanes fill the banks. Idle quarters cost none, the order within a quarter does not matter."""
+    patterns = [lanes(lambda i: i if i < 9 else None), lanes(lambda i: i * 8), lanes(lambda i: i ^ 5)]
+    assert [one[:2] for one in gathered(16, patterns)] == [(2, 2), (32, 4), (4, 4)]
+
+
+def test_lanes_that_take_no_part_cost_nothing(gathered):
+    """A warp of which one lane is active pays for that lane; one without any pays nothing; half a warp saves a half."""
+    patterns = [lanes(lambda i: i * 32 if i == 7 else None), [None] * 32, lanes(lambda i: i if i < 16 else None)]
+    assert gathered(8, patterns) == [(1, 1, 1, 1, 1), (0, 0, 0, 0, 0), (1, 1, 4, 4, 16)]
+
+
+def test_a_misaligned_warp_moves_a_sector_more(gathered):
+    """Sectors begin at multiples of 32 bytes from the array's begin: neighbours that begin elsewhere touch five."""
+    patterns = [lanes(lambda i: i + 8), lanes(lambda i: i + 1), lanes(lambda i: i * 8), lanes(lambda _: 5)]
+    assert [one[2:4] for one in gathered(4, patterns)] == [(4, 4), (5, 4), (32, 4), (1, 1)]
+
+
+# Which 8-byte element each lane loads, and the wavefronts that an H200 counted for the request (Nsight Compute,
+# l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum of one warp's single load).
+MEASURED = [
+    (lambda t: t // 32, 1), (lambda t: t, 2), (lambda t: t % 16, 2), (lambda t: t // 2, 1), (lambda t: t // 4, 1),
+    (lambda t: t // 16, 1), (lambda t: t // 16 * 16, 2), (lambda t: t % 8, 2), (lambda t: 31 - t, 2),
+    (lambda t: t ^ 1, 2), (lambda t: t % 2, 1), (lambda t: t % 4, 2), (lambda t: t | 1, 2), (lambda t: t | 2, 2),
+    (lambda t: t & ~2, 2), (lambda t: t & ~4, 2), (lambda t: t & ~16, 2), (lambda t: t if t < 16 else 0, 2),
+    (lambda t: t // 2 * 2, 2), (lambda t: t // 2 * 16, 16), (lambda t: t // 4 * 16, 8), (lambda t: 2 * t, 4),
+    (lambda t: 16 * t, 32), (lambda t: t % 16 * 16, 32),
+]  # fmt: skip
+
+
+def test_eight_bytes_cost_what_an_h200_counted(gathered):
+    """Each half warp is served by itself, unless all lanes want the same as the next lane, or the next but one."""
+    found = gathered(8, [lanes(index) for index, _ in MEASURED])
+    assert [one[0] for one in found] == [counted for _, counted in MEASURED]
+
+
+def test_drawn_eight_byte_patterns_cost_what_an_h200_counted(gathered):
+    """Eight patterns of random elements, from ever more of them."""
+    draw = random.Random(1)
+    patterns = [[draw.randrange(4 << i) for _ in range(32)] for i in range(8)]
+    assert [one[0] for one in gathered(8, patterns)] == [2, 2, 2, 4, 4, 5, 6, 8]
+
+
+def by_bytes(elements, itemsize):
+    """Wavefronts and sectors of a warp's loads, byte by byte: another way to the same numbers."""
+    passes, moved = 0, set()
+    pairs = any(all(e == elements[i ^ by] for i, e in enumerate(elements)) for by in (1, 2))
+    whole = itemsize < 8 or (itemsize == 8 and None not in elements and pairs)
+    part = 32 if whole else 128 // itemsize
+    for first in range(0, 32, part):
+        words = set()
+        for element in elements[first : first + part]:
+            for address in range(element * itemsize, (element + 1) * itemsize) if element is not None else ():
+                words.add(address // 4)
+                moved.add(address // 32)
+        passes += max((sum(word % 32 == bank for word in words) for bank in range(32)), default=0)
+    return passes, len(moved)
+
+
+@pytest.mark.parametrize("itemsize", TYPES)
+def test_drawn_patterns_cost_what_another_count_gives(itemsize, gathered):
+    """Random elements of random lanes, from few elements and from many."""
+    draw = random.Random(itemsize)
+    patterns = [[draw.randrange(4 << i) if draw.random() < 0.8 else None for _ in range(32)] for i in range(9)]
+    found = gathered(itemsize, patterns)
+    assert [(one[0], one[2]) for one in found] == [by_bytes(pattern, itemsize) for pattern in patterns]
+
+
+KNOWN = [
+    ("setRowReadRow", {}, 1, 1, None, 4), ("setColReadCol", {}, 32, 32, None, 4), ("setRowReadCol", {}, 32, 1, None, 4),
+    ("setColReadRow", {}, 1, 32, None, 4), ("setRowReadColPad", {}, 1, 1, None, 4),
+    ("setRowReadColDynPad", {}, 1, 1, None, 4), ("setColReadCol", {"block": "32x16"}, 16, 16, None, 4),
+    ("setRowReadColPad", {"block": "32x16"}, 2, 1, None, 4), ("setRowReadColPad", {"block": "16x32"}, 1, 2, None, 4),
+    ("bankAccess", {"stride": 4}, 4, 1, None, 4),
+    ("copyGmem", {}, None, None, 4, 4), ("transposeGmem", {}, None, None, 4, 32), ("transposeSmem", {}, 32, 1, 4, 4),
+    ("transposeSmemDyn", {}, 32, 1, 4, 4), ("transposeSmemPad", {"pad": 2}, 2, 1, 4, 4),
+    ("transposeSmemUnrollPad", {"unroll": 3}, 1, 1, 4, 4), ("transposeSmemPad", {"block": "32x8", "pad": 4}, 1, 1, 4, 4),
+    ("transposeSmemPad", {"dtype": "float64"}, 2, 2, 8, 8), ("copyVector", {"dtype": "float64"}, None, None, 16, 16),
+    ("transposeTile", {"pad": 0}, 32, 1, 4, 4), ("transposeSwizzle", {"dtype": "float64"}, 2, 2, 8, 8),
+    ("transposeVector", {}, 4, 4, 16, 16), ("transposeVector", {"tile_rows": 128, "tile_cols": 32}, 4, 4, 16, 16),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "changed", "loads", "stores", "read", "written"), KNOWN)
+def test_each_kernel_pays_for_what_it_is_known_for(name, changed, loads, stores, read, written):
+    """A column lies in one bank, a padded one in all; the naive transpose writes 32 sectors a warp, a tile makes it 4."""
+    small = {} if name.startswith(("set", "bank")) else {"size": "384x256"}
+    costs = lines.averages(line_costs.of_case(case_of(shipped(name), **small, **changed))[1])
+    assert costs == {LOADS: loads, STORES: stores, READ: read, WRITTEN: written}
+
+
+MIXED = """#include "mixed.cuh"
+__constant__ float weights[32];
+extern "C" __global__ void mixed(const float4* in, float* out, unsigned* bins, int n)
+{
+    const int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n) {
+        const float4 v = in[i];
+        out[i] = v.x + weights[threadIdx.x % 32];
+    }
+    if (threadIdx.x % 2) {
+        atomicAdd(&bins[threadIdx.x / 8], 1u);
+    }
+    for (int k = 0; k < threadIdx.x % 4; ++k)
+        out[i] = twice(out, i);
+}
+"""
+
+
+def test_every_kind_of_access_is_counted_at_its_line(tmp_path):
+    """Vectors stay whole, constants cost nothing, an inlined header has its own line; atomics and divergence are told."""
+    (tmp_path / "mixed.cuh").write_text("__device__ float twice(const float* a, int i)\n{\n    return 2 * a[i];\n}\n")
+    (tmp_path / "mixed.cu").write_text(MIXED)
+    (tmp_path / "mixed.yaml").write_text(
+        "parameters: {size: 6400}\narguments:\n  - {name: in, role: in, dtype: float32, shape: 4 * size, fill: ones}\n"
+        "  - {name: out, role: out, dtype: float32, shape: size}\n"
+        "  - {name: bins, role: state, dtype: uint32, shape: 8}\n"
+        "  - {name: weights, role: in, constant: true, dtype: float32, shape: 32, fill: ones}\n"
+        "  - {name: n, scalar: int32, value: size}\ngrid: size // block\nconstraints: {block == 64: fixed}\n"
+        "reference: {out: 'full(2, size)'}\n".replace("{size: 6400}", "{block: 64, size: 6400}")
+    )
+    found = line_costs.of_case(case_of(read_kernel(tmp_path / "mixed.yaml")))[1]
+    by = {lines.key(cost): cost for cost in found}
+    vector = by["mixed.cu", 7, "global", "load"]
+    assert (vector.blocks, vector.requests, vector.bytes, vector.sectors, vector.ideal_sectors) == (3, 6, 512, 16, 16)
+    assert {kind for file, line, _, kind in by if (file, line) == ("mixed.cu", 8)} == {"store"}
+    atomic = by["mixed.cu", 11, "global", "atomic"]
+    assert (atomic.requests, atomic.lanes, atomic.sectors) == (6, 16, 1)
+    odd = by["mixed.cu", 10, "", "branch"]
+    assert (odd.requests, odd.divergent_branches) == (6, 6)
+    assert by["mixed.cu", 6, "", "branch"].divergent_branches == 0
+    inlined = by["mixed.cuh", 3, "global", "load"]
+    assert (inlined.requests, inlined.lanes) == (18, 16)  # rounds of 24, 16 and 8 lanes
+    assert by["mixed.cu", 14, "global", "store"].requests == 18
+
+
+def test_a_sweep_writes_what_its_lines_cost(runner):
+    """lines.csv, the columns of results.csv, and the same when the sweep is repeated from the cache; not with lines=false."""
+    command = (
+        "hydra.sweep.dir=first",
+        "-m",
+        "kernel=transposeGmem,transposeSmem",
+        "block=32x32",
+        "size=64x64",
+        "device=cpu",
+    )
+    first = runner(*command)
+    assert first.code == 0, first.err
+    folder = first.directory / "first"
+    with (folder / "results.csv").open() as file:
+        rows = {row["kernel"]: row for row in csv.DictReader(file)}
+    assert [float(rows["transposeGmem"][name]) for name in (READ, WRITTEN)] == [4, 32]
+    assert float(rows["transposeSmem"][LOADS]) == 32
+    found = lines.read(RunFolder(folder))
+    assert set(found) == {row["case"] for row in rows.values()}
+    text = (ROOT / "kernels" / "transposeSmem.cu").read_text().splitlines()
+    (worst,) = [c for c in found[rows["transposeSmem"]["case"]] if c.wavefronts == 32]
+    assert re.search(r"= tile\[icol\]\[irow\]", text[worst.line - 1])
+    again, without = folder.with_name("again"), folder.with_name("without")
+    assert runner(*command[1:], f"hydra.sweep.dir={again}").code == 0
+    assert (again / "lines.csv").read_bytes() == (folder / "lines.csv").read_bytes()
+    assert runner(*command[1:], f"hydra.sweep.dir={without}", "lines=false").code == 0
+    assert not (without / "lines.csv").exists()
+    with (without / "results.csv").open() as file:
+        assert {row[WRITTEN] for row in csv.DictReader(file)} == {""}
+
+
+CHAIN = """extern "C" __global__ void chain(volatile int* done, int* out)
+{
+    if (blockIdx.x) {
+        while (done[blockIdx.x - 1] == 0) {}
+    }
+    out[blockIdx.x] = 1;
+    __threadfence();
+    done[blockIdx.x] = 1;
+}
+"""
+
+
+def test_blocks_that_wait_for_earlier_ones_are_counted_from_the_first(tmp_path, monkeypatch):
+    """Without the block before it the middle one waits for ever: then the first blocks are counted."""
+    monkeypatch.setattr(line_costs, "LIMIT_S", 0.5)
+    (tmp_path / "chain.cu").write_text(CHAIN)
+    (tmp_path / "chain.yaml").write_text(
+        "parameters: {block: 1, blocks: 50}\narguments:\n  - {name: done, role: state, dtype: int32, shape: blocks}\n"
+        "  - {name: out, role: out, dtype: int32, shape: blocks}\ngrid: blocks\nreference: {out: 'full(1, blocks)'}\n"
+    )
+    found = line_costs.of_case(case_of(read_kernel(tmp_path / "chain.yaml")))[1]
+    assert {lines.key(cost): cost.requests for cost in found}["chain.cu", 6, "global", "store"] == 3
+
+
+def test_without_a_compiler_the_reason_is_told(monkeypatch):
+    """A GPU may be on a host without a C++ compiler: the lines are not counted, and one sentence says why."""
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    job = Job(case_of(shipped("reduceShfl")), DeviceConfig(), TimingConfig(), "nvcc", 0)
+    info = DeviceInfo("cuda", "a GPU", "sm_90", None, 0, 0, 0)
+    builds = line_costs.Builds([job], info)
+    assert "no-such-compiler" in builds.take(job)
+    assert builds.take(dataclasses.replace(job, lines=False)) is None
+    builds.close()
+
+
+def test_a_damaged_table_is_one_sentence(tmp_path):
+    """A column that is missing, or a number that is none."""
+    for text in ("case,line\nx,1\n", "case,kernel\n"):
+        (tmp_path / "lines.csv").write_text(text)
+        if "line" in text:
+            with pytest.raises(UsageError, match="cannot be read as a table of lines"):
+                lines.read(RunFolder(tmp_path))
+        else:
+            assert lines.read(RunFolder(tmp_path)) == {}
+
+
+def test_an_old_yaml_with_accesses_is_told_in_one_sentence(tmp_path):
+    """The key is named, and what to do about it."""
+    (tmp_path / "old.yaml").write_text("parameters: {block: 32}\naccesses: []\n")
+    with pytest.raises(UsageError, match=r"old\.yaml: accesses: .*remove the key"):
+        read_kernel(tmp_path / "old.yaml")
