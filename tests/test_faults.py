@@ -231,7 +231,7 @@ def reference(folder, body):
         ("return None", "expected a dictionary of arrays"),
         ("return {'out': np.ones(5)}", "shape"),
         ("raise RuntimeError('no idea')", "RuntimeError: no idea"),
-        ("return {'out': np.array(['a'] * 4)}", "expected numbers in 'out'"),
+        ("return {'out': np.array(['a'] * 4)}", "in 'out'"),
     ],
 )
 def test_a_reference_that_does_not_work_is_told(body, told, bench, tmp_path):

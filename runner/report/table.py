@@ -12,6 +12,7 @@ import io
 import math
 import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     frame.attrs["devices"] = Shared(section(runs.environment(folder), "devices"))
     metrics = [n for n in raw.columns[list(raw.columns).index("status") :] if n not in columns.BY_NAME]
     for name in metrics:
-        frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+        frame[name] = _reals(frame[name])
     try:
         declared, chosen = _metrics(plan), criterion(plan)
     except (*runs.MALFORMED, UsageError):
@@ -250,10 +251,22 @@ def _typed(name: str, cells: pd.Series[str], *, own: bool) -> pd.Series[Any]:
         known = {cell: int(cell) if _is_whole(cell) else None for cell in set(values)}  # few, mostly: empty, equal
         return pd.Series([known[cell] for cell in values], dtype="Int64")
     if kind == "real":
-        numbers = pd.to_numeric(cells, errors="coerce").astype("float64")
+        numbers = _reals(cells)
         least = 0.0 if name.endswith("_us") else -math.inf  # what took no time was not timed
         return numbers.where((numbers > least) & (numbers < math.inf))
     return pd.Series(values, dtype=object)
+
+
+def _reals(cells: Iterable[str]) -> pd.Series[float]:
+    """Cells as numbers, NaN where they are none. Pandas would not give every number back to its last digit."""
+
+    def number(cell: str) -> float:
+        try:
+            return float(cell)
+        except ValueError:
+            return math.nan
+
+    return pd.Series([number(cell) for cell in cells], dtype="float64")
 
 
 def _own_type(cells: list[str]) -> columns.Type:
