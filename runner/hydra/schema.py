@@ -25,7 +25,7 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import MOST_PARAMETERS, read_yaml
-from runner.metrics import TIME, require_rankable, together
+from runner.metrics import TIME, Metric, require_rankable, together
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sources import EXTRA_PARAMETERS
 
@@ -123,6 +123,7 @@ class Composed:
     timing: TimingConfig
     swept: frozenset[str]  # names that an experiment sweeps
     origin: Origin
+    metrics: dict[frozenset[str], tuple[Metric, ...]] = field(default_factory=dict)  # by the names that a case has
 
 
 def read(config: DictConfig, hydra: DictConfig) -> Composed:
@@ -185,7 +186,11 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
         if plain[name] is not None:
             canonical(name, kind, plain[name])
     case = _case(composed.kernel, plain)
-    metrics = together(composed.kernel.metrics, plain["metrics"], case.variables, parameter_names())
+    names = frozenset(case.variables)
+    if names not in composed.metrics:
+        found = together(composed.kernel.metrics, plain["metrics"], case.variables, parameter_names())
+        composed.metrics[names] = found
+    metrics = composed.metrics[names]
     require_rankable(plain["rank_by"], metrics, f"kernel {composed.kernel.name}")
     return Job(case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"])
 
