@@ -342,10 +342,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(given.jobs) as pool:
         known = undisturbed(Path(name))
         chosen = {what: runs for what, runs in trials(given.cases).items() if given.only in what}
-        futures = {what: [pool.submit(tried, run, known, Path(name)) for run in runs] for what, runs in chosen.items()}
+        submit = partial(pool.submit, tried, known=known, base=Path(name))
+        futures = {what: [submit(run) for run in chosen[what]] for what in reversed(chosen)}  # the longest one first
         print(HEAD)
-        for what, waiting in futures.items():
-            done = [future.result() for future in waiting]
+        for what in chosen:
+            done = [future.result() for future in futures[what]]
             ends = Counter(t.ended for t in done)
             came = ", ".join(f"{end}{f' ({n})' if len(ends) > 1 else ''}" for end, n in ends.most_common())
             lost, complete, equal = sum(t.lost for t in done), sum(t.complete for t in done), sum(t.equal for t in done)

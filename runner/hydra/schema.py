@@ -123,7 +123,17 @@ class Composed:
     timing: TimingConfig
     swept: frozenset[str]  # names that an experiment sweeps
     origin: Origin
-    metrics: dict[frozenset[str], tuple[Metric, ...]] = field(default_factory=dict)  # by the names that a case has
+    read: dict[frozenset[str], tuple[Metric, ...]] = field(
+        default_factory=dict
+    )  # metrics, by the names that a case has
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """The metrics of a case. They are read once for all cases with the same names: a sweep may have many."""
+        names = frozenset(case.variables)
+        if names not in self.read:
+            given = self.values["metrics"]
+            self.read[names] = together(self.kernel.metrics, given, case.variables, parameter_names())
+        return self.read[names]
 
 
 def read(config: DictConfig, hydra: DictConfig) -> Composed:
@@ -186,11 +196,7 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
         if plain[name] is not None:
             canonical(name, kind, plain[name])
     case = _case(composed.kernel, plain)
-    names = frozenset(case.variables)
-    if names not in composed.metrics:
-        found = together(composed.kernel.metrics, plain["metrics"], case.variables, parameter_names())
-        composed.metrics[names] = found
-    metrics = composed.metrics[names]
+    metrics = composed.metrics_of(case)
     require_rankable(plain["rank_by"], metrics, f"kernel {composed.kernel.name}")
     return Job(case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"])
 
