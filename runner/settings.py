@@ -35,7 +35,7 @@ class DeviceConfig:
     @property
     def key(self) -> tuple[str, ...]:
         """Identifies the device among those of a sweep."""
-        return tuple(str(v) for v in dataclasses.asdict(self).values())
+        return tuple(str(v) for v in vars(self).values())
 
     @property
     def compile_limits(self) -> Limits:

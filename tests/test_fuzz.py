@@ -15,6 +15,7 @@ import pytest
 import yaml
 from fuzzing import (
     INSTEAD,
+    LONG_RUN,
     SCRIPT,
     TEXTS,
     Outside,
@@ -77,8 +78,13 @@ def compound(part):
 
 def evaluate(text):
     """In each of the three languages."""
-    for kind, names in ((Expression, VARIABLES), (RealExpression, VARIABLES), (ArrayExpression, ARRAYS)):
-        raises_only_our_errors(lambda k=kind, n=names: k(text, "fuzz")(n))
+
+    def each():
+        for kind, names in ((Expression, VARIABLES), (RealExpression, VARIABLES), (ArrayExpression, ARRAYS)):
+            with contextlib.suppress(UsageError):
+                kind(text, "fuzz")(names)
+
+    raises_only_our_errors(each)
 
 
 EXPRESSIONS = [
@@ -97,7 +103,7 @@ def test_an_expression_gives_a_value_or_a_sentence(text):
 
 
 @fuzzed(
-    150, [*TEXTS, "9" * 100_000, "0x" + "f" * 100_000, "1" + "0" * 10_000 + "x2", "1/" + "9" * 5000, "1e-" + "9" * 5000]
+    60, [*TEXTS, "9" * 100_000, "0x" + "f" * 100_000, "1" + "0" * 10_000 + "x2", "1/" + "9" * 5000, "1e-" + "9" * 5000]
 )
 @given(scalars())
 def test_a_value_of_any_kind_is_read_or_told(value):
@@ -173,7 +179,7 @@ KERNELS = [
 ]  # fmt: skip
 
 
-@fuzzed(150, KERNELS)
+@fuzzed(80, KERNELS)
 @given(spoilt_kernels())
 def test_a_kernels_yaml_is_understood_or_told(spoilt):
     """Whatever the YAML of a kernel holds."""
@@ -183,7 +189,7 @@ def test_a_kernels_yaml_is_understood_or_told(spoilt):
 OTHERS = [("other", bomb()), ("other", b"[" * 100_000), ("other", b"parameters: {x: 0x" + b"f" * 5000 + b"}\n")]
 
 
-@fuzzed(6, OTHERS)
+@fuzzed(3, OTHERS)
 @given(spoilt_kernels())
 def test_a_kernel_that_is_not_chosen_stops_no_other(spoilt):
     """Whatever lies beside the kernel that a command chooses."""
@@ -243,7 +249,7 @@ def spoilt_lines(draw, lines):
 COMMAND_LINES = [
     ["kernel=" + "a" * 5000], ["block=range(1,10**9)"], ["block=range(1,1000000000)"],
     ["block=range(1,301)", "size=range(1,301)", "width=range(1,301)"],
-    ["block=range(1,10001)", "size=range(1,10001)", "width=range(1,10001)"], ["block=" + ",".join(map(str, range(60_000)))],
+    ["block=range(1,10001)", "size=range(1,10001)", "width=range(1,10001)"], ["block=" + ",".join(map(str, range(60_000 if LONG_RUN else 6000)))],
     ["device.threads=2**40"], ["device.threads=1099511627776"], ["hydra/hydra_logging=nope"], ["-sc", "query"],
     ["--cfg", "all", "-p", "zzz"], ["size=popcount('x')"], ["size='popcount(\"x\")'"], ["hydra.callbacks={}"], ["~hydra.callbacks"],
     ["hydra.callbacks.reserve=null"], ["timing.rounds=10**100"], ["timing.rounds=1e400"], ["seed=" + "9" * 5000],
@@ -252,7 +258,7 @@ COMMAND_LINES = [
 ]  # fmt: skip
 
 
-@fuzzed(25, COMMAND_LINES)
+@fuzzed(10, COMMAND_LINES)
 @given(spoilt_lines(LINES))
 def test_a_command_line_is_planned_or_told(words):
     """Whatever is asked for: `--dry-run` shows a plan, or says in a sentence what is wrong."""
@@ -260,7 +266,7 @@ def test_a_command_line_is_planned_or_told(words):
         withstands(base, "--dry-run", *words, statuses=(0, 2))
 
 
-@fuzzed(15)
+@fuzzed(10)
 @given(spoilt_lines(OF_COMMANDS))
 def test_a_subcommand_works_or_tells(words):
     """Whatever is asked of the other commands, where there is no run."""
@@ -402,7 +408,7 @@ def read_by(sweeps, name, damaging, *commands):
                 assert SCRIPT.encode() not in page.read_bytes()
 
 
-@fuzzed(60)
+@fuzzed(30)
 @given(st.data())
 def test_a_run_folder_of_others_is_read_or_told(sweeps, data):
     """Whatever lies in it, and whichever command reads it."""
@@ -457,7 +463,7 @@ def test_a_plan_without_end_is_told(sweeps):
 
     def many_jobs(run, _):
         plan = json.loads((run / "plan.json").read_text())
-        plan["cases"] = [{**plan["cases"][0], "job": n} for n in range(100)] * 10_000
+        plan["cases"] = [{"job": 0}] * 1_000_000
         (run / "plan.json").write_text(json.dumps(plan))
 
     def many_columns(run, _):

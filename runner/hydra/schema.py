@@ -25,7 +25,7 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import MOST_PARAMETERS, read_yaml
-from runner.metrics import TIME, require_rankable, together
+from runner.metrics import TIME, Metric, require_rankable, together
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sources import EXTRA_PARAMETERS
 
@@ -125,6 +125,17 @@ class Composed:
     timing: TimingConfig
     swept: frozenset[str]  # names that an experiment sweeps
     origin: Origin
+    read: dict[frozenset[str], tuple[Metric, ...]] = field(
+        default_factory=dict
+    )  # metrics, by the names that a case has
+
+    def metrics_of(self, case: Case) -> tuple[Metric, ...]:
+        """The metrics of a case. They are read once for all cases with the same names: a sweep may have many."""
+        names = frozenset(case.variables)
+        if names not in self.read:
+            given = self.values["metrics"]
+            self.read[names] = together(self.kernel.metrics, given, case.variables, parameter_names())
+        return self.read[names]
 
 
 def read(config: DictConfig, hydra: DictConfig) -> Composed:
@@ -187,7 +198,7 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
         if plain[name] is not None:
             canonical(name, kind, plain[name])
     case = _case(composed.kernel, plain)
-    metrics = together(composed.kernel.metrics, plain["metrics"], case.variables, parameter_names())
+    metrics = composed.metrics_of(case)
     require_rankable(plain["rank_by"], metrics, f"kernel {composed.kernel.name}")
     return Job(
         case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"], plain["lines"]
