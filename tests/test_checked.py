@@ -19,15 +19,18 @@ SOURCE = Path(__file__).parent / "kernels" / "checked" / "checked.cu"
 
 
 def rows(folder):
+    """The rows of a sweep."""
     with (folder / "results.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 
 def ints(count):
+    """Zeros."""
     return np.zeros(count, np.int32)
 
 
 def unsigned(count):
+    """Zeros for a counter."""
     return np.zeros(count, np.uint32)
 
 
@@ -63,14 +66,16 @@ def bench(own_cache):
 
 
 def source(name, *, broken, **how):
+    """One form of a kernel."""
     return Source(SOURCE, SOURCE.read_text(), name, (("BROKEN", str(int(broken))),), **how)
 
 
-def findings(bench, name, *, broken=True, order=0):
+def findings(bench, name, *, order=0):
+    """What is found in the broken form of a kernel."""
     arguments, launch = LAUNCHES[name]
     bench = Bench(Ordered(bench.device, order), bench.compiler)
     with pytest.raises(Hazard) as found:
-        bench.call(source(name, broken=broken), *arguments(), **launch)
+        bench.call(source(name, broken=True), *arguments(), **launch)
     return found.value.findings
 
 
@@ -84,6 +89,7 @@ class Ordered:
         return getattr(self.device, name)
 
     def launch(self, launch, limit):
+        """Launch in that order."""
         return self.device.launch(dataclasses.replace(launch, order=self.order), limit)
 
 

@@ -61,13 +61,17 @@ struct Launch {
 private:
     bool chosen() const { return request.checked && request.checked->blocks; }
 
-    // A checked launch of few blocks: one may wait for another that would come later.
+    // On the checked device, few blocks: one may wait for another that would come later.
     bool is_to_interleave() const {
+#ifdef SIMT_CHECKED
         constexpr uint64_t most_blocks = 64, most_threads = 16384;
-        constexpr uint64_t few_blocks = 4;
+        constexpr uint64_t few_blocks = 16;
         const bool others_help = request.order == usual_order && request.os_threads > 1 && block_count > few_blocks;
-        return request.checked && !chosen() && !others_help && block_count <= most_blocks &&
+        return !chosen() && !others_help && block_count <= most_blocks &&
                block_count * block_size.volume() <= most_threads;
+#else
+        return false;
+#endif
     }
 
     // Without a common divisor with the number of blocks, so that its multiples reach all of them.
