@@ -50,10 +50,9 @@ def test_the_source_may_lie_in_the_folder_of_kernels(read, tmp_path):
 
 def test_counts_are_expressions(read):
     """`in_flight` and the like follow the parameters; a negative count makes no case."""
-    kernel = read(in_flight="block - 32", accesses="[{memory: global, kind: load, dtype: int32, index: 0}]")
+    kernel = read(in_flight="block - 32")
     assert case_of(kernel, block=64).count("in_flight") == 32
     assert case_of(kernel, block=16).excluded.startswith("in_flight would be -16; expected 0")
-    assert kernel.accesses[0].vector({}) == 1
 
 
 def test_the_cache_preference_changes_a_case_unless_it_is_none(read):
@@ -192,20 +191,13 @@ KEYS = {
     "a name that is taken": ({"let": "{size: 1}"}, "mine.yaml: let: 'size' is the name of something else already"),
     "a name for nothing": ({"let": "{tiles: sise}"}, "mine.yaml: let: tiles: 'sise' names 'sise'"),
     "a name for itself": ({"let": "{a: b, b: a}"}, "is defined by itself"),
-    "a thread in a grid": ({"let": "{t: thread_x}", "grid": "t"}, "mine.yaml: grid: 't' names 'thread_x'"),
+    "a thread in a grid": ({"let": "{t: thread_x}", "grid": "t"}, "mine.yaml: let: t: 'thread_x' names 'thread_x'"),
     "a list of names": ({"let": "[a]"}, "mine.yaml: let: expected keys with values"),
     "another cache": ({"parameters": "{cache: l2}"}, "'l2' is not a cache preference; allowed: none, shared, l1, equal"),
-    "a vector by threads": (
-        {"accesses": "[{memory: global, kind: load, dtype: int32, index: 0, vector: thread_x}]"}, "vector: 'thread_x' names 'thread_x'",
-    ),
-    "an access of no kind": ({"accesses": "[{memory: shared, kind: swap, index: 0}]"}, "'swap' is not a valid kind; allowed: load, store"),
-    "an access at nothing known": ({"accesses": "[{memory: shared, kind: load, index: thread_w}]"}, "names 'thread_w'"),
     "a hazard without a rule": ({"hazard": "{when: size > 0}"}, "mine.yaml: hazard: the key 'reason' is missing"),
     "a GPU for no reason": ({"gpu_only": "true"}, "mine.yaml: gpu_only: expected text, not 'true'"),
     "a GPU without a word": ({"gpu_only": ""}, "mine.yaml: gpu_only: expected a reason, not 'null'"),
     "loads that are a list": ({"in_flight": "[16]"}, "mine.yaml: in_flight: expected an expression, not '[16]'"),
-    "a vector of three": ({"accesses": "[{memory: global, kind: load, index: 0, dtype: int32, vector: 3}]"}, "'3' is 3, and so 12 bytes at once"),
-    "an access to nothing": ({"accesses": "[{memory: l1, kind: load, index: 1}]"}, "memory: 'l1' is not a valid memory; allowed: shared, global"),
 }  # fmt: skip
 
 A = "- {name: in, role: in, dtype: int32, shape: size, fill: index}"

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import atomic
-from runner.config import Job
 from runner.device import Array, Binary, Device, DeviceInfo, Role, cache
 from runner.device.checked import CheckedDevice
 from runner.device.cpu import CpuCompiler
@@ -31,6 +30,7 @@ from runner.lines import BRANCH, DIGITS, GLOBAL, SHARED, LineCost
 from runner.sweep.trial import Contents, poison, upload
 
 if TYPE_CHECKING:
+    from runner.config import Job
     from runner.device.checked.counting import InstructionCost
     from runner.sweep.trial import Trial
     from runner.sweep.worker import Task

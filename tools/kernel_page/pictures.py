@@ -82,11 +82,11 @@ SHARED = {
     "scan": "warpScan",
     "broadcast": "bcast",
     "folding": "reduceGmem reduceGmemUnroll reduceThreadFence reduceSmem reduceSmemDyn reduceSmemUnroll "
-    "reduceSmemUnrollDyn",
+    "reduceSmemUnrollDyn raceBarrier raceWarp",
     "halo": "stencil1dConstant stencil1dLdg stencil1dRestrict",
     "vectors": "stencil1dVector stencil1dShfl",
     "tiles": "reduceVector reduceInFlight reduceGridStride reduceRedux reduceLastBlock reduceStream reduceFlagged "
-    "reducePacked reduceBulk",
+    "reducePacked reduceBulk raceCounter raceFence raceScope",
     "setRowReadCol": "setRowReadColDyn", "setRowReadColDynPad": "setRowReadColPad", "transposeSmem": "transposeSmemDyn",
 }  # fmt: skip
 _SHOWN = {kernel: stem for stem, kernels in SHARED.items() for kernel in kernels.split()}
@@ -123,6 +123,14 @@ class Studio:
 
     def refusal(self, kernel: Kernel) -> str:
         """The CPU device's error for a counterexample with its defaults."""
+        if kernel.family == "race":  # which the plain CPU device does not see
+            checked = DeviceConfig(kind="checked", threads=1)
+            device = open_device(checked)
+            studio = Studio(self.kernels, device, compiler_for(checked, device.info))
+            return studio._said(kernel)
+        return self._said(kernel)
+
+    def _said(self, kernel: Kernel) -> str:
         try:
             self.launch(kernel, {})
         except RunnerError as e:

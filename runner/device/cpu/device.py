@@ -169,9 +169,11 @@ class Prepared:
         self.arrays = [argument for argument in passed if isinstance(argument, GuardedArray)]
         self._values = program.pack(launch.arguments)  # kept alive here
         self._pointers = (ctypes.c_void_p * max(1, len(self._values)))(*map(ctypes.addressof, self._values))
+        # Pointers to dynamic shared memory at file scope are thread-local, too.
+        needs_static = program.resources.shared_bytes or program.cooperative or launch.shared
         self.request = LaunchRequest(
             kernel=program.kernel,
-            shared_anchor=program.shared_anchor if program.resources.shared_bytes or program.cooperative else None,
+            shared_anchor=program.shared_anchor if needs_static else None,
             arguments=self._pointers,
             grid=launch.grid,
             block=launch.block,
