@@ -17,6 +17,8 @@ Every message says what is wrong, where, the offending value, and what is allowe
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 
 class RunnerError(Exception):
     """Base of all errors that carry a message for the user."""
@@ -56,10 +58,37 @@ class LaunchError(CaseError):
     status = "launch_error"
 
 
+Place = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A violation that the checked device found: at one pair of lines, with its first occurrence."""
+
+    kind: str  # race, unwritten, outside, read_only
+    text: str  # one sentence
+    line: str  # such as `k.cu:12`; empty if it is not known
+    other_line: str  # of a race: of the earlier access
+    array: str
+    space: str  # shared or global
+    element: int
+    count: int  # how often
+    block: Place
+    thread: Place
+    other_block: Place | None = None
+    other_thread: Place | None = None
+    same_value: bool = False  # both write the same value, each time
+    order: int = 0  # the schedule that showed it first
+
+
 class Hazard(LaunchError):
     """The kernel breaks one of CUDA's rules; the message has its line, block and thread."""
 
     status = "hazard"
+
+    def __init__(self, message: str, findings: tuple[Finding, ...] = ()) -> None:
+        super().__init__(message)
+        self.findings = findings
 
 
 class LaunchTimeout(LaunchError):

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from runner.device.kinds import CHOICES, is_emulated
 from runner.errors import UsageError
 
+MOST_SCHEDULES = 100
+SAME_VALUE_RACES = ("hazard", "ignore")
 NVCC_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables from which nvcc takes options
 
 
@@ -17,11 +19,13 @@ NVCC_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variable
 class DeviceConfig:
     """The group `device`."""
 
-    kind: str = "auto"  # or cuda, or cpu
+    kind: str = "auto"  # or cuda, cpu, checked
     index: int = 0  # which GPU
     nvcc_options: list[str] = field(default_factory=list)
     threads: int = 0  # OS threads of the CPU device; 0 uses all cores
     time_limit_s: float = 60.0  # a launch that takes longer times out
+    schedules: int = 3  # of the checked CPU device: orders of blocks, warps and lanes in which it looks for races
+    same_value_races: str = "hazard"  # of the checked CPU device: or ignore, races of writes of one value
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -40,6 +44,12 @@ class DeviceConfig:
         for name in ("index", "threads"):
             if getattr(self, name) < 0:
                 raise UsageError(f"device.{name}={getattr(self, name)}: expected 0 or more")
+        if not 1 <= self.schedules <= MOST_SCHEDULES:
+            raise UsageError(f"device.schedules={self.schedules}: expected 1 to {MOST_SCHEDULES}")
+        if self.same_value_races not in SAME_VALUE_RACES:
+            raise UsageError(
+                f"device.same_value_races={self.same_value_races}: expected one of {', '.join(SAME_VALUE_RACES)}"
+            )
         if not 0 < self.time_limit_s <= 86400:
             raise UsageError(f"device.time_limit_s={self.time_limit_s}: expected seconds above 0, up to 86400")
 

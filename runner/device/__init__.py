@@ -203,6 +203,7 @@ class DeviceInfo:
     l2_bytes: int  # size of the last-level cache that a cold sample flushes; 0 where none is flushed
     shared_limit: int  # largest static + dynamic shared memory of a block, in bytes
     memory_bytes: int  # total memory
+    schedules: int = 0  # orders of threads in which it looks for races; 0 if it does not
     versions: dict[str, str] = field(default_factory=dict)  # driver, toolkit, compiler and the like, by name
     details: dict[str, Any] = field(default_factory=dict)  # clocks, bus width, multiprocessors and the like, by name
 

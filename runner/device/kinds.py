@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CUDA = "cuda"
 CPU = "cpu"
+CHECKED = "checked"
 AUTO = "auto"  # the first kind below that is present
 
 
@@ -30,14 +31,17 @@ class DeviceKind:
     label: str  # its usual name, for the middle of a sentence
     emulated: bool  # its times are emulated and say nothing about a GPU
     compilers: tuple[str, ...] = ()  # that a user can choose between; empty if there is no choice
+    automatic: bool = True  # `auto` may choose it
 
 
 # The back end of a kind is the package `runner.device.KIND`. `auto` tries them in this order.
 KINDS = {
     CUDA: DeviceKind("a GPU", emulated=False, compilers=("nvcc", "nvrtc")),
     CPU: DeviceKind("the CPU device", emulated=True),
+    CHECKED: DeviceKind("the checked CPU device", emulated=True, automatic=False),
 }
 CHOICES = (AUTO, *KINDS)
+_AUTOMATIC = tuple(name for name, kind in KINDS.items() if kind.automatic)
 
 
 def is_emulated(kind: str) -> bool:
@@ -78,7 +82,7 @@ def backend(kind: str) -> Backend:
 
 def open_device(config: DeviceConfig) -> Device:
     """Open the requested device; `auto` is the first kind that can be opened. `DeviceUnavailable` if there is none."""
-    *first, last = KINDS if config.kind == AUTO else (config.kind,)
+    *first, last = _AUTOMATIC if config.kind == AUTO else (config.kind,)
     for kind in first:
         with contextlib.suppress(DeviceUnavailable):
             return backend(kind).open_device(config)
@@ -89,7 +93,7 @@ def kind_of(config: DeviceConfig) -> str:
     """The kind of device that would be opened, without opening it."""
     if config.kind != AUTO:
         return config.kind
-    *first, last = KINDS
+    *first, last = _AUTOMATIC
     return next((kind for kind in first if backend(kind).is_present(config)), last)
 
 

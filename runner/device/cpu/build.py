@@ -56,6 +56,15 @@ GCC_FLAGS = (
     "-fno-aggressive-loop-optimizations",  # a loop beyond an array's end is to be found, not to be ended early
 )
 
+# For the checked device. Little optimizing leaves most accesses where they stand, and vectors whole.
+CHECKED_FLAGS = ("-O1", "-fno-tree-sra", "-fsanitize=thread", "-DSIMT_CHECKED")
+GCC_CHECKED_FLAGS = ("--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0")
+CLANG_CHECKED_FLAGS = tuple(
+    word
+    for option in ("distinguish-volatile=1", "instrument-func-entry-exit=0", "instrument-read-before-write=1")
+    for word in ("-mllvm", f"-tsan-{option}")
+)
+
 # The headers that a kernel's text can reach.
 _SHIM = ("*.h", "simt/*.h", "cuda/*.h", "half/*.h", "groups/*.h", "libcu/*.h", "cub/*.h", "headers/**/*")
 
@@ -114,12 +123,21 @@ class CpuCompiler:
         cache_dir: Where binaries are kept; by default the user's cache folder.
         cxx: The C++ compiler; by default `$CXX`, or the first one found.
         host_flags: Further flags for it.
+        checked: Whether the runtime is told of each access of the kernel.
     """
 
-    def __init__(self, cache_dir: Path | None = None, cxx: str | None = None, host_flags: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        cache_dir: Path | None = None,
+        cxx: str | None = None,
+        host_flags: Sequence[str] = (),
+        *,
+        checked: bool = False,
+    ) -> None:
         self._cache = (Path(cache_dir) if cache_dir is not None else cache.default_folder(CPU)).absolute()
         self._cxx = cxx
         self._host_flags = tuple(host_flags)
+        self._checked = checked
         self._precompiled: dict[str, Path] = {}  # the header to include, by the key of its cache
 
     @functools.cached_property
@@ -171,7 +189,10 @@ class CpuCompiler:
     @property
     def _flags(self) -> tuple[str, ...]:
         """The flags of every kernel, which are those of its precompiled header."""
-        return (*COMMON_FLAGS, *KERNEL_FLAGS, *(() if self._tools.is_clang else GCC_FLAGS), *self._host_flags)
+        flags = (*COMMON_FLAGS, *KERNEL_FLAGS, *(() if self._tools.is_clang else GCC_FLAGS))
+        if self._checked:
+            flags += (*CHECKED_FLAGS, *(CLANG_CHECKED_FLAGS if self._tools.is_clang else GCC_CHECKED_FLAGS))
+        return (*flags, *self._host_flags)
 
     def _kernel(
         self,
@@ -194,7 +215,7 @@ class CpuCompiler:
             compiling = [*self._tools.command, *self._flags, *own, f"-I{NATIVE / 'headers'}", "-include", str(shim)]
             compiling += ["-x", "c++", "-"]
             linking = ["-x", "none", "-Wl,--no-as-needed", str(runtime), "-Wl,-z,defs", "-lm", *libraries]
-            if not unit.has_shared:
+            if not (unit.has_shared or self._checked):  # with -fsanitize it would be linked to a library for that
                 return self._run([*compiling, *linking], unit.text, target)
             assembly, log = self._text([*compiling, "-S"], unit.text)
             plain = [*self._tools.command, "-shared", "-fPIC", "-x", "assembler", "-"]
@@ -240,13 +261,17 @@ class CpuCompiler:
         Its soname is its path, so that a kernel's binary finds it, and a device needs to know nothing of it.
         """
         # Its threads live until the process ends, so it must not go when the last kernel is unloaded.
-        flags = (*COMMON_FLAGS, *self._host_flags, "-Wl,-z,nodelete", "-pthread")
-        key = cache.key(_text_of_sources("runtime/*", "simt/*.h"), *flags, self._tools.identity)
+        further = ("-DSIMT_CHECKED",) if self._checked else ()
+        folders = ("runtime", "checked") if self._checked else ("runtime",)
+        flags = (*COMMON_FLAGS, *further, *self._host_flags, "-Wl,-z,nodelete", "-pthread")
+        patterns = (*(f"{folder}/*" for folder in folders), "simt/*.h")
+        key = cache.key(_text_of_sources(*patterns), *flags, self._tools.identity)
         target = self._cache / f"libsimt-{key}.so"
         with _building:
             if not cache.intact(target):
                 # One translation unit: a third of the time, and the compiler sees all of it.
-                unit = "".join(f'#include "{path}"\n' for path in sorted((NATIVE / "runtime").glob("*.cpp")))
+                paths = [path for folder in folders for path in sorted((NATIVE / folder).glob("*.cpp"))]
+                unit = "".join(f'#include "{path}"\n' for path in paths)
                 command = [*self._tools.command, *flags, f"-Wl,-soname,{target}", "-x", "c++", "-"]
                 try:
                     self._run(command, unit, target)

@@ -56,6 +56,7 @@ class CpuDevice:
         threads: OS threads that run blocks; 0 for one per core. One thread makes float atomics repeatable.
     """
 
+    kind = CPU
     usable = True  # a failed launch leaves nothing behind
     survives_errors = True
 
@@ -65,10 +66,10 @@ class CpuDevice:
         try:
             compiler = find_toolchain().version
         except CompileError as e:
-            raise DeviceUnavailable(f"device=cpu: {e}") from None
+            raise DeviceUnavailable(f"device={self.kind}: {e}") from None
         cpu = processor()
         self.info = DeviceInfo(
-            kind=CPU,
+            kind=self.kind,
             name=f"CPU device ({self._threads} thread{'s' * (self._threads != 1)}, {cpu})",
             arch=platform.machine(),
             peak_gbps=None,
@@ -108,7 +109,10 @@ class CpuDevice:
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once; a `Hazard` if the kernel breaks one of CUDA's rules."""
-        report = self._prepared(launch, time_limit).run()
+        return self._diagnostics(self._prepared(launch, time_limit).run())
+
+    def _diagnostics(self, report: LaunchReport) -> LaunchDiagnostics:
+        """What a launch reports that is no error."""
         kept = min(report.printed_bytes, PRINTED_BYTES - 1)
         text = self._printed.raw[:kept].decode(errors="replace")
         if dropped := report.printed_bytes - kept:
@@ -143,12 +147,12 @@ class CpuDevice:
     def close(self) -> None:
         """Nothing to do: arrays are freed one by one, and idle threads cost nothing."""
 
-    def _prepared(self, launch: Launch, time_limit: float) -> _Prepared | _Sequence:
-        each = [_Prepared(one, launch.order, self._threads, time_limit, self._printed) for one in launch.all]
-        return _Sequence(each, self._printed) if len(each) > 1 else each[0]
+    def _prepared(self, launch: Launch, time_limit: float) -> Prepared | InSequence:
+        each = [Prepared(one, launch.order, self._threads, time_limit, self._printed) for one in launch.all]
+        return InSequence(each, self._printed) if len(each) > 1 else each[0]
 
 
-class _Prepared:
+class Prepared:
     """A checked launch in the form that the runtime library takes; it can be run repeatedly."""
 
     def __init__(
@@ -162,12 +166,12 @@ class _Prepared:
         program = launch.program
         assert isinstance(program, CpuProgram)  # noqa: S101  (launches are made from what this device loaded)
         _check_shape(program, launch)
-        self._program = program
+        self.program, self.launch = program, launch
         passed = [a.array if isinstance(a, Inside | View) else a for a in launch.arguments]
-        self._arrays = [argument for argument in passed if isinstance(argument, GuardedArray)]
+        self.arrays = [argument for argument in passed if isinstance(argument, GuardedArray)]
         self._values = program.pack(launch.arguments)  # kept alive here
         self._pointers = (ctypes.c_void_p * max(1, len(self._values)))(*map(ctypes.addressof, self._values))
-        self._request = LaunchRequest(
+        self.request = LaunchRequest(
             kernel=program.kernel,
             shared_anchor=program.shared_anchor if program.resources.shared_bytes or program.cooperative else None,
             arguments=self._pointers,
@@ -189,25 +193,25 @@ class _Prepared:
 
     def run(self) -> LaunchReport:
         """Launch, and raise the error that occurred."""
-        request, report = self._request, self._report
-        self._program.run(ctypes.byref(request), ctypes.byref(report))
+        request, report = self.request, self._report
+        self.program.run(ctypes.byref(request), ctypes.byref(report))
         if report.outcome == Outcome.VIOLATION:
             raise Hazard(report.message.decode(errors="replace"))
         if report.outcome == Outcome.TIMEOUT:
             what = f"still running after the time limit of {request.time_limit:g} s"
-            raise LaunchTimeout(_sentence(self._program, report.fault, what))
+            raise LaunchTimeout(_sentence(self.program, report.fault, what))
         if report.outcome == Outcome.FAULT:
-            what = _what_faulted(report.fault, self._arrays, request.dynamic_shared)
-            raise Hazard(_sentence(self._program, report.fault, what))
-        for array in self._arrays:
+            what = _what_faulted(report.fault, self.arrays, request.dynamic_shared)
+            raise Hazard(_sentence(self.program, report.fault, what))
+        for array in self.arrays:
             array.check_canaries()
         return report
 
 
-class _Sequence:
+class InSequence:
     """Launches one after the other, and what they report together."""
 
-    def __init__(self, launches: Sequence[_Prepared], printed: ctypes.Array[ctypes.c_char]) -> None:
+    def __init__(self, launches: Sequence[Prepared], printed: ctypes.Array[ctypes.c_char]) -> None:
         self._launches, self._printed = launches, printed
 
     def run(self) -> LaunchReport:
@@ -247,19 +251,33 @@ def _check_shape(program: CpuProgram, launch: Launch) -> None:
         )
 
 
-def _line_of(program: CpuProgram, addresses: Sequence[int]) -> str | None:
-    """`file.cu:12` for an instruction or calls: the innermost line of the user's code, not of the shim."""
+def lines_of(program: CpuProgram, addresses: Sequence[int]) -> dict[int, str]:
+    """`file.cu:12` for instructions or calls: the innermost line of the user's code, not of the shim.
+
+    Those that have no such line are missing.
+    """
     tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
-    offsets = [hex(address - program.base) for address in addresses if address]
-    if not offsets or tool is None:
-        return None
-    said = subprocess.run([tool, "-i", "-e", program.binary, *offsets], capture_output=True, text=True, check=False)
+    if not addresses or tool is None:
+        return {}
+    asked = "".join(f"{address - program.base:#x}\n" for address in addresses)
+    command = [tool, "-a", "-i", "-e", str(program.binary)]
+    said = subprocess.run(command, input=asked, capture_output=True, text=True, check=False)
+    found: dict[int, str] = {}
+    address = 0
     for location in said.stdout.splitlines():
+        if location.startswith("0x"):
+            address = int(location, 16) + program.base
+            continue
         file, _, line = location.split(" ")[0].rpartition(":")
         ours = is_ours(file) or Path(file).name in (WRAPPER, PARAMETERS)
         if line.isdigit() and int(line) and not ours and not file.startswith("/usr/"):
-            return f"{Path(file).name}:{line}"
-    return None
+            found.setdefault(address, f"{Path(file).name}:{line}")
+    return found
+
+
+def _line_of(program: CpuProgram, addresses: Sequence[int]) -> str | None:
+    lines = lines_of(program, [address for address in addresses if address])
+    return next((lines[address] for address in addresses if address in lines), None)
 
 
 def _sentence(program: CpuProgram, at: Fault, what: str) -> str:

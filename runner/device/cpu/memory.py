@@ -55,7 +55,8 @@ class GuardedArray:
         self._body_bytes = max(1, -(-(before + value.nbytes) // mmap.PAGESIZE)) * mmap.PAGESIZE  # whole pages
         self._reserve()
         end = self._body + self._body_bytes
-        self.begin = (end - before - value.nbytes) // ALIGNMENT * ALIGNMENT + before
+        self.origin = (end - before - value.nbytes) // ALIGNMENT * ALIGNMENT  # what a GPU aligns to 256 bytes
+        self.begin = self.origin + before
         self.pointer = self.begin + lead * value.itemsize
         self._tail = self._view(self.begin + value.nbytes, end - self.begin - value.nbytes)
         self._front = self._view(self._body, self.begin - self._body)
@@ -114,9 +115,15 @@ class GuardedArray:
 
     __del__ = free
 
+    @property
+    def guards(self) -> tuple[int, int]:
+        """Begin and end of all the memory around the array that is its own."""
+        return self._mapped, self._mapped + self._total
+
     def covers(self, address: int) -> bool:
         """Whether an address lies in the array or in the guards around it."""
-        return self._mapped <= address < self._mapped + self._total
+        begin, end = self.guards
+        return begin <= address < end
 
     def check_canaries(self) -> None:
         """Raise a `Hazard` if the kernel has written to the bytes around the content."""

@@ -69,6 +69,7 @@ class Outcome(enum.IntEnum):
     VIOLATION = 1
     FAULT = 2
     TIMEOUT = 3
+    FOUND = 4  # by a check, which tells what
 
 
 class Zone(ctypes.Structure):
@@ -88,6 +89,38 @@ class Zone(ctypes.Structure):
         """The zone as the runtime library takes it."""
         sides = [(v.name.encode(), v.size) if v else (None, 0) for v in (zone.before, zone.behind)]
         return cls(zone.begin, zone.size, *sides[0], *sides[1])
+
+
+class CheckedArray(ctypes.Structure):
+    """An array that a checked launch watches."""
+
+    _fields_ = (
+        ("begin", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+        ("origin", ctypes.c_uint64),
+        ("guard_begin", ctypes.c_uint64),
+        ("guard_end", ctypes.c_uint64),
+        ("element_bytes", ctypes.c_uint32),
+        ("is_read_only", ctypes.c_uint8),
+        ("has_content", ctypes.c_uint8),
+        ("is_variable", ctypes.c_uint8),
+    )
+
+
+class CheckedRequest(ctypes.Structure):
+    """What a checked launch watches, and what it found."""
+
+    _fields_ = (
+        ("arrays", ctypes.POINTER(CheckedArray)),
+        ("array_count", ctypes.c_uint64),
+        ("shared", ctypes.POINTER(CheckedArray)),
+        ("shared_count", ctypes.c_uint64),
+        ("out", ctypes.c_void_p),
+        ("out_capacity", ctypes.c_uint64),
+        ("out_bytes", ctypes.c_uint64),
+        ("is_first", ctypes.c_uint32),
+        ("most", ctypes.c_uint32),
+    )
 
 
 class LaunchRequest(ctypes.Structure):
@@ -110,6 +143,7 @@ class LaunchRequest(ctypes.Structure):
         ("order", ctypes.c_uint32),
         ("zones", ctypes.POINTER(Zone)),
         ("zone_count", ctypes.c_uint64),
+        ("checked", ctypes.POINTER(CheckedRequest)),
     )
 
 
@@ -164,6 +198,7 @@ class CpuProgram:
         self.resources = Resources(
             registers=None, shared_bytes=sum(v.size for v in variables if v.name), local_bytes=None
         )
+        self.shared_variables = tuple(variables)
         gaps = [Zone.of(zone) for zone in zones.between(variables, total)]
         self.zones = (Zone * len(gaps))(*gaps)
         self.parameters = self._signature("simt_signature_0")
@@ -193,11 +228,15 @@ class CpuProgram:
     def reset(self) -> None:
         """Bring `__device__` and `__constant__` variables back to their content at the first call."""
         if self._variables is None:
-            found = (v for v in elf.variables(self.binary.read_bytes()) if v.section in (".data", ".bss"))
-            places = [(self.base + v.value, v.size) for v in found if not _SHIM.match(v.name)]
-            self._variables = [(address, ctypes.string_at(address, size)) for address, size in places]
+            places = self.variables()
+            self._variables = [(address, ctypes.string_at(address, size)) for _, address, size in places]
         for address, content in self._variables:
             ctypes.memmove(address, content, len(content))
+
+    def variables(self) -> list[tuple[str, int, int]]:
+        """Its `__device__` and `__constant__` variables: name, address, bytes."""
+        found = (v for v in elf.variables(self.binary.read_bytes()) if v.section in (".data", ".bss"))
+        return [(plain_name(v.name), self.base + v.value, v.size) for v in found if not _SHIM.match(v.name)]
 
     def _signature(self, name: str) -> tuple[Parameter, ...]:
         """Read what `simt::Kernel::signature` writes."""

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diagnostics.h"
+#include "events.h"
 #include "scheduler.h"
 
 namespace simt {
@@ -40,6 +41,7 @@ void arrive_at_grid(RunningBlock* block) {
     if (++grid.arrived == block->worker->launch->block_count) {
         grid.arrived = 0;
         ++grid.phase;
+        events::grid_barrier(block);
     }
 }
 
@@ -49,6 +51,7 @@ void release_barrier(RunningBlock* block) {
     BarrierState& barrier = block->gathering;
     if (__builtin_expect(barrier.differs, 0)) refuse_divergence(block);
     if (block->worker->static_shared_bytes) check_zones(block, barrier.file, barrier.line);
+    events::barrier(block);
     if (barrier.operation == Operation::barrier_of_grid) arrive_at_grid(block);
     barrier.true_at_release = barrier.true_so_far;
     barrier.live_at_release = block->live;

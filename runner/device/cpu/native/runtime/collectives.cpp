@@ -1,6 +1,7 @@
 #include "collectives.h"
 
 #include "diagnostics.h"
+#include "events.h"
 #include "scheduler.h"
 
 namespace simt {
@@ -67,6 +68,7 @@ void reduce(Warp* warp, uint32_t lanes, Combine combine) {
 
 // All of `lanes` have arrived: fills in their results.
 inline void resolve(Warp* warp, Operation operation, uint32_t lanes) {
+    events::warp_meets(warp, operation, lanes);
     switch (operation) {
         case Operation::shfl_idx:
         case Operation::shfl_up:

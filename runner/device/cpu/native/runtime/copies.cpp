@@ -5,13 +5,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "events.h"
 #include "worker.h"
 
 namespace simt {
 
 namespace {
 
-void finish(const Copy& copy) { memcpy(copy.to, copy.content.data(), copy.content.size()); }
+void finish(const Copy& copy) {
+    memcpy(copy.to, copy.content.data(), copy.content.size());
+    events::copied(copy.to, copy.content.size());
+}
 
 Copies& copies() { return block_of(current_lane)->copies; }
 
@@ -22,10 +26,12 @@ Copies& copies() { return block_of(current_lane)->copies; }
 void copy_later(void* to, const void* from, size_t bytes, size_t zeros, const void* barrier) {
     unsigned char* const target = static_cast<unsigned char*>(to);
     if (!is_shared(to)) {  // copied at once on a GPU, too
+        events::copies(to, from, bytes, zeros, false);
         memmove(target, from, bytes);
         memset(target + bytes, 0, zeros);
         return;
     }
+    events::copies(to, from, bytes, zeros, true);
     Worker* const worker = current_worker;
     unsigned char* content;
     {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+#include "events.h"
 #include "faults.h"
 #include "scheduler.h"
 
@@ -45,7 +46,7 @@ int find_shared_block(dl_phdr_info* info, size_t, void* data) {
     return 0;
 }
 
-void lay_out_block(RunningBlock* block, const Launch& launch) {
+void lay_out_block(RunningBlock* block, Launch& launch) {
     const dim3& size = launch.block_size;
     block->grid_size = launch.grid_size;
     block->block_size = size;
@@ -65,9 +66,10 @@ void lay_out_block(RunningBlock* block, const Launch& launch) {
         block->warps[w].number = w;
         block->warps[w].lanes = &block->lanes[w * lanes_per_warp];
     }
+    events::lay_out(block, launch);
 }
 
-void lay_out_blocks(Worker* worker, const Launch& launch) {
+void lay_out_blocks(Worker* worker, Launch& launch) {
     if (!launch.request.cooperative) return lay_out_block(&worker->block, launch);
     while (worker->further.size() < launch.block_count) {
         worker->further.push_back(std::make_unique<RunningBlock>(worker));
@@ -111,12 +113,12 @@ private:
 
 void take_part(Worker* worker, Launch& launch) {
     worker->launch = &launch;
-    lay_out_blocks(worker, launch);
     worker->static_shared_bytes = 0;
     if (launch.request.shared_anchor) {
         worker->static_shared = static_cast<unsigned char*>(launch.request.shared_anchor());
         dl_iterate_phdr(find_shared_block, worker);
     }
+    lay_out_blocks(worker, launch);
     // Fibers may be parked in another kernel's code, which may be unloaded by now, or in the middle of a failed launch.
     worker->fibers.reset();
     fesetround(FE_TONEAREST);  // a launch that was interrupted may have left another mode

@@ -11,6 +11,7 @@ enum class Outcome : int32_t {
     violation,  // a rule of CUDA is broken; `message` says all
     fault,      // a signal; `fault` says where
     timeout,    // `fault` says where the kernel stood
+    found,      // ended by a check; what it found is in `CheckedRequest::out`
 };
 
 // Bytes between static shared variables, which no kernel may write.
@@ -21,6 +22,31 @@ struct Zone {
     uint64_t before_size;
     const char* behind;  // the variable that begins here, or null
     uint64_t behind_size;
+};
+
+// An array that a checked launch watches.
+struct CheckedArray {
+    uint64_t begin;  // an address; of a shared array, its place in the module's thread-local block
+    uint64_t bytes;
+    uint64_t origin;  // an address that is a multiple of 256 on a GPU
+    uint64_t guard_begin;  // addresses from here to `guard_end` that are not in the array are outside of it
+    uint64_t guard_end;
+    uint32_t element_bytes;  // 0 for what is no array of the kernel
+    uint8_t is_read_only;
+    uint8_t has_content;  // before the first launch
+    uint8_t is_variable;  // a `__device__` or `__constant__` variable
+};
+
+struct CheckedRequest {
+    const CheckedArray* arrays;
+    uint64_t array_count;
+    const CheckedArray* shared;  // static shared arrays
+    uint64_t shared_count;
+    char* out;  // what was found, in lines
+    uint64_t out_capacity;
+    uint64_t out_bytes;  // more than the capacity if it did not fit
+    uint32_t is_first;   // of a sequence of launches, which see what earlier ones wrote
+    uint32_t most;       // pairs of lines, after which the launch ends
 };
 
 struct LaunchRequest {
@@ -40,6 +66,7 @@ struct LaunchRequest {
     uint32_t order;       // in which lanes, warps and blocks run; see below
     const Zone* zones;
     uint64_t zone_count;
+    CheckedRequest* checked;  // null for a launch without checks, and always on the plain CPU device
 };
 
 // Orders; any other number is the seed of random choices.

@@ -5,6 +5,7 @@
 #include "../simt/stack_switch.h"
 #include "barrier.h"
 #include "collectives.h"
+#include "events.h"
 
 namespace simt {
 
@@ -93,6 +94,7 @@ void start_block(RunningBlock* block, uint64_t number) {
     if (worker->launch->request.dynamic_shared) {
         memset(block->dynamic_shared, garbage, worker->launch->request.dynamic_shared);
     }
+    events::block_begins(block, number);
 }
 
 // In a random order any warp may be next. In reverse the same warp goes on, as usual.
@@ -153,6 +155,7 @@ void run_block(Worker* worker, uint64_t number) {
     RunningBlock* const block = &worker->block;
     start_block(block, number);
     resume(block, first_lane(block));
+    events::block_ends(block);
     if (worker->static_shared_bytes) check_zones(block, nullptr, 0);
 }
 
@@ -182,6 +185,7 @@ void run_grid(Worker* worker) {
         resume(block, lane);
         if (block->live) continue;
         --left;
+        events::block_ends(block);
         if (worker->static_shared_bytes) check_zones(block, nullptr, 0);
     }
 }

@@ -6,6 +6,7 @@
 
 #include "../simt/suspend.h"
 #include "diagnostics.h"
+#include "events.h"
 #include "scheduler.h"
 
 namespace simt {
@@ -95,6 +96,7 @@ Lane* wait_for(const Condition* condition, int line, const char* file) {
 bool wake(RunningBlock* block) {
     bool any = false;
     bool others_may_help = false;
+    const events::Unwatched unwatched(block);  // a lane that waits looks itself, too
     for (unsigned w = 0; w < block->warp_count; ++w) {
         Warp& warp = block->warps[w];
         uint32_t woken = 0;
@@ -167,6 +169,7 @@ const uint64_t* exchange(unsigned size, uint64_t value, const char* name, int li
     if (++team.arrived == size) {
         team.arrived = 0;
         ++team.phase;
+        events::team_meets(block, thread / size * size, size);
     }
     wait_until(released, line, file);
     return values;

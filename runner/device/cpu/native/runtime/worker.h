@@ -19,6 +19,11 @@
 
 namespace simt {
 
+namespace checked {
+class Monitor;
+struct BlockWatch;
+}  // namespace checked
+
 struct Launch {
     const LaunchRequest& request;
     LaunchReport& report;
@@ -34,6 +39,7 @@ struct Launch {
     std::mutex mutex;  // guards what follows, and the report's text fields
     std::condition_variable changed;
     unsigned running = 0;
+    std::shared_ptr<checked::Monitor> monitor;  // of a checked launch
 
     Launch(const LaunchRequest& request_, LaunchReport& report_)
         : request(request_),
@@ -96,6 +102,7 @@ struct RunningBlock : Block {
     Copies copies;
     DynamicSharedMemory dynamic_shared_memory;
     Worker* worker;
+    std::shared_ptr<checked::BlockWatch> watch;  // of a checked launch
     std::vector<unsigned char> own_shared;  // in a cooperative launch: its static shared variables while another one runs
 
     explicit RunningBlock(Worker* worker_);

@@ -1,0 +1,25 @@
+"""The checked CPU device: the CPU device, told of each access to memory (see docs/checked.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runner.device import Compiler, Device, DeviceInfo
+from runner.device.checked.device import CheckedDevice
+from runner.device.cpu import CpuCompiler, is_present, refuses
+
+if TYPE_CHECKING:
+    from runner.settings import DeviceConfig
+
+__all__ = ["CheckedDevice", "compiler_for", "is_present", "open_device", "refuses"]
+
+
+def open_device(config: DeviceConfig) -> Device:
+    """Open the device with the configured number of threads and schedules."""
+    return CheckedDevice(config.threads, config.schedules, ignore_same_value=config.same_value_races == "ignore")
+
+
+def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
+    """The host's C++ compiler, with instrumentation."""
+    _ = config, info, compiler
+    return CpuCompiler(checked=True)

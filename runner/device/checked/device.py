@@ -1,0 +1,134 @@
+"""`CheckedDevice`: launches on the host in which each access to memory is checked."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import subprocess
+
+from runner.device import Inside, Launch, LaunchDiagnostics, Order, Role
+from runner.device.checked.findings import Found, read_findings, told
+from runner.device.cpu.build import find_toolchain
+from runner.device.cpu.device import CpuDevice, InSequence, Prepared
+from runner.device.cpu.memory import GuardedArray
+from runner.device.cpu.program import CheckedArray, CheckedRequest, LaunchReport, Outcome
+from runner.device.kinds import CHECKED
+from runner.errors import DeviceUnavailable, Finding, Hazard
+
+MOST_PAIRS = 64  # of lines that race; then the launch ends
+ROOM = 1 << 22  # bytes for what a launch found
+
+_WITHOUT_CONTENT = (Role.OUT, Role.SCRATCH)
+
+
+class CheckedDevice(CpuDevice):
+    """The CPU device with checks; `DeviceUnavailable` if the compiler cannot instrument memory accesses.
+
+    Timed launches are not checked.
+
+    Args:
+        threads: OS threads that run blocks; 0 for one per core.
+        schedules: In how many orders of blocks, warps and lanes a case is launched.
+        ignore_same_value: Whether unordered writes of one value are allowed.
+    """
+
+    kind = CHECKED
+
+    def __init__(self, threads: int = 0, schedules: int = 3, *, ignore_same_value: bool = False) -> None:
+        super().__init__(threads)
+        _require_instrumentation()
+        self.info = dataclasses.replace(self.info, name=f"checked {self.info.name}", schedules=schedules)
+        self._ignore_same_value = ignore_same_value
+        self._out = ctypes.create_string_buffer(ROOM)
+
+    def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
+        """Launch once; a `Hazard` with all findings if there are any, after the launch has ended."""
+        each = [
+            _Watched(one, launch.order, self._threads, time_limit, self._printed, self._out, number == 0)
+            for number, one in enumerate(launch.all)
+        ]
+        ended = ""
+        try:
+            report = (InSequence(each, self._printed) if len(each) > 1 else each[0]).run()
+        except Hazard as e:
+            ended = str(e)
+        findings = tuple(f for one in each for f in one.findings if not (f.same_value and self._ignore_same_value))
+        if ended or findings:
+            raise Hazard(told([*filter(None, [ended]), *(f.text for f in findings)]), findings)
+        return self._diagnostics(report)
+
+
+class _Watched(Prepared):
+    """A launch whose accesses are checked."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        order: Order,
+        threads: int,
+        time_limit: float,
+        printed: ctypes.Array[ctypes.c_char],
+        out: ctypes.Array[ctypes.c_char],
+        is_first: bool,  # noqa: FBT001
+    ) -> None:
+        super().__init__(launch, order, threads, time_limit, printed)
+        self.findings: tuple[Finding, ...] = ()
+        self._out = out
+        inside = [a.array for a in launch.arguments if isinstance(a, Inside)]
+        arrays = {id(a): a for a in (*self.arrays, *inside) if isinstance(a, GuardedArray)}
+        self._found = Found(self.program, launch, order)
+        watched: list[CheckedArray] = []
+        for array in arrays.values():
+            self._found.arrays.append((array.name, array.dtype.itemsize, array.size))
+            watched.append(_guarded(array))
+        elements = {v.pointer: v for v in launch.variables}
+        for name, address, size in self.program.variables():
+            variable = elements.get(address)
+            item = getattr(getattr(variable, "dtype", None), "itemsize", 1)
+            self._found.arrays.append((name, item, size // item))
+            content = variable is None or variable.role not in _WITHOUT_CONTENT
+            watched.append(CheckedArray(address, size, address, address, address + size, item, 0, content, 1))
+        shared = [CheckedArray(v.begin, v.size, element_bytes=bool(v.name)) for v in self.program.shared_variables]
+        self._found.shared += [(v.name, v.size) for v in self.program.shared_variables]
+        self._kept = ((CheckedArray * len(watched))(*watched), (CheckedArray * len(shared))(*shared))
+        self._checked = CheckedRequest(
+            self._kept[0],
+            len(watched),
+            self._kept[1],
+            len(shared),
+            ctypes.addressof(out),
+            ROOM,
+            0,
+            is_first,
+            MOST_PAIRS,
+        )
+        self.request.checked = ctypes.pointer(self._checked)
+
+    def run(self) -> LaunchReport:
+        """Launch, note the findings, and raise the error that occurred."""
+        try:
+            report = super().run()
+        finally:
+            text = self._out.raw[: min(self._checked.out_bytes, ROOM)].decode()
+            self.findings = read_findings(self._found, text)
+        if report.outcome == Outcome.FOUND:
+            raise Hazard("")
+        return report
+
+
+def _guarded(array: GuardedArray) -> CheckedArray:
+    content = array.role not in _WITHOUT_CONTENT
+    nbytes, item = array.size * array.dtype.itemsize, array.dtype.itemsize
+    return CheckedArray(array.begin, nbytes, array.origin, *array.guards, item, array.role is Role.IN, content, 0)
+
+
+def _require_instrumentation() -> None:
+    tools = find_toolchain()
+    command = [*tools.command, "-fsanitize=thread", "-S", "-x", "c++", "-", "-o", "-"]
+    text = "int read(int* a) { return *a; }\n"
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if "__tsan_read4" not in done.stdout:
+        raise DeviceUnavailable(
+            f"device={CHECKED}: the C++ compiler '{' '.join(tools.command)}' cannot instrument memory accesses "
+            "(-fsanitize=thread): install g++ or clang++, or set CXX"
+        )

@@ -1,0 +1,161 @@
+"""What the native checks report, in words. Each of their lines has columns that tabs separate (native/checked/)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from runner.device import Launch
+from runner.device.cpu.device import lines_of
+from runner.device.cpu.program import CpuProgram
+from runner.errors import Finding, Place
+
+TOLD = 5  # findings in the reason of a row
+
+# simt::checked::Races::Kind, and flags of an access (shadow.h).
+WRITE_WRITE, _READ_WRITE, WRITE_READ, UNWRITTEN = range(4)
+_KINDS = ("write after write", "read after write", "write after read")
+_ATOMIC, _IN_BLOCK = 2, 4
+
+_SHARED = 1 << 30  # the number of a shared array has this bit
+
+
+@dataclass
+class Found:
+    """What is needed to name what a launch found."""
+
+    program: CpuProgram
+    launch: Launch
+    order: int
+    arrays: list[tuple[str, int, int]] = field(default_factory=list)  # name, bytes of an element, elements
+    shared: list[tuple[str, int]] = field(default_factory=list)  # name, bytes; of static shared arrays
+
+
+def told(texts: Sequence[str]) -> str:
+    """Findings in one line; only the first ones."""
+    more = len(texts) - TOLD
+    return "; also ".join([*texts[:TOLD], *([f"{more} more"] if more > 0 else [])])
+
+
+def read_findings(found: Found, text: str) -> tuple[Finding, ...]:
+    """The findings in what a launch reports, each pair of lines once."""
+    rows = [line.split("\t") for line in text.splitlines()]
+    faults = [row for row in rows if row[0] == "fault"]
+    races = [_Race.of(row) for row in rows if row[0] == "race"]
+    program = found.program
+    codes = {int(row[2]) for row in faults} | {c for race in races for c in (race.code, race.other_code)}
+    by_address = lines_of(program, [program.code_begin + code for code in sorted(codes)])
+    lines = {code: by_address.get(program.code_begin + code, "") for code in codes}
+    groups: dict[tuple[object, ...], list[_Race]] = {}
+    for race in races:
+        pair = frozenset((lines[race.code], lines[race.other_code]))
+        groups.setdefault((race.kind == UNWRITTEN, pair, race.array), []).append(race)
+    return (
+        *(_fault(found, row, lines[int(row[2])]) for row in faults),
+        *(_race(found, group, lines) for group in groups.values()),
+    )
+
+
+@dataclass(frozen=True)
+class _Race:
+    """Two instructions that race, or (`kind` is UNWRITTEN) one that reads what nobody wrote; its first occurrence."""
+
+    kind: int
+    code: int
+    other_code: int
+    array: int
+    offset: int
+    count: int
+    same_value: int
+    block: int
+    thread: int
+    other_block: int
+    other_thread: int
+    flags: int
+    other_flags: int
+
+    @classmethod
+    def of(cls, row: Sequence[str]) -> _Race:
+        return cls(*map(int, row[1:]))
+
+
+def _race(found: Found, group: Sequence[_Race], lines: Mapping[int, str]) -> Finding:
+    """One finding for all pairs of instructions of two lines."""
+    one = min(group, key=lambda r: (r.kind == WRITE_READ, r.block, r.thread, r.offset))
+    count = sum(r.count for r in group)
+    space, name, item, _ = _array(found, one.array)
+    line, other_line = (lines[c] or found.program.path.name for c in (one.code, one.other_code))
+    block, thread = _index(one.block, found.launch.grid), _index(one.thread, found.launch.block)
+    where = f"{space} '{name}' byte {one.offset}" if item == 1 else f"{space} '{name}' element {one.offset // item}"
+    times = f" ({count} times)" if count > 1 else ""
+    at = f"block {_words(block)}, thread {_words(thread)}"
+    if one.kind == UNWRITTEN:
+        text = f"{line}: read of {where}, which nobody has written; {at}{times}"
+        return Finding(
+            "unwritten", text, line, "", name, space, one.offset // item, count, block, thread, order=found.order
+        )
+    other_block = _index(one.other_block, found.launch.grid)
+    other_thread = _index(one.other_thread, found.launch.block)
+    same = all(r.kind == WRITE_WRITE and r.same_value == r.count for r in group)
+    kinds = f"{_KINDS[one.kind]}{', of the same value each time' if same else ''}"
+    what, other = (
+        _verb(flags, writes=w) for flags, w in ((one.flags, one.flags & 1), (one.other_flags, one.other_flags & 1))
+    )
+    text = (
+        f"{line}: race ({kinds}) on {where}: {what} by {at}; "
+        f"{other} at {other_line} by block {_words(other_block)}, thread {_words(other_thread)}{times}"
+    )
+    return Finding(
+        "race", text, line, other_line, name, space, one.offset // item, count, block, thread, other_block, other_thread,
+        same, found.order,
+    )  # fmt: skip
+
+
+def _verb(flags: int, *, writes: int) -> str:
+    what = "write" if writes else "read"
+    if flags & _ATOMIC:
+        return f"atomic {what} in the scope of a block" if flags & _IN_BLOCK else f"atomic {what}"
+    return what
+
+
+def _words(place: Place) -> str:
+    return f"({','.join(map(str, place))})"
+
+
+def _index(number: int, extent: Place) -> Place:
+    x, y, _ = extent
+    return number % x, number // x % y, number // x // y
+
+
+def _place(text: str) -> Place:
+    x, y, z = map(int, text.split(","))
+    return x, y, z
+
+
+def _array(found: Found, number: int) -> tuple[str, str, int, int]:
+    """Space, name, bytes of an element, elements."""
+    if not number & _SHARED:
+        return ("global", *found.arrays[number])
+    number &= ~_SHARED
+    if number == len(found.shared):
+        return "shared", "dynamic shared memory", 1, found.launch.shared
+    name, size = found.shared[number]
+    return "shared", name, 1, size
+
+
+def _fault(found: Found, row: Sequence[str], line: str) -> Finding:
+    _, kind, _, number, offset, _, writes, block, thread = row
+    space, name, item, count = _array(found, int(number))
+    verb = "write" if int(writes) else "read"
+    element = int(offset) // item
+    if int(kind):
+        what = f"write to read-only input '{name}', element {element}"
+    elif space == "shared":
+        what = f"out-of-bounds {verb} of the shared variable '{name}': byte {offset} of {count}"
+    else:
+        what = f"out-of-bounds {verb} of '{name}': index {element}, but '{name}' has {count} elements"
+    text = f"{line or found.program.path.name}: {what}; block ({block}), thread ({thread})"
+    name_of_kind = "read_only" if int(kind) else "outside"
+    return Finding(
+        name_of_kind, text, line, "", name, space, element, 1, _place(block), _place(thread), order=found.order
+    )

@@ -1,0 +1,230 @@
+// The functions that code compiled with -fsanitize=thread calls. They are not ThreadSanitizer's: that library knows
+// nothing of blocks, warps and shared memory. The interface is the one of GCC and Clang (libsanitizer,
+// tsan_interface.h and tsan_interface_atomic.h).
+#include <string.h>
+
+#include "monitor.h"
+
+namespace simt::checked {
+
+namespace {
+
+uint32_t code_of(const void* return_address) {
+    const Worker* const worker = current_worker;
+    if (!worker || !worker->launch) return 0;
+    return uint32_t(reinterpret_cast<uintptr_t>(return_address) - 1 - worker->launch->request.code_begin);
+}
+
+// Atomic functions of smaller scopes say so before they access memory.
+Scope scope_now() {
+    const Lane* const lane = current_lane;
+    if (!lane || lane == &current_worker->outside) return Scope::device;
+    const BlockWatch* const watch = block_of(lane)->watch.get();
+    return watch ? watch->scope : Scope::device;
+}
+
+void plain(const void* address, uint64_t bytes, bool writes, bool is_volatile, const void* from) {
+    Access made = {};
+    made.reads = !writes;
+    made.writes = writes;
+    made.is_volatile = is_volatile;
+    made.code = code_of(from);
+    access(reinterpret_cast<uintptr_t>(address), bytes, made);
+}
+
+void atomic(const volatile void* address, uint64_t bytes, bool reads, bool writes, int order, const void* from) {
+    Access made = {};
+    made.reads = reads;
+    made.writes = writes;
+    made.atomic = scope_now();
+    made.acquires = reads && order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE;
+    made.releases = writes && (order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST);
+    made.code = code_of(from);
+    access(reinterpret_cast<uintptr_t>(address), bytes, made);
+}
+
+// While this exists no other OS thread looks at or does an atomic operation on this word, so that what is observed is in
+// the order in which it happens.
+class Turn {
+public:
+    explicit Turn(const volatile void* address)
+        : flag_(flags_[reinterpret_cast<uintptr_t>(address) / 8 % count_]) {
+        const Launch& launch = *current_worker->launch;
+        while (flag_.test_and_set(std::memory_order_acquire)) {
+            if (launch.stopped) break;  // by who has the turn, and does not come back
+        }
+    }
+    ~Turn() { flag_.clear(std::memory_order_release); }
+    static void reset() {
+        for (std::atomic_flag& flag : flags_) flag.clear();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+private:
+    static constexpr size_t count_ = 256;
+    static std::atomic_flag flags_[count_];
+    std::atomic_flag& flag_;
+};
+std::atomic_flag Turn::flags_[Turn::count_];
+
+void fence(Scope scope) {
+    Lane* const lane = current_lane;
+    if (!lane || lane == &current_worker->outside) return;
+    const BlockWatch* const watch = block_of(lane)->watch.get();
+    if (!watch || watch->is_off) return;
+    const NoEscape no_escape(current_worker);
+    for (const auto& observer : watch->observers) observer->fence(*lane, scope);
+}
+
+// Bytes that an asynchronous copy will write, or has written.
+void copied_or_not(const void* to, uint64_t bytes, bool done) {
+    RunningBlock* const block = block_of(current_lane);
+    BlockWatch* const watch = block->watch.get();
+    const uintptr_t address = reinterpret_cast<uintptr_t>(to);
+    const Array* const array = watch && !watch->is_off ? watch->find(address, *block) : nullptr;
+    if (!array) return;
+    for (const auto& observer : watch->observers) observer->async_write(*array, address - array->begin, bytes, done);
+}
+
+}  // namespace
+
+void reset_turns() { Turn::reset(); }
+
+}  // namespace simt::checked
+
+namespace simt::events {
+
+void copies(void* to, const void* from, size_t bytes, size_t zeros, bool later) {
+    using namespace checked;
+    const void* const call = reinterpret_cast<const void*>(current_worker->launch->request.code_begin + 1);
+    if (bytes) plain(from, bytes, false, false, call);
+    plain(to, bytes + zeros, true, false, call);
+    if (later) copied_or_not(to, bytes + zeros, false);
+}
+
+void copied(void* to, size_t bytes) { checked::copied_or_not(to, bytes, true); }
+
+}  // namespace simt::events
+
+#define SIMT_HOOK extern "C" __attribute__((visibility("default")))
+#define SIMT_CALLER __builtin_return_address(0)
+
+#define SIMT_ACCESSES(BYTES)                                                                                         \
+    SIMT_HOOK void __tsan_read##BYTES(void* a) { simt::checked::plain(a, BYTES, false, false, SIMT_CALLER); }         \
+    SIMT_HOOK void __tsan_write##BYTES(void* a) { simt::checked::plain(a, BYTES, true, false, SIMT_CALLER); }         \
+    SIMT_HOOK void __tsan_read_write##BYTES(void* a) {                                                               \
+        simt::checked::plain(a, BYTES, false, false, SIMT_CALLER);                                                   \
+        simt::checked::plain(a, BYTES, true, false, SIMT_CALLER);                                                    \
+    }                                                                                                                \
+    SIMT_HOOK void __tsan_volatile_read##BYTES(void* a) { simt::checked::plain(a, BYTES, false, true, SIMT_CALLER); } \
+    SIMT_HOOK void __tsan_volatile_write##BYTES(void* a) { simt::checked::plain(a, BYTES, true, true, SIMT_CALLER); } \
+    SIMT_HOOK void __tsan_unaligned_read##BYTES(void* a) {                                                           \
+        simt::checked::plain(a, BYTES, false, false, SIMT_CALLER);                                                   \
+    }                                                                                                                \
+    SIMT_HOOK void __tsan_unaligned_write##BYTES(void* a) {                                                          \
+        simt::checked::plain(a, BYTES, true, false, SIMT_CALLER);                                                    \
+    }                                                                                                                \
+    SIMT_HOOK void __tsan_unaligned_read_write##BYTES(void* a) {                                                     \
+        simt::checked::plain(a, BYTES, false, false, SIMT_CALLER);                                                   \
+        simt::checked::plain(a, BYTES, true, false, SIMT_CALLER);                                                    \
+    }                                                                                                                \
+    SIMT_HOOK void __tsan_unaligned_volatile_read##BYTES(void* a) {                                                  \
+        simt::checked::plain(a, BYTES, false, true, SIMT_CALLER);                                                    \
+    }                                                                                                                \
+    SIMT_HOOK void __tsan_unaligned_volatile_write##BYTES(void* a) {                                                 \
+        simt::checked::plain(a, BYTES, true, true, SIMT_CALLER);                                                     \
+    }
+SIMT_ACCESSES(1)
+SIMT_ACCESSES(2)
+SIMT_ACCESSES(4)
+SIMT_ACCESSES(8)
+SIMT_ACCESSES(16)
+
+SIMT_HOOK void __tsan_read_range(void* a, size_t bytes) {
+    if (bytes) simt::checked::plain(a, bytes, false, false, SIMT_CALLER);
+}
+SIMT_HOOK void __tsan_write_range(void* a, size_t bytes) {
+    if (bytes) simt::checked::plain(a, bytes, true, false, SIMT_CALLER);
+}
+SIMT_HOOK void* __tsan_memcpy(void* to, const void* from, size_t bytes) {
+    if (bytes) {
+        simt::checked::plain(from, bytes, false, false, SIMT_CALLER);
+        simt::checked::plain(to, bytes, true, false, SIMT_CALLER);
+    }
+    return memcpy(to, from, bytes);
+}
+SIMT_HOOK void* __tsan_memmove(void* to, const void* from, size_t bytes) {
+    if (bytes) {
+        simt::checked::plain(from, bytes, false, false, SIMT_CALLER);
+        simt::checked::plain(to, bytes, true, false, SIMT_CALLER);
+    }
+    return memmove(to, from, bytes);
+}
+SIMT_HOOK void* __tsan_memset(void* to, int value, size_t bytes) {
+    if (bytes) simt::checked::plain(to, bytes, true, false, SIMT_CALLER);
+    return memset(to, value, bytes);
+}
+SIMT_HOOK void __tsan_vptr_read(void** a) { simt::checked::plain(a, sizeof *a, false, false, SIMT_CALLER); }
+SIMT_HOOK void __tsan_vptr_update(void** a, void*) { simt::checked::plain(a, sizeof *a, true, false, SIMT_CALLER); }
+
+SIMT_HOOK void __tsan_init() {}
+SIMT_HOOK void __tsan_func_entry(void*) {}
+SIMT_HOOK void __tsan_func_exit() {}
+
+// The accesses are real atomics: blocks run on several OS threads at once.
+#define SIMT_CHANGE(BITS, T, NAME)                                                          \
+    SIMT_HOOK T __tsan_atomic##BITS##_##NAME(volatile T* a, T value, int order) {           \
+        const simt::checked::Turn turn(a);                                                                      \
+        simt::checked::atomic(a, sizeof(T), true, true, order, SIMT_CALLER);                \
+        return __atomic_##NAME(a, value, __ATOMIC_SEQ_CST);                                 \
+    }
+#define SIMT_SWAP(BITS, T, NAME)                                                                                       \
+    SIMT_HOOK int __tsan_atomic##BITS##_compare_exchange_##NAME(volatile T* a, T* expected, T desired, int order, int) { \
+        const simt::checked::Turn turn(a);                                                                      \
+        simt::checked::atomic(a, sizeof(T), true, __atomic_load_n(a, __ATOMIC_SEQ_CST) == *expected, order, SIMT_CALLER); \
+        return __atomic_compare_exchange_n(a, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
+    }
+#define SIMT_ATOMICS(BITS, T)                                                                                       \
+    SIMT_HOOK T __tsan_atomic##BITS##_load(const volatile T* a, int order) {                                        \
+        const simt::checked::Turn turn(a);                                                                      \
+        simt::checked::atomic(a, sizeof(T), true, false, order, SIMT_CALLER);                                       \
+        return __atomic_load_n(a, __ATOMIC_SEQ_CST);                                                                \
+    }                                                                                                               \
+    SIMT_HOOK void __tsan_atomic##BITS##_store(volatile T* a, T value, int order) {                                 \
+        const simt::checked::Turn turn(a);                                                                      \
+        simt::checked::atomic(a, sizeof(T), false, true, order, SIMT_CALLER);                                       \
+        __atomic_store_n(a, value, __ATOMIC_SEQ_CST);                                                               \
+    }                                                                                                               \
+    SIMT_HOOK T __tsan_atomic##BITS##_exchange(volatile T* a, T value, int order) {                                 \
+        const simt::checked::Turn turn(a);                                                                      \
+        simt::checked::atomic(a, sizeof(T), true, true, order, SIMT_CALLER);                                        \
+        return __atomic_exchange_n(a, value, __ATOMIC_SEQ_CST);                                                     \
+    }                                                                                                               \
+    SIMT_CHANGE(BITS, T, fetch_add)                                                                                 \
+    SIMT_CHANGE(BITS, T, fetch_sub)                                                                                 \
+    SIMT_CHANGE(BITS, T, fetch_and)                                                                                 \
+    SIMT_CHANGE(BITS, T, fetch_or)                                                                                  \
+    SIMT_CHANGE(BITS, T, fetch_xor)                                                                                 \
+    SIMT_CHANGE(BITS, T, fetch_nand)                                                                                \
+    SIMT_SWAP(BITS, T, strong)                                                                                      \
+    SIMT_SWAP(BITS, T, weak)                                                                                        \
+    SIMT_HOOK T __tsan_atomic##BITS##_compare_exchange_val(volatile T* a, T expected, T desired, int order, int) {  \
+        const simt::checked::Turn turn(a);                                                                      \
+        simt::checked::atomic(a, sizeof(T), true, __atomic_load_n(a, __ATOMIC_SEQ_CST) == expected, order, SIMT_CALLER); \
+        __atomic_compare_exchange_n(a, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
+        return expected;                                                                                            \
+    }
+SIMT_ATOMICS(8, uint8_t)
+SIMT_ATOMICS(16, uint16_t)
+SIMT_ATOMICS(32, uint32_t)
+SIMT_ATOMICS(64, uint64_t)
+
+SIMT_HOOK void __tsan_atomic_thread_fence(int) { simt::checked::fence(simt::checked::Scope::device); }
+SIMT_HOOK void __tsan_atomic_signal_fence(int) { simt::checked::fence(simt::checked::Scope::block); }
+
+// Called by the shim: the atomic functions up to the next call see as far as the block (1) or the device (0).
+SIMT_HOOK void simt_atomic_scope(int is_block) {
+    simt::checked::BlockWatch* const watch = simt::block_of(simt::current_lane)->watch.get();
+    if (watch) watch->scope = is_block ? simt::checked::Scope::block : simt::checked::Scope::device;
+}

@@ -1,0 +1,61 @@
+// The checked launch: its arrays and its observers.
+#pragma once
+
+#include <vector>
+
+#include "access.h"
+
+namespace simt::checked {
+
+// Kinds of findings that are no races.
+enum class Fault : uint8_t { outside, read_only };
+
+class Monitor {
+public:
+    explicit Monitor(const LaunchRequest& request);
+
+    const CheckedRequest& request() const { return *request_.checked; }
+    const LaunchRequest& launch() const { return request_; }
+
+    // The array in global memory that an address belongs to, or in whose guards it lies; null if there is none.
+    const Array* find(uintptr_t address) const;
+    const std::vector<Array>& arrays() const { return arrays_; }
+
+    std::vector<std::unique_ptr<BlockObserver>> watch(RunningBlock& block) const;
+
+    // The access is not allowed: ends the launch.
+    [[noreturn]] void stop(Worker* worker, Fault fault, const Access& access);
+
+    // Ends the launch with a line for the report.
+    [[noreturn]] void end(Worker* worker, const char* line);
+
+    std::string report() const;
+
+private:
+    const LaunchRequest& request_;
+    std::vector<Array> arrays_;  // in global memory, by address
+    std::vector<std::unique_ptr<Observer>> observers_;
+    std::string end_;  // guarded by the launch's mutex
+};
+
+// The shared arrays of the block that a RunningBlock runs, and who watches it.
+struct BlockWatch {
+    Monitor* monitor;
+    uint32_t serial = 0;
+    std::vector<Array> shared;  // static ones by address, then the dynamic one if there is any
+    uintptr_t static_begin = 0, static_end = 0;
+    const Array* last = nullptr;  // that was accessed
+    Scope scope = Scope::device;  // of the atomic function that runs
+    bool is_off = false;          // the runtime looks at the kernel's memory itself
+    std::vector<std::unique_ptr<BlockObserver>> observers;
+
+    BlockWatch(Monitor* monitor_, RunningBlock& block);
+    const Array* find(uintptr_t address, const RunningBlock& block);
+};
+
+void access(uintptr_t address, uint64_t bytes, Access& made);
+
+// A launch that ended early may have ended in an atomic operation.
+void reset_turns();
+
+}  // namespace simt::checked

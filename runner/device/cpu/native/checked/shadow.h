@@ -1,0 +1,62 @@
+// What is remembered of each word of memory: up to four accesses, and which bytes were written.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "access.h"
+
+namespace simt::checked {
+
+constexpr uint64_t word_bytes = 4;
+
+struct Slot {
+    uint32_t block;
+    uint32_t clock;
+    uint32_t code;
+    uint16_t thread;
+    uint8_t mask;   // of the word's bytes; 0: the slot is free
+    uint8_t flags;
+};
+constexpr uint8_t slot_writes = 1, slot_atomic = 2, slot_in_block = 4, slot_volatile = 8, slot_fenced = 16;
+
+struct Cell {
+    static constexpr unsigned slots = 4;
+    Slot slot[slots];  // the upper bits of `flags` hold what follows, so that a cell has 64 bytes
+
+    // Bytes that were written: two bits in each of two slots.
+    uint8_t written() const { return uint8_t(slot[0].flags >> 6 | (slot[1].flags >> 6) << 2); }
+    void set_written(uint8_t bytes) {
+        slot[0].flags = uint8_t((slot[0].flags & 0x3f) | (bytes & 3) << 6);
+        slot[1].flags = uint8_t((slot[1].flags & 0x3f) | (bytes >> 2) << 6);
+    }
+    void put(unsigned number, const Slot& made) {
+        const uint8_t kept = slot[number].flags & 0xe0;
+        slot[number] = made;
+        slot[number].flags |= kept;
+    }
+    void lock();
+    void unlock();
+};
+static_assert(sizeof(Cell) == 64, "16 bytes for each byte of an array");
+
+// The cells of a stretch of memory. Pages come into being when they are touched.
+class Shadow {
+public:
+    Shadow(uintptr_t begin, uint64_t bytes);
+    ~Shadow();
+    Shadow(const Shadow&) = delete;
+    Shadow& operator=(const Shadow&) = delete;
+
+    Cell& cell(uintptr_t address) { return cells_[address / word_bytes - first_]; }
+    void clear(uintptr_t begin, uintptr_t end);  // as new
+    uint64_t bytes() const { return bytes_; }
+
+private:
+    uintptr_t first_;  // word
+    uint64_t bytes_;   // of memory that is shadowed
+    size_t size_;
+    Cell* cells_;
+};
+
+}  // namespace simt::checked
