@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BAR = "========="
-LOCATION = re.compile(r"\bat (?:void )?(?P<function>[\w:]+)(?:<[^>]*>)?\(.*?(?: in \S*?(?P<file>[^/\s]+\.cuh?):(?P<line>\d+))?(?: |$)")
-STARTS = re.compile(r"(Error|Warning|Info|Invalid|Uninitialized|Barrier|Race|Misaligned|Fatal|Unused|Divergent|Host|Program hit)\b")
+LOCATION = re.compile(
+    r"\bat (?:void )?(?P<function>[\w:]+)(?:<[^>]*>)?\(.*?(?: in \S*?(?P<file>[^/\s]+\.cuh?):(?P<line>\d+))?(?: |$)"
+)
+STARTS = re.compile(
+    r"(Error|Warning|Info|Invalid|Uninitialized|Barrier|Race|Misaligned|Fatal|Unused|Divergent|Host|Program hit)\b"
+)
 
 
 @dataclass(frozen=True)

@@ -506,7 +506,7 @@ __global__ void barrierInBranch(const int* in, int* out)
     if (t % 2 == 0) {
         __syncthreads();  // BARRIER
     }
-    __syncwarp();
+    __syncwarp();     // BARRIER
     __syncthreads();  // BARRIER
     out[i] = s[(t + 1) % BLOCK];
 }

@@ -71,12 +71,12 @@ __global__ void edgesPlain(const int* start, const int* to, int* count, int n)
         if (to[e] > v) ++*count;  // RACE a b
 }
 
-// bug edges: the last vertex's row ends where the array of rows does, and one more is read
+// bug edges: a row's end is read one element too far, for the last vertex behind the array of rows
 __global__ void edgesOneMore(const int* start, const int* to, int* count, int n)
 {
     const int v = blockIdx.x * blockDim.x + threadIdx.x;
-    if (v > n) return;
-    for (int e = start[v]; e < start[v + 1]; ++e)  // OUTSIDE
+    if (v >= n) return;
+    for (int e = start[v]; e < start[v + 2] - 2; ++e)  // OUTSIDE
         if (to[e] > v) atomicAdd(count, 1);
 }
 

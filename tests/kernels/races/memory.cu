@@ -20,6 +20,7 @@ __global__ void readUnguarded(const int* in, int* out, int n)
 {
     const int i = blockIdx.x * BLOCK + threadIdx.x, value = in[i];  // OUTSIDE
     if (i < n) out[i] = value;
+    else if (value == 12345) out[0] = 1;
 }
 
 // bug copied: no guard for the last block's rest
