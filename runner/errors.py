@@ -17,6 +17,7 @@ Every message says what is wrong, where, the offending value, and what is allowe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -79,6 +80,20 @@ class Finding:
     other_thread: Place | None = None
     same_value: bool = False  # both write the same value, each time
     order: int = 0  # the schedule that showed it first
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The same for one mistake in several schedules."""
+        return self.kind, frozenset((self.line, self.other_line)), self.space, self.array
+
+
+TOLD = 5  # findings in one message
+
+
+def told(texts: Sequence[str]) -> str:
+    """Findings in one line; only the first ones."""
+    more = len(texts) - TOLD
+    return "; also ".join([*texts[:TOLD], *([f"{more} more"] if more > 0 else [])])
 
 
 class Hazard(LaunchError):

@@ -99,7 +99,7 @@ class Order(enum.IntEnum):
 
     USUAL = 0  # as lanes, warps and blocks are numbered
     REVERSE = 1
-    RANDOM = 2  # and the seed of its choices
+    RANDOM = 2  # and the seed of its choices; larger numbers are other seeds
 
     @property
     def words(self) -> str:
@@ -343,7 +343,7 @@ class Launch:
     shared: int  # dynamic shared memory per block, in bytes
     arguments: tuple[Array | np.generic | Value | Inside | View, ...]  # NumPy scalars have the kernel's own types
     cache: str = "none"  # the preferred split of on-chip memory: shared, l1, equal (cudaFuncSetCacheConfig) or none
-    order: Order = Order.USUAL  # in which lanes, warps and blocks run, where the device can choose
+    order: int = Order.USUAL  # in which lanes, warps and blocks run, where the device can choose; see `Order`
     variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
     then: tuple[Launch, ...] = ()  # the launches that follow it; they run in its order
 

@@ -6,12 +6,13 @@ Each may turn a right verdict into a wrong one, which says where the kernel is w
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from runner.device import Device, Order, Program
-from runner.errors import Hazard, LaunchError, LaunchTimeout, NotResident, OutOfMemory, UsageError
+from runner.errors import Hazard, LaunchError, LaunchTimeout, NotResident, OutOfMemory, UsageError, told
 from runner.kernel import further
 from runner.kernel.check import CheckResult
 from runner.kernel.declaration import Kind
@@ -100,6 +101,37 @@ def at_other_sizes(
     return verdict
 
 
+def in_all_schedules(
+    device: Device, trial: Trial, error: Hazard, limit: float, heartbeat: Heartbeat, after: int = 0
+) -> Hazard:
+    """The findings of a launch, with those that further schedules add to them."""
+    found = {f.key: f for f in error.findings}
+    for order in range(after + 1, device.info.schedules) if found else ():
+        trial.prepare()
+        heartbeat("checking")
+        try:
+            device.launch(dataclasses.replace(trial.launch, order=order), limit)
+        except Hazard as e:
+            found = {**{f.key: f for f in e.findings}, **found}
+        except LaunchTimeout:
+            continue
+    more = [f.text for f in found.values() if f not in error.findings]
+    return Hazard(told([str(error), *more]), tuple(found.values())) if more else error
+
+
+def _result_in(device: Device, trial: Trial, limit: float, heartbeat: Heartbeat, order: int) -> CheckResult:
+    heartbeat("checking")
+    trial.prepare()
+    device.launch(dataclasses.replace(trial.launch, order=order), limit)
+    return trial.verify()[0]
+
+
+def _other_orders(device: Device, *, also_random: bool) -> Sequence[int]:
+    if device.info.schedules:
+        return range(1, device.info.schedules)
+    return (Order.REVERSE, Order.RANDOM) if also_random else (Order.REVERSE,)
+
+
 def in_other_orders(
     device: Device, task: Task, trial: Trial, outcome: Outcome, spent_s: float, heartbeat: Heartbeat
 ) -> Outcome:
@@ -111,14 +143,9 @@ def in_other_orders(
     right = outcome.status == "ok"
     limit = min(task.time_limit_s, max(LEAST_LIMIT_S, SLOWER * spent_s))
 
-    def result_in(order: Order) -> CheckResult:
-        heartbeat("checking")
-        trial.prepare()
-        device.launch(dataclasses.replace(trial.launch, order=order), limit)
-        return trial.verify()[0]
-
-    for order in (Order.REVERSE, Order.RANDOM) if right and spent_s < RANDOM_BELOW_S else (Order.REVERSE,):
-        reason, mismatches = "", outcome.mismatches
+    result_in = functools.partial(_result_in, device, trial, limit, heartbeat)
+    for order in _other_orders(device, also_random=right and spent_s < RANDOM_BELOW_S):
+        reason, mismatches, words = "", outcome.mismatches, Order(min(order, Order.RANDOM)).words
         try:
             other = result_in(order)
             if other.ok == right:
@@ -128,14 +155,17 @@ def in_other_orders(
             if [r.ok for r in again] == [right, right, not right]:
                 wrong = again[2] if right else again[0]
                 one, another = ("right", "wrong") if right else ("wrong", "right")
-                reason, mismatches = f"{one} in order, {another} {order.words}: {wrong.reason}", wrong.mismatches
+                reason, mismatches = f"{one} in order, {another} {words}: {wrong.reason}", wrong.mismatches
             elif right:
                 raise WrongLater(next((r for r in (other, *again) if not r.ok), other))
         except LaunchTimeout as e:
             if right and limit < task.time_limit_s:
-                reason = f"right in order after {spent_s:.2g} s, but {order.words} {e}"
+                reason = f"right in order after {spent_s:.2g} s, but {words} {e}"
         except Hazard as e:
-            reason = f"right in order, but {order.words} {e}" if right else ""
+            if e.findings:
+                all_of_it = in_all_schedules(device, trial, e, limit, heartbeat, order)
+                return dataclasses.replace(outcome, status="hazard", reason=str(all_of_it), findings=all_of_it.findings)
+            reason = f"right in order, but {words} {e}" if right else ""
         if reason:
             reason = f"the result depends on the order in which lanes, warps and blocks run: {reason}"
             return dataclasses.replace(outcome, status="hazard", reason=reason, mismatches=mismatches)

@@ -21,13 +21,19 @@ import numpy as np
 
 from runner.device import Device, Launch, Program, Role, Timed
 from runner.device.kinds import open_device
-from runner.errors import CaseError, DeviceUnavailable, UsageError
+from runner.errors import CaseError, DeviceUnavailable, Hazard, UsageError
 from runner.kernel import further
 from runner.kernel.case import Case
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.statistics import unthrottled
 from runner.sweep import measure
-from runner.sweep.further_checks import Heartbeat, at_other_sizes, in_other_orders, with_exact_inputs
+from runner.sweep.further_checks import (
+    Heartbeat,
+    at_other_sizes,
+    in_all_schedules,
+    in_other_orders,
+    with_exact_inputs,
+)
 from runner.sweep.measure import Round
 from runner.sweep.plausible import implausible
 from runner.sweep.trial import Trial, WrongLater, set_constants, trials
@@ -83,7 +89,7 @@ def run_case(device: Device, task: Task, heartbeat: Heartbeat) -> Outcome:
             stack.close()
             outcome = _load_and_run(device, task, stack, heartbeat)
     except CaseError as e:
-        outcome = Outcome(e.status, str(e))
+        outcome = Outcome(e.status, str(e), findings=e.findings if isinstance(e, Hazard) else ())
     except MemoryError as e:
         outcome = Outcome("out_of_memory", f"the host's memory does not hold the arrays: {e}")
     except Exception as e:  # noqa: BLE001  (an error in a reference, or a bug of the runner: the sweep goes on)
@@ -121,7 +127,10 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
     first.prepare()
     heartbeat("checking")
     started = time.perf_counter()
-    diagnostics = device.launch(first.launch, limit)
+    try:
+        diagnostics = device.launch(first.launch, limit)
+    except Hazard as e:
+        raise in_all_schedules(device, first, e, limit, heartbeat) from None
     spent_ms = (time.perf_counter() - started) * 1000
     heartbeat("comparing")
     verdict, value = first.verify()

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.device import Binary, DeviceInfo, Resources, Source
-from runner.errors import DeviceUnavailable
+from runner.errors import DeviceUnavailable, Finding
 from runner.settings import DeviceConfig, Protocol
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Outcome:
     received: tuple[int | None, ...] = ()  # of a shuffle: the input element behind each output of the first block
     note: str = ""  # on a row that is ok
     printed: str = ""  # by the kernel
+    findings: tuple[Finding, ...] = ()  # of a checked device; the reason tells the first ones
     resources: Resources | None = None  # registers and the like
     active_blocks: int | None = None  # that fit on a multiprocessor at once
     measured: Round | None = None  # only if ok

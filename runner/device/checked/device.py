@@ -6,14 +6,14 @@ import ctypes
 import dataclasses
 import subprocess
 
-from runner.device import Inside, Launch, LaunchDiagnostics, Order, Role
-from runner.device.checked.findings import Found, read_findings, told
+from runner.device import Inside, Launch, LaunchDiagnostics, Role
+from runner.device.checked.findings import Found, read_findings
 from runner.device.cpu.build import find_toolchain
 from runner.device.cpu.device import CpuDevice, InSequence, Prepared
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CheckedArray, CheckedRequest, LaunchReport, Outcome
 from runner.device.kinds import CHECKED
-from runner.errors import DeviceUnavailable, Finding, Hazard
+from runner.errors import DeviceUnavailable, Finding, Hazard, told
 
 MOST_PAIRS = 64  # of lines that race; then the launch ends
 ROOM = 1 << 22  # bytes for what a launch found
@@ -64,7 +64,7 @@ class _Watched(Prepared):
     def __init__(
         self,
         launch: Launch,
-        order: Order,
+        order: int,
         threads: int,
         time_limit: float,
         printed: ctypes.Array[ctypes.c_char],

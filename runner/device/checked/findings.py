@@ -10,8 +10,6 @@ from runner.device.cpu.device import lines_of
 from runner.device.cpu.program import CpuProgram
 from runner.errors import Finding, Place
 
-TOLD = 5  # findings in the reason of a row
-
 # simt::checked::Races::Kind, and flags of an access (shadow.h).
 WRITE_WRITE, _READ_WRITE, WRITE_READ, UNWRITTEN = range(4)
 _KINDS = ("write after write", "read after write", "write after read")
@@ -29,12 +27,6 @@ class Found:
     order: int
     arrays: list[tuple[str, int, int]] = field(default_factory=list)  # name, bytes of an element, elements
     shared: list[tuple[str, int]] = field(default_factory=list)  # name, bytes; of static shared arrays
-
-
-def told(texts: Sequence[str]) -> str:
-    """Findings in one line; only the first ones."""
-    more = len(texts) - TOLD
-    return "; also ".join([*texts[:TOLD], *([f"{more} more"] if more > 0 else [])])
 
 
 def read_findings(found: Found, text: str) -> tuple[Finding, ...]:
@@ -67,6 +59,7 @@ class _Race:
     offset: int
     count: int
     same_value: int
+    bytes: int
     block: int
     thread: int
     other_block: int
@@ -84,16 +77,16 @@ def _race(found: Found, group: Sequence[_Race], lines: Mapping[int, str]) -> Fin
     one = min(group, key=lambda r: (r.kind == WRITE_READ, r.block, r.thread, r.offset))
     count = sum(r.count for r in group)
     space, name, item, _ = _array(found, one.array)
+    item = one.bytes if space == "shared" and one.offset % one.bytes == 0 else item
     line, other_line = (lines[c] or found.program.path.name for c in (one.code, one.other_code))
     block, thread = _index(one.block, found.launch.grid), _index(one.thread, found.launch.block)
-    where = f"{space} '{name}' byte {one.offset}" if item == 1 else f"{space} '{name}' element {one.offset // item}"
     times = f" ({count} times)" if count > 1 else ""
     at = f"block {_words(block)}, thread {_words(thread)}"
+    element = one.offset // item
+    where = f"{space} '{name}' element {element}"
     if one.kind == UNWRITTEN:
         text = f"{line}: read of {where}, which nobody has written; {at}{times}"
-        return Finding(
-            "unwritten", text, line, "", name, space, one.offset // item, count, block, thread, order=found.order
-        )
+        return Finding("unwritten", text, line, "", name, space, element, count, block, thread, order=found.order)
     other_block = _index(one.other_block, found.launch.grid)
     other_thread = _index(one.other_thread, found.launch.block)
     same = all(r.kind == WRITE_WRITE and r.same_value == r.count for r in group)
@@ -101,12 +94,13 @@ def _race(found: Found, group: Sequence[_Race], lines: Mapping[int, str]) -> Fin
     what, other = (
         _verb(flags, writes=w) for flags, w in ((one.flags, one.flags & 1), (one.other_flags, one.other_flags & 1))
     )
+    seed = f", in the schedule of seed {found.order}" if found.order else ""
     text = (
         f"{line}: race ({kinds}) on {where}: {what} by {at}; "
-        f"{other} at {other_line} by block {_words(other_block)}, thread {_words(other_thread)}{times}"
+        f"{other} at {other_line} by block {_words(other_block)}, thread {_words(other_thread)}{times}{seed}"
     )
     return Finding(
-        "race", text, line, other_line, name, space, one.offset // item, count, block, thread, other_block, other_thread,
+        "race", text, line, other_line, name, space, element, count, block, thread, other_block, other_thread,
         same, found.order,
     )  # fmt: skip
 

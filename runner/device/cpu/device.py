@@ -23,7 +23,6 @@ from runner.device import (
     Inside,
     Launch,
     LaunchDiagnostics,
-    Order,
     Role,
     Source,
     Surface,
@@ -158,7 +157,7 @@ class Prepared:
     def __init__(
         self,
         launch: Launch,
-        order: Order,
+        order: int,
         threads: int,
         time_limit: float,
         printed: ctypes.Array[ctypes.c_char],

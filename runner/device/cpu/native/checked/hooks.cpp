@@ -29,6 +29,8 @@ void plain(const void* address, uint64_t bytes, bool writes, bool is_volatile, c
     made.writes = writes;
     made.is_volatile = is_volatile;
     made.code = code_of(from);
+    // A loop may wait for another thread to write.
+    if (is_volatile && !writes && current_lane && current_lane != &current_worker->outside) maybe_spinning(0, nullptr);
     access(reinterpret_cast<uintptr_t>(address), bytes, made);
 }
 
@@ -223,8 +225,15 @@ SIMT_ATOMICS(64, uint64_t)
 SIMT_HOOK void __tsan_atomic_thread_fence(int) { simt::checked::fence(simt::checked::Scope::device); }
 SIMT_HOOK void __tsan_atomic_signal_fence(int) { simt::checked::fence(simt::checked::Scope::block); }
 
-// Called by the shim: the atomic functions up to the next call see as far as the block (1) or the device (0).
-SIMT_HOOK void simt_atomic_scope(int is_block) {
+void simt_atomic_scope(int is_block) noexcept {
     simt::checked::BlockWatch* const watch = simt::block_of(simt::current_lane)->watch.get();
     if (watch) watch->scope = is_block ? simt::checked::Scope::block : simt::checked::Scope::device;
+}
+
+void simt_peek(const void* from, void* to, size_t bytes) noexcept {
+    const volatile void* const at = from;
+    if (bytes == 8) *static_cast<uint64_t*>(to) = *static_cast<const volatile uint64_t*>(at);
+    if (bytes == 4) *static_cast<uint32_t*>(to) = *static_cast<const volatile uint32_t*>(at);
+    if (bytes == 2) *static_cast<uint16_t*>(to) = *static_cast<const volatile uint16_t*>(at);
+    if (bytes == 1) *static_cast<uint8_t*>(to) = *static_cast<const volatile uint8_t*>(at);
 }

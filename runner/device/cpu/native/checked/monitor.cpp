@@ -138,7 +138,8 @@ void access(uintptr_t address, uint64_t bytes, Access& made) {
     if (!watch || watch->is_off) return;
     const Array* array = watch->last;
     if (!array || address - array->begin >= array->bytes) {
-        if (worker->fibers.has_stack_at(address)) return;
+        const uintptr_t from_worker = address - reinterpret_cast<uintptr_t>(worker);
+        if (from_worker < sizeof *worker || worker->fibers.has_stack_at(address)) return;
         array = watch->find(address, *block);
         if (!array) return;
     }

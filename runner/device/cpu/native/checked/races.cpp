@@ -138,6 +138,7 @@ Races::Key Races::note(Kind kind, const Access& access, uint64_t offset, uint32_
     const auto place = [](const Record& r) { return std::make_tuple(r.block, r.thread, r.other_block, r.other_thread, r.offset); };
     Record found;
     found.offset = offset;
+    found.bytes = access.bytes;
     found.block = block;
     found.thread = thread;
     found.other_block = other.block;
@@ -169,9 +170,9 @@ void Races::report(std::string& out) {
     for (const auto& [key, r] : records_) {
         const auto& [code, other_code, kind, array] = key;
         char line[256];
-        snprintf(line, sizeof line, "race\t%d\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%u\t%u\t%u\t%u\t%u\t%u\n", int(kind), code,
+        snprintf(line, sizeof line, "race\t%d\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%u\t%u\t%u\t%u\t%u\t%u\t%u\n", int(kind), code,
                  other_code, array, (unsigned long long)r.offset, (unsigned long long)r.count,
-                 (unsigned long long)r.same_value, r.block - base_, r.thread, r.other_block - base_, r.other_thread,
+                 (unsigned long long)r.same_value, r.bytes, r.block - base_, r.thread, r.other_block - base_, r.other_thread,
                  r.flags & 0x1f, r.other_flags & 0x1f);
         out += line;
     }

@@ -27,6 +27,7 @@ private:
     struct Record {
         uint64_t count = 0, same_value = 0;
         uint64_t offset = 0;
+        uint32_t bytes = 0;  // of the access
         uint32_t block = 0, thread = 0, other_block = 0, other_thread = 0;
         uint8_t flags = 0, other_flags = 0;
     };

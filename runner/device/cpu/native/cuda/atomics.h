@@ -12,12 +12,41 @@ struct WordOf<4> { using type = uint32_t; };
 template <>
 struct WordOf<8> { using type = uint64_t; };
 
+// The checked device needs to know that an atomic function is one in the sight of its block alone, and does not count the
+// first look at a word that is about to be changed.
+#ifdef SIMT_CHECKED
+struct InScope {
+    explicit InScope(bool is_block) : is_block_(is_block) {
+        if (is_block_) simt_atomic_scope(1);
+    }
+    ~InScope() {
+        if (is_block_) simt_atomic_scope(0);
+    }
+
+private:
+    bool is_block_;
+};
+template <class T>
+inline void peek(const T* address, T* value) {
+    simt_peek(address, value, sizeof *value);
+}
+#else
+struct InScope {
+    explicit InScope(bool) {}
+};
+template <class T>
+inline void peek(const T* address, T* value) {
+    __atomic_load(address, value, __ATOMIC_RELAXED);
+}
+#endif
+
 // `*address = change(*address)` in one step, for any type: the CPU compares and swaps whole words.
 template <class T, class Change>
 inline T update(T* address, Change change) {
     using Word = typename WordOf<sizeof(T)>::type;
     Word* const word = reinterpret_cast<Word*>(address);
-    Word seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    Word seen;
+    peek(word, &seen);
     for (;;) {
         const T before = bit_cast<T>(seen);
         const Word after = bit_cast<Word>(T(change(before)));
@@ -56,17 +85,18 @@ using Ull = unsigned long long;
 
 }  // namespace simt
 
-// Each function exists for one thread's scope of a block and of the system too; here all scopes are the same.
-#define SIMT_ATOMIC(NAME, MESSAGE, BODY, ...)                                                       \
+// Each function exists for the scope of a block and of the system, too; only the checked device tells them apart.
+#define SIMT_ATOMIC(NAME, IS_BLOCK, MESSAGE, BODY, ...)                                             \
     template <class T>                                                                              \
     inline T NAME(T* address, simt::NotDeduced<T> value) {                                          \
         static_assert(simt::is_one_of<T, __VA_ARGS__>, #NAME " takes " MESSAGE);                    \
+        const simt::InScope scope(IS_BLOCK);                                                        \
         BODY                                                                                        \
     }
 #define SIMT_ATOMIC_IN_ALL_SCOPES(NAME, MESSAGE, BODY, ...)       \
-    SIMT_ATOMIC(NAME, MESSAGE, BODY, __VA_ARGS__)                 \
-    SIMT_ATOMIC(NAME##_block, MESSAGE, BODY, __VA_ARGS__)         \
-    SIMT_ATOMIC(NAME##_system, MESSAGE, BODY, __VA_ARGS__)
+    SIMT_ATOMIC(NAME, false, MESSAGE, BODY, __VA_ARGS__)          \
+    SIMT_ATOMIC(NAME##_block, true, MESSAGE, BODY, __VA_ARGS__)   \
+    SIMT_ATOMIC(NAME##_system, false, MESSAGE, BODY, __VA_ARGS__)
 
 SIMT_ATOMIC_IN_ALL_SCOPES(atomicAdd, "int, unsigned, unsigned long long, float or double",
                           { return simt::add(address, value); }, int, unsigned, simt::Ull, float, double)
@@ -101,25 +131,26 @@ SIMT_ATOMIC_IN_ALL_SCOPES(atomicDec, "unsigned",
 
 // Of vectors each element is added by itself.
 #define SIMT_ATOMIC_ADD_OF_VECTORS(NAME)                                                                               \
-    inline float2 NAME(float2* a, float2 b) { return {simt::add(&a->x, b.x), simt::add(&a->y, b.y)}; }                 \
+    inline float2 NAME(float2* a, float2 b) { return {NAME(&a->x, b.x), NAME(&a->y, b.y)}; }                           \
     inline float4 NAME(float4* a, float4 b) {                                                                          \
-        return {simt::add(&a->x, b.x), simt::add(&a->y, b.y), simt::add(&a->z, b.z), simt::add(&a->w, b.w)};           \
+        return {NAME(&a->x, b.x), NAME(&a->y, b.y), NAME(&a->z, b.z), NAME(&a->w, b.w)};                               \
     }
 SIMT_ATOMIC_ADD_OF_VECTORS(atomicAdd)
 SIMT_ATOMIC_ADD_OF_VECTORS(atomicAdd_block)
 SIMT_ATOMIC_ADD_OF_VECTORS(atomicAdd_system)
 #undef SIMT_ATOMIC_ADD_OF_VECTORS
 
-#define SIMT_COMPARE_AND_SWAP(NAME)                                                                       \
+#define SIMT_COMPARE_AND_SWAP(NAME, IS_BLOCK)                                                             \
     template <class T>                                                                                    \
     inline T NAME(T* address, simt::NotDeduced<T> expected, simt::NotDeduced<T> desired) {                \
         static_assert(simt::is_one_of<T, int, unsigned, simt::Ull, unsigned short>,                       \
                       #NAME " takes int, unsigned, unsigned long long or unsigned short");                \
+        const simt::InScope scope(IS_BLOCK);                                                              \
         return simt::compare_and_swap(address, T(expected), T(desired));                                  \
     }
-SIMT_COMPARE_AND_SWAP(atomicCAS)
-SIMT_COMPARE_AND_SWAP(atomicCAS_block)
-SIMT_COMPARE_AND_SWAP(atomicCAS_system)
+SIMT_COMPARE_AND_SWAP(atomicCAS, false)
+SIMT_COMPARE_AND_SWAP(atomicCAS_block, true)
+SIMT_COMPARE_AND_SWAP(atomicCAS_system, false)
 
 #undef SIMT_ATOMIC
 #undef SIMT_ATOMIC_IN_ALL_SCOPES

@@ -26,12 +26,18 @@
 #define __maxnreg__(...)
 #define __cluster_dims__(...)
 
+#ifdef SIMT_CHECKED
+#define SIMT_VALUE(TYPE) const TYPE  // a reference would be read in the kernel
+#else
+#define SIMT_VALUE(TYPE) const TYPE&
+#endif
+
 namespace simt {
 
-inline const uint3& thread_index() { return current_lane->thread_index; }
-inline const uint3& block_index() { return current_lane->block->index; }
-inline const dim3& block_size() { return current_lane->block->block_size; }
-inline const dim3& grid_size() { return current_lane->block->grid_size; }
+SIMT_UNSEEN SIMT_VALUE(uint3) thread_index() { return current_lane->thread_index; }
+SIMT_UNSEEN SIMT_VALUE(uint3) block_index() { return current_lane->block->index; }
+SIMT_UNSEEN SIMT_VALUE(dim3) block_size() { return current_lane->block->block_size; }
+SIMT_UNSEEN SIMT_VALUE(dim3) grid_size() { return current_lane->block->grid_size; }
 
 // What `extern __shared__ T name[];` is rewritten to; the rewrite cannot be a macro.
 template <class T>

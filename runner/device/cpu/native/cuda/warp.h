@@ -31,7 +31,7 @@ SIMT_ALWAYS_INLINE uint32_t source_lane(uint32_t argument, int width) {
 }
 
 template <Operation kind, class T>
-SIMT_ALWAYS_INLINE T shuffle(const char* name, unsigned mask, T value, uint32_t argument, int width, int line,
+SIMT_UNSEEN T shuffle(const char* name, unsigned mask, T value, uint32_t argument, int width, int line,
                              const char* file) {
     static_assert(sizeof(T) <= 8 && std::is_trivially_copyable<T>::value, 
                   "a warp shuffle takes types of up to 8 bytes");
@@ -42,7 +42,7 @@ SIMT_ALWAYS_INLINE T shuffle(const char* name, unsigned mask, T value, uint32_t 
     return narrow<T>(collective(kind, mask, widen(value), source_lane<kind>(argument, width), line, file));
 }
 
-SIMT_ALWAYS_INLINE uint64_t vote(Operation operation, unsigned mask, uint64_t operand, int line, const char* file) {
+SIMT_UNSEEN uint64_t vote(Operation operation, unsigned mask, uint64_t operand, int line, const char* file) {
     return collective(operation, mask, operand, 0, line, file);
 }
 

@@ -1,4 +1,5 @@
-// cuda::atomic and cuda::atomic_ref. All scopes are the same here, and each order is at least as strong as asked for.
+// cuda::atomic and cuda::atomic_ref. Each order is at least as strong as asked for; only the checked device tells scopes
+// apart.
 #pragma once
 
 #include "../groups/warp.h"
@@ -54,8 +55,9 @@ template <class Element>
 struct Difference<Element*> { using type = ptrdiff_t; };
 
 // Operations on a value that lies at `at()`.
-template <class Self, class Value>
+template <class Self, class Value, thread_scope scope_of_it>
 class AtomicOperations {
+    static constexpr bool in_block = scope_of_it == thread_scope_block || scope_of_it == thread_scope_thread;
     static_assert(::std::is_trivially_copyable<Value>::value, "an atomic type can be copied as bytes");
     static_assert(sizeof(Value) == 1 || sizeof(Value) == 2 || sizeof(Value) == 4 || sizeof(Value) == 8,
                   "the CPU device has atomics of 1, 2, 4 and 8 bytes");
@@ -70,19 +72,25 @@ public:
     bool is_lock_free() const { return true; }
 
     Value load(Order order = strongest, SIMT_CALLED_FROM) const {
+        const simt::InScope scope(in_block);
         simt::maybe_spinning(line, file);
         Value value;
         __atomic_load(at(), &value, order);
         return value;
     }
-    void store(Value value, Order order = strongest) const { __atomic_store(at(), &value, order); }
+    void store(Value value, Order order = strongest) const {
+        const simt::InScope scope(in_block);
+        __atomic_store(at(), &value, order);
+    }
     Value exchange(Value value, Order order = strongest, SIMT_CALLED_FROM) const {
+        const simt::InScope scope(in_block);
         simt::maybe_spinning(line, file);
         Value before;
         __atomic_exchange(at(), &value, &before, order);
         return before;
     }
     bool compare_exchange_strong(Value& expected, Value desired, Order order = strongest, SIMT_CALLED_FROM) const {
+        const simt::InScope scope(in_block);
         simt::maybe_spinning(line, file);
         return __atomic_compare_exchange(at(), &expected, &desired, false, order, __ATOMIC_RELAXED);
     }
@@ -96,26 +104,26 @@ public:
         return compare_exchange_strong(expected, desired, order, line, file);
     }
 
-    Value fetch_add(Step step, Order = strongest) const {
-        return update([step](Value old) { return Value(old + step); });
+    Value fetch_add(Step step, Order order = strongest) const {
+        return update(order, [step](Value old) { return Value(old + step); });
     }
-    Value fetch_sub(Step step, Order = strongest) const {
-        return update([step](Value old) { return Value(old - step); });
+    Value fetch_sub(Step step, Order order = strongest) const {
+        return update(order, [step](Value old) { return Value(old - step); });
     }
-    Value fetch_and(Value mask, Order = strongest) const {
-        return update([mask](Value old) { return Value(old & mask); });
+    Value fetch_and(Value mask, Order order = strongest) const {
+        return update(order, [mask](Value old) { return Value(old & mask); });
     }
-    Value fetch_or(Value mask, Order = strongest) const {
-        return update([mask](Value old) { return Value(old | mask); });
+    Value fetch_or(Value mask, Order order = strongest) const {
+        return update(order, [mask](Value old) { return Value(old | mask); });
     }
-    Value fetch_xor(Value mask, Order = strongest) const {
-        return update([mask](Value old) { return Value(old ^ mask); });
+    Value fetch_xor(Value mask, Order order = strongest) const {
+        return update(order, [mask](Value old) { return Value(old ^ mask); });
     }
-    Value fetch_min(Value value, Order = strongest) const {
-        return update([value](Value old) { return value < old ? value : old; });
+    Value fetch_min(Value value, Order order = strongest) const {
+        return update(order, [value](Value old) { return value < old ? value : old; });
     }
-    Value fetch_max(Value value, Order = strongest) const {
-        return update([value](Value old) { return old < value ? value : old; });
+    Value fetch_max(Value value, Order order = strongest) const {
+        return update(order, [value](Value old) { return old < value ? value : old; });
     }
 
     void wait(Value old, Order = strongest, SIMT_CALLED_FROM) const {
@@ -139,12 +147,13 @@ private:
     Value* at() const { return static_cast<const Self*>(this)->at(); }
 
     template <class Change>
-    Value update(Change change) const {
+    Value update(Order order, Change change) const {
+        const simt::InScope scope(in_block);
         Value before, after;
-        __atomic_load(at(), &before, __ATOMIC_RELAXED);
+        simt::peek(at(), &before);
         do {
             after = change(before);
-        } while (!__atomic_compare_exchange(at(), &before, &after, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+        } while (!__atomic_compare_exchange(at(), &before, &after, true, order, __ATOMIC_RELAXED));
         return before;
     }
 };
@@ -152,7 +161,7 @@ private:
 }  // namespace details
 
 template <class Value, thread_scope scope = thread_scope_system>
-class atomic : public details::AtomicOperations<atomic<Value, scope>, Value> {
+class atomic : public details::AtomicOperations<atomic<Value, scope>, Value, scope> {
 public:
     atomic() = default;
     constexpr atomic(Value value) : value_(value) {}
@@ -164,14 +173,14 @@ public:
     }
 
 private:
-    friend details::AtomicOperations<atomic<Value, scope>, Value>;
+    friend details::AtomicOperations<atomic<Value, scope>, Value, scope>;
     Value* at() const { return const_cast<Value*>(&value_); }
 
     alignas(sizeof(Value)) Value value_;
 };
 
 template <class Value, thread_scope scope = thread_scope_system>
-class atomic_ref : public details::AtomicOperations<atomic_ref<Value, scope>, Value> {
+class atomic_ref : public details::AtomicOperations<atomic_ref<Value, scope>, Value, scope> {
 public:
     static constexpr size_t required_alignment = sizeof(Value);
 
@@ -184,7 +193,7 @@ public:
     }
 
 private:
-    friend details::AtomicOperations<atomic_ref<Value, scope>, Value>;
+    friend details::AtomicOperations<atomic_ref<Value, scope>, Value, scope>;
     Value* at() const { return at_; }
 
     Value* at_;
@@ -206,8 +215,9 @@ private:
     atomic<bool, scope> flag_;
 };
 
-inline void atomic_thread_fence(std::memory_order, thread_scope = thread_scope_system) {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+inline void atomic_thread_fence(std::memory_order, thread_scope scope = thread_scope_system) {
+    if (scope == thread_scope_block || scope == thread_scope_thread) return __threadfence_block();
+    __threadfence();
 }
 
 namespace std {

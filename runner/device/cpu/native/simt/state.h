@@ -133,5 +133,12 @@ void finish_copies_of(const void* barrier);
 extern "C" [[noreturn]] __attribute__((visibility("default"))) void simt_assertion_failed(
     const char* expression, const char* file, unsigned line, const char* function) noexcept;
 
+#ifdef SIMT_CHECKED
+// Atomic accesses of this thread are in the scope of its block (1) or the device (0), from now on.
+extern "C" __attribute__((visibility("default"))) void simt_atomic_scope(int is_block) noexcept;
+// A look at a word that the checks do not see.
+extern "C" __attribute__((visibility("default"))) void simt_peek(const void* from, void* to, size_t bytes) noexcept;
+#endif
+
 // What `clock` and `clock64` give.
 extern "C" __attribute__((visibility("default"))) long simt_clock() noexcept;

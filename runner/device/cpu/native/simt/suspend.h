@@ -6,6 +6,16 @@
 
 #define SIMT_ALWAYS_INLINE inline __attribute__((always_inline))
 
+// What a kernel calls that accesses no memory of the kernel: for the checked device no part of the kernel's own code, so
+// that its accesses are not seen.
+#if !defined(SIMT_CHECKED)
+#define SIMT_UNSEEN SIMT_ALWAYS_INLINE
+#elif defined(__clang__)
+#define SIMT_UNSEEN __attribute__((noinline, disable_sanitizer_instrumentation)) inline
+#else
+#define SIMT_UNSEEN __attribute__((noinline, no_sanitize_thread)) inline
+#endif
+
 namespace simt {
 
 SIMT_ALWAYS_INLINE void hand_over_to(Lane* next) {
@@ -21,7 +31,7 @@ SIMT_ALWAYS_INLINE uint64_t collective(Operation operation, uint32_t mask, uint6
     return me->warp->result[me->number];
 }
 
-SIMT_ALWAYS_INLINE void barrier(Operation operation, bool predicate, int line, const char* file) {
+SIMT_UNSEEN void barrier(Operation operation, bool predicate, int line, const char* file) {
     if (Lane* next = arrive_at_barrier(operation, predicate, line, file)) hand_over_to(next);
 }
 
@@ -34,7 +44,7 @@ inline void wait_until(const Condition& condition, int line, const char* file) {
 // The current lane has returned: can a fresh lane of its warp run on the same stack, without any switch? That is what
 // makes a kernel without barriers a plain loop. Lanes that wait or are ready go first: the fewer stacks are in use,
 // the warmer they stay. In another order than the usual the scheduler decides.
-SIMT_ALWAYS_INLINE bool next_lane() {
+SIMT_UNSEEN bool next_lane() {
     Lane* done = current_lane;
     Warp* warp = done->warp;
     Block* block = done->block;
