@@ -9,7 +9,7 @@
 and the counterexamples that come with the project, once under each of compute-sanitizer's tools; each tool has one
 process for all kernels. Kernels that may never end have a process each, under synccheck. `lines` counts the accesses of
 each line of every kernel that comes with the project under one ncu, and compares sectors and wavefronts with lines.csv
-of a sweep on the CPU device. All that the tools print is kept in the folder `--work`; `--read` writes the tables from it
+of a sweep on the CPU device. What the tools print is kept in the folder `--work`; `--read` writes the tables from it
 without a GPU.
 """
 
