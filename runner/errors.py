@@ -66,7 +66,7 @@ Place = tuple[int, int, int]
 class Finding:
     """A violation that the checked device found: at one pair of lines, with its first occurrence."""
 
-    kind: str  # race, unwritten, outside, read_only
+    kind: str  # race, unwritten, outside, read_only, misaligned
     text: str  # one sentence
     line: str  # such as `k.cu:12`; empty if it is not known
     other_line: str  # of a race: of the earlier access

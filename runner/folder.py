@@ -55,6 +55,10 @@ class RunFolder:
         """The job's row."""
         return self.job(number) / "result.json"
 
+    def hazards(self, number: int) -> Path:
+        """What a checked device found in the job's case."""
+        return self.job(number) / "hazards.json"
+
     def compile_log(self, number: int) -> Path:
         """The compiler's messages."""
         return self.job(number) / "compile.log"

@@ -190,6 +190,8 @@ class _Group:
             row = {**self._row(job, outcome, info, number), "wall_s": before + seconds}
             self._ledger.add(job, row)
             self._waiting.popleft()  # last: an interrupted write is repeated at the end
+            if outcome.findings:
+                write_json(self._folder.hazards(job.number), [dataclasses.asdict(f) for f in outcome.findings])
             if outcome.printed:
                 self._progress.say(outcome.printed.rstrip("\n"))
             self._pace.took(job, seconds)

@@ -15,6 +15,7 @@ WRITE_WRITE, _READ_WRITE, WRITE_READ, UNWRITTEN = range(4)
 _KINDS = ("write after write", "read after write", "write after read")
 _ATOMIC, _IN_BLOCK = 2, 4
 
+_MISALIGNED = 2  # of simt::checked::Fault
 _SHARED = 1 << 30  # the number of a shared array has this bit
 
 
@@ -138,18 +139,20 @@ def _array(found: Found, number: int) -> tuple[str, str, int, int]:
 
 
 def _fault(found: Found, row: Sequence[str], line: str) -> Finding:
-    _, kind, _, number, offset, _, writes, block, thread = row
+    _, kind, _, number, offset, size, writes, block, thread = row
     space, name, item, count = _array(found, int(number))
     verb = "write" if int(writes) else "read"
     element = int(offset) // item
-    if int(kind):
+    if int(kind) == _MISALIGNED:
+        what = f"misaligned {verb} of '{name}': {size} bytes at byte {offset}"
+    elif int(kind):
         what = f"write to read-only input '{name}', element {element}"
     elif space == "shared":
         what = f"out-of-bounds {verb} of the shared variable '{name}': byte {offset} of {count}"
     else:
         what = f"out-of-bounds {verb} of '{name}': index {element}, but '{name}' has {count} elements"
     text = f"{line or found.program.path.name}: {what}; block ({block}), thread ({thread})"
-    name_of_kind = "read_only" if int(kind) else "outside"
+    name_of_kind = ("outside", "read_only", "misaligned")[int(kind)]
     return Finding(
         name_of_kind, text, line, "", name, space, element, 1, _place(block), _place(thread), order=found.order
     )

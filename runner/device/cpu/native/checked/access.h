@@ -43,6 +43,7 @@ struct Access {
     bool reads;
     bool writes;
     bool is_volatile;
+    bool is_aligned;  // by its type: the address must be a multiple of the bytes
     Scope atomic;      // none for a plain access
     bool acquires;     // memory orders of an atomic access
     bool releases;

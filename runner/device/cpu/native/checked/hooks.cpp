@@ -23,8 +23,9 @@ Scope scope_now() {
     return watch ? watch->scope : Scope::device;
 }
 
-void plain(const void* address, uint64_t bytes, bool writes, bool is_volatile, const void* from) {
+void plain(const void* address, uint64_t bytes, bool writes, bool is_volatile, const void* from, bool aligned = false) {
     Access made = {};
+    made.is_aligned = aligned;
     made.reads = !writes;
     made.writes = writes;
     made.is_volatile = is_volatile;
@@ -113,8 +114,8 @@ void copied(void* to, size_t bytes) { checked::copied_or_not(to, bytes, true); }
 #define SIMT_CALLER __builtin_return_address(0)
 
 #define SIMT_ACCESSES(BYTES)                                                                                         \
-    SIMT_HOOK void __tsan_read##BYTES(void* a) { simt::checked::plain(a, BYTES, false, false, SIMT_CALLER); }         \
-    SIMT_HOOK void __tsan_write##BYTES(void* a) { simt::checked::plain(a, BYTES, true, false, SIMT_CALLER); }         \
+    SIMT_HOOK void __tsan_read##BYTES(void* a) { simt::checked::plain(a, BYTES, false, false, SIMT_CALLER, true); }   \
+    SIMT_HOOK void __tsan_write##BYTES(void* a) { simt::checked::plain(a, BYTES, true, false, SIMT_CALLER, true); }   \
     SIMT_HOOK void __tsan_read_write##BYTES(void* a) {                                                               \
         simt::checked::plain(a, BYTES, false, false, SIMT_CALLER);                                                   \
         simt::checked::plain(a, BYTES, true, false, SIMT_CALLER);                                                    \

@@ -153,6 +153,7 @@ void access(uintptr_t address, uint64_t bytes, Access& made) {
         watch->monitor->stop(worker, Fault::outside, made);
     }
     if (__builtin_expect(array->read_only && made.writes, 0)) watch->monitor->stop(worker, Fault::read_only, made);
+    if (__builtin_expect(made.is_aligned && address % bytes, 0)) watch->monitor->stop(worker, Fault::misaligned, made);
     watch->last = array;
     for (const auto& observer : watch->observers) observer->access(made);
 }

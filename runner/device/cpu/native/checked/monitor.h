@@ -8,7 +8,7 @@
 namespace simt::checked {
 
 // Kinds of findings that are no races.
-enum class Fault : uint8_t { outside, read_only };
+enum class Fault : uint8_t { outside, read_only, misaligned };
 
 class Monitor {
 public:
