@@ -23,7 +23,7 @@ from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache
 from runner.device.kinds import backend, compiler_for, is_emulated
 from runner.errors import CompileError, DeviceUnavailable
-from runner.folder import RunFolder
+from runner.folder import RunFolder, write_json
 from runner.kernel.case import Case
 from runner.pace import Pace
 from runner.samples import append_hot, append_round

@@ -294,7 +294,10 @@ void BlockRaces::keep(Cell& cell, const Slot& now, uint32_t thread) {
         const bool covered = !(old.mask & ~now.mask);
         const bool is_mine = old.block == serial_ && old.thread == thread;
         const bool as_strong = (now.flags & slot_writes) || !(old.flags & slot_writes);
-        if (covered && (replaces_all || (as_strong && is_mine && old.flags == now.flags))) {
+        // Whoever changes a word atomically has seen what earlier changes left there: of these the last one is enough.
+        const bool is_later = (now.flags & slot_changes) && (old.flags & slot_changes) &&
+                              (old.block == serial_ || !((old.flags | now.flags) & slot_in_block));
+        if (covered && (replaces_all || is_later || (as_strong && is_mine && old.flags == now.flags))) {
             if (place < 0) {
                 place = i;
             } else {
@@ -342,6 +345,7 @@ void BlockRaces::access(const Access& access) {
     if (access.writes) now.flags |= slot_writes;
     if (access.atomic != Scope::none) now.flags |= slot_atomic;
     if (access.atomic == Scope::block) now.flags |= slot_in_block;
+    if (access.atomic != Scope::none && access.reads && access.writes) now.flags |= slot_changes;
     if (access.is_volatile) now.flags |= slot_volatile;
     if (any_fence_ && fenced_[thread] >= base_) now.flags |= slot_fenced;
     if (access.writes && !is_shared) last_write_[thread] = now.clock;

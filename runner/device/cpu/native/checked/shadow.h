@@ -18,7 +18,8 @@ struct Slot {
     uint8_t mask;   // of the word's bytes; 0: the slot is free
     uint8_t flags;
 };
-constexpr uint8_t slot_writes = 1, slot_atomic = 2, slot_in_block = 4, slot_volatile = 8, slot_fenced = 16;
+constexpr uint8_t slot_writes = 1, slot_atomic = 2, slot_in_block = 4, slot_volatile = 8, slot_fenced = 16,
+                  slot_changes = 32;  // an atomic read-modify-write
 
 struct Cell {
     static constexpr unsigned slots = 4;
@@ -31,7 +32,7 @@ struct Cell {
         slot[1].flags = uint8_t((slot[1].flags & 0x3f) | (bytes >> 2) << 6);
     }
     void put(unsigned number, const Slot& made) {
-        const uint8_t kept = slot[number].flags & 0xe0;
+        const uint8_t kept = slot[number].flags & 0xc0;
         slot[number] = made;
         slot[number].flags |= kept;
     }
