@@ -139,6 +139,21 @@ __global__ void lastBlockGuide(const int* in, int* out, volatile int* partial, u
     }
 }
 
+// ok lastBlock: NVIDIA's sample: a fence of the producer, plain loads of the last block
+__global__ void lastBlockSample(const int* in, int* out, int* partial, unsigned int* finished)
+{
+    __shared__ bool last;
+    const int t = threadIdx.x, sum = blockSum(in[blockIdx.x * BLOCK + t]);
+    if (t == 0) partial[blockIdx.x] = sum;
+    __threadfence();
+    if (t == 0) last = atomicInc(finished, gridDim.x) == gridDim.x - 1;
+    cg::sync(cg::this_thread_block());
+    if (last) {
+        const int all = blockSum(t < gridDim.x ? partial[t] : 0);
+        if (t == 0) *out = all;
+    }
+}
+
 // ok lastBlock: fences on both sides, a plain array, all threads of the last block read
 __global__ void lastBlockFences(const int* in, int* out, int* partial, unsigned int* finished)
 {
@@ -392,6 +407,31 @@ __global__ void lockFenceOneSide(const int* in, int* out, int* lock)
     }
 }
 
+// bug locked: a lock that is released behind a fence, but acquired without one
+__global__ void lockReleaseFence(const int* in, int* out, int* lock)
+{
+    const int sum = blockSum(in[blockIdx.x * BLOCK + threadIdx.x]);
+    if (threadIdx.x == 0) {
+        while (atomicCAS(lock, 0, 1) != 0) { }
+        *out += sum;  // RACE a b
+        __threadfence();
+        atomicExch(lock, 0);
+    }
+}
+
+// ok locked: a lock that is released by a volatile store behind a fence
+__global__ void lockVolatile(const int* in, int* out, int* lock)
+{
+    const int sum = blockSum(in[blockIdx.x * BLOCK + threadIdx.x]);
+    if (threadIdx.x == 0) {
+        while (atomicCAS(lock, 0, 1) != 0) { }
+        __threadfence();
+        *out += sum;
+        __threadfence();
+        *(volatile int*)lock = 0;
+    }
+}
+
 // bug locked: a lock and fences of the block's scope, taken by several blocks
 __global__ void lockBlockScope(const int* in, int* out, int* lock)
 {
@@ -551,6 +591,92 @@ __global__ void flagConsumerFence(const int* in, int* out, int* data, int* flag)
         const int up = atomicAdd(flag, 0);
         __threadfence();
         out[blockIdx.x] = up ? *data : in[0] + 41;  // RACE b
+    }
+}
+
+// bug handOver: the consumer has no fence
+__global__ void flagProducerFence(const int* in, int* out, int* data, int* flag)
+{
+    if (threadIdx.x > 0) return;
+    if (blockIdx.x == 0) {
+        *data = in[0] + 41;  // RACE a
+        __threadfence();
+        atomicExch(flag, 1);
+        out[0] = in[0] + 41;
+    } else {
+        const int up = atomicAdd(flag, 0);
+        out[blockIdx.x] = up ? *data : in[0] + 41;  // RACE b
+    }
+}
+
+// ok handOver: volatile data and flag with fences, as before cuda::atomic
+__global__ void flagVolatile(const int* in, int* out, int* data, int* flag)
+{
+    volatile int *d = data, *f = flag;
+    if (threadIdx.x > 0) return;
+    if (blockIdx.x == 0) {
+        *d = in[0] + 41;
+        __threadfence();
+        *f = 1;
+        out[0] = in[0] + 41;
+    } else {
+        const int up = *f;
+        __threadfence();
+        out[blockIdx.x] = up ? *d : in[0] + 41;
+    }
+}
+
+// ok handOver: a volatile flag with fences, plain data
+__global__ void flagVolatilePlainData(const int* in, int* out, int* data, int* flag)
+{
+    volatile int* f = flag;
+    if (threadIdx.x > 0) return;
+    if (blockIdx.x == 0) {
+        *data = in[0] + 41;
+        __threadfence();
+        *f = 1;
+        out[0] = in[0] + 41;
+    } else {
+        const int up = *f;
+        __threadfence();
+        out[blockIdx.x] = up ? *data : in[0] + 41;
+    }
+}
+
+// bug handOver: a volatile flag without fences
+__global__ void flagVolatileNoFence(const int* in, int* out, int* data, int* flag)
+{
+    volatile int* f = flag;
+    if (threadIdx.x > 0) return;
+    if (blockIdx.x == 0) {
+        *data = in[0] + 41;  // RACE a
+        *f = 1;
+        out[0] = in[0] + 41;
+    } else {
+        const int up = *f;
+        out[blockIdx.x] = up ? *data : in[0] + 41;  // RACE b
+    }
+}
+
+// ok handOver: each thread fences its own store, then the barrier, then one thread raises the flag
+__global__ void flagEachFence(const int* in, int* out, int* data, int* flag)
+{
+    __shared__ int up;
+    const int t = threadIdx.x;
+    if (blockIdx.x == 0) {
+        data[t] = in[0] + 41;
+        __threadfence();
+        __syncthreads();
+        if (t == 0) {
+            atomicExch(flag, 1);
+            out[0] = in[0] + 41;
+        }
+    } else {
+        if (t == 0) up = atomicAdd(flag, 0);
+        __syncthreads();
+        __threadfence();
+        const int value = up ? data[BLOCK - 1 - t] : in[0] + 41;
+        if (t == 5) out[blockIdx.x] = value;
     }
 }
 
