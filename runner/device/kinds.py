@@ -32,13 +32,27 @@ class DeviceKind:
     emulated: bool  # its times are emulated and say nothing about a GPU
     compilers: tuple[str, ...] = ()  # that a user can choose between; empty if there is no choice
     automatic: bool = True  # `auto` may choose it
+    caution: str = ""  # what an emulated run has checked, and what not
 
 
 # The back end of a kind is the package `runner.device.KIND`. `auto` tries them in this order.
 KINDS = {
     CUDA: DeviceKind("a GPU", emulated=False, compilers=("nvcc", "nvrtc")),
-    CPU: DeviceKind("the CPU device", emulated=True),
-    CHECKED: DeviceKind("the checked CPU device", emulated=True, automatic=False),
+    CPU: DeviceKind(
+        "the CPU device",
+        emulated=True,
+        caution="Checked on the CPU device: values (also at small and odd sizes, and in other orders of threads), "
+        "array bounds, barriers, masks, undefined reads. Not checked: data races that give the right values in these "
+        "orders, such as updates of global memory without atomics; memory fences; speed.",
+    ),
+    CHECKED: DeviceKind(
+        "the checked CPU device",
+        emulated=True,
+        automatic=False,
+        caution="Checked on the checked CPU device, in several schedules: values (also at small and odd sizes), data "
+        "races, memory fences and their scopes, reads of what nobody wrote, array bounds, barriers, masks, undefined "
+        "reads. Not checked: accesses that the compiler has merged or removed, inputs that were not tried, speed.",
+    ),
 }
 CHOICES = (AUTO, *KINDS)
 _AUTOMATIC = tuple(name for name, kind in KINDS.items() if kind.automatic)
@@ -52,6 +66,11 @@ def is_emulated(kind: str) -> bool:
 def label(kind: str) -> str:
     """The usual name of a kind of device."""
     return KINDS[kind].label if kind in KINDS else kind
+
+
+def caution(kind: str) -> str:
+    """What an emulated run on a kind of device has checked, and what not."""
+    return KINDS[kind].caution
 
 
 def has_compilers(kind: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from runner.device.kinds import is_emulated
+from runner.device.kinds import caution, is_emulated
 from runner.metrics import Criterion
 from runner.noise import DeviceNoise, of_device
 from runner.report.table import PEERS, measured, parameters, ranked, records, size_key, varying
@@ -36,13 +36,6 @@ WORDS: dict[Level, str] = {"good": "Passed", "bad": "Failed", "partial": "Not fi
 
 IDLE = ("skipped", "not_run")
 """Statuses of cases that were never launched."""
-
-EMULATION = (
-    "Checked on the CPU device: values (also at small and odd sizes, and in other orders of threads), array bounds, "
-    "barriers, masks, undefined reads. Not checked: data races that give the right values in these orders, such as "
-    "updates of global memory without atomics; memory fences; speed."
-)
-"""The caution of an emulated run."""
 
 NAMED = 6
 """Tied cases that a sentence names."""
@@ -403,5 +396,5 @@ def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
     }
     numbers = {name: int((right[name] == "True").sum()) for name in flags}
     words = [f"In {count(n, 'case')} {flags[name]} ({name})." for name, n in numbers.items() if n]
-    launched = frame["emulated"] & ~frame["status"].isin((*IDLE, "compile_error"))
-    return (*words, *([EMULATION] if launched.any() else ()))
+    launched = frame[frame["emulated"] & ~frame["status"].isin((*IDLE, "compile_error"))]
+    return (*words, *(caution(kind) for kind in sorted(set(launched["device"]))))

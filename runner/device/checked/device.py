@@ -44,7 +44,15 @@ class CheckedDevice(CpuDevice):
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once; a `Hazard` with all findings if there are any, after the launch has ended."""
         each = [
-            _Watched(one, launch.order, self._threads, time_limit, self._printed, self._out, number == 0)
+            _Watched(
+                one,
+                launch.order,
+                self._threads,
+                time_limit,
+                self._printed,
+                self._out,
+                (number == 0, one is launch.all[-1]),
+            )
             for number, one in enumerate(launch.all)
         ]
         ended = ""
@@ -69,7 +77,7 @@ class _Watched(Prepared):
         time_limit: float,
         printed: ctypes.Array[ctypes.c_char],
         out: ctypes.Array[ctypes.c_char],
-        is_first: bool,  # noqa: FBT001
+        ends: tuple[bool, bool],  # whether it is the first, and the last one of a sequence
     ) -> None:
         super().__init__(launch, order, threads, time_limit, printed)
         self.findings: tuple[Finding, ...] = ()
@@ -99,7 +107,7 @@ class _Watched(Prepared):
             ctypes.addressof(out),
             ROOM,
             0,
-            is_first,
+            *ends,
             MOST_PAIRS,
         )
         self.request.checked = ctypes.pointer(self._checked)
@@ -109,7 +117,7 @@ class _Watched(Prepared):
         try:
             report = super().run()
         finally:
-            text = self._out.raw[: min(self._checked.out_bytes, ROOM)].decode()
+            text = ctypes.string_at(self._out, min(self._checked.out_bytes, ROOM)).decode()
             self.findings = read_findings(self._found, text)
         if report.outcome == Outcome.FOUND:
             raise Hazard("")

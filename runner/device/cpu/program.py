@@ -119,6 +119,7 @@ class CheckedRequest(ctypes.Structure):
         ("out_capacity", ctypes.c_uint64),
         ("out_bytes", ctypes.c_uint64),
         ("is_first", ctypes.c_uint32),
+        ("is_last", ctypes.c_uint32),
         ("most", ctypes.c_uint32),
     )
 
@@ -208,6 +209,7 @@ class CpuProgram:
         # dlopen's handle is a `struct link_map` (link.h), whose first member is the base address.
         self.base = ctypes.c_size_t.from_address(self._library._handle).value  # noqa: SLF001
         self.code_begin, self.code_end = (self.base + at for at in elf.code_range(binary.path.read_bytes()))
+        self._places: list[tuple[str, int, int]] | None = None
         self._variables: list[tuple[int, bytes]] | None = None  # address and first content
         self.run = self._library.simt_launch  # of the runtime library, to which the binary is linked
         self.run.argtypes = [ctypes.POINTER(LaunchRequest), ctypes.POINTER(LaunchReport)]
@@ -235,8 +237,10 @@ class CpuProgram:
 
     def variables(self) -> list[tuple[str, int, int]]:
         """Its `__device__` and `__constant__` variables: name, address, bytes."""
-        found = (v for v in elf.variables(self.binary.read_bytes()) if v.section in (".data", ".bss"))
-        return [(plain_name(v.name), self.base + v.value, v.size) for v in found if not _SHIM.match(v.name)]
+        if self._places is None:
+            found = (v for v in elf.variables(self.binary.read_bytes()) if v.section in (".data", ".bss"))
+            self._places = [(plain_name(v.name), self.base + v.value, v.size) for v in found if not _SHIM.match(v.name)]
+        return self._places
 
     def _signature(self, name: str) -> tuple[Parameter, ...]:
         """Read what `simt::Kernel::signature` writes."""

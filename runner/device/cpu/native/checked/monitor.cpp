@@ -191,6 +191,11 @@ void lay_out(RunningBlock* block, Launch& launch) {
     block->watch = launch.monitor ? std::make_shared<checked::BlockWatch>(launch.monitor.get(), *block) : nullptr;
 }
 
+void leave(Worker* worker) {
+    worker->block.watch = nullptr;
+    for (const auto& block : worker->further) block->watch = nullptr;
+}
+
 void block_begins(RunningBlock* block, uint64_t number) {
     tell(block, [&](checked::BlockObserver& o) { o.begins(uint32_t(number)); });
     if (block->watch) block->watch->last = nullptr;

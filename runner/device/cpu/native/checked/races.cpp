@@ -128,6 +128,10 @@ Races::Races(Monitor& monitor) : monitor_(monitor) {
     }
 }
 
+Races::~Races() {
+    if (monitor_.request().is_last) kept().shadows.clear();
+}
+
 std::unique_ptr<BlockObserver> Races::watch(RunningBlock& block) { return std::make_unique<BlockRaces>(*this, block); }
 
 Races::Key Races::note(Kind kind, const Access& access, uint64_t offset, uint32_t block, uint32_t thread, uint8_t flags,

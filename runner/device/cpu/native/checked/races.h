@@ -15,6 +15,7 @@ class BlockRaces;
 class Races : public Observer {
 public:
     explicit Races(Monitor& monitor);
+    ~Races() override;
     std::unique_ptr<BlockObserver> watch(RunningBlock& block) override;
     void report(std::string& out) override;
 

@@ -133,6 +133,7 @@ void take_part(Worker* worker, Launch& launch) {
     }
     worker->may_escape = 0;
     current_lane = nullptr;
+    events::leave(worker);
 }
 
 

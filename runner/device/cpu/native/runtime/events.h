@@ -10,6 +10,7 @@ namespace simt::events {
 void launch_begins(Launch& launch);
 void launch_ends(Launch& launch);
 void lay_out(RunningBlock* block, Launch& launch);
+void leave(Worker* worker);
 void block_begins(RunningBlock* block, uint64_t number);
 void block_ends(RunningBlock* block);
 void barrier(RunningBlock* block);
@@ -37,6 +38,7 @@ private:
 inline void launch_begins(Launch&) {}
 inline void launch_ends(Launch&) {}
 inline void lay_out(RunningBlock*, Launch&) {}
+inline void leave(Worker*) {}
 inline void block_begins(RunningBlock*, uint64_t) {}
 inline void block_ends(RunningBlock*) {}
 inline void barrier(RunningBlock*) {}

@@ -46,6 +46,7 @@ struct CheckedRequest {
     uint64_t out_capacity;
     uint64_t out_bytes;  // more than the capacity if it did not fit
     uint32_t is_first;   // of a sequence of launches, which see what earlier ones wrote
+    uint32_t is_last;
     uint32_t most;       // pairs of lines, after which the launch ends
 };
 
