@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BAR = "========="
-LOCATION = re.compile(
-    r"\bat (?:void )?(?P<function>[\w:]+)(?:<[^>]*>)?\(.*?(?: in \S*?(?P<file>[^/\s]+\.cuh?):(?P<line>\d+))?(?: |$)"
-)
+FUNCTION = re.compile(r"\bat (?:void )?([\w:]+)")
+LINE = re.compile(r" in \S*\.cuh?:(\d+)")
 STARTS = re.compile(
     r"(Error|Warning|Info|Invalid|Uninitialized|Barrier|Race|Misaligned|Fatal|Unused|Divergent|Host|Program hit)\b"
 )
@@ -37,14 +36,13 @@ def sanitizer_records(text: str, kernels: Collection[str]) -> list[Said]:
     """The records of one log that name one of the kernels."""
     found = []
     for record in _records(text):
-        places = [m for line in record for m in LOCATION.finditer(line)]
-        named = [m["function"].rpartition(":")[2] for m in places]
+        named = [function.rpartition(":")[2] for line in record for function in FUNCTION.findall(line)]
         kernel = next((name for name in named if name in kernels), "")
         if not kernel:
             whole = " ".join(record)
             kernel = next((name for name in kernels if re.search(rf"\b{name}\b", whole)), "")
         if kernel:
-            lines = tuple(dict.fromkeys(int(m["line"]) for m in places if m["line"]))
+            lines = tuple(dict.fromkeys(int(number) for line in record for number in LINE.findall(line)))
             words = re.split(r" at | between ", record[0])[0].strip()
             found.append(Said(kernel, words, lines))
     return found
