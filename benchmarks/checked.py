@@ -22,6 +22,8 @@ import os
 import pickle
 import re
 import resource
+import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -32,12 +34,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import yaml
 from launched import AGAIN, Job
-from nvidia_tools import Counted, Key, Said, sanitizer_records, source_counters
+from nvidia_tools import Counted, Key, Said, instruction_lines, sanitizer_records, sass_counters, source_counters
 
 from runner.device import Launch, Order, Role, Source
 from runner.device.kinds import compiler_for, open_device
@@ -60,7 +62,7 @@ ROUNDS = 7
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 COUNTEREXAMPLES = ("barrierDivergent", "maskNamesAbsent", "maskWithoutCaller")
 PATIENCE_S = 150  # for a tool and all kernels
-HANGING_S = 20  # for one that may never end
+HANGING_S = 30  # for one that may never end
 RESTARTS = 4  # of the process under a tool, after faults that spoil the GPU
 WITH_LINES = DeviceConfig(kind="cuda", nvcc_options=["-lineinfo"])
 TOLERANCE = 0.01
@@ -181,12 +183,14 @@ def ours(cases: Mapping[str, Case]) -> dict[str, Ours]:
     config = DeviceConfig(kind="checked")
     device = open_device(config)
     compiler = compiler_for(config, device.info)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        binaries = dict(zip(cases, pool.map(lambda case: compiler.compile(case.source()), cases.values()), strict=True))
     found = {}
     for name, case in cases.items():
         words: dict[str, None] = {}
         lines: dict[str, None] = {}
         seconds = 0.0
-        program = device.load(case.source(), compiler.compile(case.source()))
+        program = device.load(case.source(), binaries[name])
         with ExitStack() as stack:
             launch, arrays = upload(device, program, case, contents(case), stack)
             for order in Order:
@@ -250,22 +254,31 @@ def under(prefix: Callable[[Path], list[str]], jobs: Sequence[Job], base: Path, 
         out = base.with_suffix(f".{attempt}.txt")
         command = [*prefix(out), sys.executable, str(HERE / "launched.py"), str(packed), str(log)]
         with out.with_suffix(".process").open("w") as printed:
-            try:
-                code = subprocess.run(
-                    command, env=own, stdout=printed, stderr=subprocess.STDOUT, timeout=limit_s, check=False
-                ).returncode
-            except subprocess.TimeoutExpired:
-                printed.write("\nended: it took too long\n")
-                break
+            code = ended(command, own, printed, limit_s)
+        if code is None:
+            break
         launched = len(log.read_text().splitlines()) if log.exists() else 0
         if launched >= len(jobs) or (code != AGAIN and not launched):
             break
     return time.perf_counter() - started
 
 
+def ended(command: Sequence[str], own: Mapping[str, str], printed: TextIO, limit_s: float) -> int | None:
+    """The exit status of a command; `None` if it took too long. Nothing that it started stays behind."""
+    process = subprocess.Popen(command, env=own, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        return process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        printed.write(f"\nended after {limit_s:g} s\n")
+        return None
+
+
 def sanitizer(tool: str) -> Callable[[Path], list[str]]:
     """compute-sanitizer's command line; an error ends a kernel, not the process."""
-    options = f"--tool {tool} --error-exitcode 0 --destroy-on-device-error kernel --print-limit 100000".split()
+    options = f"--tool {tool} --error-exitcode 0 --destroy-on-device-error kernel".split()
+    options += "--print-limit 100000 --show-backtrace no".split()
     if tool == "initcheck":
         options += ["--check-api-memory-access", "no"]
     return lambda out: ["compute-sanitizer", *options, "--log-file", str(out)]
@@ -370,7 +383,8 @@ def count_lines(work: Path) -> None:
     cases = [case for case in cases if not case.excluded and case.kernel.name not in COUNTEREXAMPLES]
     jobs = compile_all(cases)
     report = work / "lines.ncu-rep"
-    options = "--section SourceCounters --import-source yes --clock-control none -f".split()
+    options = "--section SourceCounters --import-source yes --clock-control none -f --source-folders".split()
+    options.append(str(HERE.parent / "kernels"))
     names = sorted(
         {
             f.rpartition(":")[2]
@@ -385,6 +399,10 @@ def count_lines(work: Path) -> None:
         command = ["ncu", "--import", str(report), "--page", "source", "--csv", "--print-source", view]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         (work / f"lines-{view.replace(',', '-')}.csv").write_text(done.stdout or done.stderr)
+    for job in jobs if shutil.which("nvdisasm") else ():  # in case that ncu does not find the sources
+        command = ["nvdisasm", "-g", "-c", str(job.binary.path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        (work / f"{job.case.kernel.name}.nvdisasm").write_text(done.stdout or done.stderr)
     say("the CPU device: lines.csv")
     with tempfile.TemporaryDirectory() as folder:
         chosen = ",".join(case.kernel.name for case in cases)
@@ -432,7 +450,12 @@ def compared(key: Key, row: Mapping[str, str] | None, counted: Counted | None) -
 
 def line_table(work: Path) -> list[str]:
     """Each line's units a request beside ncu's."""
-    counted = source_counters((work / "lines-cuda-sass.csv").read_text(errors="replace"))
+    try:
+        counted = source_counters((work / "lines-cuda-sass.csv").read_text(errors="replace"))
+    except ValueError as e:
+        say(f"ncu's source lines: {e}; using nvdisasm's")
+        there = {k: v for path in work.glob("*.nvdisasm") for k, v in instruction_lines(path.read_text()).items()}
+        counted = sass_counters((work / "lines-sass.csv").read_text(errors="replace"), there)
     mine = our_lines(work / "lines.csv")
     heads = ("kernel", "line", "access", "ours", "ncu", "lanes", "ncu", "")
     rows = [compared(key, mine.get(key), counted.get(key)) for key in sorted({*mine, *counted})]
@@ -447,11 +470,14 @@ def line_table(work: Path) -> list[str]:
 def gpu(work: Path, parts: Sequence[str], *, read: bool) -> list[str]:
     """Launch and count, unless that is done; then the tables."""
     work.mkdir(parents=True, exist_ok=True)
-    if not read:
-        if "sanitizers" in parts:
-            watch(work)
-        if "lines" in parts:
-            count_lines(work)
+    done: dict[str, Callable[[Path], None]] = {"sanitizers": watch, "lines": count_lines}
+    for part in () if read else parts:
+        started = time.perf_counter()
+        try:
+            done[part](work)
+        except (OSError, subprocess.SubprocessError) as e:
+            say(f"{part}: {type(e).__name__}: {e}")
+        say(f"{part}: {time.perf_counter() - started:.0f} s")
     text = ["python benchmarks/checked.py gpu"]
     tables: dict[str, Callable[[Path], list[str]]] = {"sanitizers": sanitizer_table, "lines": line_table}
     for part in parts:

@@ -29,7 +29,7 @@ from runner.kernel.contents import contents
 from runner.sweep.trial import upload
 
 AGAIN = 3  # exit status
-LIMIT_S = 20.0
+LIMIT_S = 10.0
 
 
 @dataclass(frozen=True)

@@ -137,6 +137,55 @@ def source_counters(text: str) -> dict[Key, Counted]:
     return found
 
 
+DISASSEMBLED = re.compile(r"/\*[0-9a-f]{4,}\*/\s+([^;]+?)\s*;")
+LINE_INFO = re.compile(r'//## File "([^"]+)", line (\d+)')
+
+
+def instruction_lines(text: str) -> dict[str, list[tuple[str, int, str]]]:
+    """File, line and text of each instruction of each function, from `nvdisasm -g -c`."""
+    found: dict[str, list[tuple[str, int, str]]] = {}
+    function, file, line, is_first = "", "", 0, True
+    for row in text.splitlines():
+        if section := re.match(r"\s*\.text\.([^\s:]+):", row):
+            function, file, line = section[1], "", 0
+        elif info := LINE_INFO.search(row):
+            if is_first:  # where a function is inlined, the callers' lines follow
+                file, line = Path(info[1]).name, int(info[2])
+            is_first = False
+        elif instruction := DISASSEMBLED.search(row):
+            found.setdefault(function, []).append((file, line, instruction[1]))
+            is_first = True
+    return found
+
+
+def sass_counters(text: str, disassembled: dict[str, list[tuple[str, int, str]]]) -> dict[Key, Counted]:
+    """The same counters from `--print-source sass`, whose instructions have no lines; `nvdisasm` tells these.
+
+    Raises:
+        ValueError: if the instructions of a kernel are not those of its cubin, or there are none.
+    """
+    found: dict[Key, Counted] = {}
+    kernel, at = "", 0
+    header: list[str] = []
+    for row in csv.reader(io.StringIO(text)):
+        if len(row) > 1 and row[0] in ("Function Name", "Kernel Name"):
+            kernel, header, at = _plain(row[1]), [], 0
+        elif row and "Address" in row and "Source" in row:
+            header, at = row, 0
+        elif header and len(row) >= len(header) and kernel in disassembled:
+            instruction = row[header.index("Source")].strip()
+            file, line, expected = disassembled[kernel][at] if at < len(disassembled[kernel]) else ("", 0, "")
+            at += 1
+            if expected and _opcode(instruction) != _opcode(expected):
+                raise ValueError(f"instruction {at} of {kernel} is {instruction}, but {expected} in its cubin")
+            access = _access(instruction)
+            if access and line:
+                _count(found.setdefault((kernel, file, line, *access), Counted()), header, row, access[0])
+    if not found:
+        raise ValueError("no table of instructions")
+    return found
+
+
 def _plain(function: str) -> str:
     """A function's name without its type, parameters, namespaces and template arguments."""
     name = re.sub(r"<.*>", "", function.partition("(")[0])
@@ -144,8 +193,12 @@ def _plain(function: str) -> str:
 
 
 def _access(instruction: str) -> tuple[str, str] | None:
+    return OPCODES.get(_opcode(instruction))
+
+
+def _opcode(instruction: str) -> str:
     words = [word for word in instruction.split() if not word.startswith("@")]
-    return OPCODES.get(words[0].partition(".")[0]) if words else None
+    return words[0].partition(".")[0] if words else ""
 
 
 def _count(counted: Counted, header: list[str], row: list[str], memory: str) -> None:

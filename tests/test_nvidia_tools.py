@@ -16,7 +16,7 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 import checked
 import launched
-from nvidia_tools import Counted, Said, sanitizer_records, source_counters
+from nvidia_tools import Counted, Said, instruction_lines, sanitizer_records, sass_counters, source_counters
 
 SANITIZER = """\
 ========= COMPUTE-SANITIZER
@@ -84,6 +84,37 @@ def test_counters_of_ncu_are_summed_by_line_and_kind_of_access():
         ("transpose", "transpose.cu", 8, "shared", "store"): Counted(1000, 32000, 32000, 1000, 1),
         ("transpose", "helper.cuh", 3, "global", "store"): Counted(1000, 16000, 2000, 2000, 2),
     }
+
+
+NVDISASM = """\
+\t.section\t.text.transpose,"ax",@progbits
+.text.transpose:
+\t//## File "/tmp/tmpab/transpose.cu", line 8
+        /*0000*/                   LDG.E.CONSTANT R3, [R2.64] ;
+        /*0010*/                   STS [R7], R3 ;
+\t//## File "/tmp/tmpab/helper.cuh", line 3 inlined at "/tmp/tmpab/transpose.cu", line 9
+\t//## File "/tmp/tmpab/transpose.cu", line 9
+        /*0020*/              @!P0 STG.E [R2.64], R3 ;
+"""
+SASS = """\
+"Kernel Name","transpose(const float *, float *)"
+"Address","Source","Instructions Executed","Thread Instructions Executed","Predicated-On Thread Instructions Executed","L1 Wavefronts Shared","L1 Wavefronts Shared Ideal","L2 Theoretical Sectors Global","L2 Theoretical Sectors Global Ideal"
+"0x7f10","      LDG.E.CONSTANT R3, [R2.64]","1,000","32,000","32,000","0","0","4,000","4,000"
+"0x7f20","      STS [R7], R3","1,000","32,000","32,000","32,000","1,000","0","0"
+"0x7f40","@!P0 STG.E [R2.64], R3","500","16,000","8,000","0","0","1,000","1,000"
+"""
+
+
+def test_where_ncu_does_not_find_the_sources_nvdisasm_tells_the_lines():
+    """The innermost line of each instruction, in order; other instructions than the cubin's are refused."""
+    lines = instruction_lines(NVDISASM)
+    assert sass_counters(SASS, lines) == {
+        ("transpose", "transpose.cu", 8, "global", "load"): Counted(1000, 32000, 4000, 4000, 1),
+        ("transpose", "transpose.cu", 8, "shared", "store"): Counted(1000, 32000, 32000, 1000, 1),
+        ("transpose", "helper.cuh", 3, "global", "store"): Counted(500, 8000, 1000, 1000, 1),
+    }
+    with pytest.raises(ValueError, match="instruction 2 of transpose is NOP"):
+        sass_counters(SASS.replace("STS [R7], R3", "NOP"), lines)
 
 
 @pytest.mark.parametrize(
