@@ -54,6 +54,8 @@ FAMILIES = {
     "[What each step gained](optimizing.md#stencils).",
     "counterexample": "Kernels that break a rule of CUDA on purpose, each with its repaired form in the same source. "
     "The CPU device reports the violation. On a GPU the broken form has undefined behaviour, so it is skipped.",
+    "race": "Kernels that race on purpose, each with its repaired form in the same source. The broken form may give the "
+    "right values, on the CPU device and on a GPU. The [checked CPU device](checked.md) reports the race.",
 }
 
 

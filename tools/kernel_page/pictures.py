@@ -122,6 +122,14 @@ class Studio:
 
     def refusal(self, kernel: Kernel) -> str:
         """The CPU device's error for a counterexample with its defaults."""
+        if kernel.family == "race":  # which the plain CPU device does not see
+            checked = DeviceConfig(kind="checked", threads=1)
+            device = open_device(checked)
+            studio = Studio(self.kernels, device, compiler_for(checked, device.info))
+            return studio._said(kernel)
+        return self._said(kernel)
+
+    def _said(self, kernel: Kernel) -> str:
         try:
             self.launch(kernel, {})
         except RunnerError as e:

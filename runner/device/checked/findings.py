@@ -39,8 +39,12 @@ def read_findings(found: Found, text: str) -> tuple[Finding, ...]:
     codes = {int(row[2]) for row in faults} | {c for race in races for c in (race.code, race.other_code)}
     by_address = lines_of(program, [program.code_begin + code for code in sorted(codes)])
     lines = {code: by_address.get(program.code_begin + code, "") for code in codes}
+    # What a thread reads before another one writes it is no second mistake.
+    racing = {(lines[code], r.array) for r in races if r.kind != UNWRITTEN for code in (r.code, r.other_code)}
     groups: dict[tuple[object, ...], list[_Race]] = {}
     for race in races:
+        if race.kind == UNWRITTEN and (lines[race.code], race.array) in racing:
+            continue
         pair = frozenset((lines[race.code], lines[race.other_code]))
         groups.setdefault((race.kind == UNWRITTEN, pair, race.array), []).append(race)
     return (

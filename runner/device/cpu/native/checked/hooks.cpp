@@ -15,6 +15,17 @@ uint32_t code_of(const void* return_address) {
     return uint32_t(reinterpret_cast<uintptr_t>(return_address) - 1 - worker->launch->request.code_begin);
 }
 
+// A loop that accesses one word again and again may wait for another thread to write.
+void let_others_write(const volatile void* address) {
+    const Lane* const lane = current_lane;
+    if (!lane || lane == &current_worker->outside) return;
+    BlockWatch* const watch = block_of(lane)->watch.get();
+    if (!watch) return maybe_spinning(0, nullptr);
+    if (watch->reader == lane && watch->read == address) return maybe_spinning(0, nullptr);
+    watch->reader = lane;
+    watch->read = address;
+}
+
 // Atomic functions of smaller scopes say so before they access memory.
 Scope scope_now() {
     const Lane* const lane = current_lane;
@@ -30,8 +41,7 @@ void plain(const void* address, uint64_t bytes, bool writes, bool is_volatile, c
     made.writes = writes;
     made.is_volatile = is_volatile;
     made.code = code_of(from);
-    // A loop may wait for another thread to write.
-    if (is_volatile && !writes && current_lane && current_lane != &current_worker->outside) maybe_spinning(0, nullptr);
+    if (is_volatile && !writes) let_others_write(address);
     access(reinterpret_cast<uintptr_t>(address), bytes, made);
 }
 
@@ -52,6 +62,7 @@ class Turn {
 public:
     explicit Turn(const volatile void* address)
         : flag_(flags_[reinterpret_cast<uintptr_t>(address) / 8 % count_]) {
+        let_others_write(address);
         const Launch& launch = *current_worker->launch;
         while (flag_.test_and_set(std::memory_order_acquire)) {
             if (launch.stopped) break;  // by who has the turn, and does not come back
@@ -98,9 +109,8 @@ void reset_turns() { Turn::reset(); }
 
 namespace simt::events {
 
-void copies(void* to, const void* from, size_t bytes, size_t zeros, bool later) {
+void copies(void* to, const void* from, size_t bytes, size_t zeros, bool later, const void* call) {
     using namespace checked;
-    const void* const call = reinterpret_cast<const void*>(current_worker->launch->request.code_begin + 1);
     if (bytes) plain(from, bytes, false, false, call);
     plain(to, bytes + zeros, true, false, call);
     if (later) copied_or_not(to, bytes + zeros, false);

@@ -46,6 +46,8 @@ struct BlockWatch {
     uintptr_t static_begin = 0, static_end = 0;
     const Array* last = nullptr;  // that was accessed
     Scope scope = Scope::device;  // of the atomic function that runs
+    const Lane* reader = nullptr;  // of the last volatile or atomic access, and what it accessed
+    const volatile void* read = nullptr;
     bool is_off = false;          // the runtime looks at the kernel's memory itself
     std::vector<std::unique_ptr<BlockObserver>> observers;
 

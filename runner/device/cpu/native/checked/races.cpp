@@ -107,7 +107,7 @@ private:
 Races::Races(Monitor& monitor) : monitor_(monitor) {
     const LaunchRequest& launch = monitor.launch();
     const uint64_t blocks = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
-    locks_ = launch.os_threads > 1 && blocks > 1 && !launch.cooperative;
+    locks_ = launch.os_threads > 1 && blocks > 1 && !launch.cooperative;  // or more than needed
     Kept& all = kept();
     if (monitor.request().is_first) {
         all.shadows.clear();

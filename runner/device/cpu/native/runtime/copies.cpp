@@ -26,12 +26,12 @@ Copies& copies() { return block_of(current_lane)->copies; }
 void copy_later(void* to, const void* from, size_t bytes, size_t zeros, const void* barrier) {
     unsigned char* const target = static_cast<unsigned char*>(to);
     if (!is_shared(to)) {  // copied at once on a GPU, too
-        events::copies(to, from, bytes, zeros, false);
+        events::copies(to, from, bytes, zeros, false, __builtin_return_address(0));
         memmove(target, from, bytes);
         memset(target + bytes, 0, zeros);
         return;
     }
-    events::copies(to, from, bytes, zeros, true);
+    events::copies(to, from, bytes, zeros, true, __builtin_return_address(0));
     Worker* const worker = current_worker;
     unsigned char* content;
     {

@@ -70,7 +70,7 @@ void lay_out_block(RunningBlock* block, Launch& launch) {
 }
 
 void lay_out_blocks(Worker* worker, Launch& launch) {
-    if (!launch.request.cooperative) return lay_out_block(&worker->block, launch);
+    if (!launch.resident) return lay_out_block(&worker->block, launch);
     while (worker->further.size() < launch.block_count) {
         worker->further.push_back(std::make_unique<RunningBlock>(worker));
     }
@@ -125,7 +125,7 @@ void take_part(Worker* worker, Launch& launch) {
     const Interruptible interruptible;
     if (sigsetjmp(worker->escape, 1) == 0) {
         worker->may_escape = 1;
-        if (launch.request.cooperative) {
+        if (launch.resident) {
             run_grid(worker);
         } else {
             run_blocks(worker);
@@ -203,7 +203,7 @@ void Crew::wait_for_end(Launch& launch, unsigned count) {
 void Crew::run(Launch& launch) {
     unsigned count = launch.request.os_threads > 0 ? unsigned(launch.request.os_threads) : 1;
     if (count > launch.block_count) count = unsigned(launch.block_count);
-    if (launch.request.cooperative) count = 1;  // whose blocks take turns
+    if (launch.resident) count = 1;  // whose blocks take turns
     launch.running = count;
     {
         std::lock_guard<std::mutex> guard(mutex_);

@@ -118,7 +118,7 @@ Lane* unblock(RunningBlock* block) {
     for (unsigned w = 0; w < block->warp_count; ++w) {
         if (complete_active_masks(block, &block->warps[w])) return nullptr;
     }
-    if (block->worker->launch->request.cooperative) return &block->worker->outside;  // and wakes lanes later
+    if (block->worker->launch->resident) return &block->worker->outside;  // and wakes lanes later
     if (!wake(block)) report_deadlock(block);
     return nullptr;
 }

@@ -17,7 +17,7 @@ void barrier(RunningBlock* block);
 void grid_barrier(RunningBlock* block);
 void warp_meets(Warp* warp, Operation operation, uint32_t lanes);
 void team_meets(RunningBlock* block, unsigned first, unsigned count);
-void copies(void* to, const void* from, size_t bytes, size_t zeros, bool later);
+void copies(void* to, const void* from, size_t bytes, size_t zeros, bool later, const void* call);
 void copied(void* to, size_t bytes);
 
 // While this exists, accesses in the block are the runtime's own.
@@ -45,7 +45,7 @@ inline void barrier(RunningBlock*) {}
 inline void grid_barrier(RunningBlock*) {}
 inline void warp_meets(Warp*, Operation, uint32_t) {}
 inline void team_meets(RunningBlock*, unsigned, unsigned) {}
-inline void copies(void*, const void*, size_t, size_t, bool) {}
+inline void copies(void*, const void*, size_t, size_t, bool, const void*) {}
 inline void copied(void*, size_t) {}
 
 struct Unwatched {

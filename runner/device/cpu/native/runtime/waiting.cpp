@@ -76,7 +76,7 @@ Team& team_of(RunningBlock* block, unsigned size, unsigned thread) {
 }
 
 bool can_others_change(const RunningBlock* block, const Condition* condition) {
-    return !block->worker->launch->request.cooperative && condition->address && !is_shared(condition->address);
+    return !block->worker->launch->resident && condition->address && !is_shared(condition->address);
 }
 
 }  // namespace

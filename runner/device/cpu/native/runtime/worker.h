@@ -30,6 +30,7 @@ struct Launch {
     dim3 grid_size;
     dim3 block_size;
     uint64_t block_count;
+    bool resident;  // all blocks take turns on one OS thread, so that each may wait for any other
 
     std::atomic<uint64_t> next_block{0};
     std::atomic<bool> stopped{false};  // by whoever found the first error; the only one to write the report's error
@@ -46,7 +47,8 @@ struct Launch {
           report(report_),
           grid_size(request_.grid[0], request_.grid[1], request_.grid[2]),
           block_size(request_.block[0], request_.block[1], request_.block[2]),
-          block_count(grid_size.volume()) {}
+          block_count(grid_size.volume()),
+          resident(request.cooperative || is_to_interleave()) {}
 
     // The `n`th block to run, in the order that the launch asks for.
     uint64_t block_number(uint64_t n) const {
@@ -56,6 +58,15 @@ struct Launch {
     }
 
 private:
+    // A checked launch of few blocks: one may wait for another that would come later.
+    bool is_to_interleave() const {
+        constexpr uint64_t most_blocks = 64, most_threads = 16384;
+        constexpr uint64_t few_blocks = 4;
+        const bool others_help = request.order == usual_order && request.os_threads > 1 && block_count > few_blocks;
+        return request.checked && !others_help && block_count <= most_blocks &&
+               block_count * block_size.volume() <= most_threads;
+    }
+
     // Without a common divisor with the number of blocks, so that its multiples reach all of them.
     uint64_t block_step() const {
         uint64_t step = block_count / 8 * 5 | 1;

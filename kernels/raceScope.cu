@@ -1,0 +1,39 @@
+// raceScope: out[0] = sum of all in[i]: the last block adds up the blocks' sums. Broken unless REPAIRED is set.
+//
+// New: the fence of raceFence is there, but for threads of the same block. The reader is in another one. With REPAIRED,
+//      it is a fence for the device.
+// Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
+// Constraints: whole blocks.
+
+#if !defined(BLOCK) || !defined(REPAIRED) || !defined(SCALAR)
+#error "this kernel needs the macros BLOCK, REPAIRED, SCALAR"
+#endif
+
+extern "C" __global__ void raceScope(const SCALAR* in, SCALAR* out, SCALAR* partial, unsigned int* finished)
+{
+    __shared__ SCALAR sums[BLOCK];
+    const int t = threadIdx.x;
+
+    sums[t] = in[blockIdx.x * BLOCK + t];
+    __syncthreads();
+    if (t == 0) {
+        SCALAR sum = 0;
+        for (int k = 0; k < BLOCK; ++k) {
+            sum += sums[k];
+        }
+        partial[blockIdx.x] = sum;
+#if REPAIRED
+        __threadfence();
+#else
+        __threadfence_block();
+#endif
+        if (atomicInc(finished, gridDim.x - 1) == gridDim.x - 1) {  // the last block
+            __threadfence();
+            sum = 0;
+            for (unsigned int b = 0; b < gridDim.x; ++b) {
+                sum += partial[b];
+            }
+            out[0] = sum;
+        }
+    }
+}

@@ -1,0 +1,247 @@
+"""The checked device: what is found, what is not, and how it is told. Each kernel of kernels/checked has a right form."""
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import Bench
+
+from runner.device import Source
+from runner.device.checked import CheckedDevice
+from runner.device.cpu import CpuCompiler
+from runner.errors import DeviceUnavailable, Hazard, UsageError
+from runner.settings import DeviceConfig
+
+SOURCE = Path(__file__).parent / "kernels" / "checked" / "checked.cu"
+
+
+def rows(folder):
+    with (folder / "results.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def ints(count):
+    return np.zeros(count, np.int32)
+
+
+def unsigned(count):
+    return np.zeros(count, np.uint32)
+
+
+# For each kernel: its arguments, and how it is launched.
+LAUNCHES = {
+    "blockBarrier": (lambda: [ints(64)], {"block": 64}),
+    "twoMistakes": (lambda: [ints(128)], {"block": 64}),
+    "warpBarrier": (lambda: [ints(32)], {}),
+    "tileBarrier": (lambda: [ints(32)], {}),
+    "objectBarrier": (lambda: [ints(64)], {"block": 64}),
+    "counter": (lambda: [ints(4)], {"block": 64, "grid": 2}),
+    "counterOfBlocks": (lambda: [ints(4)], {"block": 64, "grid": 2}),
+    "plainAgainstAtomic": (lambda: [ints(4)], {"block": 64}),
+    "lastBlock": (lambda: [ints(1), ints(16), unsigned(1)], {"grid": 16}),
+    "fencedByAll": (lambda: [ints(1), ints(16 * 32), unsigned(1)], {"grid": 16}),
+    "lock": (lambda: [ints(1), ints(1)], {"grid": 16}),
+    "flag": (lambda: [ints(8), ints(1)], {"grid": 8}),
+    "lookBack": (lambda: [ints(8), np.zeros(8, np.uint64)], {"grid": 8}),
+    "stepwise": (lambda: [ints(64)], {"block": 64}),
+    "flagInBlock": (lambda: [ints(1)], {"block": 64}),
+    "bytes": (lambda: [np.zeros(256, np.uint8)], {"block": 64, "grid": 4}),
+    "unwritten": (lambda: [ints(64)], {"block": 64}),
+    "nextArray": (lambda: [ints(64)], {"block": 64}),
+    "behindDynamic": (lambda: [ints(32)], {"shared": 128}),
+    "sameValue": (lambda: [ints(1)], {"block": 64}),
+}
+
+
+@pytest.fixture(scope="module")
+def bench(own_cache):
+    """The checked device with one thread, so that counts are exact."""
+    return Bench(CheckedDevice(threads=1), CpuCompiler(checked=True))
+
+
+def source(name, *, broken, **how):
+    return Source(SOURCE, SOURCE.read_text(), name, (("BROKEN", str(int(broken))),), **how)
+
+
+def findings(bench, name, *, broken=True, order=0):
+    arguments, launch = LAUNCHES[name]
+    bench = Bench(Ordered(bench.device, order), bench.compiler)
+    with pytest.raises(Hazard) as found:
+        bench.call(source(name, broken=broken), *arguments(), **launch)
+    return found.value.findings
+
+
+class Ordered:
+    """A device whose launches have an order."""
+
+    def __init__(self, device, order):
+        self.device, self.order = device, order
+
+    def __getattr__(self, name):
+        return getattr(self.device, name)
+
+    def launch(self, launch, limit):
+        return self.device.launch(dataclasses.replace(launch, order=self.order), limit)
+
+
+def line_of(text, kernel):
+    """The number of a line of a kernel."""
+    lines = SOURCE.read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if f" {kernel}(" in line)
+    return f"checked.cu:{next(i for i in range(start, len(lines)) if text in lines[i]) + 1}"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_a_right_kernel_is_clean(bench, name, threads):
+    """What is ordered as CUDA asks for raises no alarm, in any order, and on several threads."""
+    arguments, launch = LAUNCHES[name]
+    device = bench.device if threads == 1 else CheckedDevice(threads)
+    for order in (0, 1, 2):
+        Bench(Ordered(device, order), bench.compiler).call(source(name, broken=False), *arguments(), **launch)
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_a_broken_kernel_is_found(bench, name):
+    """Without its barrier, fence, scope or bound the kernel is a hazard in each order."""
+    for order in (0, 1, 2):
+        assert findings(bench, name, order=order)
+
+
+def test_a_race_names_both_sides(bench):
+    """A finding has both lines, the array, the element, both threads, and how often it happened."""
+    (race,) = findings(bench, "blockBarrier")
+    assert (race.kind, race.space, race.array) == ("race", "shared", "s")
+    assert {race.line, race.other_line} == {line_of("s[t] = t", "blockBarrier"), line_of("out[t] =", "blockBarrier")}
+    assert race.thread[0] == 63 - race.other_thread[0]
+    assert race.element in (race.thread[0], race.other_thread[0])
+    assert race.count == 64
+    assert race.line in race.text
+    assert race.other_line in race.text
+
+
+def test_one_launch_tells_all_races(bench):
+    """A launch goes on after a race: each pair of lines is told once."""
+    found = findings(bench, "twoMistakes")
+    pairs = [frozenset((f.line, f.other_line)) for f in found]
+    first, second, third = (line_of(text, "twoMistakes") for text in ("s[t] = t", "int other", "s[63 - t]"))
+    last = line_of("WRONG", "twoMistakes")
+    assert len(pairs) == len(set(pairs))
+    assert {
+        frozenset((first, second)),
+        frozenset((first, third)),
+        frozenset((second, third)),
+        frozenset((last,)),
+    } >= set(pairs)
+    assert {frozenset((second, third)), frozenset((last,))} <= set(pairs)
+
+
+def test_blocks_of_a_grid_barrier_are_ordered(bench):
+    """grid_group::sync orders all blocks; a barrier of the block does not."""
+    bench.call(source("gridBarrier", broken=False, cooperative=True), ints(16), grid=8, block=32)
+    with pytest.raises(Hazard, match=r"race .* by block \("):
+        bench.call(source("gridBarrier", broken=True, cooperative=True), ints(16), grid=8, block=32)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "array", "element"),
+    [("unwritten", "unwritten", "s", 7), ("nextArray", "outside", "one", 256), ("behindDynamic", "outside", None, 128)],
+)
+def test_shared_memory_is_exact_to_the_byte(bench, name, kind, array, element):
+    """A byte that nobody wrote, and the first byte behind an array, are found."""
+    (found,) = findings(bench, name)
+    assert (found.kind, found.space, found.element) == (kind, "shared", element)
+    assert array is None or found.array == array
+
+
+def test_global_memory_is_exact(bench):
+    """A read behind an array of global memory is found, and one that its type does not allow."""
+    arguments = [np.arange(32, dtype=np.int32), np.zeros(32, np.uint8)]
+    arguments[0].flags.writeable = False
+    bench.call(source("behindArray", broken=False), *arguments)
+    with pytest.raises(Hazard, match="out-of-bounds read of 'array 0': index 32, but 'array 0' has 32 elements"):
+        bench.call(source("behindArray", broken=True), *arguments)
+    arguments = [np.zeros(129, np.int8), ints(32)]
+    bench.call(source("misaligned", broken=False), *arguments)
+    with pytest.raises(Hazard, match="misaligned read of 'array 0': 4 bytes at byte 1"):
+        bench.call(source("misaligned", broken=True), *arguments)
+
+
+def test_writes_of_one_value_are_told_apart(bench):
+    """They are a race of their own kind, and a setting allows them."""
+    (found,) = findings(bench, "sameValue")
+    assert found.same_value
+    assert not any(f.same_value for f in findings(bench, "counter"))
+    lenient = Bench(CheckedDevice(threads=1, ignore_same_value=True), bench.compiler)
+    arguments, launch = LAUNCHES["sameValue"]
+    assert lenient.call(source("sameValue", broken=True), *arguments(), **launch)[0][0] == 1
+    with pytest.raises(Hazard):
+        lenient.call(source("counter", broken=True), ints(4), block=64)
+
+
+def test_another_schedule_shows_what_one_does_not(bench):
+    """A race that depends on the order of threads is found in that order."""
+    usual = Bench(Ordered(bench.device, 0), bench.compiler)
+    usual.call(source("inOneOrder", broken=True), ints(3), ints(1), block=64)
+    reverse = Bench(Ordered(bench.device, 1), bench.compiler)
+    reverse.call(source("inOneOrder", broken=False), ints(3), ints(1), block=64)
+    with pytest.raises(Hazard, match="in the schedule of seed 1"):
+        reverse.call(source("inOneOrder", broken=True), ints(3), ints(1), block=64)
+
+
+def test_an_output_that_is_read_first_is_found(runner, tmp_path):
+    """A kernel that adds to an `out` array reads what nobody wrote."""
+    (tmp_path / "mine" / "kernel").mkdir(parents=True)
+    (tmp_path / "mine" / "kernel" / "adds.cu").write_text(
+        "__global__ void adds(int* out)\n{\n    out[threadIdx.x] += 1;\n}\n"
+    )
+    (tmp_path / "mine" / "kernel" / "adds.yaml").write_text(
+        "parameters: {block: 32, size: 32}\narguments:\n  - {name: out, role: out, dtype: int32, shape: size}\n"
+        "grid: 1\nreference: {out: 'arange(size)'}\n"
+    )
+    done = runner("--config-dir", "mine", "kernel=adds", "device=checked", "device.threads=1")
+    (row,) = rows(done.folder)
+    assert row["status"] == "hazard"
+    assert "adds.cu:3: read of global 'out' element 0, which nobody has written" in row["reason"]
+
+
+def test_a_sweep_tells_the_hazard_and_keeps_it(runner):
+    """The broken form is a hazard with its findings in the folder; the repaired one is right."""
+    done = runner("-m", "kernel=raceFence", "repaired=0,1", "device=checked")
+    found = {row["repaired"]: row for row in rows(done.folder)}
+    assert (found["0"]["status"], found["1"]["status"]) == ("hazard", "ok")
+    assert done.code == 1
+    (path,) = done.folder.glob("*/hazards.json")
+    (finding,) = json.loads(path.read_text())
+    assert finding["array"] == "partial"
+    assert finding["text"] in found["0"]["reason"]
+
+
+def test_a_kernel_that_needs_a_gpu_is_skipped(runner):
+    """It says why in its row."""
+    (row,) = rows(runner("kernel=reduceBulk", "device=checked").folder)
+    assert row["status"] == "skipped"
+    assert "GPU only" in row["reason"]
+
+
+def test_a_compiler_without_instrumentation_is_one_sentence(tmp_path, monkeypatch):
+    """The device says so when it is opened."""
+    compiler = tmp_path / "c++"
+    compiler.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo "plain 1.0" && exit\necho "unknown option" >&2; exit 1\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    with pytest.raises(DeviceUnavailable, match="cannot instrument memory accesses"):
+        CheckedDevice()
+
+
+@pytest.mark.parametrize("setting", [{"schedules": 0}, {"same_value_races": "maybe"}])
+def test_a_wrong_setting_is_refused(setting):
+    """The message names the setting and what is allowed."""
+    (name,) = setting
+    with pytest.raises(UsageError, match=rf"device\.{name}="):
+        DeviceConfig(**setting)
