@@ -1,0 +1,85 @@
+"""The checked device finds every planted race and access error, names its lines, and accuses no correct kernel.
+
+The kernels of tests/kernels/races are written after the bug kinds of public suites: compute-sanitizer's samples, Indigo,
+GPUVerify, Faial, ScoRD, and Harris' reductions.
+"""
+
+import csv
+import json
+import subprocess
+
+import planted_races
+import pytest
+from planted_races import FOLDER
+from processes import run
+
+FILES = sorted(FOLDER.glob("*.cu"))
+EACH_FILE = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+
+
+def line(place):
+    """The number in `barriers.cu:12`; 0 if the line is not known."""
+    return int(place.rpartition(":")[2] or 0)
+
+
+def joins(kernel, one, other):
+    """Whether two lines are the two sides that are marked in the source."""
+    a, b = kernel.lines.get("RACE a", ()), kernel.lines.get("RACE b", ())
+    return (one in a and other in b) or (one in b and other in a)
+
+
+def names_its_lines(kernel, row, findings):
+    """Whether what was found names the marked lines: both sides of a race, or the one line of another mistake."""
+    if any(f["kind"] == "race" and joins(kernel, line(f["line"]), line(f["other_line"])) for f in findings):
+        return True
+    single = {number for mark, lines in kernel.lines.items() if not mark.startswith("RACE") for number in lines}
+    said = {line(f["line"]) for f in findings} | {line(row["reason"].partition(": ")[0])}
+    return bool(single & said)
+
+
+def wrong(kernel, row, findings):
+    """What is wrong with a kernel's verdict; empty if nothing."""
+    if kernel.verdict == "ok":
+        return row["reason"] or "findings" if row["status"] != "ok" or findings else ""
+    if row["status"] != "hazard":
+        return f"missed: {row['status']} {row['reason']}"
+    if not names_its_lines(kernel, row, findings):
+        return f"marked {kernel.lines}, found: {row['reason']}"
+    same = all(f["same_value"] for f in findings)
+    return "" if same == (kernel.verdict == "same") or not findings else f"same value: {same}"
+
+
+def test_there_are_enough_of_them():
+    """At least 40 broken kernels, each with marked lines, and 40 correct ones of the same kinds."""
+    kernels = planted_races.planted()
+    assert sum(bool(kernel.lines) for kernel in kernels if kernel.verdict != "ok") >= 40
+    assert sum(not kernel.lines for kernel in kernels if kernel.verdict == "ok") >= 40
+    assert all(bool(kernel.lines) == (kernel.verdict != "ok") for kernel in kernels)
+
+
+@EACH_FILE
+def test_planted_bugs_are_found_with_their_lines_and_correct_kernels_are_not_accused(path, tmp_path):
+    """One sweep of a file's kernels: broken ones are hazards at the marked lines, correct ones are ok without any."""
+    kernels = planted_races.of_file(path)
+    planted_races.write(tmp_path, kernels)
+    chosen = ",".join(kernel.name for kernel in kernels)
+    done = run(
+        tmp_path, "-m", "--config-dir", tmp_path, f"kernel={chosen}", "device=checked", "timing=quick", timeout=550
+    )
+    with (done.folder / "results.csv").open(newline="") as file:
+        rows = {row["kernel"]: row for row in csv.DictReader(file)}
+    found = {
+        json.loads((path.parent / "case.json").read_text())["kernel"]: json.loads(path.read_text())
+        for path in done.folder.glob("*/hazards.json")
+    }
+    verdicts = {k.name: wrong(k, rows[k.name], found.get(k.name, [])) for k in kernels}
+    assert {name: verdict for name, verdict in verdicts.items() if verdict} == {}
+
+
+@pytest.mark.nvcc
+@EACH_FILE
+def test_the_kernels_are_cuda(path, tmp_path):
+    """Nvcc compiles each file."""
+    command = ["nvcc", "-arch=sm_90", "-cubin", "-o", str(tmp_path / "out.cubin"), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
