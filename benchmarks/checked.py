@@ -58,6 +58,14 @@ import planted_races  # noqa: E402
 import shipped  # noqa: E402
 
 SIZE, BLOCK = 1 << 20, 256
+
+
+def environment() -> dict[str, str]:
+    """Ours, with this checkout importable."""
+    paths = [str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
 ROUNDS = 7
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 COUNTEREXAMPLES = ("barrierDivergent", "maskNamesAbsent", "maskWithoutCaller")
@@ -107,7 +115,7 @@ def nanoseconds(kind: str, kernel: str, shared: int) -> float:
 def peak_mib(kind: str, mib: int) -> float:
     """The largest resident memory of a process that adds two arrays of so many MiB into a third, in MiB."""
     command = [sys.executable, str(Path(__file__).resolve()), "peak", "--kind", kind, "--mib", str(mib)]
-    own = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+    own = environment()
     return float(subprocess.run(command, env=own, capture_output=True, text=True, check=True).stdout)
 
 
@@ -248,7 +256,7 @@ def under(prefix: Callable[[Path], list[str]], jobs: Sequence[Job], base: Path, 
     packed, log = base.with_suffix(".pickle"), base.with_suffix(".jsonl")
     packed.write_bytes(pickle.dumps(list(jobs)))
     log.unlink(missing_ok=True)
-    own = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+    own = environment()
     started = time.perf_counter()
     for attempt in range(RESTARTS):
         out = base.with_suffix(f".{attempt}.txt")
@@ -407,7 +415,7 @@ def count_lines(work: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         chosen = ",".join(case.kernel.name for case in cases)
         command = [sys.executable, "-m", "runner", "-m", f"kernel={chosen}", "device=cpu", "timing=quick", "lines=true"]
-        own = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+        own = environment()
         swept = [*command, f"hydra.sweep.dir={folder}/sweep"]
         done = subprocess.run(swept, env=own, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
         (work / "sweep.txt").write_text(done.stdout + done.stderr)
