@@ -44,7 +44,7 @@ def test_pictures_are_svg_on_white_with_text_as_text(files):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_kernel_has_its_section(name):
-    """A section has the formula, the parameters with their defaults, the sources and a picture."""
+    """A section has the formula, the parameters with their defaults, the sources and a picture; a race has its message."""
     kernel, section = shipped(name), SECTIONS[name]
     assert f"```text\n{header.read(kernel.source).formula}\n```" in section
     told = re.search(r"^- Parameters: (.*)$", section, re.MULTILINE)[1]
@@ -52,6 +52,9 @@ def test_every_kernel_has_its_section(name):
     assert f"(../kernels/{name}.cu)" in section
     assert f"(../conf/kernel/{name}.yaml)" in section
     shown = re.search(r"!\[[^\]]{20,}\]\(pictures/\w+\.svg\)|^See the picture of \[(\w+)\]", section, re.MULTILINE)
+    if kernel.family == "race":
+        assert f"> `{name}.cu:" in section
+        return
     assert shown
     assert not shown[1] or "](pictures/" in SECTIONS[shown[1]]
 

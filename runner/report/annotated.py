@@ -57,7 +57,7 @@ class Note:
         cost = self.cost
         if cost.kind == lines.BRANCH:
             return "diverged"
-        lanes = "" if cost.lanes is None else f"{_number(cost.lanes)} lanes"
+        lanes = "" if cost.lanes is None else f"{_number(cost.lanes)} lane{'s' * (cost.lanes != 1)}"
         size = "" if cost.bytes is None else f"{_number(cost.bytes)} B"
         return ", ".join(filter(None, (f"{cost.memory} {cost.kind}", lanes, size, f"×{cost.requests:,}")))  # noqa: RUF001
 

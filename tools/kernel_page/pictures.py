@@ -82,11 +82,11 @@ SHARED = {
     "scan": "warpScan",
     "broadcast": "bcast",
     "folding": "reduceGmem reduceGmemUnroll reduceThreadFence reduceSmem reduceSmemDyn reduceSmemUnroll "
-    "reduceSmemUnrollDyn raceBarrier raceWarp",
+    "reduceSmemUnrollDyn",
     "halo": "stencil1dConstant stencil1dLdg stencil1dRestrict",
     "vectors": "stencil1dVector stencil1dShfl",
     "tiles": "reduceVector reduceInFlight reduceGridStride reduceRedux reduceLastBlock reduceStream reduceFlagged "
-    "reducePacked reduceBulk raceCounter raceFence raceScope",
+    "reducePacked reduceBulk",
     "setRowReadCol": "setRowReadColDyn", "setRowReadColDynPad": "setRowReadColPad", "transposeSmem": "transposeSmemDyn",
 }  # fmt: skip
 _SHOWN = {kernel: stem for stem, kernels in SHARED.items() for kernel in kernels.split()}
