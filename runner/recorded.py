@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 from omegaconf import OmegaConf
 
-from runner import __version__, environment, limited, metrics, runs, sources
+from runner import __version__, environment, limited, limited_yaml, metrics, runs, sources
 from runner.config import Job, Origin, read_kernel
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
@@ -199,7 +199,7 @@ def _require_own_sources(folder: RunFolder) -> None:
     for file in folder.files(folder.sources):
         if file.suffix in (".yaml", ".yml"):
             try:
-                declared = limited.load_yaml(folder.text(file))
+                declared = limited_yaml.load_yaml(folder.text(file))
             except (limited.TooMuch, yaml.YAMLError) as e:
                 raise UsageError(f"{file}: {' '.join(str(e).split())}") from None
             if file.parent.name == "kernel" and isinstance(declared, dict):

@@ -13,7 +13,7 @@ import processes
 import pytest
 
 import runner
-from runner import door, limited
+from runner import door, limited, limited_yaml
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.report import __main__ as live
@@ -309,18 +309,18 @@ def test_json_has_limits():
         "a: " + "1:" * 5000 + "1",
         "a: !!int '" + "1" * 5000 + "'",
         "a0: &a0 [1]\n" + "\n".join(f"a{n + 1}: &a{n + 1} [*a{n}]" for n in range(100)),
-        "x" * (limited.MOST_YAML + 1),
+        "x" * (limited_yaml.MOST_YAML + 1),
     ],
 )  # fmt: skip
 def test_yaml_has_limits(content):
     """Of values with aliases followed, nesting, digits and length."""
     with pytest.raises(limited.TooMuch):
-        limited.load_yaml(content)
+        limited_yaml.load_yaml(content)
 
 
 def test_ordinary_yaml_is_read():
     """Aliases and merges within the limits are followed."""
-    found = limited.load_yaml("a: &a {x: 1, y: 0xff}\nb: {<<: *a, z: [*a, 1e3]}\nc: " + "'" + "1" * 200 + "'")
+    found = limited_yaml.load_yaml("a: &a {x: 1, y: 0xff}\nb: {<<: *a, z: [*a, 1e3]}\nc: " + "'" + "1" * 200 + "'")
     assert found["b"]["x"] == 1
     assert found["b"]["z"][0]["y"] == 255
     assert found["c"] == "1" * 200

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hydra import initialize_config_dir
@@ -22,6 +23,7 @@ from support import ROOT
 
 from runner import config
 from runner.errors import UsageError
+from runner.folder import RunFolder
 from runner.hydra import schema
 from runner.hydra.command_line import quoted
 from runner.hydra.launcher import BatchLauncher, Composer
@@ -135,6 +137,8 @@ def launched(its, monkeypatch):
     monkeypatch.setattr(Session, "open_device", lambda *_: None)
     current.set(Session())
     ours = BatchLauncher()
+    folder = RunFolder(Path(its.master.hydra.sweep.dir))
+    folder.write_json(folder.environment, {})  # as the callback that reserves the folder does
     ours.setup(hydra_context=its.context, task_function=lambda _: None, config=its.master)
     for overrides in its.jobs:  # as Hydra's sweeper does before it launches
         its.loader.load_sweep_config(master_config=its.master, sweep_overrides=list(overrides))

@@ -17,7 +17,6 @@ from typing import Any
 
 import hydra
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
-from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -53,8 +52,7 @@ def run(arguments: Sequence[str], session: Session) -> None:
     folders = command_line.search_path(ordered)
     schema.register(folders)
     _look_first_into(command_line.replacing(folders))
-    Plugins.instance()  # it registers Hydra's own
-    SourcesRegistry.instance().types["file"] = _LimitedFiles
+    FileConfigSource.load_config = _load_limited  # type: ignore[method-assign]
     OverridesParser.parse_rule = _parsed_once  # type: ignore[method-assign]
     if {"--help", "-h"} & set(ordered):
         sys.stdout.write(contents.help_text(folders))
@@ -79,12 +77,13 @@ def run(arguments: Sequence[str], session: Session) -> None:
         raise UsageError(errors.sentence(e, schema.known_keys())) from None
 
 
-class _LimitedFiles(FileConfigSource):
-    """The configuration's files as Hydra reads them: each is checked before it builds anything from it."""
+_load = FileConfigSource.load_config
 
-    def load_config(self, config_path: str) -> ConfigResult:
-        config_text(Path(self.path) / self._normalize_file_name(config_path))
-        return super().load_config(config_path)
+
+def _load_limited(self: FileConfigSource, config_path: str) -> ConfigResult:
+    """Read a file of the configuration as Hydra does, but check it before anything is built from it."""
+    config_text(Path(self.path) / self._normalize_file_name(config_path))
+    return _load(self, config_path)
 
 
 _parse = OverridesParser.parse_rule

@@ -21,7 +21,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, Override, QuotedString, RangeSweep
 from hydra.errors import OverrideParseException
 
-from runner import config, limited
+from runner import config, limited_yaml
 from runner.commands import COMMANDS, OF_A_SWEEP, WITH_VALUE
 from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
@@ -314,7 +314,7 @@ def recorded(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
     """The arguments that make a sweep again from its folder; an override replaces the recorded one of the same key."""
     record = folder.multirun if folder.has(folder.multirun) else folder.job(0) / ".hydra" / "hydra.yaml"  # a plain run
     try:
-        hydra: Any = limited.load_yaml(folder.text(record))["hydra"]
+        hydra: Any = limited_yaml.load_yaml(folder.text(record))["hydra"]
         given = [*hydra["overrides"]["hydra"], *hydra["overrides"]["task"]]
         name, searchpath, mode = hydra["job"]["config_name"], hydra["searchpath"], hydra["mode"]
     except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):

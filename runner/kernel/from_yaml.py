@@ -46,7 +46,7 @@ from runner.kernel.yaml_reader import (
     shown,
     undefined_where,
 )
-from runner.limited import LOADER
+from runner.limited_yaml import LOADER
 
 _OF_THE_KERNEL_ALONE = frozenset(("name", "family"))
 KEYS = _OF_THE_KERNEL_ALONE | frozenset(

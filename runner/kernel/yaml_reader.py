@@ -41,7 +41,7 @@ from runner.kernel.expression import (
 )
 from runner.kernel.recipes import KINDS, Fill, OfFields
 from runner.kernel.reference import missing
-from runner.limited import LOADER, check_yaml
+from runner.limited_yaml import LOADER, check_yaml
 
 Argument = ArrayArgument | ScalarArgument | PointerArgument
 

@@ -21,7 +21,7 @@ import pandas as pd
 import yaml
 from markupsafe import Markup
 
-from runner import atomic, limited
+from runner import atomic, limited_yaml
 from runner.device import cache
 from runner.device.kinds import is_emulated, label
 from runner.errors import UsageError
@@ -327,7 +327,7 @@ class _Sources:
     def _source(self, kernel: str, declared: Path) -> Path | None:
         """The source that the YAML names, else the first file with the kernel's name."""
         try:
-            content = limited.load_yaml(self.text(declared)) if declared in self._files else None
+            content = limited_yaml.load_yaml(self.text(declared)) if declared in self._files else None
         except (ValueError, RecursionError, yaml.YAMLError):
             content = None
         named = content.get("source") if isinstance(content, dict) else None

@@ -348,8 +348,9 @@ class CpuCompiler:
             new.chmod(0o700)  # `FileNotFoundError` if the cache was deleted meanwhile
             new.replace(target)
             cache.seal(target)
-        except _CompilerFailed:
-            new.chmod(0o700)
+        except _CompilerFailed as error:
+            if not new.parent.is_dir():
+                raise FileNotFoundError(new.parent) from error  # the cache was deleted meanwhile
             raise
         finally:
             new.unlink(missing_ok=True)

@@ -1,0 +1,87 @@
+"""Read YAML that somebody else wrote, within limits; see `runner.limited`. Apart from it, as YAML is slow to import."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from runner.limited import DEEPEST, MOST_DIGITS, TooMuch
+
+MOST_YAML_NODES = 100_000  # where each alias counts as what it stands for
+MOST_YAML = 2**20  # characters
+
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C takes a tenth of the time
+_NUMBER = re.compile(r"[-+]?(0x[0-9a-fA-F_]*|[0-9_:.]+)")
+
+
+def load_yaml(text: str, loader: Any = LOADER) -> Any:
+    """Read one YAML document, by a loader that makes plain values.
+
+    Raises:
+        TooMuch: if it exceeds a limit.
+        yaml.YAMLError: if it is malformed.
+    """
+    check_yaml(text)
+    return yaml.load(text, Loader=loader)  # noqa: S506  (a safe one)
+
+
+def check_yaml(text: str, most: int = MOST_YAML_NODES) -> None:
+    """Raise `TooMuch` if a YAML exceeds a limit. The time grows with the text alone, whatever its aliases stand for.
+
+    A malformed text passes up to its first error: a loader makes nothing of it.
+    """
+    if len(text) > MOST_YAML:
+        raise TooMuch(f"more than {MOST_YAML:,} characters")
+    for loader in (LOADER, yaml.SafeLoader):  # the parser in C refuses some texts that the other one takes
+        with contextlib.suppress(yaml.YAMLError):
+            _count(yaml.parse(text, Loader=loader), most)
+            break
+
+
+@dataclass
+class _Open:
+    """A collection that has not ended yet."""
+
+    anchor: str | None
+    before: int  # nodes ahead of it
+    height: int = 0  # of what stands in it so far
+
+
+def _count(events: Iterator[Any], most: int) -> None:
+    """Count the nodes of a YAML, each alias as what it stands for."""
+    count, above = 0, [_Open(None, 0)]
+    known: dict[str | None, tuple[int, int]] = {}  # by anchor: nodes and height
+    for event in events:
+        if isinstance(event, yaml.CollectionStartEvent):
+            above.append(_Open(event.anchor, count))
+            count += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            ended = above.pop()
+            known[ended.anchor] = count - ended.before, ended.height + 1
+            above[-1].height = max(above[-1].height, ended.height + 1)
+        elif isinstance(event, yaml.NodeEvent):
+            nodes, height = _leaf(event, known, above)
+            count += nodes
+            above[-1].height = max(above[-1].height, height)
+        if count > most:
+            raise TooMuch(f"more than {most:,} values, where each alias counts as what it stands for")
+        if len(above) - 1 + above[-1].height > DEEPEST:
+            raise TooMuch(f"nested more than {DEEPEST} deep")
+
+
+def _leaf(event: Any, known: dict[str | None, tuple[int, int]], above: Sequence[_Open]) -> tuple[int, int]:
+    """The nodes and the height of a scalar, or of what an alias stands for."""
+    if isinstance(event, yaml.AliasEvent):
+        if any(one.anchor == event.anchor for one in above):
+            raise TooMuch(f"*{event.anchor} stands within what it names")
+        return known.get(event.anchor, (1, 0))
+    may_be_number = event.implicit[0] or event.tag
+    if may_be_number and len(event.value) > MOST_DIGITS and _NUMBER.fullmatch(event.value):
+        raise TooMuch(f"a number of {len(event.value):,} digits")
+    known[event.anchor] = 1, 0
+    return 1, 0
