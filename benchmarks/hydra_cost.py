@@ -81,6 +81,7 @@ def cost(launcher: type[Launcher], overrides: list[list[str]], folder: Path) -> 
     master = loader.load_configuration("config", arguments, RunMode.MULTIRUN)
     HydraConfig.instance().set_config(master)
     launching: Any = launcher()
+    folder.mkdir(parents=True)
     RunFolder(folder).write_json(RunFolder(folder).environment, {})  # as the callback that reserves the folder does
     context = HydraContext(config_loader=loader, callbacks=Callbacks())
     started = time.perf_counter()

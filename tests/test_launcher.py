@@ -138,6 +138,7 @@ def launched(its, monkeypatch):
     current.set(Session())
     ours = BatchLauncher()
     folder = RunFolder(Path(its.master.hydra.sweep.dir))
+    folder.path.mkdir(parents=True, exist_ok=True)
     folder.write_json(folder.environment, {})  # as the callback that reserves the folder does
     ours.setup(hydra_context=its.context, task_function=lambda _: None, config=its.master)
     for overrides in its.jobs:  # as Hydra's sweeper does before it launches
