@@ -17,7 +17,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from runner import __version__, environment, metrics, runs, sources
-from runner.config import Job, Origin, read_kernel
+from runner.config import TOGETHER, Job, Origin, read_kernel
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
 from runner.errors import UsageError
@@ -61,7 +61,7 @@ def read(path: Path) -> RecordedSweep:
             raise UsageError(f"{path}: not the folder of a sweep: it holds no planned case; start a new sweep")
         complete = [e for e in entries.values() if "row" in e]
         launcher = str(complete[0]["row"]["launcher"]) if complete else "batch"
-        one_by_one = not runs.environment(path).get("planned_at_once", launcher in ("batch", "none"))
+        one_by_one = not runs.environment(path).get("planned_at_once", launcher in (*TOGETHER, "none"))
         if not one_by_one and (unknown := [n for n in folder.jobs() if n not in entries]):
             raise UsageError(f"{path}: the plan is incomplete: it lacks job {unknown[0]}; start a new sweep")
         fingerprints = {str(e["kernel"]): e["fingerprint"] for e in complete}
@@ -69,6 +69,14 @@ def read(path: Path) -> RecordedSweep:
         kernels: dict[str, tuple[Kernel, Origin]] = {}
         jobs = tuple(_job(number, e, folder, kernels) for number, e in sorted(entries.items()))
     return RecordedSweep(folder, jobs, launcher, one_by_one, fingerprints)
+
+
+def jobs_of(folder: RunFolder) -> tuple[Job, ...]:
+    """The jobs that a sweep has planned, each case once."""
+    with runs.reading(folder.path):
+        kernels: dict[str, tuple[Kernel, Origin]] = {}
+        entries = {n: e for n, e in _entries(folder) if "same_as" not in e}
+        return tuple(_job(number, entry, folder, kernels) for number, entry in sorted(entries.items()))
 
 
 def resume(path: Path, session: Session) -> None:

@@ -27,7 +27,7 @@ from runner.runs import section
 from runner.sweep import results
 
 PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
-PEERS = ["device", "dtype", "family", "finish"]
+PEERS = ["device", "gpu", "dtype", "family", "finish"]
 """Cases that differ in one of these are not ranked against each other."""
 
 NEUTRAL = {"cache": "none"}

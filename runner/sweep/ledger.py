@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from runner import metrics, sources
-from runner.config import Job
+from runner.config import TOGETHER, Job
 from runner.folder import RunFolder, read_json, write_json
 from runner.metrics import TIME
 from runner.sweep import results
@@ -83,7 +83,7 @@ class Ledger:
         started = time.monotonic()
         own = [self._rows[job] for job in sorted(self._rows)]
         # A stock launcher runs each job in an engine of its own; the table is of them all.
-        results.write(self._folder, own if self.launcher == "batch" else results.collect(self._folder))
+        results.write(self._folder, own if self.launcher in TOGETHER else results.collect(self._folder))
         self._stale = False
         self._due = time.monotonic() + 9 * (time.monotonic() - started)
 

@@ -15,7 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -72,14 +72,19 @@ class Outcome:
 class Worker:
     """A worker process. It opens a device while its parent does something else."""
 
-    def __init__(self, config: DeviceConfig | None = None) -> None:
-        """Start the process, which opens the device; without one, `takes` names it later."""
+    def __init__(self, config: DeviceConfig | None = None, environment: Mapping[str, str] | None = None) -> None:
+        """Start the process, which opens the device; without one, `takes` names it later.
+
+        Args:
+            config: The device.
+            environment: Variables that the process has beside ours.
+        """
         self.config = config
         self._usable = True
         self._info: DeviceInfo | None = None
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = _started(theirs.fileno())
+            self._process = _started(theirs.fileno(), environment or {})
         self._pipe = Connection(ours.detach())
         if config is not None:
             self._send(config)
@@ -174,7 +179,7 @@ class Worker:
         return Outcome("crashed", f"the worker process ended {how} while {step}")
 
 
-def _started(descriptor: int) -> subprocess.Popen[bytes]:
+def _started(descriptor: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """Start the process with SIGINT blocked: Ctrl-C reaches all processes of the program, and the parent ends it."""
     root = str(Path(__file__).resolve().parents[2])  # makes this package importable
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -183,7 +188,7 @@ def _started(descriptor: int) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-c", f"from runner.sweep.run_case import serve; serve({descriptor})"],
             pass_fds=(descriptor,),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(paths)},
             stdin=subprocess.DEVNULL,
         )
     finally:

@@ -1,0 +1,171 @@
+"""The files of a shard, and how its rows come into the sweep's own folder.
+
+shards/N/shard.json         the jobs
+shards/N/log.txt            what the shard's process printed
+shards/N/1/ 2/ ...          one run folder for each start; a later one begins with the rows of the one before it
+shards/N/1/rows.jsonl       a line whenever a case was measured in a round
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from runner.folder import RunFolder, read_json, write_json
+
+Row = dict[str, Any]
+REFERENCE = "reference"  # the case that every shard measures, whichever GPU's it is
+
+
+class Attempt(RunFolder):
+    """One start of a shard: a run folder that shares the sources of the sweep."""
+
+    def __init__(self, sweep: RunFolder, path: Path) -> None:
+        super().__init__(path)
+        self.sources = sweep.sources
+        self.rows = path / "rows.jsonl"
+
+
+class ShardFolder:
+    """The files of one shard."""
+
+    def __init__(self, sweep: RunFolder, number: int) -> None:
+        self.number = number
+        self.sweep = sweep
+        self.path = sweep.path / "shards" / str(number)
+        self.log = self.path / "log.txt"
+
+    def write(self, jobs: list[int], **known: Any) -> None:
+        """Write the shard's plan: the numbers of its jobs, and what its process needs beside these."""
+        write_json(self.path / "shard.json", {"jobs": jobs, **known})
+
+    @property
+    def planned(self) -> Mapping[str, Any]:
+        """The shard's plan; empty if it is missing or torn."""
+        found = read_json(self.path / "shard.json")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def jobs(self) -> list[int]:
+        """The numbers of its jobs."""
+        return [int(n) for n in self.planned.get("jobs", ())]
+
+    def attempts(self) -> list[Attempt]:
+        """Its starts, the latest last."""
+        if not self.path.is_dir():
+            return []
+        numbers = sorted(int(p.name) for p in self.path.iterdir() if p.name.isascii() and p.name.isdecimal())
+        return [Attempt(self.sweep, self.path / str(n)) for n in numbers]
+
+    def begin(self) -> Attempt:
+        """A folder for a new start. Making a folder is atomic on every file system, so no two starts share one."""
+        number = len(self.attempts())
+        while True:
+            number += 1
+            try:
+                (self.path / str(number)).mkdir(parents=True)
+            except FileExistsError:
+                continue
+            return Attempt(self.sweep, self.path / str(number))
+
+    @property
+    def running(self) -> bool:
+        """Whether a process of this machine runs it."""
+        return any(attempt.locked for attempt in self.attempts())
+
+
+def shards(sweep: RunFolder) -> list[ShardFolder]:
+    """The shards of a sweep, those of a resumed one last."""
+    root = sweep.path / "shards"
+    if not root.is_dir():
+        return []
+    return [ShardFolder(sweep, n) for n in sorted(int(p.name) for p in root.iterdir() if p.name.isdecimal())]
+
+
+def rows_of(attempt: Attempt, numbers: list[int]) -> Iterator[tuple[int, Row]]:
+    """The rows of the cases that a start has reached."""
+    for number in numbers:
+        row = read_json(attempt.result(number))
+        if isinstance(row, dict) and row.get("status") not in (None, "not_run"):
+            yield number, row
+
+
+def copy_row(source: RunFolder, target: RunFolder, number: int, row: Row) -> None:
+    """Copy a row with its samples, the row last: a row that is there is complete."""
+    for name in (source.samples, source.hot_samples):
+        if (file := name(str(row["case"]), number)).exists():
+            link(file, target.path / file.relative_to(source.path))
+    if (log := source.compile_log(number)).exists():
+        link(log, target.compile_log(number))
+    write_json(target.result(number), row)
+
+
+def link(source: Path, target: Path) -> None:
+    """Have a file in a second folder, too. Files are replaced rather than changed, so a hard link is as good."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(f".{target.name}.{os.getpid():08x}")
+    try:
+        os.link(source, aside)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(source, aside)
+    aside.replace(target)
+
+
+def merge(sweep: RunFolder) -> dict[int, Row]:
+    """Bring what the shards have measured since into the sweep's folder.
+
+    Returns:
+        The rows that are new, or have more rounds than before, by job.
+    """
+    new: dict[int, Row] = {}
+    for shard in shards(sweep):
+        new |= merge_shard(sweep, shard, shard.jobs)
+    return new
+
+
+def merge_shard(sweep: RunFolder, shard: ShardFolder, numbers: list[int]) -> dict[int, Row]:
+    """Likewise some jobs of one shard. Of several starts the latest counts, as it began with the rows of the others."""
+    new: dict[int, Row] = {}
+    for attempt in reversed(shard.attempts()):
+        for number, row in rows_of(attempt, [n for n in numbers if n not in new]):
+            if _adds(read_json(sweep.result(number)), row):
+                copy_row(attempt, sweep, number, row)
+                new[number] = row
+    note_gpu(sweep, shard)
+    return new
+
+
+def _adds(there: Any, row: Row) -> bool:
+    """Whether a shard's row says more than the sweep's own."""
+    if not isinstance(there, dict) or there.get("status") in (None, "not_run"):
+        return True
+    return there["status"] == row["status"] == "ok" and (row.get("rounds") or 0) > (there.get("rounds") or 0)
+
+
+def note_gpu(sweep: RunFolder, shard: ShardFolder) -> None:
+    """Add a shard's devices, and what it says of the reference case, to environment.json of the sweep."""
+    known = read_json(sweep.environment) or {}
+    before = json.dumps(known)
+    for attempt in shard.attempts():
+        there = read_json(attempt.environment) or {}
+        for name, entry in there.get("devices", {}).items():
+            known.setdefault("devices", {}).setdefault(name, entry)
+            if uuid := entry.get("uuid"):
+                gpu = known.setdefault("gpus", {}).setdefault(uuid, {"name": entry.get("name"), "shards": []})
+                gpu["shards"] = sorted({*gpu["shards"], shard.number})
+                if REFERENCE in there:
+                    gpu.setdefault(REFERENCE, {})[str(shard.number)] = there[REFERENCE]
+                if "host" in there:
+                    gpu["host"] = there["host"]
+    if json.dumps(known) != before:
+        write_json(sweep.environment, known)
+
+
+def append_line(path: Path, content: Any) -> None:
+    """Add a line to a file that only this process writes."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(content) + "\n")

@@ -1,0 +1,97 @@
+"""`python -m runner.shards.process FOLDER NUMBER`: run one shard of a sweep, on the first GPU that this process sees.
+
+The launchers of `runner.shards` start it. It goes on where an earlier start of the same shard ended.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from runner import recorded, samples
+from runner.config import Job
+from runner.device import DeviceInfo
+from runner.errors import UsageError
+from runner.folder import RunFolder, read_json, write_json
+from runner.shards.folder import REFERENCE, Attempt, ShardFolder, append_line, copy_row, rows_of
+from runner.statistics import round_medians, unthrottled
+from runner.sweep import engine
+from runner.sweep.ledger import finished
+from runner.sweep.worker import Worker
+from runner.terminal import SweepProgress
+
+
+class _Progress(SweepProgress):
+    """Tells the parent of each row, by a line in a file."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        super().__init__(quiet=True)
+        self._attempt = attempt
+
+    def row(self, label: str, row: Mapping[str, Any]) -> None:
+        """Note a case that was measured in a round, or failed."""
+        known = {name: row.get(name) for name in ("job", "status", "rounds", "median_us")}
+        append_line(self._attempt.rows, {"label": label, **known})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a shard; the exit status is 2 if it cannot start, and 130 if it was interrupted."""
+    from runner.cli import run_command  # noqa: PLC0415
+
+    folder, number = sys.argv[1:] if arguments is None else arguments
+    return run_command(lambda: run(Path(folder), int(number)))
+
+
+def run(path: Path, number: int) -> int:
+    """Run what the shard lacks."""
+    sweep = RunFolder(path.absolute())
+    shard = ShardFolder(sweep, number)
+    planned, numbers = shard.planned, shard.jobs
+    reference = planned.get(REFERENCE)
+    wanted = {*numbers, *([] if reference is None else [reference])}
+    jobs = [job for job in recorded.jobs_of(sweep) if job.number in wanted]
+    if not jobs:
+        raise UsageError(f"{shard.path}: shard.json names no job of the sweep")
+    worker = Worker(jobs[0].device)
+    earlier = shard.attempts()
+    attempt = shard.begin()
+    attempt.lock()
+    known: dict[str, Any] = {"host": platform.node()} if planned.get("record_host") else {}
+    write_json(attempt.environment, known)
+    if earlier:
+        _take_over(earlier[-1], attempt, jobs, worker.info)
+    try:
+        with _Progress(attempt) as progress:
+            engine.run(jobs, attempt, progress, str(planned["launcher"]), worker)
+    finally:
+        if reference is not None:
+            _note_reference(attempt, next(job for job in jobs if job.number == reference))
+    return 0
+
+
+def _take_over(earlier: Attempt, attempt: Attempt, jobs: Sequence[Job], info: DeviceInfo) -> None:
+    """Begin with the rows of an earlier start. A case that is half measured on another GPU is measured anew."""
+    by_number = {job.number: job for job in jobs}
+    for number, row in rows_of(earlier, list(by_number)):
+        if finished(by_number[number], row) or row.get("gpu") == info.gpu:
+            copy_row(earlier, attempt, number, row)
+
+
+def _note_reference(attempt: Attempt, job: Job) -> None:
+    """Note the medians of the rounds of the case that every shard measures."""
+    row = read_json(attempt.result(job.number))
+    taken = samples.read(attempt.samples(job.case.id, job.number))
+    if not isinstance(row, dict) or taken is None or row.get("status") != "ok":
+        return
+    known = read_json(attempt.environment) or {}
+    medians = [round(float(us), 4) for us in np.asarray(round_medians(unthrottled(taken)))]
+    write_json(attempt.environment, {**known, REFERENCE: {"case": job.case.label, "rounds_us": medians}})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
