@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 600.0
 GRACE_S = 5.0
 STARTUP_S = 120.0
+BLOCKED = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2))
 LAUNCHING = ("checking", "warm-up", "measuring")
 
 
@@ -180,10 +181,10 @@ class Worker:
 
 
 def _started(descriptor: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start the process with SIGINT blocked: Ctrl-C reaches all processes of the program, and the parent ends it."""
+    """Start the process with signals blocked that a terminal or Slurm sends to all processes: the parent ends it."""
     root = str(Path(__file__).resolve().parents[2])  # makes this package importable
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the child inherits the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)  # the child inherits the mask
     try:
         return subprocess.Popen(
             [sys.executable, "-c", f"from runner.sweep.run_case import serve; serve({descriptor})"],

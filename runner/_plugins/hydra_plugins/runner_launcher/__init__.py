@@ -1,16 +1,17 @@
-"""The launchers `batch`, `gpus` and `slurm`, and the callback, where Hydra finds plugins: in a package named `hydra_plugins`.
+"""The launchers and the callback, where Hydra finds plugins: in a package named `hydra_plugins`.
 
 Every run keeps these names in its configuration. They stay, wherever our own modules move.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from hydra.core.config_store import ConfigStore
 
 import runner.hydra.launcher
 from runner.hydra.app import ReserveFolder
 
-__all__ = ["BatchLauncher", "BatchLauncherConf", "GpusConf", "ReserveFolder", "ShardLauncher"]
+__all__ = ["BatchLauncher", "BatchLauncherConf", "GpusConf", "ReserveFolder", "ShardLauncher", "SlurmConf"]
 
 
 class BatchLauncher(runner.hydra.launcher.BatchLauncher):
@@ -42,3 +43,42 @@ class GpusConf:
 
 
 ConfigStore.instance().store(group="hydra/launcher", name="gpus", node=GpusConf, provider="runner")
+
+
+@dataclass
+class SlurmConf:
+    """The configuration of `hydra/launcher=slurm`: a job array with one GPU a task.
+
+    The names are those of Hydra's submitit launcher; null is the cluster's own default.
+    """
+
+    _target_: str = "hydra_plugins.runner_launcher.ShardLauncher"
+    shards: int | None = None  # at most; null: as many as `array_parallelism`
+    wait: bool = True  # otherwise the command ends when the jobs are submitted
+    timeout_min: int = 60
+    cpus_per_task: int | None = None
+    gpus_per_node: int | None = 1
+    tasks_per_node: int = 1
+    mem_gb: int | None = None
+    nodes: int = 1
+    name: str = "runner"
+    partition: str | None = None
+    qos: str | None = None
+    comment: str | None = None
+    constraint: str | None = None
+    exclude: str | None = None
+    gres: str | None = None
+    cpus_per_gpu: int | None = None
+    gpus_per_task: int | None = None
+    mem_per_gpu: str | None = None
+    mem_per_cpu: str | None = None
+    account: str | None = None
+    signal_delay_s: int = 120  # before the time limit, when the shard is requeued
+    max_num_timeout: int = 3  # how often it is requeued after its time limit
+    additional_parameters: dict[str, Any] = field(default_factory=dict)
+    array_parallelism: int = 256
+    setup: list[str] | None = None
+    srun_args: list[str] | None = None
+
+
+ConfigStore.instance().store(group="hydra/launcher", name="slurm", node=SlurmConf, provider="runner")
