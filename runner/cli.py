@@ -107,6 +107,8 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
 
         session.discard_if_unused()
         status = show(session.planned, session.launcher, session.options)
+    elif session.detached and session.folder:
+        status = say(f"the shards run on; {_resume(session.folder)} waits for them and makes the report", 0)
     else:
         status = finish(session.folder, session.options) if session.folder else 0
     if session.left_out:

@@ -127,6 +127,15 @@ def require_same_device(path: Path, now: Entry) -> None:
         raise UsageError(f"{path}: {', '.join(found[:MOST] + more)} since the run; start a new sweep")
 
 
+def require_same_toolchain(path: Path, now: Entry) -> None:
+    """Refuse versions or a toolchain other than those with which the sweep measured on a GPU of the same model."""
+    for then in (read_json(RunFolder(path).environment) or {}).get("devices", {}).values():
+        if (then.get("kind"), then.get("name")) == (now["kind"], now["name"]):
+            for key in ("versions", "toolchain"):
+                for change in _changes(f"device.{key}", then.get(key), now[key]):
+                    raise UsageError(f"{path}: {change} since the run; start a new sweep")
+
+
 def _changes(name: str, then: Any, now: Any) -> Iterator[str]:
     if isinstance(then, Mapping) and isinstance(now, Mapping):
         for key in dict.fromkeys((*then, *now)):

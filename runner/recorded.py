@@ -26,6 +26,8 @@ from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.session import Session
 from runner.settings import DeviceConfig, TimingConfig
+from runner.shards import clusters
+from runner.shards.folder import merge
 from runner.sweep import engine, ledger
 from runner.sweep.worker import Worker
 from runner.terminal import SweepProgress
@@ -90,12 +92,19 @@ def resume(path: Path, session: Session) -> None:
     if changed := next(_changed_sources(found), None):
         raise UsageError(f"{path}: {changed} has changed since the run; restore it or start a new sweep")
     with runs.reading(path):
+        merge(found.folder)
         known = ledger.previous_rows(found.jobs, found.folder)
         keys = {job.key for job in found.jobs if ledger.finished(job, known.get(job.number))}
     missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())
     done = sum(job.key in keys for job in found.jobs)
     found.folder.sweep_up()
-    if missing:
+    if missing and found.launcher in clusters.NAMES:
+        settings = {**runs.section(runs.environment(path), "launcher"), "wait": True}
+        note_resumed(found.folder)
+        with SweepProgress(quiet=session.options.quiet) as progress:
+            progress.say(f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest")
+            clusters.run(found.launcher, found.jobs, found.folder, progress, settings)
+    elif missing:
         announcement = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest"
         with SweepProgress(quiet=session.options.quiet) as progress:
             session.worker = Worker(missing[0].device)
@@ -162,6 +171,11 @@ def _require_same_device(path: Path, folder: RunFolder, first: Job, info: Device
     """Refuse another device or toolchain than the sweep's; then note that the sweep is resumed."""
     compiler = compiler_for(first.device, info, first.compiler)
     environment.require_same_device(path, environment.device(info, first, compiler))
+    note_resumed(folder)
+
+
+def note_resumed(folder: RunFolder) -> None:
+    """Note the time in environment.json."""
     known = read_json(folder.environment)
     known.setdefault("resumed_utc", []).append(datetime.now(UTC).isoformat(timespec="seconds"))
     write_json(folder.environment, known)

@@ -105,9 +105,9 @@ class ShardLauncher(BatchLauncher):
         """Each shard opens its own device."""
 
     def _run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
-        _ = session
         kept = {**self._settings, "record_host": bool(self._config.get("record_host", False))}
         clusters.run(self._name, plan, folder, progress, kept)
+        session.detached = not kept.get("wait", True)
 
     @property
     def _name(self) -> str:

@@ -60,6 +60,7 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     frame["emulated"] = pd.Series([is_emulated(kind) for kind in frame["device"]], dtype=bool)
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
     frame.attrs["devices"] = Shared(section(runs.environment(folder), "devices"))
+    frame.attrs["gpus"] = Shared({"gpus": section(runs.environment(folder), "gpus")})
     metrics = [n for n in raw.columns[list(raw.columns).index("status") :] if n not in columns.BY_NAME]
     for name in metrics:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")

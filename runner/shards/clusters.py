@@ -12,6 +12,8 @@ from runner.shards import parent
 from runner.shards.local import LocalGpus
 from runner.terminal import SweepProgress
 
+NAMES = ("gpus", "slurm")
+
 
 def run(
     name: str, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, settings: Mapping[str, Any]
@@ -30,7 +32,7 @@ def run(
     """
     cluster = make(name, settings, folder)
     _refuse_index(plan)
-    write_json(folder.environment, {**(read_json(folder.environment) or {}), "launcher": {"name": name, **settings}})
+    write_json(folder.environment, {**(read_json(folder.environment) or {}), "launcher": dict(settings)})
     wait = bool(settings.get("wait", True))
     parent.run(plan, folder, progress, cluster, record_host=bool(settings["record_host"]), wait=wait)
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from runner import recorded, samples
+from runner import environment, recorded, samples
 from runner.config import Job
 from runner.device import DeviceInfo
+from runner.device.kinds import compiler_for
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json, write_json
 from runner.shards.folder import REFERENCE, Attempt, ShardFolder, append_line, copy_row, rows_of
@@ -51,26 +52,29 @@ def run(path: Path, number: int) -> int:
     """Run what the shard lacks."""
     sweep = RunFolder(path.absolute())
     shard = ShardFolder(sweep, number)
-    planned, numbers = shard.planned, shard.jobs
-    reference = planned.get(REFERENCE)
-    wanted = {*numbers, *([] if reference is None else [reference])}
-    jobs = [job for job in recorded.jobs_of(sweep) if job.number in wanted]
-    if not jobs:
+    planned, own = shard.planned, set(shard.jobs)
+    jobs = {job.number: job for job in recorded.jobs_of(sweep) if job.number in (*own, planned.get(REFERENCE))}
+    if not own & jobs.keys():
         raise UsageError(f"{shard.path}: shard.json names no job of the sweep")
-    worker = Worker(jobs[0].device)
+    first = jobs[min(own & jobs.keys())]
+    worker = Worker(first.device)
+    reference = None if worker.info.emulated else jobs.get(planned.get(REFERENCE, -1))
+    plan = [job for number, job in sorted(jobs.items()) if number in own or job is reference]
     earlier = shard.attempts()
     attempt = shard.begin()
     attempt.lock()
+    compiler = compiler_for(first.device, worker.info, first.compiler)
+    environment.require_same_toolchain(sweep.path, environment.device(worker.info, first, compiler))
     known: dict[str, Any] = {"host": platform.node()} if planned.get("record_host") else {}
     write_json(attempt.environment, known)
     if earlier:
-        _take_over(earlier[-1], attempt, jobs, worker.info)
+        _take_over(earlier[-1], attempt, plan, worker.info)
     try:
         with _Progress(attempt) as progress:
-            engine.run(jobs, attempt, progress, str(planned["launcher"]), worker)
+            engine.run(plan, attempt, progress, str(planned["launcher"]), worker)
     finally:
-        if reference is not None:
-            _note_reference(attempt, next(job for job in jobs if job.number == reference))
+        if reference:
+            _note_reference(attempt, reference)
     return 0
 
 
