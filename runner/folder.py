@@ -70,9 +70,13 @@ class RunFolder:
         """The numbers of the jobs that have a folder."""
         return sorted(int(p.name) for p in self.path.iterdir() if p.name.isdigit() and p.is_dir())
 
-    def lock(self) -> None:
-        """Lock the folder until this process ends; a `UsageError` if another process has locked it."""
-        descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o666)  # never closed: that would unlock it
+    def lock(self) -> int:
+        """Lock the folder until this process ends; a `UsageError` if another process has locked it.
+
+        Returns:
+            The descriptor of the lock's file. The lock ends when each process that has it has closed it.
+        """
+        descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -80,6 +84,7 @@ class RunFolder:
             raise UsageError(f"{self.path}: a sweep is running in this folder right now") from None
         except OSError:
             pass  # a file system without locks
+        return descriptor
 
     @property
     def locked(self) -> bool:

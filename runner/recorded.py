@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,11 +73,11 @@ def read(path: Path) -> RecordedSweep:
     return RecordedSweep(folder, jobs, launcher, one_by_one, fingerprints)
 
 
-def jobs_of(folder: RunFolder) -> tuple[Job, ...]:
-    """The jobs that a sweep has planned, each case once."""
+def jobs_of(folder: RunFolder, numbers: Collection[int]) -> tuple[Job, ...]:
+    """Some of the jobs that a sweep has planned, each case once."""
     with runs.reading(folder.path):
         kernels: dict[str, tuple[Kernel, Origin]] = {}
-        entries = {n: e for n, e in _entries(folder) if "same_as" not in e}
+        entries = {n: e for n, e in _entries(folder, numbers) if "same_as" not in e}
         return tuple(_job(number, entry, folder, kernels) for number, entry in sorted(entries.items()))
 
 
@@ -181,17 +181,17 @@ def note_resumed(folder: RunFolder) -> None:
     write_json(folder.environment, known)
 
 
-def _entries(folder: RunFolder) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """What is known of each job: its case.json, or else its entry in plan.json."""
+def _entries(folder: RunFolder, only: Collection[int] | None = None) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """What is known of each job, or of some: its case.json, or else its entry in plan.json."""
     plan = read_json(folder.plan) or {}
     for case in plan.get("cases", []):
-        if "way" in case:
+        if "way" in case and (only is None or case["job"] in only):
             kept = {
                 "metrics": plan.get("metrics", {}).get(case["kernel"]),
                 "rank_by": plan.get("rank_by", metrics.TIME),
             }
             yield case["job"], {**case, "asked": plan["ways"][case["way"]], **kept}
-    for number in folder.jobs():
+    for number in folder.jobs() if only is None else sorted(only):
         if content := folder.record(number):
             yield number, content
 

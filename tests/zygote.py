@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -84,11 +84,11 @@ class Fork(subprocess.Popen):
 started = worker._started
 
 
-def forked(descriptor: int) -> subprocess.Popen:
+def forked(descriptor: int, environment: Mapping[str, str]) -> subprocess.Popen:
     """A worker; beside threads, or once a GPU's driver is loaded, a fork would not be as good as a fresh process."""
     loaded = {name.partition(".")[0] for name in sys.modules}
-    if threading.active_count() > 1 or not loaded.isdisjoint(("cuda", "pycuda", "pynvml")):
-        return started(descriptor)
+    if environment or threading.active_count() > 1 or not loaded.isdisjoint(("cuda", "pycuda", "pynvml")):
+        return started(descriptor, environment)
     return Fork(descriptor)
 
 

@@ -30,6 +30,7 @@ def run(
     Raises:
         UsageError: if a setting is wrong.
     """
+    folder = RunFolder(folder.path.absolute())  # for processes that start elsewhere
     cluster = make(name, settings, folder)
     _refuse_index(plan)
     write_json(folder.environment, {**(read_json(folder.environment) or {}), "launcher": dict(settings)})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ class ShardFolder:
     @property
     def running(self) -> bool:
         """Whether a process of this machine runs it."""
-        return any(attempt.locked for attempt in self.attempts())
+        return RunFolder(self.path).locked or any(attempt.locked for attempt in self.attempts())
 
 
 def shards(sweep: RunFolder) -> list[ShardFolder]:
@@ -86,10 +86,10 @@ def shards(sweep: RunFolder) -> list[ShardFolder]:
     return [ShardFolder(sweep, n) for n in sorted(int(p.name) for p in root.iterdir() if p.name.isdecimal())]
 
 
-def rows_of(attempt: Attempt, numbers: list[int]) -> Iterator[tuple[int, Row]]:
-    """The rows of the cases that a start has reached."""
+def rows_of(folder: RunFolder, numbers: Iterable[int]) -> Iterator[tuple[int, Row]]:
+    """The rows of the cases that a start, or the sweep, has reached."""
     for number in numbers:
-        row = read_json(attempt.result(number))
+        row = read_json(folder.result(number))
         if isinstance(row, dict) and row.get("status") not in (None, "not_run"):
             yield number, row
 
@@ -124,10 +124,11 @@ def merge(sweep: RunFolder) -> dict[int, Row]:
     new: dict[int, Row] = {}
     for shard in shards(sweep):
         new |= merge_shard(sweep, shard, shard.jobs)
+        note_gpu(sweep, shard)
     return new
 
 
-def merge_shard(sweep: RunFolder, shard: ShardFolder, numbers: list[int]) -> dict[int, Row]:
+def merge_shard(sweep: RunFolder, shard: ShardFolder, numbers: Sequence[int]) -> dict[int, Row]:
     """Likewise some jobs of one shard. Of several starts the latest counts, as it began with the rows of the others."""
     new: dict[int, Row] = {}
     for attempt in reversed(shard.attempts()):
@@ -135,7 +136,6 @@ def merge_shard(sweep: RunFolder, shard: ShardFolder, numbers: list[int]) -> dic
             if _adds(read_json(sweep.result(number)), row):
                 copy_row(attempt, sweep, number, row)
                 new[number] = row
-    note_gpu(sweep, shard)
     return new
 
 

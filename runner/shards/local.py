@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.errors import UsageError
+from runner.folder import RunFolder
 from runner.shards.folder import ShardFolder
 from runner.shards.parent import CANCEL_S, EVERY_S, State
 
@@ -74,6 +75,7 @@ class LocalGpus:
             self._where[shard.number] = place
             root = str(Path(__file__).resolve().parents[2])
             paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+            lock = RunFolder(shard.path).lock()  # the process has it from its first moment on
             with shard.log.open("ab") as log:
                 self._processes[shard.number] = subprocess.Popen(
                     [sys.executable, "-m", "runner.shards.process", str(shard.sweep.path), str(shard.number)],
@@ -82,7 +84,9 @@ class LocalGpus:
                     stdout=log,
                     stderr=log,
                     start_new_session=True,  # Ctrl-C reaches the parent alone, which then ends the shards
+                    pass_fds=(lock,),
                 )
+            os.close(lock)
 
     def state(self, shard: ShardFolder) -> State:
         """Whether its process has ended, and how."""

@@ -15,7 +15,7 @@ from runner.device.kinds import compiler_for
 from runner.errors import DeviceUnavailable
 from runner.folder import RunFolder
 from runner.shards import plan as planning
-from runner.shards.folder import REFERENCE, ShardFolder, merge_shard, shards
+from runner.shards.folder import REFERENCE, ShardFolder, merge, merge_shard, note_gpu, shards
 from runner.sweep import engine
 from runner.sweep.ledger import Ledger, finished
 from runner.sweep.worker import Worker
@@ -59,8 +59,10 @@ class _Watched:
     """A shard while its parent watches it."""
 
     folder: ShardFolder
+    jobs: frozenset[int]
     read: dict[str, int] = field(default_factory=dict)  # bytes of rows.jsonl by start
     ended: bool = False
+    noted: bool = False  # whether environment.json has its GPU
 
 
 def run(
@@ -81,7 +83,7 @@ def run(
         KeyboardInterrupt: passed on, after the shards were cancelled and their rows saved.
     """
     cache.require_writable()
-    _merge_all(folder)
+    merge(folder)
     ledger = Ledger(plan, folder, cluster.name)
     sources.keep(folder, ledger.jobs)
     try:
@@ -89,21 +91,17 @@ def run(
         started = _write_shards(todo, folder, cluster, seconds, record_host=record_host)
         cluster.start(started)
         if wait:
-            _watch(_Parent(ledger, folder, progress, cluster), [_Watched(shard) for shard in started])
+            watched = [_Watched(shard, frozenset(shard.jobs)) for shard in started]
+            _watch(_Parent(ledger, folder, progress, cluster), watched)
     except KeyboardInterrupt:
         progress.say(f"cancelling {len(shards(folder))} shards")
         cluster.cancel()
-        _merge_all(folder)
+        merge(folder)
         ledger = Ledger(plan, folder, cluster.name)
         ledger.mark_not_run("interrupted before this case was reached", ledger.jobs)
         raise
     finally:
         ledger.write()
-
-
-def _merge_all(folder: RunFolder) -> None:
-    for shard in shards(folder):
-        merge_shard(folder, shard, shard.jobs)
 
 
 def _prepare(
@@ -164,7 +162,7 @@ class _Parent:
 def _watch(parent: _Parent, watched: list[_Watched]) -> None:
     """Wait until all shards have ended; a case is taken over once all its rounds are measured."""
     jobs = {job.number: job for job in parent.ledger.jobs}
-    total = sum(len(shard.folder.jobs) for shard in watched)
+    total = sum(len(shard.jobs) for shard in watched)
     parent.progress.stage("measuring", total)
     reasons: dict[int, str] = {}
     asked = 0.0
@@ -189,7 +187,7 @@ def _watch(parent: _Parent, watched: list[_Watched]) -> None:
         raise DeviceUnavailable(next(iter(reasons.values())))
     for shard in watched:
         if shard.folder.number in reasons:
-            left = [jobs[n] for n in shard.folder.jobs if n in jobs]
+            left = [jobs[n] for n in shard.jobs if n in jobs]
             parent.ledger.mark_not_run(reasons[shard.folder.number], left)
 
 
@@ -212,30 +210,34 @@ def _take_rows(parent: _Parent, shard: _Watched, jobs: dict[int, Job]) -> None:
                 new = file.read()
         except OSError:
             continue
-        complete = new[: new.rfind(b"\n") + 1]
+        if not (complete := new[: new.rfind(b"\n") + 1]):
+            continue
         shard.read[attempt.path.name] = shard.read.get(attempt.path.name, 0) + len(complete)
         lines = [json.loads(line) for line in complete.splitlines()]
         done = [line["job"] for line in lines if (job := jobs.get(line["job"])) and _complete(job, line)]
-        own = set(shard.folder.jobs)
-        _add(parent, shard.folder, [number for number in done if number in own], jobs)
+        _add(parent, shard, [number for number in done if number in shard.jobs], jobs)
 
 
 def _complete(job: Job, line: dict[str, Any]) -> bool:
     return finished(job, {"device": job.device.kind, **line})
 
 
-def _add(parent: _Parent, shard: ShardFolder, numbers: list[int], jobs: dict[int, Job]) -> None:
-    for number, row in merge_shard(parent.folder, shard, numbers).items():
+def _add(parent: _Parent, shard: _Watched, numbers: Sequence[int], jobs: dict[int, Job]) -> None:
+    new = merge_shard(parent.folder, shard.folder, numbers)
+    if shard.ended or (new and not shard.noted):
+        note_gpu(parent.folder, shard.folder)
+        shard.noted = True
+    for number, row in new.items():
         job = jobs[number]
         parent.ledger.opened([job], str(row["device"]))
         parent.ledger.add(job, row)
         parent.progress.step()
-        parent.progress.row(f"{job.case.label} (shard {shard.number})", row)
+        parent.progress.row(f"{job.case.label} (shard {shard.folder.number})", row)
 
 
 def _settle(parent: _Parent, shard: _Watched, jobs: dict[int, Job], state: State, reasons: dict[int, str]) -> None:
     """Take over all that an ended shard has, and note why it lacks some."""
-    _add(parent, shard.folder, shard.folder.jobs, jobs)
-    if any(not finished(jobs[n], parent.ledger.row(jobs[n])) for n in shard.folder.jobs if n in jobs):
+    _add(parent, shard, sorted(shard.jobs), jobs)
+    if any(not finished(jobs[n], parent.ledger.row(jobs[n])) for n in shard.jobs if n in jobs):
         reasons[shard.folder.number] = f"shard {shard.folder.number}: {state.why or 'it ended early'}"
         parent.progress.warn(reasons[shard.folder.number])

@@ -36,7 +36,7 @@ class _Progress(SweepProgress):
 
     def row(self, label: str, row: Mapping[str, Any]) -> None:
         """Note a case that was measured in a round, or failed."""
-        known = {name: row.get(name) for name in ("job", "status", "rounds", "median_us")}
+        known = {name: row.get(name) for name in ("job", "device", "status", "rounds", "median_us")}
         append_line(self._attempt.rows, {"label": label, **known})
 
 
@@ -53,7 +53,7 @@ def run(path: Path, number: int) -> int:
     sweep = RunFolder(path.absolute())
     shard = ShardFolder(sweep, number)
     planned, own = shard.planned, set(shard.jobs)
-    jobs = {job.number: job for job in recorded.jobs_of(sweep) if job.number in (*own, planned.get(REFERENCE))}
+    jobs = {job.number: job for job in recorded.jobs_of(sweep, {*own, planned.get(REFERENCE, -1)})}
     if not own & jobs.keys():
         raise UsageError(f"{shard.path}: shard.json names no job of the sweep")
     first = jobs[min(own & jobs.keys())]
@@ -67,8 +67,7 @@ def run(path: Path, number: int) -> int:
     environment.require_same_toolchain(sweep.path, environment.device(worker.info, first, compiler))
     known: dict[str, Any] = {"host": platform.node()} if planned.get("record_host") else {}
     write_json(attempt.environment, known)
-    if earlier:
-        _take_over(earlier[-1], attempt, plan, worker.info)
+    _take_over([*reversed(earlier), sweep], attempt, plan, worker.info)
     try:
         with _Progress(attempt) as progress:
             engine.run(plan, attempt, progress, str(planned["launcher"]), worker)
@@ -78,12 +77,14 @@ def run(path: Path, number: int) -> int:
     return 0
 
 
-def _take_over(earlier: Attempt, attempt: Attempt, jobs: Sequence[Job], info: DeviceInfo) -> None:
-    """Begin with the rows of an earlier start. A case that is half measured on another GPU is measured anew."""
-    by_number = {job.number: job for job in jobs}
-    for number, row in rows_of(earlier, list(by_number)):
-        if finished(by_number[number], row) or row.get("gpu") == info.gpu:
-            copy_row(earlier, attempt, number, row)
+def _take_over(earlier: Sequence[RunFolder], attempt: Attempt, jobs: Sequence[Job], info: DeviceInfo) -> None:
+    """Begin with the rows that are there, of the first folder that has one. Half a case of another GPU counts not."""
+    left = {job.number: job for job in jobs}
+    for folder in earlier:
+        for number, row in rows_of(folder, list(left)):
+            if finished(left[number], row) or (row.get("gpu") or "") == info.gpu:
+                copy_row(folder, attempt, number, row)
+                del left[number]
 
 
 def _note_reference(attempt: Attempt, job: Job) -> None:
