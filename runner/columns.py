@@ -178,7 +178,7 @@ COLUMNS = (
            "First 12 digits of the SHA-256 of the compiled kernel. Equal values mean the same machine code."),
     Column("gpu", "text", "",
            "Name and UUID of the GPU. Cases on different GPUs are not ranked against each other. Empty on the CPU "
-           "device."),
+           "device.", Shown.ON_REQUEST),
     Column("job", "integer", "", "Number of the job and of its folder."),
 )  # fmt: skip
 

@@ -103,7 +103,7 @@ def resume(path: Path, session: Session) -> None:
         note_resumed(found.folder)
         with SweepProgress(quiet=session.options.quiet) as progress:
             progress.say(f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest")
-            clusters.run(found.launcher, found.jobs, found.folder, progress, settings)
+            session.ended_early = not clusters.run(found.launcher, found.jobs, found.folder, progress, settings)
     elif missing:
         announcement = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest"
         with SweepProgress(quiet=session.options.quiet) as progress:

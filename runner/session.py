@@ -45,6 +45,7 @@ class Session:
     planned: list[Job] = field(default_factory=list)  # what a dry run does not run
     launcher: str = "batch"  # that a dry run was asked for
     detached: bool = False  # its shards run on without this process
+    ended_early: bool = False  # a shard, so that cases or rounds are missing
     worker: Worker | None = None  # started before the configuration was read, and not taken yet
 
     def open_device(self, config: DeviceConfig) -> None:

@@ -79,7 +79,7 @@ class Cluster:
         key.chmod(0o600)
         options = [f"--{name}={folder}/munge/{name.partition('-')[0]}" for name in ("socket", "pid-file", "log-file")]
         self._start("munged", "--foreground", "--force", f"--key-file={key}", f"--seed-file={folder}/seed", *options)
-        self._wait(lambda: (folder / "munge" / "socket").exists())
+        self._wait((folder / "munge" / "socket").exists)
         self._start("slurmctld", "-D", "-i")
         for node in ("n1", "n2"):
             self.start_node(node)

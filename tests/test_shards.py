@@ -128,6 +128,7 @@ def test_a_killed_shard_is_not_run_and_resumed(undisturbed, tmp_path):
     assert process.returncode == 1, err
     assert "shard 0" in err
     assert "SIGKILL" in err
+    assert "python -m runner.resume sweep" in err
     found = table(folder)
     mine = [shard_of(folder, n) == 0 for n in found["job"]]
     assert (found[~np.array(mine)]["rounds"] == ROUNDS).all()
@@ -188,7 +189,7 @@ def test_the_parent_may_go_away(undisturbed, tmp_path):
 )
 def test_a_wrong_setting_is_one_sentence(wrong, said, tmp_path):
     """Status 2, a sentence that names it, and no folder."""
-    done = call(tmp_path, *CASES, *GPUS, wrong)
+    done = call(tmp_path, "kernel=reduceShfl", *GPUS, wrong)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

@@ -106,7 +106,7 @@ class ShardLauncher(BatchLauncher):
 
     def _run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
         kept = {**self._settings, "record_host": bool(self._config.get("record_host", False))}
-        clusters.run(self._name, plan, folder, progress, kept)
+        session.ended_early = not clusters.run(self._name, plan, folder, progress, kept)
         session.detached = not kept.get("wait", True)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,11 @@ class Gpu:
     def drift(self) -> float:
         """The last round against the first, as a fraction."""
         return self.rounds_us[-1] / self.rounds_us[0] - 1
+
+
+def short(gpu: str) -> str:
+    """A GPU's name with the first eight digits of its UUID: `NVIDIA H200 4b1c2f0a`."""
+    return re.sub(r"(?:GPU|MIG)-([0-9a-f]{8})-[0-9a-f-]+", r"\1", gpu)
 
 
 def gpus(environment: Mapping[str, Any]) -> list[Gpu]:

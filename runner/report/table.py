@@ -22,6 +22,7 @@ from runner.device.kinds import is_emulated
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json
 from runner.metrics import Criterion, Metric, criterion, recorded
+from runner.report import gpus
 from runner.report.text import absent
 from runner.runs import section
 from runner.sweep import results
@@ -58,6 +59,7 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     frame = pd.DataFrame({name: _typed(name, raw[name], own=name in own) for name in raw.columns})
     frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
     frame["emulated"] = pd.Series([is_emulated(kind) for kind in frame["device"]], dtype=bool)
+    frame["gpu"] = [gpus.short(gpu) for gpu in frame["gpu"]]
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
     frame.attrs["devices"] = Shared(section(runs.environment(folder), "devices"))
     frame.attrs["gpus"] = Shared({"gpus": section(runs.environment(folder), "gpus")})

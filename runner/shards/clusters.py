@@ -17,7 +17,7 @@ NAMES = ("gpus", "slurm")
 
 def run(
     name: str, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, settings: Mapping[str, Any]
-) -> None:
+) -> bool:
     """Run what a sweep lacks, in shards.
 
     Args:
@@ -27,6 +27,9 @@ def run(
         progress: Shows what happens.
         settings: Of the launcher, and `record_host`.
 
+    Returns:
+        Whether no shard ended early, as far as this process waited.
+
     Raises:
         UsageError: if a setting is wrong.
     """
@@ -35,7 +38,7 @@ def run(
     _refuse_index(plan)
     write_json(folder.environment, {**(read_json(folder.environment) or {}), "launcher": dict(settings)})
     wait = bool(settings.get("wait", True))
-    parent.run(plan, folder, progress, cluster, record_host=bool(settings["record_host"]), wait=wait)
+    return parent.run(plan, folder, progress, cluster, record_host=bool(settings["record_host"]), wait=wait)
 
 
 def make(name: str, settings: Mapping[str, Any], folder: RunFolder) -> parent.Cluster:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from runner import environment
 from runner.folder import RunFolder, read_json, write_json
 
 Row = dict[str, Any]
@@ -152,8 +153,8 @@ def note_gpu(sweep: RunFolder, shard: ShardFolder) -> None:
     before = json.dumps(known)
     for attempt in shard.attempts():
         there = read_json(attempt.environment) or {}
-        for name, entry in there.get("devices", {}).items():
-            known.setdefault("devices", {}).setdefault(name, entry)
+        for entry in there.get("devices", {}).values():
+            environment.add_device(known.setdefault("devices", {}), entry)
             if uuid := entry.get("uuid"):
                 gpu = known.setdefault("gpus", {}).setdefault(uuid, {"name": entry.get("name"), "shards": []})
                 gpu["shards"] = sorted({*gpu["shards"], shard.number})

@@ -67,7 +67,7 @@ class _Watched:
 
 def run(
     plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, cluster: Cluster, *, record_host: bool, wait: bool
-) -> None:
+) -> bool:
     """Run what a sweep lacks on the GPUs of a cluster.
 
     Args:
@@ -77,6 +77,9 @@ def run(
         cluster: Where they run.
         record_host: Whether environment.json names the hosts.
         wait: Whether to wait for the rows; otherwise `runner.resume` brings them together later.
+
+    Returns:
+        Whether no shard ended early, as far as this process waited.
 
     Raises:
         DeviceUnavailable: if no shard could open its device.
@@ -90,9 +93,10 @@ def run(
         todo, seconds = _prepare(ledger, folder, progress, cluster)
         started = _write_shards(todo, folder, cluster, seconds, record_host=record_host)
         cluster.start(started)
-        if wait:
-            watched = [_Watched(shard, frozenset(shard.jobs)) for shard in started]
-            _watch(_Parent(ledger, folder, progress, cluster), watched)
+        if not wait:
+            return True
+        watched = [_Watched(shard, frozenset(shard.jobs)) for shard in started]
+        return _watch(_Parent(ledger, folder, progress, cluster), watched)
     except KeyboardInterrupt:
         progress.say(f"cancelling {len(shards(folder))} shards")
         cluster.cancel()
@@ -159,8 +163,12 @@ class _Parent:
     cluster: Cluster
 
 
-def _watch(parent: _Parent, watched: list[_Watched]) -> None:
-    """Wait until all shards have ended; a case is taken over once all its rounds are measured."""
+def _watch(parent: _Parent, watched: list[_Watched]) -> bool:
+    """Wait until all shards have ended; a case is taken over once all its rounds are measured.
+
+    Returns:
+        Whether none of them ended early.
+    """
     jobs = {job.number: job for job in parent.ledger.jobs}
     total = sum(len(shard.jobs) for shard in watched)
     parent.progress.stage("measuring", total)
@@ -189,6 +197,7 @@ def _watch(parent: _Parent, watched: list[_Watched]) -> None:
         if shard.folder.number in reasons:
             left = [jobs[n] for n in shard.jobs if n in jobs]
             parent.ledger.mark_not_run(reasons[shard.folder.number], left)
+    return not reasons
 
 
 def _words(cluster: Cluster, watched: Sequence[_Watched]) -> str:

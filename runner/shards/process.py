@@ -19,7 +19,7 @@ from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
 from runner.errors import UsageError
 from runner.folder import RunFolder, read_json, write_json
-from runner.shards.folder import REFERENCE, Attempt, ShardFolder, append_line, copy_row, rows_of
+from runner.shards.folder import REFERENCE, Attempt, ShardFolder, append_line, copy_row, rows_of, shards
 from runner.statistics import round_medians, unthrottled
 from runner.sweep import engine
 from runner.sweep.ledger import finished
@@ -64,7 +64,9 @@ def run(path: Path, number: int) -> int:
     attempt = shard.begin()
     attempt.lock()
     compiler = compiler_for(first.device, worker.info, first.compiler)
-    environment.require_same_toolchain(sweep.path, environment.device(worker.info, first, compiler))
+    entry = environment.device(worker.info, first, compiler)
+    for other in (sweep, *(one for shard in shards(sweep) for one in shard.attempts() if one.rows.exists())):
+        environment.require_same_toolchain(other.path, entry)
     known: dict[str, Any] = {"host": platform.node()} if planned.get("record_host") else {}
     write_json(attempt.environment, known)
     _take_over([*reversed(earlier), sweep], attempt, plan, worker.info)

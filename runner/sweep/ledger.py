@@ -53,6 +53,10 @@ class Ledger:
         """Whether a case is still to be measured in a round."""
         return not _measured(self.row(job), number)
 
+    def restart(self, job: Job) -> None:
+        """Measure a case again from its first round."""
+        self._rows.pop(job.number, None)
+
     def unfinished(self, group: Sequence[Job]) -> list[Job]:
         """The jobs that lack their row, or a round."""
         return [job for job in group if not finished(job, self.row(job))]

@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 600.0
 GRACE_S = 5.0
 STARTUP_S = 120.0
+KILLED_S = 1.0  # after a worker was killed: a batch system kills the parent, too, before it writes that this is a crash
 BLOCKED = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2))
 LAUNCHING = ("checking", "warm-up", "measuring")
 
@@ -176,8 +178,11 @@ class Worker:
     def _died(self, step: str) -> Outcome:
         self.kill()
         code = self._process.returncode
+        if -code == signal.SIGKILL:
+            time.sleep(KILLED_S)
         how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit status {code}"
-        return Outcome("crashed", f"the worker process ended {how} while {step}")
+        status = "not_run" if -code in BLOCKED else "crashed"  # by a batch system, so not the kernel's fault
+        return Outcome(status, f"the worker process ended {how} while {step}")
 
 
 def _started(descriptor: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
