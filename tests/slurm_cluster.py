@@ -5,9 +5,11 @@ Each node has two pretend GPUs: device files that are /dev/null. Accounting is o
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 NEEDED = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "scontrol", "scancel")
@@ -88,6 +90,22 @@ class Cluster:
     def start_node(self, name):
         """Start a node's daemon."""
         self._start("slurmd", "-D", "-N", name, called=name)
+
+    def lose_node(self, name):
+        """End a node's daemon and all processes of its jobs, as when it loses power."""
+        self._daemons[name].kill()
+        self._daemons[name].wait()
+        marks = (f"SLURM_CONF={self.folder}".encode(), f"SLURMD_NODENAME={name}".encode())
+        found = {}  # pids of the jobs' processes, with their parents: nobody may live to tell that a process ended
+        for path in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if all(mark in (path / "environ").read_bytes() for mark in marks):
+                    found[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+        steps = {pid for pid in found.values() if Path(f"/proc/{pid}/comm").read_text() == "slurmstepd\n"}
+        for pid in (*steps, *found):
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        self.ask("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=test")
 
     def ask(self, *command):
         """What a command of Slurm prints; empty if it fails."""

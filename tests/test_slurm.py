@@ -127,8 +127,9 @@ def test_a_node_goes_down_and_comes_back(cluster, undisturbed, tmp_path):
     """The tasks of a lost node are requeued, and go on where they were."""
     process, folder = begin(cluster, tmp_path), tmp_path / "sweep"
     wait_until(begun(folder), process)
-    cluster.ask("scontrol", "update", "NodeName=n1", "State=DOWN", "Reason=test")
+    cluster.lose_node("n1")
     wait_until(lambda: "down" in cluster.ask("sinfo", "-h", "-n", "n1", "-o", "%T"))
+    cluster.start_node("n1")
     cluster.ask("scontrol", "update", "NodeName=n1", "State=RESUME")
     code, err = end(process, cluster)
     assert code == 0, err

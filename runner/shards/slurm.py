@@ -131,7 +131,11 @@ class Slurm:
         if not job:
             return State(ended=True)
         if time.monotonic() - self._asked > self.every_s or job not in self._ended:
+            new = job not in self._ended
             self._ask()
+            if new and self._ended.get(job):  # of an earlier parent
+                time.sleep(self.every_s)
+                self._ask()
         state, node = self._seen.get(job, ("unknown", ""))
         if self._ended.get(job, 0) < LOOKS:
             return State(ended=False, where=node if state in ("RUNNING", "COMPLETING") else "")
