@@ -116,8 +116,17 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
 
         session.discard_if_unused()
         status = show(session.planned, session.launcher, session.options)
+    elif session.detached and session.folder:
+        status = say(f"the shards run on; {_resume(session.folder)} waits for them and makes the report", 0)
     else:
         status = _finish(session.folder, session.options) if session.folder else 0
+    return _lacking(session, status)
+
+
+def _lacking(session: Session, status: int) -> int:
+    """Say what the sweep lacks although it came to its end; gives the exit status."""
+    if session.ended_early and session.folder:
+        status = say(f"a shard ended early; {_resume(session.folder)} runs the rest", status or FAILED)
     if session.left_out:
         say(f"left out, for the reasons above: {', '.join(session.left_out)}", MISTAKE)
         return status or MISTAKE

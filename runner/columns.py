@@ -172,10 +172,13 @@ COLUMNS = (
            "Whether the kernel is a ceiling, as its YAML declares: it does less than the others of its family, so it "
            "is not ranked."),
     Column("launcher", "text", "",
-           "`batch` if the case was measured together with the rest of the sweep, otherwise the Hydra launcher that "
-           "ran it separately."),
+           "`batch`, `gpus` or `slurm` if the case was measured together with those that it is compared with, "
+           "otherwise the Hydra launcher that ran it separately."),
     Column("binary", "text", "",
            "First 12 digits of the SHA-256 of the compiled kernel. Equal values mean the same machine code."),
+    Column("gpu", "text", "",
+           "Name and UUID of the GPU. Cases on different GPUs are not ranked against each other. Empty on the CPU "
+           "device.", Shown.ON_REQUEST),
     Column("job", "integer", "", "Number of the job and of its folder."),
 )  # fmt: skip
 

@@ -19,7 +19,10 @@ from runner import atomic
 from runner.errors import UsageError
 
 MIB = 2**20
-MOST_BYTES = {"plan.json": 96 * MIB, "verdict.json": 96 * MIB, ".json": MIB, ".csv": 256 * MIB, ".npy": 1024 * MIB}
+MOST_BYTES = {
+    "plan.json": 96 * MIB, "verdict.json": 96 * MIB, "shard.json": 4 * MIB, ".json": MIB, ".jsonl": 256 * MIB,
+    ".csv": 256 * MIB, ".npy": 1024 * MIB,
+}  # fmt: skip
 """By the name of a file, or by the end of its name."""
 MOST_OF_OTHERS = 4 * MIB  # sources, YAML, logs
 MOST_FILES = 2000  # of sources

@@ -127,6 +127,27 @@ def require_same_device(path: Path, now: Entry) -> None:
         raise UsageError(f"{path}: {', '.join(found[:MOST] + more)} since the run; start a new sweep")
 
 
+def require_same_toolchain(path: Path, now: Entry) -> None:
+    """Refuse versions or a toolchain other than those with which the sweep measured on a GPU of the same model."""
+    folder = RunFolder(path)
+    for then in (folder.json(folder.environment) or {}).get("devices", {}).values():
+        if same_model(then, now):
+            for key in ("versions", "toolchain"):
+                for change in _changes(f"device.{key}", then.get(key), now[key]):
+                    raise UsageError(f"{path}: {change} since the run; start a new sweep")
+
+
+def same_model(one: Entry, other: Entry) -> bool:
+    """Whether two entries are of one model of GPU, with the same settings asked for."""
+    return all(one.get(key) == other.get(key) for key in ("kind", "name", "asked"))
+
+
+def add_device(devices: dict[str, Entry], now: Entry) -> None:
+    """Add an entry, unless there is one of its model."""
+    if not any(same_model(then, now) for then in devices.values()):
+        devices[_free_name(devices, str(now["kind"]))] = now
+
+
 def _changes(name: str, then: Any, now: Any) -> Iterator[str]:
     if isinstance(then, Mapping) and isinstance(now, Mapping):
         for key in dict.fromkeys((*then, *now)):
@@ -139,9 +160,12 @@ def _changes(name: str, then: Any, now: Any) -> Iterator[str]:
 def _entry_name(devices: Mapping[str, Entry], now: Entry) -> str:
     """The name of a device's entry, whether it is there already or not."""
     same = (name for name, then in devices.items() if then.get("asked") == now["asked"])
-    kind = str(now["kind"])
-    free = (name for n in range(1, len(devices) + 2) if (name := kind if n == 1 else f"{kind} {n}") not in devices)
-    return next(same, None) or next(free)
+    return next(same, None) or _free_name(devices, str(now["kind"]))
+
+
+def _free_name(devices: Mapping[str, Entry], kind: str) -> str:
+    names = (kind if n == 1 else f"{kind} {n}" for n in range(1, len(devices) + 2))
+    return next(name for name in names if name not in devices)
 
 
 _ABSOLUTE = re.compile(r"(?<![\w.)])/[\w.+~ -]+(?:/[\w.+~ -]+)*")

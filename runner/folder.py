@@ -137,9 +137,13 @@ class RunFolder:
         for path in (self.plan, self.results, self.environment, self.multirun):
             self.has(path)
 
-    def lock(self) -> None:
-        """Lock the folder until this process ends; a `UsageError` if another process has locked it."""
-        descriptor = door.lock_file(self.path, self.path / ".lock", make=True)  # never closed: that would unlock it
+    def lock(self) -> int:
+        """Lock the folder until this process ends; a `UsageError` if another process has locked it.
+
+        Returns:
+            The descriptor of the lock's file. The lock ends when each process that has it has closed it.
+        """
+        descriptor = door.lock_file(self.path, self.path / ".lock", make=True)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -147,6 +151,7 @@ class RunFolder:
             raise UsageError(f"{self.path}: a sweep is running in this folder right now") from None
         except OSError:
             pass  # a file system without locks
+        return descriptor
 
     @property
     def locked(self) -> bool:

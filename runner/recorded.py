@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ import yaml
 from omegaconf import OmegaConf
 
 from runner import __version__, environment, limited, limited_yaml, metrics, runs, sources
-from runner.config import Job, Origin, read_kernel
+from runner.config import TOGETHER, Job, Origin, read_kernel
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
 from runner.errors import UsageError
@@ -30,6 +30,8 @@ from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.session import Session
 from runner.settings import DeviceConfig, TimingConfig
+from runner.shards import clusters
+from runner.shards.folder import merge
 from runner.sweep import engine, ledger
 from runner.sweep.worker import Worker
 from runner.terminal import SweepProgress
@@ -68,7 +70,7 @@ def read(path: Path) -> RecordedSweep:
             raise UsageError(f"{path}: not the folder of a sweep: it holds no planned case; start a new sweep")
         complete = [e for e in entries.values() if "row" in e]
         launcher = str(complete[0]["row"]["launcher"]) if complete else "batch"
-        one_by_one = not runs.environment(path).get("planned_at_once", launcher in ("batch", "none"))
+        one_by_one = not runs.environment(path).get("planned_at_once", launcher in (*TOGETHER, "none"))
         if not one_by_one and (unknown := [n for n in folder.jobs() if n not in entries]):
             raise UsageError(f"{path}: the plan is incomplete: it lacks job {unknown[0]}; start a new sweep")
         fingerprints = {str(e["kernel"]): e["fingerprint"] for e in complete}
@@ -76,6 +78,14 @@ def read(path: Path) -> RecordedSweep:
         kernels: dict[str, tuple[Kernel, Origin]] = {}
         jobs = tuple(_job(number, e, folder, kernels) for number, e in sorted(entries.items()))
     return RecordedSweep(folder, jobs, launcher, one_by_one, fingerprints)
+
+
+def jobs_of(folder: RunFolder, numbers: Collection[int]) -> tuple[Job, ...]:
+    """Some of the jobs that a sweep has planned, each case once."""
+    with runs.reading(folder.path):
+        kernels: dict[str, tuple[Kernel, Origin]] = {}
+        entries = {n: e for n, e in _entries(folder, numbers) if "same_as" not in e}
+        return tuple(_job(number, entry, folder, kernels) for number, entry in sorted(entries.items()))
 
 
 def resume(path: Path, session: Session) -> None:
@@ -89,15 +99,24 @@ def resume(path: Path, session: Session) -> None:
     if changed := next(_changed_sources(found), None):
         raise UsageError(f"{path}: {changed} has changed since the run; restore it or start a new sweep")
     with runs.reading(path):
+        merge(found.folder)
         known = ledger.previous_rows(found.jobs, found.folder)
         keys = {job.key for job in found.jobs if ledger.finished(job, known.get(job.number))}
     missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())
     done = sum(job.key in keys for job in found.jobs)
     found.folder.sweep_up()
-    if missing:
-        announcement = (
-            f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest, with the folder's own code"
-        )
+    announcement = (
+        f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest, with the folder's own code"
+    )
+    if missing and found.launcher in clusters.NAMES:
+        settings = {**runs.section(runs.environment(path), "launcher"), "wait": True}
+        note_resumed(found.folder)
+        with SweepProgress(quiet=session.options.quiet) as progress:
+            progress.say(
+                f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest, with the folder's own code"
+            )
+            session.ended_early = not clusters.run(found.launcher, found.jobs, found.folder, progress, settings)
+    elif missing:
         with SweepProgress(quiet=session.options.quiet) as progress:
             session.worker = Worker(missing[0].device)
             _require_same_device(path, found.folder, missing[0], session.worker.info)
@@ -164,22 +183,27 @@ def _require_same_device(path: Path, folder: RunFolder, first: Job, info: Device
     """Refuse another device or toolchain than the sweep's; then note that the sweep is resumed."""
     compiler = compiler_for(first.device, info, first.compiler)
     environment.require_same_device(path, environment.device(info, first, compiler))
+    note_resumed(folder)
+
+
+def note_resumed(folder: RunFolder) -> None:
+    """Note the time in environment.json."""
     known = folder.json(folder.environment)
     known.setdefault("resumed_utc", []).append(datetime.now(UTC).isoformat(timespec="seconds"))
     folder.write_json(folder.environment, known)
 
 
-def _entries(folder: RunFolder) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """What is known of each job: its case.json, or else its entry in plan.json."""
+def _entries(folder: RunFolder, only: Collection[int] | None = None) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """What is known of each job, or of some: its case.json, or else its entry in plan.json."""
     plan = folder.planned() or {}
     for case in plan.get("cases", []):
-        if "way" in case:
+        if "way" in case and (only is None or case["job"] in only):
             kept = {
                 "metrics": plan.get("metrics", {}).get(case["kernel"]),
                 "rank_by": plan.get("rank_by", metrics.TIME),
             }
             yield case["job"], {**case, "asked": plan["ways"][case["way"]], **kept}
-    for number in folder.jobs():
+    for number in folder.jobs() if only is None else sorted(only):
         if content := folder.record(number):
             yield number, content
 

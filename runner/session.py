@@ -30,6 +30,7 @@ SWEEP_FLAGS = ("-m", "--multirun")
 CONFIG_FLAGS = ("--config-dir", "--config-path", "--config-name", "-cd", "-cp", "-cn")  # may choose another device
 OTHER_LAUNCHERS = ("hydra/launcher=", "hydra.launcher", "hydra.mode=", "hydra/sweeper=")  # start workers themselves
 DEVICE_KEYS = ("device.", "experiment=")  # may choose another device, too
+STARTED = ("*/result.json", "shards/*/*/", ".submitit/*")  # what a launcher leaves that has started jobs
 
 
 @dataclass
@@ -43,6 +44,8 @@ class Session:
     left_out: list[str] = field(default_factory=list)  # kernels whose YAML is wrong
     planned: list[Job] = field(default_factory=list)  # what a dry run does not run
     launcher: str = "batch"  # that a dry run was asked for
+    detached: bool = False  # its shards run on without this process
+    ended_early: bool = False  # a shard, so that cases or rounds are missing
     worker: Worker | None = None  # started before the configuration was read, and not taken yet
 
     def open_device(self, config: DeviceConfig) -> None:
@@ -83,8 +86,13 @@ class Session:
         self.folder, self.new = folder, False
 
     def discard_if_unused(self) -> None:
-        """Remove a new folder in which no case was run, and the empty ones around it that were made for it."""
+        """Remove a new folder in which no case was run, and the empty ones around it that were made for it.
+
+        A launcher may have started jobs that still run: then the folder stays.
+        """
         if self.folder is None or not self.new or self.folder.results.exists():
+            return
+        if any(next(self.folder.path.glob(made), None) for made in STARTED):
             return
         for path in [self.folder.path] if self.made else list(self.folder.path.iterdir()):
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 """Whatever ends a sweep: what was finished can be read, nobody is left behind, and nothing is torn."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from processes import OWN, PATIENCE_S, call, content, environment, kill_all, members, start, table, wait_until
+
+from runner.session import Session
 
 SMALL = ("device=cpu", "size=1000")
 LONG = ("block=64,128,256,512", "size=512Ki", "device=cpu", "timing.cpu_samples=20", "hydra.sweep.dir=sweep")
@@ -190,3 +193,33 @@ def test_sweeps_that_start_together_do_not_disturb_each_other(tmp_path):
         assert content(folders[0])[Path(name)] == content(folders[1])[Path(name)]
     assert not list(cache.rglob(".new-*"))
     assert json.loads((folders[0] / "environment.json").read_text())["command"].startswith("python -m runner")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("joblib") is None, reason="hydra-joblib-launcher is not installed")
+def test_a_stock_launchers_cancelled_job_is_not_a_crash(tmp_path):
+    """SIGTERM to all processes, as of a cancelled job: no row blames a kernel, and resume leaves all rows ok."""
+    process = start(tmp_path, "-m", *LONG, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    folder = tmp_path / "sweep"
+    wait_until(lambda: any(folder.glob("*/result.json")), process)
+    os.killpg(process.pid, signal.SIGTERM)
+    process.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: not members(process))
+    written = [json.loads(path.read_text())["status"] for path in folder.glob("*/result.json")]
+    assert set(written) <= {"ok", "not_run"}
+    for _ in range(2):  # the first may lack jobs that were not planned yet
+        done = call(tmp_path, "sweep", module="runner.resume")
+        assert done.returncode == 0, done.stderr
+    assert set(table(folder)["status"]) == {"ok"}
+
+
+@pytest.mark.parametrize("left", [".submitit/7_0/7_0_submitted.pkl", "2/result.json", "shards/0/1/rows.jsonl", None])
+def test_a_folder_from_which_jobs_were_started_stays(left, tmp_path):
+    """Submitted jobs and finished rows keep a new folder; one that nothing was started from goes."""
+    session = Session()
+    folder = session.reserve(tmp_path / "sweep", exactly=True)
+    (folder.path / "environment.json").write_text("{}")
+    if left:
+        (folder.path / left).parent.mkdir(parents=True)
+        (folder.path / left).write_text("{}")
+    session.discard_if_unused()
+    assert folder.path.exists() == bool(left)

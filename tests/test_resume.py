@@ -272,3 +272,22 @@ def test_what_would_mix_rows_is_refused(change, lab, tmp_path):
     assert done.stderr.startswith("runner: ")
     assert done.stderr.count("\n") == 1, done.stderr
     assert words in done.stderr
+
+
+@pytest.mark.parametrize("other", [{"binary": "0" * 12}, {"gpu": "another GPU"}, {}])
+def test_a_half_measured_case_of_elsewhere_is_measured_anew(other, tmp_path):
+    """The first round stays if machine code and GPU are those of now; otherwise all rounds are measured."""
+    assert call(tmp_path, "size=1000", "device=cpu", "timing.cpu_rounds=3", "hydra.sweep.dir=sweep").returncode == 0
+    folder = tmp_path / "sweep"
+    row = json.loads((folder / "0" / "result.json").read_text())
+    (folder / "0" / "result.json").write_text(json.dumps({**row, "rounds": 1, **other}))
+    (path,) = folder.glob("samples/*-0.npy")
+    before = np.load(path)
+    np.save(path, before[before["round"] == 1])
+    done = resume(tmp_path, "sweep")
+    assert done.returncode == 0, done.stderr
+    assert list(table(folder)["rounds"]) == [row["rounds"]]
+    assert (folder / "0" / "result.json").read_text().count(row["binary"]) == 1
+    after = np.load(path)
+    kept = after[after["round"] == 1].tolist() == before[before["round"] == 1].tolist()
+    assert kept == (not other)

@@ -61,6 +61,7 @@ OF_THE_HOST = {
     "a recursion without end": ("recurses", "hazard", "recurses.cu:4: local variables need more than 64 KiB of stack"),
     "a segmentation fault in the C library": ("printsWild", "crashed", "ended by signal SIGSEGV while checking"),
     "a killed process": ("killsItself", "crashed", "ended by signal SIGKILL while checking"),
+    "a cancelled job": ("isTerminated", "not_run", "ended by signal SIGTERM while checking"),  # so resume tries again
 }
 
 

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -89,11 +89,12 @@ class Fork(subprocess.Popen):
 started = worker._started
 
 
-def forked(descriptor: int, prints: int, command: list[str]) -> subprocess.Popen:
+def forked(descriptor: int, prints: int, command: list[str], environment: Mapping[str, str]) -> subprocess.Popen:
     """A worker; beside threads, or once a GPU's driver is loaded, a fork would not be as good as a fresh process."""
     loaded = {name.partition(".")[0] for name in sys.modules}
-    if command or threading.active_count() > 1 or not loaded.isdisjoint(("cuda", "pycuda", "pynvml")):
-        return started(descriptor, prints, command)
+    alone = threading.active_count() == 1 and loaded.isdisjoint(("cuda", "pycuda", "pynvml"))
+    if command or environment or not alone:
+        return started(descriptor, prints, command, environment)
     return Fork(descriptor, prints)
 
 

@@ -211,6 +211,11 @@ class DeviceInfo:
     details: dict[str, Any] = field(default_factory=dict)  # clocks, bus width, multiprocessors and the like, by name
 
     @property
+    def gpu(self) -> str:
+        """Its name and UUID, which tell GPUs of one model apart; empty for a device that is emulated."""
+        return "" if self.emulated else f"{self.name} {self.details.get('uuid', '')}".strip()
+
+    @property
     def emulated(self) -> bool:
         """Whether its times are emulated and say nothing about a GPU."""
         return kinds.is_emulated(self.kind)

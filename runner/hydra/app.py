@@ -197,7 +197,7 @@ def _planned_at_once(hydra: Any) -> bool:
     if hydra.mode is RunMode.RUN:
         return True
     at_once = hydra.sweeper.get("_target_") == BASIC_SWEEPER and hydra.sweeper.get("max_batch_size") is None
-    return at_once and hydra.runtime.choices["hydra/launcher"] == "batch"
+    return at_once and hydra.runtime.choices["hydra/launcher"] in config.TOGETHER
 
 
 def _what(config: DictConfig) -> str:

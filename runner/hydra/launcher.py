@@ -28,7 +28,8 @@ from runner.config import Job
 from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
 from runner.hydra import command_line, errors, schema
-from runner.session import current
+from runner.session import Session, current
+from runner.shards import clusters
 from runner.sweep import engine
 from runner.terminal import SweepProgress
 
@@ -74,7 +75,7 @@ class BatchLauncher(Launcher):
                     mistakes.setdefault(_kernel(overrides), e)
                 progress.step()
                 if len(plan) == 1 and not session.options.dry_run:
-                    session.open_device(plan[0].device)  # while the rest is read
+                    self._begin(plan[0], session)  # while the rest is read
             if not plan:
                 raise next(iter(mistakes.values()))
             session.left_out = list(mistakes)
@@ -82,9 +83,37 @@ class BatchLauncher(Launcher):
             if session.options.dry_run:
                 session.planned += plan
             else:
-                engine.run(plan, folder, progress, "batch", session.take_worker())
+                self._run(plan, folder, progress, session)
         # Whatever becomes of a case is in its row, so the job itself always succeeds.
         return [JobReturn(overrides=overrides, status=JobStatus.COMPLETED) for overrides in job_overrides]
+
+    def _begin(self, first: Job, session: Session) -> None:
+        session.open_device(first.device)
+
+    def _run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
+        engine.run(plan, folder, progress, "batch", session.take_worker())
+
+
+class ShardLauncher(BatchLauncher):
+    """Splits the jobs of a sweep over several GPUs. Its arguments are those of `hydra.launcher`."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Called by Hydra."""
+        super().__init__()
+        plain: Any = OmegaConf.to_container(OmegaConf.create(settings), resolve=True)
+        self._settings = dict(plain)
+
+    def _begin(self, first: Job, session: Session) -> None:
+        """Each shard opens its own device."""
+
+    def _run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
+        kept = {**self._settings, "record_host": bool(self._config.get("record_host", False))}
+        session.ended_early = not clusters.run(self._name, plan, folder, progress, kept)
+        session.detached = not kept.get("wait", True)
+
+    @property
+    def _name(self) -> str:
+        return str(self._config.hydra.runtime.choices["hydra/launcher"])
 
 
 def require_reserved(folder: RunFolder) -> None:

@@ -74,8 +74,10 @@ def _bring_up_to_date(folder: RunFolder) -> None:
 
     A table with rows of jobs whose folders are gone stays: the folder was passed on without them.
     """
+    from runner.shards.folder import merge  # noqa: PLC0415
     from runner.sweep import results  # noqa: PLC0415
 
+    merge(folder)
     rows = results.collect(folder)
     if rows and _jobs_of_table(folder) <= {str(row["job"]) for row in rows}:
         results.write(folder, rows)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from runner.columns import BY_NAME, COLUMNS, Shown, shown
 from runner.metrics import Metric
+from runner.report import gpus
 from runner.report.findings import IDLE, Ranking, Ratio, best_of, differing_peers, ranker, ratio, steps
 from runner.report.table import constant, parameters, records, size_key, varying, where_read
 from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, plain, rough, size_of, value_of
@@ -218,6 +219,21 @@ def best_against_best(frame: pd.DataFrame) -> Table:
     return Table(
         ["kernel", "baseline", *(size or "speedup" for size in sizes), *(name + at for name in numbers)], lines
     )
+
+
+def of_gpus(frame: pd.DataFrame) -> Table:
+    """The GPUs of a sweep, a line for each shard with the reference case; no lines if there is one GPU only."""
+    found = gpus.gpus(frame.attrs.get("gpus", {}))
+    if len({gpu.uuid for gpu in found}) < 2:
+        return Table([], [])
+    fastest = {gpu.name: min(one.us for one in found if one.name == gpu.name) for gpu in found}
+    lines = []
+    for gpu in found:
+        name = gpus.short(f"{gpu.name} {gpu.uuid}")
+        cases, above = int((frame["gpu"] == name).sum()), 100 * (gpu.us / fastest[gpu.name] - 1)
+        numbers = (f"{cases}", exact(gpu.us), f"{above:.2f}", f"{100 * gpu.drift:.2f}")
+        lines.append(Line("", [Cell(one_line(text, 60)) for text in (name, *numbers, gpu.case)]))
+    return Table(["GPU", "cases", "reference_us", "above_fastest_percent", "drift_percent", "reference case"], lines)
 
 
 def _heads(names: Iterable[str]) -> list[str]:

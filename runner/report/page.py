@@ -146,6 +146,7 @@ def _context(
         "ratios": cells.best_against_best(frame),
         "means": cells.geometric_means(frame, ratios),
         "cases": every,
+        "gpus": cells.of_gpus(frame),
         "data": Markup(cells.embedded(frame, every.columns, views)),  # noqa: S704 - JSON without a `<`
         "libraries": _libraries() if views else "",
         "tips": cells.tips(frame),

@@ -23,12 +23,13 @@ from runner.device.kinds import is_emulated
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.metrics import Criterion, Metric, criterion, recorded
+from runner.report import gpus
 from runner.report.text import absent
 from runner.runs import section
 from runner.sweep import results
 
 PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
-PEERS = ["device", "dtype", "family", "finish"]
+PEERS = ["device", "gpu", "dtype", "family", "finish"]
 """Cases that differ in one of these are not ranked against each other."""
 
 NEUTRAL = {"cache": "none"}
@@ -60,8 +61,10 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     frame = pd.DataFrame({name: _typed(name, raw[name], own=name in own) for name in raw.columns})
     frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
     frame["emulated"] = pd.Series([is_emulated(kind) for kind in frame["device"]], dtype=bool)
+    frame["gpu"] = [gpus.short(gpu) for gpu in frame["gpu"]]
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
     frame.attrs["devices"] = Shared(section(runs.environment(folder), "devices"))
+    frame.attrs["gpus"] = Shared({"gpus": section(runs.environment(folder), "gpus")})
     metrics = [n for n in raw.columns[list(raw.columns).index("status") :] if n not in columns.BY_NAME]
     for name in metrics:
         frame[name] = _reals(frame[name])

@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from runner import environment, interruption, metrics, pace, sources
-from runner.config import Job
+from runner.config import TOGETHER, Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache
 from runner.device.kinds import backend, compiler_for, is_emulated
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
@@ -112,7 +112,10 @@ class _Group:
             info = self._worker.info
             self._ledger.opened(self._jobs, info.kind)
             compiler = self._compiler = compiler_for(first.device, info, first.compiler)
-            environment.note_device(self._folder, environment.device(info, first, compiler))
+            entry = environment.device(info, first, compiler)
+            if self._ledger.launcher not in TOGETHER:  # another job of the sweep may have run on another node
+                environment.require_same_toolchain(self._folder.path, entry)
+            environment.note_device(self._folder, entry)
             for job in self._jobs:
                 if reason := reason_to_skip(job.case, info):
                     self._ledger.mark(job, "skipped", reason)
@@ -143,6 +146,9 @@ class _Group:
             self._ledger.mark(job, compiled.status, str(compiled).replace(own, ""))
         else:
             self._binaries[job.number] = compiled
+            before = self._ledger.row(job) or {"gpu": self._worker.info.gpu, "binary": compiled.name}
+            if (before.get("gpu") or "", before.get("binary")) != (self._worker.info.gpu, compiled.name):
+                self._ledger.restart(job)  # its first rounds are another GPU's, or another compiler's
 
     def _run_rounds(self, plan: Sequence[Job]) -> None:
         """Measure all cases in each round, in another order each time, so that drift affects all equally."""
@@ -252,7 +258,7 @@ class _Group:
     def _row(self, job: Job, outcome: Outcome, info: DeviceInfo, number: int) -> results.Row:
         """A case's row after a round, whose samples are written here."""
         before, measured = self._ledger.row(job), outcome.measured
-        if measured is None and before:
+        if measured is None and before and outcome.status != "not_run":
             rounds = f"right in {number - 1} round{'s' * (number > 2)}, not in the next"
             outcome = dataclasses.replace(outcome, reason=f"{rounds}: {outcome.reason}")
         if measured is None or before is None:

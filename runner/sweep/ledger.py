@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner import lines, metrics, samples, sources
-from runner.config import Job
+from runner.config import TOGETHER, Job
 from runner.folder import RunFolder
 from runner.lines import LineCost
 from runner.metrics import TIME
@@ -51,6 +51,10 @@ class Ledger:
         """Whether a case is still to be measured in a round."""
         return not _measured(self.row(job), number)
 
+    def restart(self, job: Job) -> None:
+        """Measure a case again from its first round."""
+        self._rows.pop(job.number, None)
+
     def unfinished(self, group: Sequence[Job]) -> list[Job]:
         """The jobs that lack their row, or a round."""
         return [job for job in group if not finished(job, self.row(job))]
@@ -85,7 +89,7 @@ class Ledger:
         started = time.monotonic()
         own = [self._rows[job] for job in sorted(self._rows)]
         # A stock launcher runs each job in an engine of its own; the table is of them all.
-        results.write(self._folder, own if self.launcher == "batch" else results.collect(self._folder))
+        results.write(self._folder, own if self.launcher in TOGETHER else results.collect(self._folder))
         lines.write(self._folder)
         self._stale = False
         self._due = time.monotonic() + 9 * (time.monotonic() - started)

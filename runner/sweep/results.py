@@ -86,6 +86,7 @@ def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary
         **occupancy(case, info, outcome.active_blocks),
         "compile_s": binary.seconds,
         "binary": binary.name,
+        "gpu": info.gpu or None,
     }
 
 

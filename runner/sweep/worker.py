@@ -15,7 +15,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 PATIENCE_S = 600.0
 GRACE_S = 5.0
 STARTUP_S = 120.0
-BLOCKED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+KILLED_S = 1.0  # after a worker was killed: a batch system kills the parent, too, before it writes that this is a crash
+BLOCKED = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2))
 LAUNCHING = ("checking", "warm-up", "measuring")
 
 
@@ -78,8 +80,13 @@ class Outcome:
 class Worker:
     """A worker process. It opens a device while its parent does something else."""
 
-    def __init__(self, config: DeviceConfig | None = None) -> None:
-        """Start the process, which opens the device; without one, `takes` names it later."""
+    def __init__(self, config: DeviceConfig | None = None, environment: Mapping[str, str] | None = None) -> None:
+        """Start the process, which opens the device; without one, `takes` names it later.
+
+        Args:
+            config: The device.
+            environment: Variables that the process has beside ours.
+        """
         self.config = config
         self._usable = True
         self._garbled = ""  # why what it sent is no message
@@ -88,7 +95,7 @@ class Worker:
         command = sandbox.command() if self._sandboxed else []
         (ours, theirs), secret, (printed, prints) = socket.socketpair(), os.urandom(SECRET), os.pipe()
         try:
-            self._process = _started(theirs.fileno(), prints, command)
+            self._process = _started(theirs.fileno(), prints, command, environment or {})
         finally:
             theirs.close()
             os.close(prints)
@@ -194,12 +201,17 @@ class Worker:
         code = self._process.returncode
         if self._sandboxed and 128 < code < 128 + signal.NSIG:  # as bubblewrap says it
             code = 128 - code
+        if -code == signal.SIGKILL:
+            time.sleep(KILLED_S)
         name = next((s.name for s in signal.Signals if s == -code), str(-code))
         how = f"by signal {name}" if code < 0 else f"with exit status {code}"
-        return Outcome("crashed", f"the worker process ended {how} while {step}")
+        status = "not_run" if -code in BLOCKED else "crashed"  # by a batch system, so not the kernel's fault
+        return Outcome(status, f"the worker process ended {how} while {step}")
 
 
-def _started(descriptor: int, prints: int, command: Sequence[str]) -> subprocess.Popen[bytes]:
+def _started(
+    descriptor: int, prints: int, command: Sequence[str], environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
     """Start the process, by a command that sandboxes it; it prints to the descriptor `prints`.
 
     The signals that a terminal or a batch system sends to all processes of the program are blocked: the parent ends it.
@@ -211,7 +223,7 @@ def _started(descriptor: int, prints: int, command: Sequence[str]) -> subprocess
         return subprocess.Popen(
             [*command, sys.executable, "-c", f"from runner.sweep.run_case import serve; serve({descriptor})"],
             pass_fds=(descriptor,),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(paths)},
             stdin=subprocess.DEVNULL,
             stdout=prints,
             stderr=prints,

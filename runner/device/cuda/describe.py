@@ -6,6 +6,7 @@ A time near that overhead says more about the method than about the kernel.
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -43,8 +44,8 @@ EMPTY = b"""
 \0"""
 
 
-def describe(gpu: driver.Device, overhead: dict[str, float | None], nvidia_driver: str) -> DeviceInfo:
-    """The GPU's properties from the driver, and the measured overhead."""
+def describe(gpu: driver.Device, overhead: dict[str, float | None], nvml: Nvml) -> DeviceInfo:
+    """The GPU's properties from the driver and NVML, and the measured overhead."""
     attribute = driver.device_attribute
     get = gpu.get_attribute
     major, minor = gpu.compute_capability()
@@ -52,7 +53,9 @@ def describe(gpu: driver.Device, overhead: dict[str, float | None], nvidia_drive
     clock_khz, bus_bits = get(attribute.MEMORY_CLOCK_RATE), get(attribute.GLOBAL_MEMORY_BUS_WIDTH)
     peak = 2 * clock_khz * 1e3 * bus_bits / 8 / 1e9
     driver_version = driver.get_driver_version()
+    nvidia_driver = nvml.driver_version()
     details = {
+        "uuid": nvml.uuid() or gpu.pci_bus_id(),
         "multiprocessors": get(attribute.MULTIPROCESSOR_COUNT),
         "clock_mhz": get(attribute.CLOCK_RATE) / 1000,
         "memory_clock_mhz": clock_khz / 1000,
@@ -163,6 +166,11 @@ class Nvml:
     def driver_version(self) -> str:
         """Of the driver's package; empty if unknown."""
         return str(self._asked(lambda n, _: n.nvmlSystemGetDriverVersion()) or "")
+
+    def uuid(self) -> str:
+        """Of the GPU, or of the MIG instance that this process was given; empty if unknown."""
+        given = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0]
+        return given if given.startswith("MIG-") else str(self._asked(lambda n, h: n.nvmlDeviceGetUUID(h)) or "")
 
     def conditions(self) -> GpuState | None:
         """The GPU's state now; `None` if unknown."""

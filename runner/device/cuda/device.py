@@ -69,7 +69,7 @@ class CudaDevice:
             self._flush_memory = driver.mem_alloc(self._flush_words * 4)
             overhead = measure_overhead(self.stream, self._flush)
             self._guard = Guard(self._gpu, self.stream)
-            self.info = describe(self._gpu, overhead, self._nvml.driver_version())
+            self.info = describe(self._gpu, overhead, self._nvml)
             self._inputs = Inputs(self.info.memory_bytes // KEPT_INPUTS)
         except driver.Error as e:
             self._context.pop()

@@ -1,0 +1,58 @@
+"""The launchers by name, and their settings: `hydra.launcher` of a command line, kept in environment.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runner.config import Job
+from runner.errors import UsageError
+from runner.folder import RunFolder
+from runner.shards import parent
+from runner.shards.local import LocalGpus
+from runner.terminal import SweepProgress
+
+NAMES = ("gpus", "slurm")
+
+
+def run(
+    name: str, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, settings: Mapping[str, Any]
+) -> bool:
+    """Run what a sweep lacks, in shards.
+
+    Args:
+        name: The launcher: `gpus` or `slurm`.
+        plan: All jobs of the sweep.
+        folder: Its folder.
+        progress: Shows what happens.
+        settings: Of the launcher, and `record_host`.
+
+    Returns:
+        Whether no shard ended early, as far as this process waited.
+
+    Raises:
+        UsageError: if a setting is wrong.
+    """
+    folder = RunFolder(folder.path.absolute())  # for processes that start elsewhere
+    cluster = make(name, settings, folder)
+    _refuse_index(plan)
+    folder.write_json(folder.environment, {**(folder.json(folder.environment) or {}), "launcher": dict(settings)})
+    wait = bool(settings.get("wait", True))
+    return parent.run(plan, folder, progress, cluster, record_host=bool(settings["record_host"]), wait=wait)
+
+
+def make(name: str, settings: Mapping[str, Any], folder: RunFolder) -> parent.Cluster:
+    """The cluster that some settings describe."""
+    if name == "slurm":
+        from runner.shards.slurm import Slurm  # noqa: PLC0415  (submitit is optional)
+
+        return Slurm(settings, folder)
+    shards = settings.get("shards")
+    if not isinstance(shards, int) or not 1 <= shards <= 1024:
+        raise UsageError(f"hydra.launcher.shards={shards}: expected 1 to 1024")
+    return LocalGpus([str(one) for one in settings.get("gpus") or ()], shards)
+
+
+def _refuse_index(plan: Sequence[Job]) -> None:
+    if index := next((job.device.index for job in plan if job.device.index), 0):
+        raise UsageError(f"device.index={index}: the launcher chooses the GPU; use hydra.launcher.gpus=[{index}]")

@@ -1,0 +1,163 @@
+"""The files of a shard, and how its rows come into the sweep's own folder.
+
+shards/N/shard.json         the jobs
+shards/N/log.txt            what the shard's process printed
+shards/N/1/ 2/ ...          one run folder for each start; a later one begins with the rows of the one before it
+shards/N/1/rows.jsonl       a line whenever a case was measured in a round
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner import door, environment
+from runner.folder import RunFolder
+
+Row = dict[str, Any]
+REFERENCE = "reference"  # the case that every shard measures, whichever GPU's it is
+
+
+class Attempt(RunFolder):
+    """One start of a shard: a run folder that shares the sources of the sweep."""
+
+    def __init__(self, sweep: RunFolder, path: Path) -> None:
+        super().__init__(path)
+        self.sources = sweep.sources
+        self.rows = path / "rows.jsonl"
+
+
+class ShardFolder:
+    """The files of one shard."""
+
+    def __init__(self, sweep: RunFolder, number: int) -> None:
+        self.number = number
+        self.sweep = sweep
+        self.path = sweep.path / "shards" / str(number)
+        self.log = self.path / "log.txt"
+
+    def write(self, jobs: list[int], **known: Any) -> None:
+        """Write the shard's plan: the numbers of its jobs, and what its process needs beside these."""
+        self.sweep.write_json(self.path / "shard.json", {"jobs": jobs, **known})
+
+    @property
+    def planned(self) -> Mapping[str, Any]:
+        """The shard's plan; empty if it is missing or torn."""
+        found = self.sweep.json(self.path / "shard.json")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def jobs(self) -> list[int]:
+        """The numbers of its jobs."""
+        return [int(n) for n in self.planned.get("jobs", ())]
+
+    def attempts(self) -> list[Attempt]:
+        """Its starts, the latest last."""
+        return [Attempt(self.sweep, self.path / str(n)) for n in _numbers(self.sweep, self.path)]
+
+    def begin(self) -> Attempt:
+        """A folder for a new start. Making a folder is atomic on every file system, so no two starts share one."""
+        number = len(self.attempts())
+        while True:
+            number += 1
+            try:
+                (self.path / str(number)).mkdir(parents=True)
+            except FileExistsError:
+                continue
+            return Attempt(self.sweep, self.path / str(number))
+
+    @property
+    def running(self) -> bool:
+        """Whether a process of this machine runs it."""
+        return RunFolder(self.path).locked or any(attempt.locked for attempt in self.attempts())
+
+
+def shards(sweep: RunFolder) -> list[ShardFolder]:
+    """The shards of a sweep, those of a resumed one last."""
+    return [ShardFolder(sweep, n) for n in _numbers(sweep, sweep.path / "shards")]
+
+
+def _numbers(sweep: RunFolder, below: Path) -> list[int]:
+    """The folders that have a number as their name; a `UsageError` if one of them is a link."""
+    found = [name for name in door.names(sweep.path, below) if name.isascii() and name.isdecimal() and len(name) < 10]
+    for name in found:
+        if (below / name).is_symlink():
+            raise door.refusal(below / name, stat.S_IFLNK)
+    return sorted(map(int, found))
+
+
+def rows_of(folder: RunFolder, numbers: Iterable[int]) -> Iterator[tuple[int, Row]]:
+    """The rows of the cases that a start, or the sweep, has reached."""
+    for number in numbers:
+        row = folder.json(folder.result(number))
+        if isinstance(row, dict) and row.get("status") not in (None, "not_run"):
+            yield number, row
+
+
+def copy_row(source: RunFolder, target: RunFolder, number: int, row: Row) -> None:
+    """Copy a row with its samples, the row last: a row that is there is complete."""
+    files = [name(str(row["case"]), number) for name in (source.samples, source.hot_samples)]
+    files += [source.compile_log(number), source.lines_of(number), source.hazards(number)]
+    for file in files:
+        if source.has(file):
+            target.write(target.path / file.relative_to(source.path), source.read(file))
+    target.write_json(target.result(number), row)
+
+
+def merge(sweep: RunFolder) -> dict[int, Row]:
+    """Bring what the shards have measured since into the sweep's folder.
+
+    Returns:
+        The rows that are new, or have more rounds than before, by job.
+    """
+    new: dict[int, Row] = {}
+    for shard in shards(sweep):
+        new |= merge_shard(sweep, shard, shard.jobs)
+        note_gpu(sweep, shard)
+    return new
+
+
+def merge_shard(sweep: RunFolder, shard: ShardFolder, numbers: Sequence[int]) -> dict[int, Row]:
+    """Likewise some jobs of one shard. Of several starts the latest counts, as it began with the rows of the others."""
+    new: dict[int, Row] = {}
+    for attempt in reversed(shard.attempts()):
+        for number, row in rows_of(attempt, [n for n in numbers if n not in new]):
+            if _adds(sweep.json(sweep.result(number)), row):
+                copy_row(attempt, sweep, number, row)
+                new[number] = row
+    return new
+
+
+def _adds(there: Any, row: Row) -> bool:
+    """Whether a shard's row says more than the sweep's own."""
+    if not isinstance(there, dict) or there.get("status") in (None, "not_run"):
+        return True
+    return there["status"] == row["status"] == "ok" and (row.get("rounds") or 0) > (there.get("rounds") or 0)
+
+
+def note_gpu(sweep: RunFolder, shard: ShardFolder) -> None:
+    """Add a shard's devices, and what it says of the reference case, to environment.json of the sweep."""
+    known = sweep.json(sweep.environment) or {}
+    before = json.dumps(known)
+    for attempt in shard.attempts():
+        there = attempt.json(attempt.environment) or {}
+        for entry in there.get("devices", {}).values():
+            environment.add_device(known.setdefault("devices", {}), entry)
+            if uuid := entry.get("uuid"):
+                gpu = known.setdefault("gpus", {}).setdefault(uuid, {"name": entry.get("name"), "shards": []})
+                gpu["shards"] = sorted({*gpu["shards"], shard.number})
+                if REFERENCE in there:
+                    gpu.setdefault(REFERENCE, {})[str(shard.number)] = there[REFERENCE]
+                if "host" in there:
+                    gpu["host"] = there["host"]
+    if json.dumps(known) != before:
+        sweep.write_json(sweep.environment, known)
+
+
+def append_line(path: Path, content: Any) -> None:
+    """Add a line to a file that only this process writes."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(content) + "\n")

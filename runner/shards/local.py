@@ -1,0 +1,124 @@
+"""The GPUs of this machine, one process each; without a GPU, processes on the CPU device."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.errors import UsageError
+from runner.folder import RunFolder
+from runner.shards.folder import ShardFolder
+from runner.shards.parent import CANCEL_S, EVERY_S, State
+
+LAST_LINE = 400  # characters of a failed shard's last message
+
+
+def gpus() -> list[str]:
+    """The UUIDs of the GPUs that this process may use: of `CUDA_VISIBLE_DEVICES`, or all; empty without NVML."""
+    if given := os.environ.get("CUDA_VISIBLE_DEVICES"):
+        return given.split(",")
+    try:
+        import pynvml  # noqa: PLC0415  (optional)
+
+        pynvml.nvmlInit()
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
+        return [str(pynvml.nvmlDeviceGetUUID(handle)) for handle in handles]
+    except Exception:  # noqa: BLE001  (NVML may be missing, and raises its own classes)
+        return []
+
+
+class LocalGpus:
+    """Runs each shard in a process that sees one GPU."""
+
+    name = "gpus"
+    every_s = EVERY_S
+
+    def __init__(self, chosen: Sequence[str], shards: int) -> None:
+        """Use these GPUs, by number or UUID; if there are none, so many processes on the CPU device.
+
+        Raises:
+            UsageError: if a GPU is chosen that is not there.
+        """
+        known = gpus()
+        if chosen:
+            for one in chosen:
+                if one.isdecimal() and int(one) >= len(known):
+                    there = f"there are {len(known)}" if known else "there is none"
+                    raise UsageError(f"hydra.launcher.gpus={one}: no such GPU on this machine; {there}")
+            self._places = [known[int(one)] if one.isdecimal() else one for one in chosen]
+        else:
+            self._places = known
+        self._emulated = not self._places
+        if self._emulated:
+            self._places = ["the CPU device"] * shards
+        self.most = len(self._places)
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._where: dict[int, str] = {}
+
+    def device(self) -> dict[str, str]:
+        """The environment in which a worker sees the first GPU."""
+        return self._environment(self._places[0])
+
+    def start(self, shards: Sequence[ShardFolder]) -> None:
+        """Start those that do not run yet."""
+        free = list(self._places)
+        for shard in shards:
+            if shard.running:
+                self._where[shard.number] = "a GPU of this machine"
+                continue
+            place = free.pop(0)
+            self._where[shard.number] = place
+            root = str(Path(__file__).resolve().parents[2])
+            paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+            lock = RunFolder(shard.path).lock()  # the process has it from its first moment on
+            with shard.log.open("ab") as log:
+                self._processes[shard.number] = subprocess.Popen(
+                    [sys.executable, "-m", "runner.shards.process", str(shard.sweep.path), str(shard.number)],
+                    env={**os.environ, **self._environment(place), "PYTHONPATH": paths},
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,  # Ctrl-C reaches the parent alone, which then ends the shards
+                    pass_fds=(lock,),
+                )
+            os.close(lock)
+
+    def state(self, shard: ShardFolder) -> State:
+        """Whether its process has ended, and how."""
+        where = self._where.get(shard.number, "")
+        process = self._processes.get(shard.number)
+        if process is None:
+            return State(ended=not shard.running, where=where, why="its process ended")
+        if (code := process.poll()) is None:
+            return State(ended=False, where=where)
+        how = f"ended by signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
+        return State(ended=True, where=where, why=last_line(shard.log) or f"its process {how}")
+
+    def cancel(self) -> None:
+        """Ask all processes to end, and end those that do not."""
+        for process in self._processes.values():
+            process.terminate()
+        deadline = time.monotonic() + CANCEL_S
+        for process in self._processes.values():
+            try:
+                process.wait(max(deadline - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _environment(self, place: str) -> dict[str, str]:
+        return {} if self._emulated else {"CUDA_VISIBLE_DEVICES": place}
+
+
+def last_line(log: Path) -> str:
+    """The last message of a shard; empty if it printed nothing."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1].removeprefix("runner: ")[:LAST_LINE] if lines else ""

@@ -1,0 +1,53 @@
+"""Which cases run on the same GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runner.config import Job
+
+SIZE_OF_A_SECOND = 2**26  # elements; only the ratio between cases matters
+
+
+def split(jobs: Sequence[Job], most: int, seconds: Mapping[int, float]) -> list[list[Job]]:
+    """Split jobs into at most `most` shards of about equal time. Cases that are compared stay together.
+
+    The longest group of comparable cases goes first, each to the shard with the least to do (Graham's LPT rule, SIAM
+    Journal on Applied Mathematics 17(2), 1969).
+
+    Args:
+        jobs: The jobs, in the order of the sweep; each shard keeps this order.
+        most: The number of GPUs.
+        seconds: Estimated seconds of each job by its number; see `weights`.
+
+    Returns:
+        The jobs of each shard, at least one each.
+    """
+    groups: dict[tuple[Any, ...], list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(compared_with(job), []).append(job)
+    by_time = sorted(groups.values(), key=lambda group: -sum(seconds[job.number] for job in group))
+    shards: list[list[Job]] = [[] for _ in range(min(most, len(groups)))]
+    taken = [0.0] * len(shards)
+    for group in by_time:
+        least = taken.index(min(taken))
+        shards[least] += group
+        taken[least] += sum(seconds[job.number] for job in group)
+    return [sorted(shard, key=lambda job: job.number) for shard in shards]
+
+
+def compared_with(job: Job) -> tuple[Any, ...]:
+    """What the cases have in common that are ranked against each other."""
+    kernel, known = job.case.kernel, job.case.variables
+    parameters = dict(job.case.parameters)
+    shape = (parameters.get("size"), known.get("rows"), known.get("cols"))
+    return (kernel.family, *shape, parameters.get("dtype"), kernel.finish, job.device.key, job.compiler)
+
+
+def weights(jobs: Sequence[Job], earlier: Mapping[int, float]) -> dict[int, float]:
+    """Estimated seconds of each job: from earlier runs where these know it, else by its size."""
+    sizes = {job.number: 1.0 + float(job.case.variables.get("size") or 0) / SIZE_OF_A_SECOND for job in jobs}
+    known = [earlier[n] / sizes[n] for n in sizes if n in earlier]
+    scale = sum(known) / len(known) if known else 1.0
+    return {n: earlier.get(n, size * scale) for n, size in sizes.items()}

@@ -1,0 +1,104 @@
+"""`python -m runner.shards.process FOLDER NUMBER`: run one shard of a sweep, on the first GPU that this process sees.
+
+The launchers of `runner.shards` start it. It goes on where an earlier start of the same shard ended.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from runner import environment, recorded, samples
+from runner.config import Job
+from runner.device import DeviceInfo
+from runner.device.kinds import compiler_for
+from runner.errors import UsageError
+from runner.folder import RunFolder
+from runner.shards.folder import REFERENCE, Attempt, ShardFolder, append_line, copy_row, rows_of, shards
+from runner.statistics import round_medians, unthrottled
+from runner.sweep import engine
+from runner.sweep.ledger import finished
+from runner.sweep.worker import Worker
+from runner.terminal import SweepProgress
+
+
+class _Progress(SweepProgress):
+    """Tells the parent of each row, by a line in a file."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        super().__init__(quiet=True)
+        self._attempt = attempt
+
+    def row(self, label: str, row: Mapping[str, Any]) -> None:
+        """Note a case that was measured in a round, or failed."""
+        known = {name: row.get(name) for name in ("job", "device", "status", "rounds", "median_us")}
+        append_line(self._attempt.rows, {"label": label, **known})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a shard; the exit status is 2 if it cannot start, and 130 if it was interrupted."""
+    from runner.cli import run_command  # noqa: PLC0415
+
+    folder, number = sys.argv[1:] if arguments is None else arguments
+    return run_command(lambda: run(Path(folder), int(number)))
+
+
+def run(path: Path, number: int) -> int:
+    """Run what the shard lacks."""
+    sweep = RunFolder(path.absolute())
+    shard = ShardFolder(sweep, number)
+    planned, own = shard.planned, set(shard.jobs)
+    jobs = {job.number: job for job in recorded.jobs_of(sweep, {*own, planned.get(REFERENCE, -1)})}
+    if not own & jobs.keys():
+        raise UsageError(f"{shard.path}: shard.json names no job of the sweep")
+    first = jobs[min(own & jobs.keys())]
+    worker = Worker(first.device)
+    reference = None if worker.info.emulated else jobs.get(planned.get(REFERENCE, -1))
+    plan = [job for number, job in sorted(jobs.items()) if number in own or job is reference]
+    earlier = shard.attempts()
+    attempt = shard.begin()
+    attempt.lock()
+    compiler = compiler_for(first.device, worker.info, first.compiler)
+    entry = environment.device(worker.info, first, compiler)
+    for other in (sweep, *(one for shard in shards(sweep) for one in shard.attempts() if one.rows.exists())):
+        environment.require_same_toolchain(other.path, entry)
+    known: dict[str, Any] = {"host": platform.node()} if planned.get("record_host") else {}
+    attempt.write_json(attempt.environment, known)
+    _take_over([*reversed(earlier), sweep], attempt, plan, worker.info)
+    try:
+        with _Progress(attempt) as progress:
+            engine.run(plan, attempt, progress, str(planned["launcher"]), worker)
+    finally:
+        if reference:
+            _note_reference(attempt, reference)
+    return 0
+
+
+def _take_over(earlier: Sequence[RunFolder], attempt: Attempt, jobs: Sequence[Job], info: DeviceInfo) -> None:
+    """Begin with the rows that are there, of the first folder that has one. Half a case of another GPU counts not."""
+    left = {job.number: job for job in jobs}
+    for folder in earlier:
+        for number, row in rows_of(folder, list(left)):
+            if finished(left[number], row) or (row.get("gpu") or "") == info.gpu:
+                copy_row(folder, attempt, number, row)
+                del left[number]
+
+
+def _note_reference(attempt: Attempt, job: Job) -> None:
+    """Note the medians of the rounds of the case that every shard measures."""
+    row = attempt.json(attempt.result(job.number))
+    taken = samples.read(attempt, attempt.samples(job.case.id, job.number))
+    if not isinstance(row, dict) or taken is None or row.get("status") != "ok":
+        return
+    known = attempt.json(attempt.environment) or {}
+    medians = [round(float(us), 4) for us in np.asarray(round_medians(unthrottled(taken)))]
+    attempt.write_json(attempt.environment, {**known, REFERENCE: {"case": job.case.label, "rounds_us": medians}})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

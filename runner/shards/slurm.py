@@ -1,0 +1,170 @@
+"""A job array on a Slurm cluster, one GPU a task, through submitit (https://github.com/facebookincubator/submitit).
+
+The settings are those of Hydra's submitit launcher. Slurm may cancel, preempt and requeue a task at any time: what is
+measured is on disk, and the next start of the shard goes on from there.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.errors import UsageError
+from runner.folder import RunFolder
+from runner.shards.folder import ShardFolder
+from runner.shards.folder import shards as every_shard
+from runner.shards.local import last_line
+from runner.shards.parent import State
+
+ENDED = frozenset(
+    "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT".split()
+)  # https://slurm.schedmd.com/squeue.html#lbAG
+PLAIN = ("timeout_min", "cpus_per_task", "gpus_per_node", "tasks_per_node", "mem_gb", "nodes", "name")
+OF_SLURM = (
+    "partition", "qos", "comment", "constraint", "exclude", "gres", "cpus_per_gpu", "gpus_per_task", "mem_per_gpu",
+    "mem_per_cpu", "account", "signal_delay_s", "additional_parameters", "array_parallelism", "setup", "srun_args",
+)  # fmt: skip
+LOOKS = 2  # at a task that has ended, before it counts as ended: a requeued one is back by then
+
+
+class Task:
+    """What submitit runs on a node: the process of one shard."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, number: int) -> None:
+        """Run a shard; a `RuntimeError` if it fails, so that Slurm calls the task failed, too."""
+        shard = ShardFolder(RunFolder(Path(self.folder)), number)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})  # inherited: submitit's signal is not the shard's
+        with shard.log.open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "runner.shards.process", self.folder, str(number)], stdout=log, stderr=log
+            )
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR2})
+        if status := process.wait():
+            raise RuntimeError(last_line(shard.log) or f"shard {number} ended with exit status {status}")
+
+    def checkpoint(self, number: int) -> Any:
+        """Called by submitit before the time limit, and when the task is preempted: start the same shard again."""
+        import submitit  # noqa: PLC0415  (optional)
+
+        return submitit.helpers.DelayedSubmission(self, number)
+
+
+class Slurm:
+    """Runs each shard as one task of a job array."""
+
+    name = "slurm"
+    every_s = 2.0
+
+    def __init__(self, settings: Mapping[str, Any], folder: RunFolder) -> None:
+        """Use a cluster.
+
+        Args:
+            settings: `hydra.launcher`; null stands for Slurm's own default.
+            folder: Of the sweep; every node must see it under this path.
+
+        Raises:
+            UsageError: if submitit or Slurm is not there, or a setting is wrong.
+        """
+        try:
+            import submitit  # noqa: PLC0415  (optional)
+        except ImportError:
+            raise UsageError("hydra/launcher=slurm: submitit is not installed; install the extra 'slurm'") from None
+        if shutil.which("sbatch") is None:
+            raise UsageError("hydra/launcher=slurm: there is no Slurm on this machine: sbatch is not on the PATH")
+        known = {name: value for name, value in settings.items() if value is not None}
+        self.most = int(known.get("shards") or known.get("array_parallelism") or 1)
+        self._jobs = folder.path / "shards" / "slurm"
+        self._folder = folder
+        self._executor = submitit.SlurmExecutor(self._jobs, max_num_timeout=int(known.get("max_num_timeout", 0)))
+        renamed = {"timeout_min": "time", "mem_gb": "mem", "tasks_per_node": "ntasks_per_node", "name": "job_name"}
+        chosen = {renamed.get(name, name): known[name] for name in (*PLAIN, *OF_SLURM) if name in known}
+        if "mem" in chosen:
+            chosen["mem"] = f"{chosen['mem']}GB"
+        try:
+            self._executor.update_parameters(**chosen)
+        except (ValueError, TypeError) as e:
+            raise UsageError(f"hydra.launcher: {str(e).splitlines()[0]}") from None
+        self._seen: dict[str, tuple[str, str]] = {}  # state and node by job id
+        self._ended: dict[str, int] = {}  # how often in a row a job was seen to have ended
+        self._asked = -math.inf
+
+    def device(self) -> None:
+        """None of its GPUs is surely on this machine."""
+
+    def start(self, shards: Sequence[ShardFolder]) -> None:
+        """Submit those that have no job, or whose job has ended, as one array.
+
+        Raises:
+            UsageError: if Slurm refuses the array.
+        """
+        import submitit  # noqa: PLC0415  (optional)
+
+        new = [shard for shard in shards if self.state(shard).ended]
+        if not new:
+            return
+        os.environ["PYTHONPATH"] = os.pathsep.join(
+            [str(Path(__file__).resolve().parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
+        try:
+            jobs = self._executor.map_array(Task(str(self._folder.path)), [shard.number for shard in new])
+        except (submitit.core.utils.FailedJobError, subprocess.CalledProcessError, OSError) as e:
+            raise UsageError(
+                f"hydra/launcher=slurm: Slurm refuses the job: {str(e).strip().splitlines()[-1]}"
+            ) from None
+        for shard, job in zip(new, jobs, strict=True):
+            shard.sweep.write_json(shard.path / "slurm.json", {"job": job.job_id})
+
+    def state(self, shard: ShardFolder) -> State:
+        """What squeue says of its job."""
+        job = _job(shard)
+        if not job:
+            return State(ended=True)
+        if time.monotonic() - self._asked > self.every_s or job not in self._ended:
+            new = job not in self._ended
+            self._ask()
+            if new and self._ended.get(job):  # of an earlier parent
+                time.sleep(self.every_s)
+                self._ask()
+        state, node = self._seen.get(job, ("unknown", ""))
+        if self._ended.get(job, 0) < LOOKS:
+            return State(ended=False, where=node if state in ("RUNNING", "COMPLETING") else "")
+        why = last_line(shard.log) if state in ("FAILED", "COMPLETED") else ""
+        return State(ended=True, why=why or f"its Slurm job {job} ended: {state}")
+
+    def cancel(self) -> None:
+        """Cancel all tasks of the sweep that have not ended."""
+        if jobs := self._all():
+            subprocess.run(["scancel", *jobs], check=False, capture_output=True)
+
+    def _all(self) -> list[str]:
+        return [job for shard in every_shard(self._folder) if (job := _job(shard))]
+
+    def _ask(self) -> None:
+        """Ask Slurm once for all jobs of the sweep."""
+        self._asked = time.monotonic()
+        jobs = self._all()
+        arrays = ",".join(sorted({job.partition("_")[0] for job in jobs}))
+        command = ["squeue", "--noheader", "--array", "--states=all", f"--jobs={arrays}", "-o", "%i|%T|%N"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode and "Invalid job id" not in done.stderr:
+            return  # the controller does not answer now
+        lines = [line.split("|") for line in done.stdout.splitlines()]
+        self._seen = {line[0]: (line[1], line[2]) for line in lines if len(line) == 3}
+        for job in jobs:
+            over = job not in self._seen or self._seen[job][0] in ENDED
+            self._ended[job] = self._ended.get(job, 0) + 1 if over else 0
+
+
+def _job(shard: ShardFolder) -> str:
+    return str((shard.sweep.json(shard.path / "slurm.json") or {}).get("job", ""))

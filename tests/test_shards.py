@@ -1,0 +1,243 @@
+"""A sweep in shards: comparable cases stay together, rows are those of one process, and nothing is lost or run twice."""
+
+import itertools
+import json
+import os
+import random
+import signal
+import sys
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from processes import PATIENCE_S, call, kill_all, resume, start, table, wait_until
+from sharded import kill_shard, measured, pids, reached, rows, shard_of
+from support import case_of, shipped
+
+from runner.config import Job
+from runner.folder import RunFolder
+from runner.settings import DeviceConfig, TimingConfig
+from runner.shards import plan as planning
+from runner.shards.folder import ShardFolder, append_line, merge
+
+GPUS = ("hydra/launcher=gpus", "hydra.sweep.dir=sweep", "device=cpu")
+CASES = ("kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki,12Ki")
+ROUNDS = 40
+LONG = ("kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki", f"timing.cpu_rounds={ROUNDS}", *GPUS)
+
+
+def jobs(kernels, sizes, **further):
+    """Jobs of the kernels at each size, as Hydra numbers them."""
+    cases = [case_of(shipped(name), size=size, **further) for name in kernels for size in sizes]
+    return [Job(case, DeviceConfig(kind="cpu"), TimingConfig(), "nvcc", n) for n, case in enumerate(cases)]
+
+
+SHAPES = {
+    "one size": jobs(["reduceShfl", "reduceSmem", "reduceGmem"], ["1Ki"]),
+    "many sizes": jobs(["reduceShfl", "reduceSmem"], [f"{n}Ki" for n in range(1, 14)]),
+    "two families": jobs(["reduceShfl", "warpReduce", "shflUp", "bcast"], ["1Ki"]),
+    "one case": jobs(["reduceShfl"], ["1Ki"]),
+    "no case": [],
+}
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 8, 64])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_cases_that_are_compared_share_a_shard(shape, most):
+    """Each job is in one shard, in the sweep's order; comparable jobs are together; no shard is empty or far too long."""
+    for seed in range(5):
+        drawn = random.Random(seed)
+        seconds = {job.number: drawn.uniform(0.1, 9.0) for job in SHAPES[shape]}
+        shards = planning.split(SHAPES[shape], most, seconds)
+        numbers = [[job.number for job in shard] for shard in shards]
+        assert sorted(itertools.chain(*numbers)) == sorted(seconds)
+        assert all(shard and shard == sorted(shard) for shard in numbers)
+        keys = [{planning.compared_with(job) for job in shard} for shard in shards]
+        assert sum(map(len, keys)) == len(set().union(*keys))
+        assert len(shards) == min(most, len(set().union(*keys)))
+        took = [sum(seconds[n] for n in shard) for shard in numbers]
+        groups = {}
+        for job in SHAPES[shape]:
+            key = planning.compared_with(job)
+            groups[key] = groups.get(key, 0.0) + seconds[job.number]
+        best = max([sum(took) / most, *groups.values()], default=0.0)  # no split can be shorter
+        assert max(took, default=0.0) <= (4 / 3) * best + best  # Graham: 4/3 of the best, which is at most twice this
+
+
+def test_seconds_follow_what_is_known_or_the_size():
+    """A job that earlier runs timed keeps this time; the others get as many seconds as their size is worth beside it."""
+    planned = jobs(["reduceShfl"], ["64Mi", "192Mi"])
+    assert planning.weights(planned, {}) == {0: 2.0, 1: 4.0}
+    assert planning.weights(planned, {0: 10.0}) == {0: 10.0, 1: 20.0}
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory):
+    """The rows of a sweep that one process ran."""
+    directory = tmp_path_factory.mktemp("together")
+    done = call(directory, *CASES, "device=cpu", "hydra.sweep.dir=sweep")
+    assert done.returncode == 0, done.stderr
+    return rows(directory / "sweep")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The rows of the long sweep, of one process."""
+    directory = tmp_path_factory.mktemp("undisturbed")
+    done = call(directory, *LONG, "hydra/launcher=batch")
+    assert done.returncode == 0, done.stderr
+    return rows(directory / "sweep")
+
+
+def test_shards_give_the_rows_of_one_process(together, tmp_path):
+    """Three shards leave one table with the rows of `batch`, in one folder with samples and a report; each size is whole."""
+    done = call(tmp_path, *CASES, *GPUS, "hydra.launcher.shards=3")
+    folder = tmp_path / "sweep"
+    assert done.returncode == 0, done.stderr
+    assert rows(folder) == together
+    assert set(table(folder)["launcher"]) == {"gpus"}
+    assert len(list(folder.glob("shards/*/shard.json"))) == 3
+    assert {shard_of(folder, n) for n in range(3)} == {shard_of(folder, n) for n in range(3, 6)} == {0, 1, 2}
+    assert [shard_of(folder, n) for n in range(3)] == [shard_of(folder, n) for n in range(3, 6)]
+    assert len(list(folder.glob("samples/*.npy"))) == 6
+    assert (folder / "report.html").is_file()
+    assert "cpu" in json.loads((folder / "environment.json").read_text())["devices"]
+
+
+def long_sweep(directory, *arguments):
+    """The long sweep in two shards, once both have begun."""
+    process = start(directory, *LONG, "hydra.launcher.shards=2", *arguments)
+    folder = directory / "sweep"
+    wait_until(lambda: {shard_of(folder, job) for job, _ in measured(folder)} == {0, 1}, process)
+    return process, folder
+
+
+def check_whole(folder, undisturbed):
+    """All rows are there, and nothing was measured twice."""
+    assert rows(folder) == undisturbed
+    assert max(measured(folder).values()) == 1
+    assert not pids(folder)
+
+
+def test_a_killed_shard_is_not_run_and_resumed(undisturbed, tmp_path):
+    """The others finish, the cases of the killed shard say so, and resume runs only what it lacks."""
+    process, folder = long_sweep(tmp_path)
+    kill_shard(folder, 0)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1, err
+    assert "shard 0" in err
+    assert "SIGKILL" in err
+    assert "python -m runner.resume sweep" in err
+    found = table(folder)
+    mine = [shard_of(folder, n) == 0 for n in found["job"]]
+    assert (found[~np.array(mine)]["rounds"] == ROUNDS).all()
+    assert not (found[mine]["rounds"] == ROUNDS).all()
+    assert set(found["status"]) <= {"ok", "not_run"}
+    assert resume(tmp_path, "sweep").returncode == 0
+    check_whole(folder, undisturbed)
+
+
+def test_shards_outlive_their_parent(undisturbed, tmp_path):
+    """After kill -9 of the parent its shards run on; resume waits for them and measures nothing again."""
+    process, folder = long_sweep(tmp_path)
+    kill_all(process)
+    assert len(pids(folder)) == 2
+    assert "running" in call(tmp_path, tmp_path, module="runner.list").stdout
+    done = resume(tmp_path, "sweep")
+    assert done.returncode == 0, done.stderr
+    check_whole(folder, undisturbed)
+    assert set(measured(folder)) == {(job, n) for job in range(4) for n in range(1, ROUNDS + 1)}
+    assert len(list(folder.glob("shards/*/shard.json"))) == 2
+
+
+def test_ctrl_c_ends_the_shards(undisturbed, tmp_path):
+    """Status 130, no process is left, each case has a row; resume runs the rest."""
+    process, folder = long_sweep(tmp_path)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130, err
+    assert "cancelling 2 shards" in err
+    assert "python -m runner.resume sweep" in err
+    assert not pids(folder)
+    assert len(table(folder)) == 4
+    assert resume(tmp_path, "sweep").returncode == 0
+    check_whole(folder, undisturbed)
+
+
+def test_the_parent_may_go_away(undisturbed, tmp_path):
+    """With `wait=false` the command ends while its shards run; `runner.report` shows what is there, resume waits."""
+    done = call(tmp_path, *LONG, "hydra.launcher.shards=2", "hydra.launcher.wait=false")
+    folder = tmp_path / "sweep"
+    assert done.returncode == 0, done.stderr
+    assert "runner.resume sweep" in done.stderr
+    wait_until(reached(folder, 8))
+    assert call(tmp_path, folder, module="runner.report").returncode in (0, 1)
+    assert len(table(folder)) == 4
+    assert resume(tmp_path, "sweep").returncode == 0
+    check_whole(folder, undisturbed)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    {
+        "hydra.launcher.gpus=[9]": "hydra.launcher.gpus=9: no such GPU",
+        "hydra.launcher.shards=0": "hydra.launcher.shards=0: expected 1 to 1024",
+        "device.index=1": "device.index=1: the launcher chooses the GPU",
+        "hydra.launcher.nope=1": "hydra.launcher.nope",
+    }.items(),
+)
+def test_a_wrong_setting_is_one_sentence(wrong, said, tmp_path):
+    """Status 2, a sentence that names it, and no folder."""
+    done = call(tmp_path, "kernel=reduceShfl", *GPUS, wrong)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "sweep").exists()
+
+
+SHARDS = 64
+COUNTS = (2_000, 10_000) if "--large" not in sys.argv else (10_000, 100_000)
+
+
+def simulate(folder, count):
+    """What 64 shards leave that measured `count` cases: rows, samples and lines, without a kernel."""
+    sample = np.zeros(3)
+    for number in range(SHARDS):
+        shard = ShardFolder(RunFolder(folder), number)
+        own = list(range(number, count, SHARDS))
+        shard.write(own, launcher="slurm")
+        attempt = shard.begin()
+        (attempt.path / "samples").mkdir()
+        devices = {"cuda": {"kind": "cuda", "name": "GPU", "uuid": f"GPU-{number}"}}
+        attempt.write_json(attempt.environment, {"devices": devices})
+        for job in own:
+            (folder / str(job)).mkdir()
+            row = {"case": f"{job:012x}", "job": job, "device": "cuda", "status": "ok", "rounds": 5, "median_us": 1.0}
+            attempt.write_json(attempt.result(job), row)
+            np.save(attempt.samples(row["case"], job), sample)
+            append_line(attempt.rows, {"job": job, "status": "ok", "rounds": 5})
+
+
+def test_many_rows_of_many_shards_are_merged_in_linear_time(tmp_path):
+    """Five times the cases: about five times the files, seconds and bytes of the parent, and no case is missing."""
+    files, seconds, memory = [], [], []
+    for count in COUNTS:
+        folder = tmp_path / str(count)
+        simulate(folder, count)
+        begun = time.process_time()
+        new = merge(RunFolder(folder))
+        seconds.append(time.process_time() - begun)
+        assert sorted(new) == list(range(count))
+        assert len(list((folder / "samples").iterdir())) == count
+        assert len(json.loads((folder / "environment.json").read_text())["gpus"]) == SHARDS
+        files.append(sum(1 for path in folder.rglob("*") if path.is_file()))
+        tracemalloc.start()
+        merge(RunFolder(folder))  # again: a resumed parent
+        memory.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    times = COUNTS[1] / COUNTS[0]
+    print(f"{COUNTS} cases: {files} files, {seconds} s, {memory} bytes at most")  # noqa: T201
+    assert files[1] / files[0] <= times
+    assert memory[1] / memory[0] <= 1.5 * times
+    assert seconds[1] / seconds[0] <= 3 * times  # of processor time, as the machine may be busy
