@@ -197,12 +197,13 @@ def test_a_wrong_setting_is_one_sentence(wrong, said, tmp_path):
 
 
 SHARDS = 64
-COUNTS = (2_000, 10_000) if "--large" not in sys.argv else (10_000, 100_000)
+COUNTS = (500, 2_500) if "--large" not in sys.argv else (10_000, 100_000)
 
 
 def simulate(folder, count):
     """What 64 shards leave that measured `count` cases: rows, samples and lines, without a kernel."""
     sample = np.zeros(3)
+    folder.mkdir()
     for number in range(SHARDS):
         shard = ShardFolder(RunFolder(folder), number)
         own = list(range(number, count, SHARDS))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ def copy_row(source: RunFolder, target: RunFolder, number: int, row: Row) -> Non
     files = [name(str(row["case"]), number) for name in (source.samples, source.hot_samples)]
     files += [source.compile_log(number), source.lines_of(number), source.hazards(number)]
     for file in files:
-        if source.has(file):
+        with suppress(FileNotFoundError):
             target.write(target.path / file.relative_to(source.path), source.read(file))
     target.write_json(target.result(number), row)
 
