@@ -109,7 +109,7 @@ class Trial:
         rows = table(self.folder)
         self.complete = len(rows) == len(reference) and set(rows["status"]) == {"ok"}
         self.equal = self.complete and unmeasured(rows).equals(unmeasured(reference))
-        times = dict(zip(rows["job"].astype(int), rows["median_us"].astype(float), strict=True)) if len(rows) else {}
+        times = measured(rows)
         self.lost = sum(abs(times.get(job, -1.0) - us) > 1e-6 * us for job, us in before.items())
         return self
 
@@ -119,6 +119,11 @@ def table(folder: Path) -> pd.DataFrame:
     with contextlib.suppress(OSError, ValueError):
         return pd.read_csv(folder / "results.csv", dtype=str, keep_default_na=False)
     return pd.DataFrame()
+
+
+def measured(rows: pd.DataFrame) -> dict[int, float]:
+    """The time of each row that has one, by its job."""
+    return {int(j): float(us) for j, us in zip(rows["job"], rows["median_us"], strict=True) if us} if len(rows) else {}
 
 
 def unmeasured(rows: pd.DataFrame) -> pd.DataFrame:
@@ -248,7 +253,7 @@ def many_cases(share: float, cases: int, t: Trial, known: Known) -> Trial:
     process.wait(PATIENCE_S)
     t.settle(process, expected, *words)
     rows = table(t.folder)
-    times = dict(zip(rows["job"].astype(int), rows["median_us"].astype(float), strict=True))
+    times = measured(rows)
     t.lost += sum(abs(times.get(job, -1.0) - us) > 1e-6 * us for job, us in kept.items())
     t.equal = t.complete and sorted(rows["size"].astype(int)) == list(range(1, cases + 1)) and known.seconds > 0
     return t

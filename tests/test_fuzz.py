@@ -88,6 +88,7 @@ def evaluate(text):
 
 
 EXPRESSIONS = [
+    "-'x'", "isnan('x')", "einsum(1, x)", "x['a']", "x[...]", "sum('x')",
     "-" * 100_000 + "1", "(" * 100_000, "0x" + "f" * 50_000, "popcount('x')", "popcount(-1)", "1 and 'x'", "9**9**9",
     "1<<100000", "+".join(["1"] * 50_000), "x" * 100_000, "min()", "max(1)", "ceil_div(1, 0)", "sqrt(-1)", "exp(10**30)",
     "itemsize(1)", "2**128 * 1.5", "arange(2**62)", "arange(10**10)", "full(0, 2**40)", "x[2**100]", "sum(x, axis='x')",

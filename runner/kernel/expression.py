@@ -165,6 +165,8 @@ class Formula:
             return _evaluator(self.full, self.where, type(self).__name__)(names, leaf)
         except KeyError as e:
             raise UsageError(f"{self.shown} names {e}, which is unknown; known: {', '.join(sorted(names))}") from None
+        except AttributeError:  # of a text, which is no array
+            raise UsageError(f"{self.shown} cannot be evaluated: text is not a number") from None
         except (ArithmeticError, TypeError, ValueError, IndexError, RecursionError, MemoryError) as e:
             raise UsageError(f"{self.shown} cannot be evaluated: {e or 'there is not enough memory'}") from None
 
