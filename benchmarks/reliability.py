@@ -107,8 +107,10 @@ class Trial:
             shutil.rmtree(self.folder, ignore_errors=True)
             self.sweep(*words).wait(PATIENCE_S)
         rows = table(self.folder)
-        self.complete = len(rows) == len(reference) and set(rows["status"]) == {"ok"}
-        self.equal = self.complete and unmeasured(rows).equals(unmeasured(reference))
+        # A case whose worker or compiler was killed has a row that says so, which resuming does not replace.
+        self.complete = len(rows) == len(reference) and set(rows["status"]) <= {"ok", "crashed", "compile_error"}
+        done = unmeasured(rows[rows["status"] == "ok"]) if self.complete else rows
+        self.equal = self.complete and done.equals(_of_jobs(unmeasured(reference), done))
         times = measured(rows)
         self.lost = sum(abs(times.get(job, -1.0) - us) > 1e-6 * us for job, us in before.items())
         return self
@@ -130,6 +132,11 @@ def unmeasured(rows: pd.DataFrame) -> pd.DataFrame:
     """The columns that are the same each time, in the order of the jobs."""
     kept = [name for name in rows.columns if not name.endswith(MEASURED)]
     return rows[kept].sort_values("job", ignore_index=True)
+
+
+def _of_jobs(rows: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """The rows of those jobs that another table has, too."""
+    return rows[rows["job"].isin(set(others["job"]))].reset_index(drop=True)
 
 
 def descendants(process: subprocess.Popen[str], words: str) -> list[int]:
