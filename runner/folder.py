@@ -14,6 +14,7 @@ import fcntl
 import json
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from runner import atomic
 from runner.errors import UsageError
 
 _OF_A_RECORD = frozenset(("case", "run", "kernel", "parameters", "seed", "device", "asked", "row"))
+LOCK_ATTEMPTS, LOCK_S = 4, 0.05  # `locked` holds the lock for a moment
 _ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # what `atomic` calls an incomplete file
 
 
@@ -77,14 +79,17 @@ class RunFolder:
             The descriptor of the lock's file. The lock ends when each process that has it has closed it.
         """
         descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise UsageError(f"{self.path}: a sweep is running in this folder right now") from None
-        except OSError:
-            pass  # a file system without locks
-        return descriptor
+        for attempt in range(LOCK_ATTEMPTS):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(LOCK_S * (attempt + 1 < LOCK_ATTEMPTS))
+            except OSError:
+                return descriptor  # a file system without locks
+            else:
+                return descriptor
+        os.close(descriptor)
+        raise UsageError(f"{self.path}: a sweep is running in this folder right now")
 
     @property
     def locked(self) -> bool:
@@ -99,8 +104,11 @@ class RunFolder:
         return False
 
     def sweep_up(self) -> None:
-        """Remove files that a killed program had not renamed yet."""
+        """Remove files that a killed program had not renamed yet; not those of shards, which may be running."""
+        shards = self.path / "shards"
         for path in self.path.rglob(".*"):
+            if shards in path.parents:
+                continue
             if _ASIDE.fullmatch(path.name) and path.is_file() and not path.is_symlink():
                 path.unlink()
 

@@ -22,7 +22,7 @@ from runner.folder import RunFolder, read_json, write_json
 from runner.shards.folder import ShardFolder
 from runner.shards.folder import shards as every_shard
 from runner.shards.local import last_line
-from runner.shards.parent import State
+from runner.shards.watch import State
 
 ENDED = frozenset(
     "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT".split()
