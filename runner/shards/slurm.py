@@ -83,6 +83,9 @@ class Slurm:
         if shutil.which("sbatch") is None:
             raise UsageError("hydra/launcher=slurm: there is no Slurm on this machine: sbatch is not on the PATH")
         known = {name: value for name, value in settings.items() if value is not None}
+        for name in ("nodes", "tasks_per_node"):
+            if known.get(name, 1) != 1:
+                raise UsageError(f"hydra.launcher.{name}={known[name]}: a shard is one task on one node; expected 1")
         self.most = int(known.get("shards") or known.get("array_parallelism") or 1)
         self._jobs = folder.path / "shards" / "slurm"
         self._folder = folder
