@@ -74,7 +74,7 @@ def run(folder: Path, options: argparse.Namespace, sizes: list[int], count: int,
     command = [
         sys.executable, "-m", "runner", f"kernel={','.join(KERNELS)}", f"block={','.join(map(str, BLOCKS))}",
         f"size={','.join(map(str, sizes))}", f"device={options.device}", *where,
-        "hydra/launcher=gpus", f"hydra.sweep.dir={folder}", "--quiet",
+        "hydra/launcher=gpus", f"hydra.sweep.dir={folder}", "lines=false", "--quiet",
     ]  # fmt: skip
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     begun = time.monotonic()

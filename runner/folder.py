@@ -18,6 +18,7 @@ import json
 import os
 import re
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from runner.errors import UsageError
 
 _OF_A_RECORD = frozenset(("case", "run", "kernel", "parameters", "seed", "device", "asked", "row"))
 _JOB = re.compile(r"0|[1-9][0-9]{0,8}")
+LOCK_ATTEMPTS, LOCK_S = 4, 0.05  # `locked` holds the lock for a moment
 _ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # what `atomic` calls an incomplete file
 
 
@@ -144,14 +146,17 @@ class RunFolder:
             The descriptor of the lock's file. The lock ends when each process that has it has closed it.
         """
         descriptor = door.lock_file(self.path, self.path / ".lock", make=True)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise UsageError(f"{self.path}: a sweep is running in this folder right now") from None
-        except OSError:
-            pass  # a file system without locks
-        return descriptor
+        for attempt in range(LOCK_ATTEMPTS):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(LOCK_S * (attempt + 1 < LOCK_ATTEMPTS))
+            except OSError:
+                return descriptor  # a file system without locks
+            else:
+                return descriptor
+        os.close(descriptor)
+        raise UsageError(f"{self.path}: a sweep is running in this folder right now")
 
     @property
     def locked(self) -> bool:
@@ -166,8 +171,11 @@ class RunFolder:
         return False
 
     def sweep_up(self) -> None:
-        """Remove files that a killed program had not renamed yet."""
+        """Remove files that a killed program had not renamed yet; not those of shards, which may be running."""
+        shards = self.path / "shards"
         for path in self.path.rglob(".*"):
+            if shards in path.parents:
+                continue
             if _ASIDE.fullmatch(path.name) and path.is_file() and not path.is_symlink():
                 path.unlink()
 

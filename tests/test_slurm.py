@@ -178,11 +178,14 @@ def test_ctrl_c_cancels_the_jobs(cluster, undisturbed, tmp_path):
     check_whole(folder, undisturbed, cluster)
 
 
-def test_what_slurm_refuses_is_one_sentence(cluster, tmp_path):
-    """An unknown partition: status 2, and no folder is left."""
-    code, err = end(begin(cluster, tmp_path, CASES, "hydra.launcher.partition=nope"), cluster)
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [("partition=nope", "Slurm refuses the job"), ("tasks_per_node=2", "hydra.launcher.tasks_per_node=2: ")],
+)
+def test_what_is_refused_is_one_sentence(wrong, said, cluster, tmp_path):
+    """An unknown partition, or a shard of two tasks: status 2, and no folder is left."""
+    code, err = end(begin(cluster, tmp_path, CASES, f"hydra.launcher.{wrong}"), cluster)
     assert code == 2
-    assert "Slurm refuses the job" in err
-    assert "partition" in err
+    assert said in err
     assert "Traceback" not in err
     assert not (tmp_path / "sweep").exists()

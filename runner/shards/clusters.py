@@ -10,6 +10,7 @@ from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.shards import parent
 from runner.shards.local import LocalGpus
+from runner.shards.watch import Cluster
 from runner.terminal import SweepProgress
 
 NAMES = ("gpus", "slurm")
@@ -41,7 +42,7 @@ def run(
     return parent.run(plan, folder, progress, cluster, record_host=bool(settings["record_host"]), wait=wait)
 
 
-def make(name: str, settings: Mapping[str, Any], folder: RunFolder) -> parent.Cluster:
+def make(name: str, settings: Mapping[str, Any], folder: RunFolder) -> Cluster:
     """The cluster that some settings describe."""
     if name == "slurm":
         from runner.shards.slurm import Slurm  # noqa: PLC0415  (submitit is optional)

@@ -13,7 +13,7 @@ from pathlib import Path
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.shards.folder import ShardFolder
-from runner.shards.parent import CANCEL_S, EVERY_S, State
+from runner.shards.watch import CANCEL_S, EVERY_S, State
 
 LAST_LINE = 400  # characters of a failed shard's last message
 
@@ -93,7 +93,7 @@ class LocalGpus:
         where = self._where.get(shard.number, "")
         process = self._processes.get(shard.number)
         if process is None:
-            return State(ended=not shard.running, where=where, why="its process ended")
+            return State(ended=not shard.running, where=where, why=last_line(shard.log) or "its process ended")
         if (code := process.poll()) is None:
             return State(ended=False, where=where)
         how = f"ended by signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"

@@ -22,7 +22,7 @@ from runner.folder import RunFolder
 from runner.shards.folder import ShardFolder
 from runner.shards.folder import shards as every_shard
 from runner.shards.local import last_line
-from runner.shards.parent import State
+from runner.shards.watch import State
 
 ENDED = frozenset(
     "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT".split()
@@ -83,6 +83,9 @@ class Slurm:
         if shutil.which("sbatch") is None:
             raise UsageError("hydra/launcher=slurm: there is no Slurm on this machine: sbatch is not on the PATH")
         known = {name: value for name, value in settings.items() if value is not None}
+        for name in ("nodes", "tasks_per_node"):
+            if known.get(name, 1) != 1:
+                raise UsageError(f"hydra.launcher.{name}={known[name]}: a shard is one task on one node; expected 1")
         self.most = int(known.get("shards") or known.get("array_parallelism") or 1)
         self._jobs = folder.path / "shards" / "slurm"
         self._folder = folder

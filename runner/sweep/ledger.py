@@ -43,6 +43,10 @@ class Ledger:
         """Note the kind of device on which the jobs of a group run."""
         self._kinds.update({job.number: kind for job in group})
 
+    def kind(self, job: Job) -> str:
+        """The kind of device of a job; what was asked for, as long as none was opened."""
+        return self._kinds.get(job.number, job.device.kind)
+
     def row(self, job: Job) -> Row | None:
         """The row of a case, if there is one."""
         return self._rows.get(job.number)
@@ -73,8 +77,7 @@ class Ledger:
 
     def mark(self, job: Job, status: str, reason: str) -> None:
         """Add a row for a case that is not run."""
-        kind = self._kinds.get(job.number, job.device.kind)
-        self.add(job, results.unfinished(job, kind, self.launcher, status, reason))
+        self.add(job, results.unfinished(job, self.kind(job), self.launcher, status, reason))
 
     def mark_not_run(self, reason: str, plan: Sequence[Job]) -> None:
         """Add rows for those jobs that have none because they were not reached."""

@@ -1,0 +1,186 @@
+"""Where shards run, and how their parent watches them: it takes over each row once all its rounds are measured."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from runner import door, interruption
+from runner.errors import DeviceUnavailable
+from runner.folder import RunFolder
+from runner.shards.folder import ShardFolder, merge_shard, note_gpu
+from runner.sweep.ledger import Ledger, finished
+from runner.terminal import SweepProgress
+
+EVERY_S = 0.5  # between two looks at the shards
+CANCEL_S = 30.0  # in which cancelled shards save what they have
+
+
+@dataclass(frozen=True)
+class State:
+    """What a launcher knows of a shard."""
+
+    ended: bool
+    where: str = ""  # the GPU or the node, once it runs
+    why: str = ""  # for a shard that ended early: what became of it
+
+
+class Cluster(Protocol):
+    """Where shards run."""
+
+    name: str  # of the launcher, as rows have it
+    most: int  # shards
+    every_s: float  # between two questions for the state
+
+    def device(self) -> dict[str, str] | None:
+        """The environment of a worker that opens one of its GPUs on this machine; `None` if there is none here."""
+
+    def start(self, shards: Sequence[ShardFolder]) -> None:
+        """Start shards, or wait for those that still run."""
+
+    def state(self, shard: ShardFolder) -> State:
+        """What became of a shard."""
+
+    def cancel(self) -> None:
+        """End all shards that were started. They save what they have."""
+
+
+@dataclass
+class Watched:
+    """A shard while its parent watches it."""
+
+    folder: ShardFolder
+    jobs: frozenset[int]
+    ended: bool = False
+    noted: bool = False  # whether environment.json has its GPU
+    read: dict[str, int] = field(default_factory=dict)  # bytes of rows.jsonl by start
+    lines: int = 0  # that were read
+    total: int = 0  # lines of all its cases and rounds; 0 until it has begun
+    first: tuple[float, int] | None = None  # when lines were read for the first time, and how many
+
+    def new_lines(self) -> Iterator[Mapping[str, Any]]:
+        """What its starts have noted since the last look; a line that a crash tore is left out."""
+        for attempt in self.folder.attempts():
+            try:
+                with door.stream(self.folder.sweep.path, attempt.rows) as file:
+                    file.seek(self.read.get(attempt.path.name, 0))
+                    new = file.read()
+            except OSError:
+                continue
+            complete = new[: new.rfind(b"\n") + 1]
+            self.read[attempt.path.name] = self.read.get(attempt.path.name, 0) + len(complete)
+            for text in complete.splitlines():
+                with suppress(ValueError):
+                    if isinstance(line := json.loads(text), dict):
+                        self.lines += 1
+                        yield line
+        if self.first is None and self.lines:
+            self.first = time.monotonic(), self.lines
+
+    @property
+    def left(self) -> float | None:
+        """The seconds until it has all its lines; `None` if that is unknown."""
+        if self.first is None or self.lines <= self.first[1]:
+            return None
+        return max(self.total - self.lines, 0) * (time.monotonic() - self.first[0]) / (self.lines - self.first[1])
+
+
+class Watcher:
+    """A parent with its shards."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        folder: RunFolder,
+        progress: SweepProgress,
+        cluster: Cluster,
+        watched: Sequence[Watched],
+    ) -> None:
+        """Watch the shards of a sweep, whose rows enter the ledger."""
+        self._ledger, self._folder, self._progress, self._cluster = ledger, folder, progress, cluster
+        self._watched = watched
+        self._jobs = {job.number: job for job in ledger.jobs}
+        self._reasons: dict[int, str] = {}  # of the shards that ended early
+
+    def watch(self) -> bool:
+        """Wait until all shards have ended.
+
+        Returns:
+            Whether none of them ended early.
+
+        Raises:
+            DeviceUnavailable: if there is no row at all.
+        """
+        self._progress.stage("measuring", sum(len(shard.jobs) for shard in self._watched))
+        asked = 0.0
+        while not all(shard.ended for shard in self._watched):
+            interruption.check()
+            ask = time.monotonic() - asked >= self._cluster.every_s
+            asked = time.monotonic() if ask else asked
+            for shard in self._watched:
+                if not shard.ended:
+                    self._look(shard, self._cluster.state(shard.folder) if ask else State(ended=False))
+            if ask:
+                self._progress.left(self._left())
+                self._progress.now(self._words())
+            if not all(shard.ended for shard in self._watched):
+                time.sleep(EVERY_S)
+        if self._reasons and self._ledger.empty:
+            raise DeviceUnavailable(next(iter(self._reasons.values())))
+        for shard in self._watched:
+            if reason := self._reasons.get(shard.folder.number):
+                self._ledger.mark_not_run(reason, [self._jobs[n] for n in shard.jobs if n in self._jobs])
+        return not self._reasons
+
+    def _look(self, shard: Watched, state: State) -> None:
+        """Take over the cases that a shard has finished since the last look; all that it has, if it has ended."""
+        done = [line.get("job") for line in shard.new_lines() if self._complete(line)]
+        shard.ended = state.ended
+        self._add(shard, sorted(shard.jobs if state.ended else shard.jobs.intersection(done)))
+        if state.ended and any(
+            not finished(self._jobs[n], self._ledger.row(self._jobs[n])) for n in shard.jobs if n in self._jobs
+        ):
+            number = shard.folder.number
+            self._reasons[number] = f"shard {number}: {state.why or 'it ended early'}"
+            self._progress.warn(self._reasons[number])
+
+    def _complete(self, line: Mapping[str, Any]) -> bool:
+        job = self._jobs.get(line.get("job", -1))
+        return job is not None and finished(job, {"device": job.device.kind, "status": "", **line})
+
+    def _add(self, shard: Watched, numbers: Sequence[int]) -> None:
+        new = merge_shard(self._folder, shard.folder, numbers)
+        if shard.ended or (new and not shard.noted):
+            note_gpu(self._folder, shard.folder)
+            shard.noted = True
+        for number, row in new.items():
+            job = self._jobs[number]
+            self._ledger.opened([job], str(row["device"]))
+            self._ledger.add(job, row)
+            self._progress.step(int(finished(job, row)))
+            self._progress.row(f"{job.case.label} (shard {shard.folder.number})", row)
+
+    def _left(self) -> float | None:
+        """The seconds that the shard with the most to do still needs; `None` while one has not begun."""
+        most = 0.0
+        for shard in (shard for shard in self._watched if not shard.ended):
+            if shard.first and not shard.total:
+                own = [job for n in shard.jobs if (job := self._jobs.get(n))]
+                shard.total = sum(job.timing.protocol(self._ledger.kind(job)).rounds for job in own)
+            if (left := shard.left) is None:
+                return None
+            most = max(most, left)
+        return most
+
+    def _words(self) -> str:
+        states = [(shard, self._cluster.state(shard.folder)) for shard in self._watched if not shard.ended]
+        running = [(shard, state.where) for shard, state in states if state.where]
+        done = sum(shard.ended for shard in self._watched)
+        waiting = len(self._watched) - done - len(running)
+        where = ", ".join(f"shard {shard.folder.number} on {place}" for shard, place in running)
+        counts = [f"{done} done"] * bool(done) + [f"{waiting} waiting"] * bool(waiting)
+        return "; ".join([*counts, *([where] if where else [])])
