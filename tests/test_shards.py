@@ -66,6 +66,13 @@ def test_cases_that_are_compared_share_a_shard(shape, most):
         assert max(took, default=0.0) <= (4 / 3) * best + best  # Graham: 4/3 of the best, which is at most twice this
 
 
+def test_what_is_compared():
+    """Kernels of a family at one size are compared; another size or family is another group."""
+    for shape, groups in (("one size", 1), ("many sizes", 13), ("one case", 1)):
+        planned = SHAPES[shape]
+        assert len(planning.split(planned, 64, planning.weights(planned, {}))) == groups
+
+
 def test_seconds_follow_what_is_known_or_the_size():
     """A job that earlier runs timed keeps this time; the others get as many seconds as their size is worth beside it."""
     planned = jobs(["reduceShfl"], ["64Mi", "192Mi"])
@@ -232,22 +239,24 @@ def test_many_rows_of_many_shards_are_merged_linearly(tmp_path, monkeypatch):
         folder = tmp_path / str(count)
         simulate(folder, count)
         opened.clear()
+        tracemalloc.start()
         begun = time.process_time()
         new = merge(RunFolder(folder))
         seconds.append(round(time.process_time() - begun, 1))
+        memory.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
         reads.append(len(opened))
         assert sorted(new) == list(range(count))
         assert len(list((folder / "samples").iterdir())) == count
         assert len(json.loads((folder / "environment.json").read_text())["gpus"]) == SHARDS
         files.append(sum(1 for path in folder.rglob("*") if path.is_file()))
         (folder / "0" / "result.json").unlink()
-        tracemalloc.start()
         assert list(merge(RunFolder(folder))) == [0]  # a resumed parent
-        memory.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
         del new
     print(f"{COUNTS} cases: {files} files, {reads} read, {seconds} s, {memory} bytes at most")  # noqa: T201
-    assert all(more / less <= COUNTS[1] / COUNTS[0] for less, more in (files, reads, memory))
+    times = COUNTS[1] / COUNTS[0]
+    assert all(more / less <= times for less, more in (files, reads))
+    assert memory[1] / memory[0] <= 2 * times  # tables of strings double now and then
 
 
 def entry(name="NVIDIA H200", toolchain="nvcc 13.0", compiler="nvcc"):
