@@ -42,7 +42,7 @@ def test_an_experiment_runs_on_the_cpu_device(path, runner):
 def test_an_experiment_runs_on_a_gpu(path, runner):
     """With its full sizes, every case is right; what is broken on purpose or cannot be launched is skipped."""
     done = runner(f"experiment={path.stem}", "device=cuda")
-    skipping = ("hazards", "races", "ladder_reduction", "ladder_transpose", "line_costs")
+    skipping = ("hazards", "races", "ladder_reduction", "ladder_transpose")
     expected = {"ok", "skipped"} if path.stem in skipping else {"ok"}
     assert {row["status"] for row in rows(done.folder)} == expected, done.err
     assert done.code == 0

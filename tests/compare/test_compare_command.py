@@ -131,7 +131,7 @@ def test_long_comparisons_are_cut_and_say_so(compare):
 
 
 def test_ctrl_c_is_quiet(tmp_path):
-    """The exit status is 130, without a traceback."""
+    """The exit status is 130, and one line says so."""
     write(tmp_path / "A", [timed(0, 100)])
     write(tmp_path / "B", [timed(0, 100)])
     slow = (
@@ -144,7 +144,7 @@ def test_ctrl_c_is_quiet(tmp_path):
     )  # fmt: skip
     assert process.stdout.readline() == "reading\n"
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=200)[1] == ""
+    assert process.communicate(timeout=200)[1] == "runner: interrupted\n"
     assert process.returncode == 130
 
 
