@@ -98,7 +98,8 @@ def count(device: Device, task: Task, first: Trial) -> LineCosts:
     except (CaseError, DeviceUnavailable, MemoryError) as error:
         return LineCosts(reason=f"{case.label}: {error}")
     if file:
-        atomic.write_text(file, json.dumps([asdict(line) for line in found]))
+        with suppress(OSError):  # in a sandbox, or on a full disk, the next run counts again
+            atomic.write_text(file, json.dumps([asdict(line) for line in found]))
     return LineCosts(found)
 
 
