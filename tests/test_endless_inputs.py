@@ -94,7 +94,7 @@ SWEEPS = {
     "a range": (["block=range(1,1000000000)"], "999,999,999 cases (999,999,999 of block), above max_cases=100000"),
     "a product": (["size=range(1,10001)", "unroll=range(1,10001)"], "100,000,000 cases (10,000 of size x 10,000 of"),
     "small steps": (["size=range(0,1,1e-30)"], "above max_cases=100000"),
-    "an experiment": (["experiment=many"], "56,999,999,943 cases (999,999,999 of size x 57 of kernel)"),
+    "an experiment": (["experiment=many"], f"(999,999,999 of size x {len(list((ROOT / 'conf' / 'kernel').glob('*.yaml')))} of kernel)"),
     "a limit of one's own": (["size=1,2,3", "max_cases=2"], "3 cases (3 of size), above max_cases=2"),
     "no limit": (["max_cases=0"], "max_cases=0: expected 1 to 250000"),
 }  # fmt: skip

@@ -235,7 +235,7 @@ def test_ctrl_c_is_quiet(tmp_path):
     assert process.stdout.readline() == "reading\n"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, out, err) == (130, "", "")
+    assert (process.returncode, out, err) == (130, "", "runner: interrupted\n")
 
 
 def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path):

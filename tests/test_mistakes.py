@@ -53,13 +53,13 @@ CHOICES = {
     "an absolute path": (["kernel=/etc/passwd"], ["kernel=/etc/passwd: expected a name, not a path"]),
     "a kernel in a folder": (["kernel=a/b"], ["kernel=a/b: there is no such kernel"]),
     "a pattern that matches nothing": (["kernel=glob(nope*)"], ["kernel=glob(nope*): matches no name"]),
-    "an unknown device": (["device=gpu"], ["device=gpu: expected one of auto, cpu, cuda; did you mean cuda?"]),
+    "an unknown device": (["device=gpu"], ["device=gpu: expected one of auto, checked, cpu, cuda; did you mean"]),
     "no device": (["device=null"], ["device=null: expected the name of a file in conf/device"]),
     "an unknown timing": (["timing=nope"], ["timing=nope: expected one of default"]),
     "no timing": (["timing=null"], ["timing=null: expected the name of a file in conf/timing"]),
-    "an unknown experiment": (["experiment=nope"], ["experiment=nope: expected one of", "seed_reductions"]),
+    "an unknown experiment": (["experiment=nope"], ["experiment=nope: expected one of", "smem_square"]),
     "a kernel for an experiment": (["experiment=../kernel/bcast"], ["expected a name, not a path"]),
-    "an unknown launcher": (["hydra/launcher=nope"], ["hydra/launcher=nope: expected one of basic, batch"]),
+    "an unknown launcher": (["hydra/launcher=nope"], ["hydra/launcher=nope: expected one of basic, batch, gpus"]),
 }
 
 VALUES = {

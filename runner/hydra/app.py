@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.experimental.callback import Callback
-from hydra.plugins.config_source import ConfigResult
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
@@ -52,7 +51,7 @@ def run(arguments: Sequence[str], session: Session) -> None:
     folders = command_line.search_path(ordered)
     schema.register(folders)
     _look_first_into(command_line.replacing(folders))
-    FileConfigSource.load_config = _load_limited  # type: ignore[method-assign]
+    _limit_files()
     OverridesParser.parse_rule = _parsed_once  # type: ignore[method-assign]
     if {"--help", "-h"} & set(ordered):
         sys.stdout.write(contents.help_text(folders))
@@ -77,13 +76,17 @@ def run(arguments: Sequence[str], session: Session) -> None:
         raise UsageError(errors.sentence(e, schema.known_keys())) from None
 
 
-_load = FileConfigSource.load_config
+def _limit_files() -> None:
+    """Have Hydra check each file of the configuration before it builds anything from it."""
+    Plugins.instance()  # it loads the class of its own
+    files: Any = SourcesRegistry.instance().types["file"]
+    load = files.load_config
 
+    def load_limited(self: Any, config_path: str) -> Any:
+        config_text(Path(self.path) / self._normalize_file_name(config_path))
+        return load(self, config_path)
 
-def _load_limited(self: FileConfigSource, config_path: str) -> ConfigResult:
-    """Read a file of the configuration as Hydra does, but check it before anything is built from it."""
-    config_text(Path(self.path) / self._normalize_file_name(config_path))
-    return _load(self, config_path)
+    files.load_config = load_limited
 
 
 _parse = OverridesParser.parse_rule
