@@ -57,7 +57,7 @@ CHOICES = {
     "no device": (["device=null"], ["device=null: expected the name of a file in conf/device"]),
     "an unknown timing": (["timing=nope"], ["timing=nope: expected one of default"]),
     "no timing": (["timing=null"], ["timing=null: expected the name of a file in conf/timing"]),
-    "an unknown experiment": (["experiment=nope"], ["experiment=nope: expected one of", "smem_square"]),
+    "an unknown experiment": (["experiment=nope"], ["experiment=nope: there is no such experiment"]),
     "a kernel for an experiment": (["experiment=../kernel/bcast"], ["expected a name, not a path"]),
     "an unknown launcher": (["hydra/launcher=nope"], ["hydra/launcher=nope: expected one of basic, batch, gpus"]),
 }
