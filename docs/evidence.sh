@@ -2,7 +2,7 @@
 # Measures what docs/ cites, on a GPU. Each part writes its small tables (.txt) to docs/ and everything else to
 # outputs/evidence/, which is not tracked.
 #
-#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing trust checked foreign example
+#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign example
 #   sh docs/evidence.sh all
 #
 # Beside what a sweep needs: nvcc; ncu for steps, agreement and measuring; torch and cupy for limits; cuda-core,
@@ -12,7 +12,7 @@ python=${PYTHON:-python3}
 tables=docs/h200
 work=outputs/evidence
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" # the checkout's own runner
-parts="tutorials sweep experiments steps agreement limits measuring comparing trust checked foreign example"
+parts="tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign example"
 
 run() { # NAME ARGUMENT...: sweep into outputs/evidence/NAME, and keep what the terminal said
   name=$1
@@ -56,6 +56,10 @@ steps() { # what docs/optimizing.md tells, and the counters behind its reasons
 trust() { # whether a cache hint gains anything through the flush; planted defects in large arrays
   run cache_hints --config-dir benchmarks/cache_hints kernel=hintedLoads hint=0,1 size=256Ki,1Mi,4Mi,16Mi timing=thorough
   "$python" benchmarks/planted_defects.py --device cuda --jobs 10 --sizes 2**24 --dtypes float32 --out "$tables/trust_defects.txt"
+}
+
+gpus() { # one GPU against two; needs two
+  "$python" benchmarks/gpus.py --rounds 6 >"$tables/gpus.txt"
 }
 
 checked() { # the checked CPU device beside compute-sanitizer, and its counts of each line beside Nsight Compute's
