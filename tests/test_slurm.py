@@ -22,7 +22,7 @@ SLOW = (
     "size=2Ki",
     "device=cpu",
     f"timing.cpu_rounds={ROUNDS}",
-    "timing.cpu_samples=300",
+    "timing.cpu_samples=1000",
 )
 SLURM = ("hydra/launcher=slurm", f"hydra.launcher.shards={SHARDS}", "hydra.launcher.cpus_per_task=1")
 LIMIT = ("hydra.launcher.timeout_min=1", "hydra.launcher.signal_delay_s=50", "hydra.launcher.max_num_timeout=20")
