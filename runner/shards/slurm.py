@@ -32,8 +32,6 @@ OF_SLURM = (
     "partition", "qos", "comment", "constraint", "exclude", "gres", "cpus_per_gpu", "gpus_per_task", "mem_per_gpu",
     "mem_per_cpu", "account", "signal_delay_s", "additional_parameters", "array_parallelism", "setup", "srun_args",
 )  # fmt: skip
-INTERRUPTED = 130  # the exit status of a shard that was told to end
-ENDING_S = 120.0  # in which Slurm kills a task that it ends (KillWait)
 LOOKS = 2  # at a task that has ended, before it counts as ended: a requeued one is back by then
 
 
@@ -52,10 +50,7 @@ class Task:
                 [sys.executable, "-m", "runner.shards.process", self.folder, str(number)], stdout=log, stderr=log
             )
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR2})
-        status = process.wait()
-        if status == INTERRUPTED:
-            time.sleep(ENDING_S)  # Slurm is ending the task, and knows whether to start it again: that is no failure
-        if status:
+        if status := process.wait():
             raise RuntimeError(last_line(shard.log) or f"shard {number} ended with exit status {status}")
 
     def checkpoint(self, number: int) -> Any:
