@@ -54,7 +54,7 @@ class Builds:
 
     def __init__(self, jobs: Sequence[Job], info: DeviceInfo) -> None:
         """Begin to compile what these jobs need."""
-        compiler = CpuCompiler(checked=True)
+        compiler = CpuCompiler(limits=jobs[0].device.compile_limits, checked=True)
         sources = dict.fromkeys(job.case.source() for job in jobs if _is_counted(job))
         self._pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
         self._waiting = {source: self._pool.submit(compiler.compile, source) for source in sources}

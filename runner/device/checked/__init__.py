@@ -21,5 +21,5 @@ def open_device(config: DeviceConfig) -> Device:
 
 def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
     """The host's C++ compiler, with instrumentation."""
-    _ = config, info, compiler
-    return CpuCompiler(checked=True)
+    _ = info, compiler
+    return CpuCompiler(limits=config.compile_limits, checked=True)
