@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import time
 import tracemalloc
 
@@ -21,6 +22,7 @@ from runner.folder import RunFolder
 from runner.settings import DeviceConfig, TimingConfig
 from runner.shards import plan as planning
 from runner.shards.folder import ShardFolder, append_line, merge
+from runner.shards.local import LocalGpus
 
 GPUS = ("hydra/launcher=gpus", "hydra.sweep.dir=sweep", "device=cpu")
 CASES = ("kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki,12Ki")
@@ -230,7 +232,7 @@ def simulate(folder, count):
 
 
 def test_many_rows_of_many_shards_are_merged_linearly(tmp_path, monkeypatch):
-    """Five times the cases: at most five times the files, the files read and the parent's memory; no case is missing."""
+    """Five times the cases: at most five times the files and the files read, ten times the memory; no case is missing."""
     files, reads, memory, seconds = [], [], [], []
     opened = []
     real = RunFolder.json
@@ -301,3 +303,18 @@ def test_a_start_takes_over_what_earlier_ones_have(tmp_path):
     assert {job: row["rounds"] for job, row in merge(sweep).items()} == {0: 3, 1: 1}
     assert [len(np.load(sweep.samples("c", job))) for job in (0, 1)] == [3, 1]
     assert merge(sweep) == {}
+
+
+def test_a_gpu_that_still_has_a_shard_gets_no_second_one(tmp_path, monkeypatch):
+    """A new shard takes a free GPU; a shard of an earlier parent keeps the one that it was started on."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b")
+    cluster, sweep, started = LocalGpus((), 2), RunFolder(tmp_path), []
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, env, **__: started.append(env["CUDA_VISIBLE_DEVICES"]))
+    old, new = ShardFolder(sweep, 0), ShardFolder(sweep, 1)
+    for shard in (old, new):
+        shard.write([shard.number])
+    sweep.write_json(old.path / "place.json", "GPU-a")
+    lock = RunFolder(old.path).lock()
+    cluster.start([old, new])
+    os.close(lock)
+    assert started == ["GPU-b"]

@@ -76,6 +76,7 @@ def run(arguments: Sequence[str], session: Session) -> None:
         raise UsageError(errors.sentence(e, schema.known_keys())) from None
 
 
+@functools.cache
 def _limit_files() -> None:
     """Have Hydra check each file of the configuration before it builds anything from it."""
     Plugins.instance()  # it loads the class of its own

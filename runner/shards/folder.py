@@ -1,6 +1,7 @@
 """The files of a shard, and how its rows come into the sweep's own folder.
 
 shards/N/shard.json         the jobs
+shards/N/place.json         its GPU, when this machine's GPUs run the shards
 shards/N/log.txt            what the shard's process printed
 shards/N/1/ 2/ ...          one run folder for each start; a later one begins with the rows of the one before it
 shards/N/1/rows.jsonl       a line whenever a case was measured in a round

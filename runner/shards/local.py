@@ -66,13 +66,17 @@ class LocalGpus:
 
     def start(self, shards: Sequence[ShardFolder]) -> None:
         """Start those that do not run yet."""
+        running = {shard.number: _place(shard) for shard in shards if shard.running}
+        self._where |= running
         free = list(self._places)
+        for place in running.values():
+            if place in free:
+                free.remove(place)
         for shard in shards:
-            if shard.running:
-                self._where[shard.number] = "a GPU of this machine"
+            if shard.number in running:
                 continue
-            place = free.pop(0)
-            self._where[shard.number] = place
+            place = self._where[shard.number] = free.pop(0)
+            shard.sweep.write_json(shard.path / "place.json", place)
             root = str(Path(__file__).resolve().parents[2])
             paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
             lock = RunFolder(shard.path).lock()  # the process has it from its first moment on
@@ -113,6 +117,11 @@ class LocalGpus:
 
     def _environment(self, place: str) -> dict[str, str]:
         return {} if self._emulated else {"CUDA_VISIBLE_DEVICES": place}
+
+
+def _place(shard: ShardFolder) -> str:
+    """The GPU of a shard that an earlier parent has started."""
+    return str(shard.sweep.json(shard.path / "place.json") or "a GPU of this machine")
 
 
 def last_line(log: Path) -> str:

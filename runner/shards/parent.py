@@ -44,15 +44,9 @@ def run(
     ledger = Ledger(plan, folder, cluster.name)
     sources.keep(folder, ledger.jobs)
     try:
-        todo, seconds = _prepare(ledger, folder, progress, cluster)
-        started = [*running, *_write_shards(todo, running, folder, cluster, seconds, record_host=record_host)]
-        cluster.start(started)
-        if not wait:
-            return True
-        watched = [Watched(shard, frozenset(shard.jobs)) for shard in started]
-        return Watcher(ledger, folder, progress, cluster, watched).watch()
+        return _run_shards(running, ledger, folder, progress, cluster, record_host=record_host, wait=wait)
     except KeyboardInterrupt:
-        progress.say(f"cancelling {len(shards(folder))} shards")
+        progress.say("cancelling the shards")
         cluster.cancel()
         merge(folder)
         ledger = Ledger(plan, folder, cluster.name)
@@ -60,6 +54,33 @@ def run(
         raise
     finally:
         ledger.write()
+
+
+def _run_shards(
+    running: Sequence[ShardFolder],
+    ledger: Ledger,
+    folder: RunFolder,
+    progress: SweepProgress,
+    cluster: Cluster,
+    *,
+    record_host: bool,
+    wait: bool,
+) -> bool:
+    """Run new shards beside those that still run. A GPU has one shard at a time, so some may wait."""
+    todo, seconds = _prepare(ledger, folder, progress, cluster)
+    whole = True
+    while running or todo:
+        new = []
+        if len(running) < cluster.most:
+            new = _write_shards(todo, running, folder, cluster, seconds, record_host=record_host)
+        cluster.start([*running, *new])
+        if not wait:
+            return True
+        watched = [Watched(shard, frozenset(shard.jobs)) for shard in (*running, *new)]
+        whole &= Watcher(ledger, folder, progress, cluster, watched).watch()
+        had = {number for shard in watched for number in shard.jobs}
+        running, todo = [], [job for job in ledger.unfinished(todo) if job.number not in had]
+    return whole
 
 
 def _prepare(
@@ -106,7 +127,7 @@ def _write_shards(
     first = max((shard.number for shard in shards(folder)), default=-1) + 1
     new = []
     reference = min(todo, key=lambda job: (seconds[job.number], job.number)).number if todo else None
-    for number, jobs in enumerate(planning.split(left, max(cluster.most - len(running), 1), seconds), first):
+    for number, jobs in enumerate(planning.split(left, cluster.most - len(running), seconds), first):
         shard = ShardFolder(folder, number)
         known = {"launcher": cluster.name, REFERENCE: reference, "record_host": record_host}
         shard.write([job.number for job in jobs], **known)

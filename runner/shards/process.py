@@ -80,7 +80,7 @@ def run(path: Path, number: int) -> int:
 
 
 def _take_over(earlier: Sequence[RunFolder], attempt: Attempt, jobs: Sequence[Job], info: DeviceInfo) -> None:
-    """Begin with the rows that are there, of the first folder that has one. Half a case of another GPU counts not."""
+    """Begin with the rows of the first folder that has them. A half-measured case of another GPU is measured anew."""
     left = {job.number: job for job in jobs}
     for folder in earlier:
         for number, row in rows_of(folder, list(left)):

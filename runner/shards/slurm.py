@@ -103,7 +103,7 @@ class Slurm:
         self._asked = -math.inf
 
     def device(self) -> None:
-        """None of its GPUs is surely on this machine."""
+        """Its GPUs may be on other machines."""
 
     def start(self, shards: Sequence[ShardFolder]) -> None:
         """Submit those that have no job, or whose job has ended, as one array.
