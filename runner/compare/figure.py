@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
 import math
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from matplotlib.figure import Figure
 
 from runner.compare.changes import Change, Comparison, Word
 from runner.compare.runs import LAST, Row, varying
-from runner.report.figures.figure import PALE, Stroke, positions, saved, set_ticks, set_x, sheet, strokes
+from runner.report.figures.figure import PALE, Stroke, data_url, positions, saved, set_ticks, set_x, sheet, strokes
 from runner.report.text import count, listed, one_line, value_of
 from runner.statistics import Decision
 
@@ -28,7 +27,7 @@ Point = tuple[int, Change, Decision]
 
 @dataclass(frozen=True)
 class Picture:
-    """The drawn figure, as base64 of its SVG, and what it says in words."""
+    """The drawn figure, as a URL of its SVG, and what it says in words."""
 
     data: str
     title: str
@@ -62,7 +61,7 @@ def draw(comparisons: Sequence[Comparison]) -> Picture | None:
         "Bars: 95 % intervals. Grey: changes that are too small to count.",
         f"{count(len(every) - len(shown), 'further kernel')} only in the table." if len(every) > len(shown) else "",
     ]
-    return Picture(base64.b64encode(svg).decode(), title, " ".join(filter(None, notes)))
+    return Picture(data_url(svg), title, " ".join(filter(None, notes)))
 
 
 def _figure(title: str, shown: dict[str, list[Point]], parameters: Sequence[str], runs: Sequence[str]) -> Figure:

@@ -5,7 +5,6 @@ Each kernel has one colour and marker in all figures, distinguishable without co
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import math
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -129,8 +129,8 @@ class Figure(ABC):
 
     @property
     def data(self) -> str:
-        """The SVG as base64, for the page."""
-        return base64.b64encode(self.files["svg"]).decode()
+        """The SVG as a URL, for the page."""
+        return data_url(self.files["svg"])
 
     @abstractmethod
     def rows(self) -> list[Row]:
@@ -169,6 +169,11 @@ def saved(make: Callable[[], Drawing], *, png: bool = True) -> tuple[bytes, byte
         if png:
             figure.savefig(pixels, format="png", dpi=144, metadata={"Software": None})
     return UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", vector.getvalue().decode()).encode(), pixels.getvalue()
+
+
+def data_url(svg: bytes) -> str:
+    """An SVG as a URL for a page. Base64 would be a quarter larger; a URL loses line breaks, so spaces replace them."""
+    return "data:image/svg+xml," + quote(svg.replace(b"\n", b" "), safe=" !()*,-./:;=?@[]^_{|}~+$")
 
 
 def as_csv(rows: list[Row]) -> bytes:
