@@ -321,3 +321,27 @@ __global__ void broadcastShort(const int* in, int* out)
     __syncthreads();
     out[i] = first[threadIdx.x / 32];  // UNWRITTEN
 }
+
+// ok sides: two large static arrays, each within its bounds
+__global__ void sidesWithin(const int* in, int* out)
+{
+    __shared__ int a[1024];
+    __shared__ int b[1024];
+    const int t = threadIdx.x, i = blockIdx.x * BLOCK + t;
+    a[t] = in[i];
+    b[t] = in[i] + 1;
+    out[i] = a[t] + b[t];
+}
+
+// bug sides: an index of the one array lands far within the other
+__global__ void sidesFar(const int* in, int* out)
+{
+    __shared__ int a[1024];
+    __shared__ int b[1024];
+    const int t = threadIdx.x, i = blockIdx.x * BLOCK + t;
+    a[t] = in[i];
+    b[t] = in[i] + 1;
+    a[1024 + 512 + t + in[0]] = 3;  // OUTSIDE
+    b[1023 - t - in[0]] = 4;
+    out[i] = a[t] + b[t];
+}
