@@ -258,6 +258,8 @@ class CpuCompiler:
                 return self._run([*compiling, *linking], unit.text, target)
             assembly, log = self._text([*compiling, "-S"], unit.text)
             plain = [*self._tools.command, "-shared", "-fPIC", "-x", "assembler", "-"]
+            if self._checked and self._tools.is_clang:  # which copies structures by these, unseen
+                plain += [f"-Wl,--wrap={function}" for function in ("memcpy", "memset")]
             apart = add_zones(assembly, WIDE, WIDE) if self._checked else add_zones(assembly)
             return log + self._run([*plain, *linking], apart, target)
 

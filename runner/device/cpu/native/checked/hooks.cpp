@@ -183,6 +183,18 @@ SIMT_HOOK void* __tsan_memset(void* to, int value, size_t bytes) {
     if (bytes) simt::checked::plain(to, bytes, true, false, SIMT_CALLER);
     return memset(to, value, bytes);
 }
+// What clang++ makes of a copy of a structure; see --wrap in build.py.
+SIMT_HOOK void* __wrap_memcpy(void* to, const void* from, size_t bytes) {
+    if (bytes) {
+        simt::checked::plain(from, bytes, false, false, SIMT_CALLER);
+        simt::checked::plain(to, bytes, true, false, SIMT_CALLER);
+    }
+    return memcpy(to, from, bytes);
+}
+SIMT_HOOK void* __wrap_memset(void* to, int value, size_t bytes) {
+    if (bytes) simt::checked::plain(to, bytes, true, false, SIMT_CALLER);
+    return memset(to, value, bytes);
+}
 SIMT_HOOK void __tsan_vptr_read(void** a) { simt::checked::plain(a, sizeof *a, false, false, SIMT_CALLER); }
 SIMT_HOOK void __tsan_vptr_update(void** a, void*) { simt::checked::plain(a, sizeof *a, true, false, SIMT_CALLER); }
 
