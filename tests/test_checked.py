@@ -209,7 +209,7 @@ def test_others_may_run_between_two_atomics_in_a_random_order(bench):
             ordered.call(source("betweenRounds", broken=True), ints(1), ints(1), block=64)
         except Hazard:
             shown.append(order)
-    assert shown
+    assert len(shown) > 2
     assert min(shown) >= 2
 
 
