@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -196,6 +197,33 @@ def test_another_schedule_shows_what_one_does_not(bench):
     reverse.call(source("inOneOrder", broken=False), ints(3), ints(1), block=64)
     with pytest.raises(Hazard, match="in the schedule of seed 1"):
         reverse.call(source("inOneOrder", broken=True), ints(3), ints(1), block=64)
+
+
+def test_others_may_run_between_two_atomics_in_a_random_order(bench):
+    """What a thread finds in memory depends on how far the others are: some of eight random orders show the race."""
+    shown = []
+    for order in range(10):
+        ordered = Bench(Ordered(bench.device, order), bench.compiler)
+        ordered.call(source("betweenRounds", broken=False), ints(1), ints(1), block=64)
+        try:
+            ordered.call(source("betweenRounds", broken=True), ints(1), ints(1), block=64)
+        except Hazard:
+            shown.append(order)
+    assert len(shown) > 2
+    assert min(shown) >= 2
+
+
+CLANG = next(filter(shutil.which, ("clang++", *(f"clang++-{version}" for version in range(14, 24)))), None)
+
+
+@pytest.mark.skipif(CLANG is None, reason="clang++ is not installed")
+def test_clang_instruments_as_well(bench):
+    """The other usual compiler finds the same races, and accuses no right kernel."""
+    clang = Bench(bench.device, CpuCompiler(checked=True, cxx=CLANG))
+    for name in ("blockBarrier", "warpBarrier", "lastBlock", "nextArray", "unwritten"):
+        arguments, launch = LAUNCHES[name]
+        clang.call(source(name, broken=False), *arguments(), **launch)
+        assert [f.kind for f in findings(clang, name)] == [f.kind for f in findings(bench, name)]
 
 
 def test_an_output_that_is_read_first_is_found(runner, tmp_path):

@@ -248,6 +248,34 @@ def test_a_sweep_writes_what_its_lines_cost(runner):
         assert {row[WRITTEN] for row in csv.DictReader(file)} == {""}
 
 
+ATOMICS = """#include <cuda/atomic>
+extern "C" __global__ void atomics(int* out)
+{
+    cuda::atomic_ref<int, cuda::thread_scope_device> first(out[0]);
+    atomicCAS(&out[1], -1, 5);
+    first.store(7, cuda::memory_order_relaxed);
+    const int read = first.load(cuda::memory_order_relaxed);
+    if (read == 7) out[2] = read;
+}
+"""
+
+
+def test_atomics_are_counted_as_the_instructions_that_they_are(tmp_path):
+    """A compare-and-swap that fails is still an atomic; an atomic load is a load, an atomic store a store."""
+    (tmp_path / "atomics.cu").write_text(ATOMICS)
+    (tmp_path / "atomics.yaml").write_text(
+        "parameters: {block: 32, size: 3}\ngrid: 1\nreference: {out: out}\n"
+        "arguments: [{name: out, role: inout, dtype: int32, shape: size, fill: zeros}]\n"
+    )
+    found = line_costs.of_case(case_of(read_kernel(tmp_path / "atomics.yaml")))[1]
+    assert {(cost.line, cost.kind) for cost in found if cost.memory} == {
+        (5, "atomic"),
+        (6, "store"),
+        (7, "load"),
+        (8, "store"),
+    }
+
+
 CHAIN = """extern "C" __global__ void chain(volatile int* done, int* out)
 {
     if (blockIdx.x) {

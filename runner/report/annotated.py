@@ -98,6 +98,7 @@ class Listing:
     readings: list[str]  # the cases of each, in words
     more: int  # readings that are left out
     blocks: int
+    hazardous: str  # the cases that its hazards are of, in words; empty if there are none
 
 
 def listings(path: Path, frame: pd.DataFrame, sources: Mapping[str, Mapping[str, str]]) -> list[Listing]:
@@ -113,7 +114,9 @@ def listings(path: Path, frame: pd.DataFrame, sources: Mapping[str, Mapping[str,
         own = [row for row in rows if row["kernel"] == kernel]
         readings = _readings([row for row in own if row["case"] in costs], costs)
         said = [text for row in own for text in _said(RunFolder(path), row)]
-        found += _listings(kernel, {**shared, **sources.get(kernel, {})}, said, readings, names)
+        hazardous = [row for row in own if row["status"] == "hazard"]
+        words = _words(hazardous, names) if hazardous else ""
+        found += _listings(kernel, {**shared, **sources.get(kernel, {})}, said, words, readings, names)
     return found
 
 
@@ -137,6 +140,7 @@ def _listings(
     kernel: str,
     files: Mapping[str, str],
     said: Sequence[str],
+    hazardous: str,
     readings: Sequence[tuple[list[Mapping[str, Any]], list[LineCost]]],
     names: list[str],
 ) -> Iterator[Listing]:
@@ -159,7 +163,8 @@ def _listings(
                 for n, content in enumerate(text.splitlines(), 1)
             ]
             blocks = max((cost.blocks for _, costs in shown for cost in costs), default=0)
-            yield Listing(kernel, name, list(_folded(made)), words, len(readings) - len(shown), blocks)
+            of = hazardous if any(line.hazards for line in made) else ""
+            yield Listing(kernel, name, list(_folded(made)), words, len(readings) - len(shown), blocks, of)
 
 
 def _mark(cost: LineCost, worst: Mapping[str, float]) -> str:
@@ -187,7 +192,7 @@ def _hazards(kernel: str, said: Iterable[str], files: set[str]) -> dict[tuple[st
             links = tuple((_anchor(kernel, *other), f"line {other[1]}") for other in others)
             at = found.setdefault(place, {})
             if len(at) < MOST_HAZARDS:
-                at.setdefault(_without_numbers(text), Hazard(one_line(text, 400), links))
+                at.setdefault(f"{_without_numbers(text)} {links}", Hazard(one_line(text, 400), links))
     return {place: list(hazards.values()) for place, hazards in found.items()}
 
 

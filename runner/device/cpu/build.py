@@ -19,7 +19,7 @@ from runner import atomic
 from runner.device import Binary, Source, cache
 from runner.device.cpu import compile_errors
 from runner.device.cpu.translate import NATIVE, Translation, translate
-from runner.device.cpu.zones import add_zones
+from runner.device.cpu.zones import WIDE, add_zones
 from runner.device.excerpt import Excerpt, excerpt, explained, unnamed
 from runner.device.kinds import CPU
 from runner.device.limits import Limited, Limits
@@ -60,12 +60,15 @@ GCC_FLAGS = (
 # For the checked device. Little optimizing leaves most accesses where they stand, and vectors whole.
 CHECKED_FLAGS = (
     "-O1",
-    "-fno-tree-sra",
     "-fsanitize=thread",
     "-fsanitize-coverage=trace-pc,trace-cmp",
     "-DSIMT_CHECKED",
 )
-GCC_CHECKED_FLAGS = ("--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0")
+GCC_CHECKED_FLAGS = (
+    "-fno-tree-sra",
+    *("--param", "tsan-distinguish-volatile=1"),
+    *("--param", "tsan-instrument-func-entry-exit=0"),
+)
 CLANG_CHECKED_FLAGS = tuple(
     word
     for option in ("distinguish-volatile=1", "instrument-func-entry-exit=0", "instrument-read-before-write=1")
@@ -255,7 +258,10 @@ class CpuCompiler:
                 return self._run([*compiling, *linking], unit.text, target)
             assembly, log = self._text([*compiling, "-S"], unit.text)
             plain = [*self._tools.command, "-shared", "-fPIC", "-x", "assembler", "-"]
-            return log + self._run([*plain, *linking], add_zones(assembly), target)
+            if self._checked and self._tools.is_clang:  # which copies structures by these, unseen
+                plain += [f"-Wl,--wrap={function}" for function in ("memcpy", "memset")]
+            apart = add_zones(assembly, WIDE, WIDE) if self._checked else add_zones(assembly)
+            return log + self._run([*plain, *linking], apart, target)
 
         shim = self._shim()
         try:

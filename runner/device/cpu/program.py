@@ -418,6 +418,7 @@ def _thread_locals(path: Path) -> tuple[list[zones.Variable], int]:
     """
     content = path.read_bytes()
     own = [v for v in elf.variables(content) if v.kind == elf.TLS]
-    ours = {v for v in own if v.name.endswith(ANCHOR) or DYNAMIC in v.name}
+    # `_ZGV` is the compiler's: whether a variable has been constructed.
+    ours = {v for v in own if v.name.endswith(ANCHOR) or DYNAMIC in v.name or v.name.startswith("_ZGV")}
     variables = [zones.Variable("" if v in ours else plain_name(v.name), v.value, v.size) for v in own]
     return variables, elf.tls_bytes(content)

@@ -8,10 +8,13 @@ them at each barrier and at the end of each block.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 LEAST, MOST = 64, 1024  # bytes of a zone, which is as long as its array if that is in between
+# On the checked device each access is looked at, and zones cost nothing: all static shared arrays of a kernel together
+# may have so many bytes, so that no index of the one that stays within them reaches another one.
+WIDE = 48 << 10
 
 # A section of thread-local variables: its first line, and the lines up to the next section.
 _SECTION = re.compile(
@@ -24,26 +27,26 @@ _DATA = re.compile(
 )
 
 
-def add_zones(assembly: str) -> str:
+def add_zones(assembly: str, least: int = LEAST, most: int = MOST) -> str:
     """Put a zone at the beginning of each section of thread-local variables, and behind each variable."""
-    return _SECTION.sub(lambda found: f"{found[1]}\t.zero\t{LEAST}\n{_apart(found[2])}", assembly)
+
+    def zone(size: int) -> str:
+        return f"\t.zero\t{min(max(least, -(-size // 16) * 16), most)}"
+
+    return _SECTION.sub(lambda found: f"{found[1]}{zone(least)}\n{_apart(found[2], zone)}", assembly)
 
 
-def _apart(section: str) -> str:
+def _apart(section: str, zone: Callable[[int], str]) -> str:
     lines: list[str] = []
     pending = 0  # bytes of a variable whose zone has not been written
     for line in section.splitlines():
         if data := _DATA.match(line):
             pending += int(data["bytes"] or 8)
         elif pending:
-            lines.append(_zone(pending))
+            lines.append(zone(pending))
             pending = 0
         lines.append(line)
-    return "".join(f"{line}\n" for line in (*lines, *([_zone(pending)] if pending else ())))
-
-
-def _zone(size: int) -> str:
-    return f"\t.zero\t{min(max(LEAST, -(-size // 16) * 16), MOST)}"
+    return "".join(f"{line}\n" for line in (*lines, *([zone(pending)] if pending else ())))
 
 
 @dataclass(frozen=True)

@@ -265,3 +265,20 @@ __global__ void inOneOrder(int* out, int* tickets)
     if (t == 63 && ticket == 0) out[WRONG(0) RIGHT(1)] = 1;
     if (t == 0) out[2] = out[0];
 }
+
+// Thread 32 may look between the two rounds of thread 0, which does not wait for it.
+__global__ void betweenRounds(int* out, int* flag)
+{
+    __shared__ int slot;
+    if (threadIdx.x == 0) {
+        for (int round = 1; round <= 8; ++round) {
+            RIGHT(if (round == 1)) slot = 1;
+            __threadfence_block();
+            atomicExch(flag, round);
+        }
+    }
+    if (threadIdx.x == 32 && atomicAdd(flag, 0)) {
+        __threadfence_block();
+        out[0] = slot;
+    }
+}

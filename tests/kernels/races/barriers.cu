@@ -1,5 +1,7 @@
 // Barriers of a block: each `bug` misses one, or does not reach it with all threads; each `ok` is the repair.
 // The line before a kernel says its kind, the setup of races.yaml, and what is wrong. RACE a and RACE b mark the two sides.
+#include <cuda/barrier>
+#include <cuda/std/utility>
 
 constexpr int BLOCK = 64;
 
@@ -554,4 +556,76 @@ __global__ void foundCleared(const int* in, int* out)
     if (in[blockIdx.x * BLOCK + threadIdx.x] % 7 == 0) atomicExch(&found, 1);  // RACE b
     __syncthreads();
     if (threadIdx.x == 0) out[blockIdx.x] = found;
+}
+
+// ok stream: a producing and a consuming warp, two buffers, four barriers, as in the guide
+__global__ void warpsSpecialised(const int* in, int* out)
+{
+    __shared__ int buffer[2][32];
+#pragma nv_diag_suppress static_var_with_dynamic_init
+    __shared__ cuda::barrier<cuda::thread_scope_block> ready[2], filled[2];
+    const int t = threadIdx.x, lane = t % 32;
+    if (t < 2) init(&ready[t], BLOCK), init(&filled[t], BLOCK);
+    __syncthreads();
+    if (t < 32) {
+        for (int k = 0; k < 8; ++k) {
+            ready[k % 2].arrive_and_wait();
+            buffer[k % 2][lane] = in[k * 32 + lane];
+            (void)filled[k % 2].arrive();
+        }
+    } else {
+        (void)ready[0].arrive();
+        (void)ready[1].arrive();
+        int sum = 0;
+        for (int k = 0; k < 8; ++k) {
+            filled[k % 2].arrive_and_wait();
+            sum += buffer[k % 2][31 - lane];
+            if (k < 6) (void)ready[k % 2].arrive();
+        }
+        out[lane] = sum;
+    }
+}
+
+// bug stream: the consumer frees the buffer before it reads it
+__global__ void warpsFreedEarly(const int* in, int* out)
+{
+    __shared__ int buffer[2][32];
+#pragma nv_diag_suppress static_var_with_dynamic_init
+    __shared__ cuda::barrier<cuda::thread_scope_block> ready[2], filled[2];
+    const int t = threadIdx.x, lane = t % 32;
+    if (t < 2) init(&ready[t], BLOCK), init(&filled[t], BLOCK);
+    __syncthreads();
+    if (t < 32) {
+        for (int k = 0; k < 8; ++k) {
+            ready[k % 2].arrive_and_wait();
+            buffer[k % 2][lane] = in[k * 32 + lane];  // RACE a
+            (void)filled[k % 2].arrive();
+        }
+    } else {
+        (void)ready[0].arrive();
+        (void)ready[1].arrive();
+        int sum = 0;
+        for (int k = 0; k < 8; ++k) {
+            filled[k % 2].arrive_and_wait();
+            if (k < 6) (void)ready[k % 2].arrive();
+            sum += buffer[k % 2][31 - lane];  // RACE b
+        }
+        out[lane] = sum;
+    }
+}
+
+// ok firstBlock: only one block uses its barrier; the others have returned when its threads wait
+__global__ void barrierOfOneBlock(const int* in, int* out)
+{
+    __shared__ int s[BLOCK];
+#pragma nv_diag_suppress static_var_with_dynamic_init
+    __shared__ cuda::barrier<cuda::thread_scope_block> all;
+    const int t = threadIdx.x;
+    if (blockIdx.x > 0) return;
+    if (t == 0) init(&all, BLOCK);
+    __syncthreads();
+    s[t] = in[t];
+    auto token = all.arrive();
+    all.wait(cuda::std::move(token));
+    out[t] = s[(t + 1) % BLOCK];
 }

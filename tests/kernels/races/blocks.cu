@@ -927,3 +927,79 @@ __global__ void launchReads(const int* data, int* out)
     const int i = blockIdx.x * BLOCK + threadIdx.x;
     out[i] = data[gridDim.x * BLOCK - 1 - i];
 }
+
+// ok handOver: a flag by compare-and-swap, which finds another value: its order is that of a failure
+__global__ void flagSwapFails(const int* in, int* out, int* data, int* flag)
+{
+    if (threadIdx.x > 0) return;
+    cuda::atomic_ref<int, cuda::thread_scope_device> raised(*flag);
+    if (blockIdx.x == 0) {
+        *data = in[0] + 41;
+        raised.store(1, cuda::memory_order_release);
+        out[0] = in[0] + 41;
+    } else {
+        int found = 2;
+        raised.compare_exchange_strong(found, 3, cuda::memory_order_relaxed, cuda::memory_order_acquire);
+        out[blockIdx.x] = found ? *data : in[0] + 41;
+    }
+}
+
+// bug handOver: the same, but only a compare-and-swap that succeeds acquires
+__global__ void flagSwapFailsRelaxed(const int* in, int* out, int* data, int* flag)
+{
+    if (threadIdx.x > 0) return;
+    cuda::atomic_ref<int, cuda::thread_scope_device> raised(*flag);
+    if (blockIdx.x == 0) {
+        *data = in[0] + 41;  // RACE a
+        raised.store(1, cuda::memory_order_release);
+        out[0] = in[0] + 41;
+    } else {
+        int found = 2;
+        raised.compare_exchange_strong(found, 3, cuda::memory_order_acquire, cuda::memory_order_relaxed);
+        out[blockIdx.x] = found ? *data : in[0] + 41;  // RACE b
+    }
+}
+
+// ok lastBlock: the counter is acquired and released at once, no fence
+__global__ void lastBlockBoth(const int* in, int* out, int* data, unsigned int* finished)
+{
+    __shared__ int sum;
+    __shared__ bool last;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    atomicAdd(&sum, in[blockIdx.x * BLOCK + threadIdx.x]);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        data[blockIdx.x] = sum;
+        cuda::atomic_ref<unsigned int, cuda::thread_scope_device> counter(*finished);
+        last = counter.fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last && threadIdx.x == 7) {
+        int all = 0;
+        for (unsigned b = 0; b < gridDim.x; ++b) all += data[b];
+        out[0] = all;
+    }
+}
+
+// bug lastBlock: the counter is acquired, but never released
+__global__ void lastBlockAcquireOnly(const int* in, int* out, int* data, unsigned int* finished)
+{
+    __shared__ int sum;
+    __shared__ bool last;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    atomicAdd(&sum, in[blockIdx.x * BLOCK + threadIdx.x]);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        data[blockIdx.x] = sum;  // RACE a
+        cuda::atomic_ref<unsigned int, cuda::thread_scope_device> counter(*finished);
+        last = counter.fetch_add(1, cuda::memory_order_acquire) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last && threadIdx.x == 7) {
+        int all = 0;
+        for (unsigned b = 0; b < gridDim.x; ++b) all += data[b];  // RACE b
+        out[0] = all;
+    }
+}

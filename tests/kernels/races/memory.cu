@@ -321,3 +321,60 @@ __global__ void broadcastShort(const int* in, int* out)
     __syncthreads();
     out[i] = first[threadIdx.x / 32];  // UNWRITTEN
 }
+
+// ok sides: two large static arrays, each within its bounds
+__global__ void sidesWithin(const int* in, int* out)
+{
+    __shared__ int a[1024];
+    __shared__ int b[1024];
+    const int t = threadIdx.x, i = blockIdx.x * BLOCK + t;
+    a[t] = in[i];
+    b[t] = in[i] + 1;
+    out[i] = a[t] + b[t];
+}
+
+// bug sides: an index of the one array lands far within the other
+__global__ void sidesFar(const int* in, int* out)
+{
+    __shared__ int a[1024];
+    __shared__ int b[1024];
+    const int t = threadIdx.x, i = blockIdx.x * BLOCK + t;
+    a[t] = in[i];
+    b[t] = in[i] + 1;
+    a[1024 + 512 + t + in[0]] = 3;  // OUTSIDE
+    b[1023 - t - in[0]] = 4;
+    out[i] = a[t] + b[t];
+}
+
+// ok rowsCopied: a thread copies its row of eight by memcpy, and clears another by memset
+__global__ void rowCopied(const int* in, int* out)
+{
+    __shared__ int rows[8][8], zeros[8][8];
+    const int t = threadIdx.x;
+    if (t < 8) {
+        memcpy(rows[t], in + blockIdx.x * BLOCK + 8 * t, sizeof rows[t]);
+        memset(zeros[t], 0, sizeof zeros[t]);
+    }
+    __syncthreads();
+    out[blockIdx.x * BLOCK + t] = rows[t % 8][t / 8] + zeros[t % 8][t / 8];
+}
+
+// bug rowsCopied: a thread reads the rows that others copy by memcpy
+__global__ void rowCopiedUnwaited(const int* in, int* out)
+{
+    __shared__ int rows[8][8];
+    const int t = threadIdx.x;
+    if (t < 8) memcpy(rows[t], in + blockIdx.x * BLOCK + 8 * t, sizeof rows[t]);  // RACE a
+    out[blockIdx.x * BLOCK + t] = rows[t % 8][t / 8];  // RACE b
+}
+
+// bug rowsCopied: a row of memset is one byte too long
+__global__ void rowClearedBeyond(const int* in, int* out)
+{
+    __shared__ int rows[8][8], zeros[8];
+    const int t = threadIdx.x;
+    rows[t / 8][t % 8] = in[blockIdx.x * BLOCK + t];
+    if (t == 63) memset(zeros, 0, sizeof zeros + in[1] % 2);  // OUTSIDE
+    __syncthreads();
+    out[blockIdx.x * BLOCK + t] = rows[t % 8][t / 8] + zeros[t % 8];
+}

@@ -43,6 +43,23 @@
 #include "cuda/kernel.h"
 #include "cuda/texture.h"
 
+#ifdef SIMT_CHECKED  // compilers make instructions or calls of these that nobody sees
+#include <cstring>
+extern "C" {
+void* __tsan_memcpy(void* to, const void* from, size_t bytes);
+void* __tsan_memmove(void* to, const void* from, size_t bytes);
+void* __tsan_memset(void* to, int value, size_t bytes);
+}
+namespace std {
+using ::__tsan_memcpy;
+using ::__tsan_memmove;
+using ::__tsan_memset;
+}  // namespace std
+#define memcpy __tsan_memcpy
+#define memmove __tsan_memmove
+#define memset __tsan_memset
+#endif
+
 // Inline PTX cannot run here. Poisoned rather than defined away, so that only code that survives the kernel's own
 // #ifdefs is refused, with the compiler's message at the kernel's own line.
 #pragma GCC poison asm

@@ -4,6 +4,8 @@
 
 namespace simt::checked {
 
+bool watches_branches = false;
+
 namespace {
 
 template <class Tell>
@@ -12,17 +14,17 @@ inline void tell(const void* return_address, Tell tell_one) {
     const Worker* const worker = current_worker;
     if (!lane || !worker || lane == &worker->outside) return;
     BlockWatch* const watch = block_of(lane)->watch.get();
-    if (!watch || watch->is_off || !watch->monitor->request().counts) return;
+    if (!watch || watch->is_off) return;
     const NoEscape no_escape(current_worker);
     const uint64_t code = reinterpret_cast<uintptr_t>(return_address) - 1 - worker->launch->request.code_begin;
     for (const auto& observer : watch->observers) tell_one(*observer, *lane, uint32_t(code));
 }
 
-void comparison(const void* from) {
+__attribute__((noinline)) void comparison(const void* from) {
     tell(from, [](BlockObserver& o, const Lane& lane, uint32_t code) { o.comparison(lane, code); });
 }
 
-void step(const void* from) {
+__attribute__((noinline)) void step(const void* from) {
     tell(from, [](BlockObserver& o, const Lane& lane, uint32_t code) { o.step(lane, code); });
 }
 
@@ -30,8 +32,11 @@ void step(const void* from) {
 
 }  // namespace simt::checked
 
+// They are called so often that a search for races, which needs none of them, must leave at once.
+#define SIMT_BRANCHES(WHAT) \
+    if (__builtin_expect(simt::checked::watches_branches, 0)) simt::checked::WHAT(SIMT_CALLER)
 #define SIMT_COMPARISON(NAME, T) \
-    SIMT_HOOK void __sanitizer_cov_trace_##NAME(T, T) { simt::checked::comparison(SIMT_CALLER); }
+    SIMT_HOOK void __sanitizer_cov_trace_##NAME(T, T) { SIMT_BRANCHES(comparison); }
 SIMT_COMPARISON(cmp1, uint8_t)
 SIMT_COMPARISON(cmp2, uint16_t)
 SIMT_COMPARISON(cmp4, uint32_t)
@@ -42,5 +47,5 @@ SIMT_COMPARISON(const_cmp4, uint32_t)
 SIMT_COMPARISON(const_cmp8, uint64_t)
 SIMT_COMPARISON(cmpf, float)
 SIMT_COMPARISON(cmpd, double)
-SIMT_HOOK void __sanitizer_cov_trace_switch(uint64_t, void*) { simt::checked::comparison(SIMT_CALLER); }
-SIMT_HOOK void __sanitizer_cov_trace_pc() { simt::checked::step(SIMT_CALLER); }
+SIMT_HOOK void __sanitizer_cov_trace_switch(uint64_t, void*) { SIMT_BRANCHES(comparison); }
+SIMT_HOOK void __sanitizer_cov_trace_pc() { SIMT_BRANCHES(step); }

@@ -3,6 +3,7 @@
 // tsan_interface.h and tsan_interface_atomic.h).
 #include <string.h>
 
+#include "../runtime/scheduler.h"
 #include "monitor.h"
 
 namespace simt::checked {
@@ -15,12 +16,15 @@ uint32_t code_of(const void* return_address) {
     return uint32_t(reinterpret_cast<uintptr_t>(return_address) - 1 - worker->launch->request.code_begin);
 }
 
-// A loop that accesses one word again and again may wait for another thread to write.
+// A loop that accesses one word again and again may wait for another thread to write. In a random order others may run
+// first at any such access: what a thread finds there depends on how far they are.
 void let_others_write(const volatile void* address) {
     const Lane* const lane = current_lane;
     if (!lane || lane == &current_worker->outside) return;
     BlockWatch* const watch = block_of(lane)->watch.get();
     if (!watch) return maybe_spinning(0, nullptr);
+    if (watch->is_off) return;
+    if (is_elsewhere_next(block_of(lane))) return yield(0, nullptr);
     if (watch->reader == lane && watch->read == address) return maybe_spinning(0, nullptr);
     watch->reader = lane;
     watch->read = address;
@@ -45,10 +49,14 @@ void plain(const void* address, uint64_t bytes, bool writes, bool is_volatile, c
     access(reinterpret_cast<uintptr_t>(address), bytes, made);
 }
 
-void atomic(const volatile void* address, uint64_t bytes, bool reads, bool writes, int order, const void* from) {
+enum class Atomic { load, store, change, failed_change };
+
+void atomic(const volatile void* address, uint64_t bytes, Atomic kind, int order, const void* from) {
+    const bool reads = kind != Atomic::store, writes = kind == Atomic::store || kind == Atomic::change;
     Access made = {};
     made.reads = reads;
     made.writes = writes;
+    made.changes = kind == Atomic::change || kind == Atomic::failed_change;
     made.atomic = scope_now();
     made.acquires = reads && order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE;
     made.releases = writes && (order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST);
@@ -175,6 +183,18 @@ SIMT_HOOK void* __tsan_memset(void* to, int value, size_t bytes) {
     if (bytes) simt::checked::plain(to, bytes, true, false, SIMT_CALLER);
     return memset(to, value, bytes);
 }
+// What clang++ makes of a copy of a structure; see --wrap in build.py.
+SIMT_HOOK void* __wrap_memcpy(void* to, const void* from, size_t bytes) {
+    if (bytes) {
+        simt::checked::plain(from, bytes, false, false, SIMT_CALLER);
+        simt::checked::plain(to, bytes, true, false, SIMT_CALLER);
+    }
+    return memcpy(to, from, bytes);
+}
+SIMT_HOOK void* __wrap_memset(void* to, int value, size_t bytes) {
+    if (bytes) simt::checked::plain(to, bytes, true, false, SIMT_CALLER);
+    return memset(to, value, bytes);
+}
 SIMT_HOOK void __tsan_vptr_read(void** a) { simt::checked::plain(a, sizeof *a, false, false, SIMT_CALLER); }
 SIMT_HOOK void __tsan_vptr_update(void** a, void*) { simt::checked::plain(a, sizeof *a, true, false, SIMT_CALLER); }
 
@@ -183,47 +203,53 @@ SIMT_HOOK void __tsan_func_entry(void*) {}
 SIMT_HOOK void __tsan_func_exit() {}
 
 // The accesses are real atomics: blocks run on several OS threads at once.
-#define SIMT_CHANGE(BITS, T, NAME)                                                          \
-    SIMT_HOOK T __tsan_atomic##BITS##_##NAME(volatile T* a, T value, int order) {           \
-        const simt::checked::Turn turn(a);                                                                      \
-        simt::checked::atomic(a, sizeof(T), true, true, order, SIMT_CALLER);                \
-        return __atomic_##NAME(a, value, __ATOMIC_SEQ_CST);                                 \
+#define SIMT_CHANGE(BITS, T, NAME)                                                                  \
+    SIMT_HOOK T __tsan_atomic##BITS##_##NAME(volatile T* a, T value, int order) {                   \
+        const simt::checked::Turn turn(a);                                                          \
+        simt::checked::atomic(a, sizeof(T), simt::checked::Atomic::change, order, SIMT_CALLER);     \
+        return __atomic_##NAME(a, value, __ATOMIC_SEQ_CST);                                         \
     }
-#define SIMT_SWAP(BITS, T, NAME)                                                                                       \
-    SIMT_HOOK int __tsan_atomic##BITS##_compare_exchange_##NAME(volatile T* a, T* expected, T desired, int order, int) { \
-        const simt::checked::Turn turn(a);                                                                      \
-        simt::checked::atomic(a, sizeof(T), true, __atomic_load_n(a, __ATOMIC_SEQ_CST) == *expected, order, SIMT_CALLER); \
-        return __atomic_compare_exchange_n(a, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
+#define SIMT_COMPARE(A, T, EXPECTED, ORDER, FAILURE)                                                     \
+    const simt::checked::Turn turn(A);                                                                   \
+    const bool is_equal = __atomic_load_n(A, __ATOMIC_SEQ_CST) == EXPECTED;                              \
+    simt::checked::atomic(A, sizeof(T),                                                                  \
+                          is_equal ? simt::checked::Atomic::change : simt::checked::Atomic::failed_change, \
+                          is_equal ? ORDER : FAILURE, SIMT_CALLER)
+#define SIMT_SWAP(BITS, T, NAME)                                                                                 \
+    SIMT_HOOK int __tsan_atomic##BITS##_compare_exchange_##NAME(volatile T* a, T* expected, T desired, int order, \
+                                                                int failure) {                                   \
+        SIMT_COMPARE(a, T, *expected, order, failure);                                                           \
+        return __atomic_compare_exchange_n(a, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
     }
-#define SIMT_ATOMICS(BITS, T)                                                                                       \
-    SIMT_HOOK T __tsan_atomic##BITS##_load(const volatile T* a, int order) {                                        \
+#define SIMT_ATOMICS(BITS, T)                                                                                   \
+    SIMT_HOOK T __tsan_atomic##BITS##_load(const volatile T* a, int order) {                                    \
         const simt::checked::Turn turn(a);                                                                      \
-        simt::checked::atomic(a, sizeof(T), true, false, order, SIMT_CALLER);                                       \
-        return __atomic_load_n(a, __ATOMIC_SEQ_CST);                                                                \
-    }                                                                                                               \
-    SIMT_HOOK void __tsan_atomic##BITS##_store(volatile T* a, T value, int order) {                                 \
+        simt::checked::atomic(a, sizeof(T), simt::checked::Atomic::load, order, SIMT_CALLER);                   \
+        return __atomic_load_n(a, __ATOMIC_SEQ_CST);                                                            \
+    }                                                                                                           \
+    SIMT_HOOK void __tsan_atomic##BITS##_store(volatile T* a, T value, int order) {                             \
         const simt::checked::Turn turn(a);                                                                      \
-        simt::checked::atomic(a, sizeof(T), false, true, order, SIMT_CALLER);                                       \
-        __atomic_store_n(a, value, __ATOMIC_SEQ_CST);                                                               \
-    }                                                                                                               \
-    SIMT_HOOK T __tsan_atomic##BITS##_exchange(volatile T* a, T value, int order) {                                 \
+        simt::checked::atomic(a, sizeof(T), simt::checked::Atomic::store, order, SIMT_CALLER);                  \
+        __atomic_store_n(a, value, __ATOMIC_SEQ_CST);                                                           \
+    }                                                                                                           \
+    SIMT_HOOK T __tsan_atomic##BITS##_exchange(volatile T* a, T value, int order) {                             \
         const simt::checked::Turn turn(a);                                                                      \
-        simt::checked::atomic(a, sizeof(T), true, true, order, SIMT_CALLER);                                        \
-        return __atomic_exchange_n(a, value, __ATOMIC_SEQ_CST);                                                     \
-    }                                                                                                               \
-    SIMT_CHANGE(BITS, T, fetch_add)                                                                                 \
-    SIMT_CHANGE(BITS, T, fetch_sub)                                                                                 \
-    SIMT_CHANGE(BITS, T, fetch_and)                                                                                 \
-    SIMT_CHANGE(BITS, T, fetch_or)                                                                                  \
-    SIMT_CHANGE(BITS, T, fetch_xor)                                                                                 \
-    SIMT_CHANGE(BITS, T, fetch_nand)                                                                                \
-    SIMT_SWAP(BITS, T, strong)                                                                                      \
-    SIMT_SWAP(BITS, T, weak)                                                                                        \
-    SIMT_HOOK T __tsan_atomic##BITS##_compare_exchange_val(volatile T* a, T expected, T desired, int order, int) {  \
-        const simt::checked::Turn turn(a);                                                                      \
-        simt::checked::atomic(a, sizeof(T), true, __atomic_load_n(a, __ATOMIC_SEQ_CST) == expected, order, SIMT_CALLER); \
-        __atomic_compare_exchange_n(a, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
-        return expected;                                                                                            \
+        simt::checked::atomic(a, sizeof(T), simt::checked::Atomic::change, order, SIMT_CALLER);                 \
+        return __atomic_exchange_n(a, value, __ATOMIC_SEQ_CST);                                                 \
+    }                                                                                                           \
+    SIMT_CHANGE(BITS, T, fetch_add)                                                                             \
+    SIMT_CHANGE(BITS, T, fetch_sub)                                                                             \
+    SIMT_CHANGE(BITS, T, fetch_and)                                                                             \
+    SIMT_CHANGE(BITS, T, fetch_or)                                                                              \
+    SIMT_CHANGE(BITS, T, fetch_xor)                                                                             \
+    SIMT_CHANGE(BITS, T, fetch_nand)                                                                            \
+    SIMT_SWAP(BITS, T, strong)                                                                                  \
+    SIMT_SWAP(BITS, T, weak)                                                                                    \
+    SIMT_HOOK T __tsan_atomic##BITS##_compare_exchange_val(volatile T* a, T expected, T desired, int order,     \
+                                                           int failure) {                                       \
+        SIMT_COMPARE(a, T, expected, order, failure);                                                           \
+        __atomic_compare_exchange_n(a, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);          \
+        return expected;                                                                                        \
     }
 SIMT_ATOMICS(8, uint8_t)
 SIMT_ATOMICS(16, uint16_t)

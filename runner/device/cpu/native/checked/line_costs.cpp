@@ -98,9 +98,7 @@ public:
     void access(const Access& access) override {
         const Array& array = *access.array;
         if (array.constant) return;
-        const Traffic traffic = access.atomic != Scope::none && access.writes ? Traffic::atomic
-                                : access.writes                              ? Traffic::store
-                                                                             : Traffic::load;
+        const Traffic traffic = access.changes ? Traffic::atomic : access.writes ? Traffic::store : Traffic::load;
         const Space space = array.space == Space::shared ? Space::shared : Space::global;
         InBlock& block = instructions_[{access.code, space, traffic}];
         const Lane& lane = *access.lane;

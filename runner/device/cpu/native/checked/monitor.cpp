@@ -116,18 +116,19 @@ BlockWatch::BlockWatch(Monitor* monitor_, RunningBlock& block) : monitor(monitor
     observers = monitor->watch(block);
 }
 
-// An address between two static shared arrays belongs to the nearer one.
+// An address between two static shared arrays belongs to the one that it lies behind, unless it is just before the other.
 const Array* BlockWatch::find(uintptr_t address, const RunningBlock& block) {
     if (address >= static_begin && address < static_end) {
-        const Array* nearest = nullptr;
-        uintptr_t least = ~uintptr_t(0);
+        constexpr uintptr_t just = 1024;
+        const Array *before = nullptr, *behind = nullptr;
         for (const Array& array : shared) {
             if (array.begin < static_begin || array.begin >= static_end) continue;
             if (array.holds(address)) return array.element ? &array : nullptr;  // else the shim's own
-            const uintptr_t away = address < array.begin ? array.begin - address : address - (array.begin + array.bytes) + 1;
-            if (array.element && away < least) least = away, nearest = &array;
+            if (!array.element) continue;
+            if (array.begin < address) before = &array;
+            if (array.begin > address && !behind) behind = &array;
         }
-        return nearest;
+        return before && !(behind && behind->begin - address <= just) ? before : behind;
     }
     if (block.dynamic_shared_memory.guards(address)) {
         return monitor->launch().dynamic_shared ? &shared.back() : nullptr;
@@ -182,6 +183,7 @@ void tell(RunningBlock* block, Tell tell_one) {
 
 void launch_begins(Launch& launch) {
     checked::reset_turns();
+    checked::watches_branches = launch.request.checked && launch.request.checked->counts;
     if (launch.request.checked) launch.monitor = std::make_shared<checked::Monitor>(launch.request);
 }
 

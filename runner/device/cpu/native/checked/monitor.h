@@ -61,6 +61,9 @@ struct BlockWatch {
 
 void access(uintptr_t address, uint64_t bytes, Access& made);
 
+// Whether the launch that runs counts what branches cost.
+extern bool watches_branches;
+
 // A launch that ended early may have ended in an atomic operation.
 void reset_turns();
 

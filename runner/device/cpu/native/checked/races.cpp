@@ -349,7 +349,7 @@ void BlockRaces::access(const Access& access) {
     if (access.writes) now.flags |= slot_writes;
     if (access.atomic != Scope::none) now.flags |= slot_atomic;
     if (access.atomic == Scope::block) now.flags |= slot_in_block;
-    if (access.atomic != Scope::none && access.reads && access.writes) now.flags |= slot_changes;
+    if (access.changes && access.writes) now.flags |= slot_changes;
     if (access.is_volatile) now.flags |= slot_volatile;
     if (any_fence_ && fenced_[thread] >= base_) now.flags |= slot_fenced;
     if (access.writes && !is_shared) last_write_[thread] = now.clock;

@@ -89,19 +89,19 @@ public:
         __atomic_exchange(at(), &value, &before, order);
         return before;
     }
-    bool compare_exchange_strong(Value& expected, Value desired, Order order = strongest, SIMT_CALLED_FROM) const {
+    bool compare_exchange_strong(Value& expected, Value desired, Order order, Order failure, SIMT_CALLED_FROM) const {
         const simt::InScope scope(in_block);
         simt::maybe_spinning(line, file);
-        return __atomic_compare_exchange(at(), &expected, &desired, false, order, __ATOMIC_RELAXED);
+        return __atomic_compare_exchange(at(), &expected, &desired, false, order, failure);
     }
-    bool compare_exchange_strong(Value& expected, Value desired, Order order, Order, SIMT_CALLED_FROM) const {
-        return compare_exchange_strong(expected, desired, order, line, file);
+    bool compare_exchange_strong(Value& expected, Value desired, Order order = strongest, SIMT_CALLED_FROM) const {
+        return compare_exchange_strong(expected, desired, order, without_release(order), line, file);
+    }
+    bool compare_exchange_weak(Value& expected, Value desired, Order order, Order failure, SIMT_CALLED_FROM) const {
+        return compare_exchange_strong(expected, desired, order, failure, line, file);
     }
     bool compare_exchange_weak(Value& expected, Value desired, Order order = strongest, SIMT_CALLED_FROM) const {
-        return compare_exchange_strong(expected, desired, order, line, file);
-    }
-    bool compare_exchange_weak(Value& expected, Value desired, Order order, Order, SIMT_CALLED_FROM) const {
-        return compare_exchange_strong(expected, desired, order, line, file);
+        return compare_exchange_strong(expected, desired, order, without_release(order), line, file);
     }
 
     Value fetch_add(Step step, Order order = strongest) const {
@@ -144,6 +144,11 @@ public:
     Value operator^=(Value mask) const { return fetch_xor(mask) ^ mask; }
 
 private:
+    // Of a compare-and-swap that fails, and so writes nothing.
+    static constexpr Order without_release(Order order) {
+        if (order == std::memory_order_acq_rel) return std::memory_order_acquire;
+        return order == std::memory_order_release ? std::memory_order_relaxed : order;
+    }
     Value* at() const { return static_cast<const Self*>(this)->at(); }
 
     template <class Change>

@@ -35,6 +35,8 @@ unsigned choose(RunningBlock* block, uint32_t set) {
     return unsigned(__builtin_ctz(behind ? behind : set));
 }
 
+bool is_random(const RunningBlock* block) { return block->order != usual_order && block->order != reverse_order; }
+
 // A lane that has returned no longer counts, which may complete what others wait for.
 void leave(RunningBlock* block, Lane* lane) {
     Warp* const warp = lane->warp;
@@ -62,15 +64,35 @@ RunningBlock* most_telling(Worker* worker, RunningBlock* otherwise) {
     return otherwise;
 }
 
+// Calls do_part(memory, bytes) for the static shared variables and what lies between them, but for wide zones.
+template <class DoPart>
+void for_static_shared(const Worker* worker, DoPart do_part) {
+    const LaunchRequest& request = worker->launch->request;
+    uint64_t begin = 0;
+    for (uint64_t i = 0; i < request.zone_count; ++i) {
+        const Zone& zone = request.zones[i];
+        if (zone.size < wide_zone) continue;
+        do_part(worker->static_shared + begin, zone.begin - begin);
+        begin = zone.begin + zone.size;
+    }
+    do_part(worker->static_shared + begin, worker->static_shared_bytes - begin);
+}
+
 // The block's static shared variables, in place of those of the block that ran before.
 void bring_in(RunningBlock* block, RunningBlock* before) {
     const Worker* const worker = block->worker;
     if (block == before || !worker->static_shared_bytes) return;
-    if (before) memcpy(before->own_shared.data(), worker->static_shared, worker->static_shared_bytes);
-    memcpy(worker->static_shared, block->own_shared.data(), worker->static_shared_bytes);
+    size_t at = 0;
+    for_static_shared(worker, [&](unsigned char* part, size_t bytes) {
+        if (before) memcpy(before->own_shared.data() + at, part, bytes);
+        memcpy(part, block->own_shared.data() + at, bytes);
+        at += bytes;
+    });
 }
 
 }  // namespace
+
+bool is_elsewhere_next(RunningBlock* block) { return is_random(block) && next_random(block->random) % 2; }
 
 void start_block(RunningBlock* block, uint64_t number) {
     Worker* const worker = block->worker;
@@ -90,7 +112,9 @@ void start_block(RunningBlock* block, uint64_t number) {
         warp.ready = warp.waiting = warp.at_barrier = warp.on_condition = 0;
         for (unsigned i = 0; i < lanes_per_warp && i < threads; ++i) warp.lanes[i].fiber = nullptr;
     }
-    if (worker->static_shared_bytes) memset(worker->static_shared, garbage, worker->static_shared_bytes);
+    if (worker->static_shared_bytes) {
+        for_static_shared(worker, [](unsigned char* part, size_t bytes) { memset(part, garbage, bytes); });
+    }
     if (worker->launch->request.dynamic_shared) {
         memset(block->dynamic_shared, garbage, worker->launch->request.dynamic_shared);
     }
@@ -167,21 +191,27 @@ void run_grid(Worker* worker) {
         RunningBlock* const block = worker->further[n].get();
         start_block(block, worker->launch->block_number(n));
         const NoEscape no_escape(worker);
-        block->own_shared.assign(worker->static_shared_bytes, garbage);
+        block->own_shared.clear();
+        if (!worker->static_shared_bytes) continue;
+        for_static_shared(worker, [&](unsigned char*, size_t bytes) {
+            block->own_shared.resize(block->own_shared.size() + bytes, garbage);
+        });
     }
     RunningBlock* in = nullptr;
     for (uint64_t left = count, idle = 0, n = 0; left; n = (n + 1) % count) {
         RunningBlock* const block = worker->further[n].get();
         if (!block->live) continue;
+        bring_in(block, in);  // what its lanes wait for may lie in shared memory
+        in = block;
         wake(block);
         Lane* const lane = first_lane(block);
         if (!lane) {
-            if (++idle == left) report_deadlock(most_telling(worker, block));
-            continue;
+            if (++idle < left) continue;
+            RunningBlock* const told = most_telling(worker, block);
+            bring_in(told, in);
+            report_deadlock(told);
         }
         idle = 0;
-        bring_in(block, in);
-        in = block;
         resume(block, lane);
         if (block->live) continue;
         --left;

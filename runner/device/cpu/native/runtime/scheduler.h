@@ -14,6 +14,9 @@ Lane* unblock(RunningBlock* block);
 // Wakes the lanes whose condition holds. True if there were any.
 bool wake(RunningBlock* block);
 
+// In a random order: whether to go on elsewhere, a toss. In the other orders no.
+bool is_elsewhere_next(RunningBlock* block);
+
 // Nothing in the block can ever run.
 [[noreturn]] void report_deadlock(RunningBlock* block);
 

@@ -12,6 +12,9 @@ struct RunningBlock;
 // hide that a kernel forgot to initialise it.
 constexpr int garbage = 0xCB;
 
+// Zones of the checked device, which sees each access: nobody fills or looks at them. See zones.py.
+constexpr uint64_t wide_zone = 48 << 10;
+
 // Reports a write between static shared variables. `file` and `line` are of the barrier at which the threads are; null
 // at the end of a block.
 void check_zones(const RunningBlock* block, const char* file, int line);
