@@ -19,7 +19,6 @@ import hydra
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.experimental.callback import Callback
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -29,7 +28,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from runner import config, environment
 from runner.errors import DeviceUnavailable, UsageError
 from runner.folder import RunFolder, named
-from runner.hydra import command_line, contents, errors, schema
+from runner.hydra import command_line, contents, errors, overrides, schema
 from runner.hydra.launcher import BASIC_SWEEPER, require_reserved
 from runner.kernel.yaml_reader import config_text
 from runner.limited import MOST_ROWS
@@ -52,7 +51,7 @@ def run(arguments: Sequence[str], session: Session) -> None:
     schema.register(folders)
     _look_first_into(command_line.replacing(folders))
     _limit_files()
-    OverridesParser.parse_rule = _parsed_once  # type: ignore[method-assign]
+    overrides.install()
     if {"--help", "-h"} & set(ordered):
         sys.stdout.write(contents.help_text(folders))
         return
@@ -88,20 +87,6 @@ def _limit_files() -> None:
         return load(self, config_path)
 
     files.load_config = load_limited
-
-
-_parse = OverridesParser.parse_rule
-_parser = functools.cache(OverridesParser.create)
-
-
-@functools.lru_cache(maxsize=64)
-def _parsed(text: str, rule: str) -> Any:
-    return _parse(_parser(), text, rule)
-
-
-def _parsed_once(self: OverridesParser, s: str, rule_name: str) -> Any:  # noqa: ARG001  (all are equal)
-    """Parse an override: a long list takes seconds, and Hydra and we need it five times."""
-    return _parsed(s, rule_name)
 
 
 def _look_first_into(folders: Sequence[Path]) -> None:
