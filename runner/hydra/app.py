@@ -9,8 +9,12 @@ from __future__ import annotations
 import functools
 import logging
 import math
+import multiprocessing
 import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -107,6 +111,7 @@ def job(composed: DictConfig) -> None:
     settings: Any = HydraConfig.get()
     sweep = RunFolder(Path(settings.runtime.output_dir).parent)
     launcher = "none" if settings.mode is RunMode.RUN else str(settings.runtime.choices["hydra/launcher"])
+    _end_with_program()
     try:
         require_reserved(sweep)
         schema.register_here(settings)
@@ -119,6 +124,20 @@ def job(composed: DictConfig) -> None:
         if launcher not in ("none", "basic"):  # in a process of its own
             raise
         raise Refused(_said(e)) from None
+
+
+@functools.cache
+def _end_with_program() -> None:
+    """End a process that joblib started soon after the program, however that ends: joblib's own wait for minutes."""
+    program = multiprocessing.parent_process()
+
+    def watch() -> None:
+        while program and os.getppid() == program.pid:
+            time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if program:
+        threading.Thread(target=watch, daemon=True, name="watch").start()
 
 
 def _said(error: Exception) -> str:
