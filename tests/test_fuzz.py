@@ -373,7 +373,7 @@ def spoilt_table(draw, text):
     return "\n".join(",".join(r) for r in rows).encode("utf-8", "surrogatepass")
 
 
-JOBS = ["\u0661", "007", "-1", "9" * 300, "1e3", "99999999999999999999", "0x1", "..."]
+JOBS = ["\u0661", "007", "-1", "9" * 200, "1e3", "99999999999999999999", "0x1", "..."]
 
 
 def damage(draw, run, outside, before):
