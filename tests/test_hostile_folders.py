@@ -80,6 +80,11 @@ def text(name, content):
     return lambda folder: (folder / name).write_text(content())
 
 
+def appended(name, more):
+    """A file that goes on."""
+    return lambda folder: (folder / name).write_text((folder / name).read_text() + more)
+
+
 def edited(name, change):
     """A JSON file with a change."""
 
@@ -177,6 +182,8 @@ ATTACKS = {
     "a bomb in a kernel's YAML": (text(YAML, bomb), ("resume", "repeat")),
     "a bomb in another YAML": (text("sources/conf/timing/quick.yaml", bomb), ("resume", "repeat")),
     "deep YAML": (text(YAML, lambda: "[" * 10**5), ("resume", "repeat")),
+    "a key twice in a kernel's YAML": (appended(YAML, "\nsummary: again\n"), ("resume", "repeat")),
+    "a way that the plan lacks": (edited("plan.json", lambda p: p["cases"][0].update(way=99)), ("resume", "repeat")),
     "a source outside": (naming("../../../../../outside/secret"), ("resume", "repeat")),
     "a source at the root": (naming("/etc/passwd"), ("resume", "repeat")),
     "the sweep's configuration as a pipe": (pipe("multirun.yaml"), ("repeat block=32",)),
