@@ -13,7 +13,7 @@ import processes
 import pytest
 
 import runner
-from runner import door, limited, limited_yaml
+from runner import door, limited, limited_yaml, lines
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.report import __main__ as live
@@ -238,6 +238,16 @@ def test_samples_that_promise_too_much_do_not_count(given):
     with pytest.raises(UsageError, match="does not lie in"):
         found.samples({"case": "../../outside/secret", "job": 0})
     assert found.compare(given.parents[1] / "mine").worse is False
+
+
+@pytest.mark.parametrize("content", ["null", "[1]", '{"case": "1", "kernel": "k", "lines": [{"line": "x"}]}'])
+def test_records_of_lines_that_are_none_do_not_count(given, content):
+    """The report is made of the other jobs' lines."""
+    sound = lines.read(RunFolder(given))
+    (given / "lines.csv").unlink()
+    assert lines.read(RunFolder(given)) == sound
+    (given / "0" / "lines.json").write_text(content)
+    assert len(lines.read(RunFolder(given))) == len(sound) - 1
 
 
 def test_a_run_in_python_is_refused_likewise(given):
