@@ -1,13 +1,14 @@
 """Interrupts sweeps in every way, resumes them, and counts what was lost: the table of docs/reliability.md.
 
-    python benchmarks/reliability.py [--jobs 2] [--every 1] [--cases 5000] [--only WORD]
-        [--out docs/reliability.txt]
+    python benchmarks/reliability.py [--jobs 2] [--every 1] [--only WORD] [--out docs/reliability.txt]
+    python benchmarks/reliability.py --long [--cases 5000] [--kills 6] [--out docs/reliability.txt]
 
 A trial starts a sweep of 12 cases on the CPU device, disturbs it, and resumes it until it is complete. A row is lost if
 it was finished before the disturbance and is not in the table in the end, with the time that was measured then. Tables
 are equal if they have the same rows apart from times and from the hashes of binaries, which another compilation may
 change. The disk that is full and the clock that jumps are the system's calls of C, replaced by LD_PRELOAD
-(native/faults.c); read-only places are mounted so. Exit status 1 if a trial fails.
+(native/faults.c); read-only places are mounted so. With --long it sweeps many cases twice: undisturbed, and ended by
+kill -9 and resumed several times. Each of the two writes its own section of the table. Exit status 1 if a trial fails.
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ KERNELS = (
     "device=cpu",
     "timing.cpu_samples=60",
 )
+QUICK = ("timing=quick", "lines=false", "device.threads=1", "--quiet")
 SWEEP = (*KERNELS, "block=64,128,256", "size=64Ki,128Ki")
 MEASURED = ("binary", "_us", "_s", "_percent", "gflops", "gbps", "samples", "checked_launches", "stop_reason", "note")
-PATIENCE_S = 900
+PATIENCE_S = 3600
 ENDS = {0: "complete", 1: "a sentence, status 1", 2: "a sentence, status 2", 130: "interrupted, status 130"}
 
 
@@ -245,25 +247,58 @@ def read_only(place: str, command: str, t: Trial, known: Known) -> Trial:
     return t.settle(process, known.rows)
 
 
-def many_cases(share: float, cases: int, t: Trial, known: Known) -> Trial:
-    """A long sweep, killed after a share of its rows are there, three times in a row."""
-    words = (*KERNELS[:2], "kernel=saxpy", "block=64", f"size=range(1,{cases + 1})", "device=cpu", "--quiet")
-    process = t.sweep(*words)
-    for part in (share / 3, 2 * share / 3, share):
-        while process.poll() is None and len(list(t.folder.glob("*/result.json"))) < part * cases:
+def long_sweep(cases: int, kills: int, base: Path) -> tuple[Trial, list[str]]:
+    """A sweep of many cases, killed and resumed several times; lines that compare it with an undisturbed one."""
+    words = (*KERNELS[:2], "kernel=saxpy", "block=64", f"size=range(1,{cases + 1})", "device=cpu", *QUICK)
+    whole, t = (Trial(base / name, base / "cache") for name in ("whole", "killed"))
+    for each in (whole, t):
+        each.place.mkdir()
+    alone = Watched(whole.sweep(*words))
+    if alone.until_end():
+        raise SystemExit((whole.place / "said").read_text(encoding="utf-8"))
+    kept: dict[int, float] = {}
+    parts = [Watched(t.sweep(*words))]
+    for n in range(1, kills + 1):
+        while parts[-1].runs() and len(list(t.folder.glob("*/result.json"))) < n * cases / (kills + 1):
             time.sleep(0.5)
-        kept = t.finished()
-        process.kill()
-        process.wait()
-        process = t.start("resume", str(t.folder))
-    expected = pd.DataFrame({"job": [str(n) for n in range(cases)]})
-    process.wait(PATIENCE_S)
-    t.settle(process, expected, *words)
-    rows = table(t.folder)
-    times = measured(rows)
+        parts[-1].process.kill()
+        parts[-1].until_end()
+        kept = {**t.finished(), **kept}
+        print(f"killed with {len(kept):,} rows", flush=True)
+        parts.append(Watched(t.start("resume", str(t.folder))))
+    parts[-1].until_end()
+    t.settle(parts[-1].process, table(whole.folder))
+    times = measured(table(t.folder))
     t.lost += sum(abs(times.get(job, -1.0) - us) > 1e-6 * us for job, us in kept.items())
-    t.equal = t.complete and sorted(rows["size"].astype(int)) == list(range(1, cases + 1)) and known.seconds > 0
-    return t
+    t.ended = ", ".join([f"ended by SIGKILL ({kills})", t.ended])
+    seconds, peak = sum(p.seconds for p in parts), max(p.peak_mb for p in parts)
+    return t, [
+        f"undisturbed: {alone.seconds:.0f} s, at most {alone.peak_mb} MB in a process",
+        f"killed and resumed: {seconds:.0f} s, at most {peak} MB in a process",
+    ]
+
+
+class Watched:
+    """A program whose time and memory are measured."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process, self.started, self.seconds, self.peak_mb = process, time.monotonic(), 0.0, 0
+
+    def runs(self) -> bool:
+        """Whether it has not ended; what its processes took so far is noted."""
+        for pid in (self.process.pid, *descendants(self.process, ".")):
+            with contextlib.suppress(OSError):
+                status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+                peak = next((line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")), "0")
+                self.peak_mb = max(self.peak_mb, int(peak) * 1024 // 1_000_000)
+        return self.process.poll() is None
+
+    def until_end(self) -> int:
+        """Wait for its end; gives its status."""
+        while self.runs():
+            time.sleep(0.5)
+        self.seconds = time.monotonic() - self.started
+        return self.process.returncode
 
 
 def shim(t: Trial, **how: str) -> dict[str, str]:
@@ -296,7 +331,7 @@ def shares(count: int, first: float = 0.02, last: float = 1.0) -> Iterator[float
     return (first + (last - first) * n / max(1, count - 1) for n in range(count))
 
 
-def trials(cases: int) -> dict[str, list[Run]]:
+def trials() -> dict[str, list[Run]]:
     """Everything that is tried, by what it is called."""
     return {
         "kill -9 of the program": [partial(kill_program, s) for s in shares(60)],
@@ -308,7 +343,6 @@ def trials(cases: int) -> dict[str, list[Run]]:
         "a clock that is set forward": [partial(set_clock, j, 2) for j in (3600, 10**9)],
         **{f"{where} read-only for {command}": [partial(read_only, where, command)] for where, command in READ_ONLY},
         "the cache is deleted": [partial(delete_cache, s) for s in shares(10, 0.1, 0.9)],
-        f"{cases:,} cases, killed three times": [partial(many_cases, 0.9, cases)],
     }  # fmt: skip
 
 
@@ -341,36 +375,66 @@ def tried(run: Run, known: Known, base: Path) -> Trial:
 
 
 HEAD = f"{'what was done':42} {'times':>5} {'rows lost':>9} {'completed':>9} {'equal':>5}  how the sweep itself ended"
+LONG = "python benchmarks/reliability.py --long"  # with which its section begins
+
+
+def line(what: str, done: Sequence[Trial]) -> tuple[str, bool]:
+    """A line of the table, and whether everything in it is right."""
+    ends = Counter(t.ended for t in done)
+    came = ", ".join(f"{end}{f' ({n})' if len(ends) > 1 else ''}" for end, n in ends.most_common())
+    lost, complete, equal = sum(t.lost for t in done), sum(t.complete for t in done), sum(t.equal for t in done)
+    right = not lost and complete == equal == len(done) and "TRACEBACK" not in came
+    return f"{what:42} {len(done):5} {lost:9} {complete:9} {equal:5}  {came}", right
+
+
+def write(out: Path | None, lines: Sequence[str], *, long: bool) -> None:
+    """Replace one of the two sections of the table."""
+    if out is None:
+        return
+    before = out.read_text(encoding="utf-8") if out.exists() else ""
+    short, _, rest = before.partition(LONG)
+    own = "\n".join([" ".join(["python benchmarks/reliability.py", *sys.argv[1:]]), *lines, ""])
+    sections = [short.strip() + "\n", own] if long else [own, *([f"{LONG}{rest}"] if rest else [])]
+    out.write_text("\n".join(sections), encoding="utf-8")
 
 
 def main() -> None:
     """Try everything, print the table, and write it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--long", action="store_true", help="only the sweep of many cases")
+    parser.add_argument("--cases", type=int, default=5000, help="of the long sweep")
+    parser.add_argument("--kills", type=int, default=6, help="of the long sweep")
     parser.add_argument("--jobs", type=int, default=2, help="trials at a time")
     parser.add_argument("--only", default="", metavar="WORD", help="only trials whose name has this word")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth moment")
-    parser.add_argument("--cases", type=int, default=5000, help="of the long sweep")
     parser.add_argument("--out", type=Path, help="the table to write")
     given = parser.parse_args()
-    lines, failed = [HEAD], 0
-    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(given.jobs) as pool:
-        known = undisturbed(Path(name))
-        chosen = {what: runs for what, runs in trials(given.cases).items() if given.only in what}
-        submit = partial(pool.submit, tried, known=known, base=Path(name))
+    with tempfile.TemporaryDirectory() as name:
+        raise SystemExit(int(not (_long if given.long else _short)(given, Path(name))))
+
+
+def _long(given: argparse.Namespace, base: Path) -> bool:
+    t, further = long_sweep(given.cases, given.kills, base)
+    said, right = line(f"{given.cases:,} cases, killed {given.kills} times", [t])
+    print("\n".join([HEAD, said, *further]))
+    write(given.out, [HEAD, said, *further], long=True)
+    return right
+
+
+def _short(given: argparse.Namespace, base: Path) -> bool:
+    lines, right = [HEAD], True
+    with ThreadPoolExecutor(given.jobs) as pool:
+        known = undisturbed(base)
+        chosen = {what: runs for what, runs in trials().items() if given.only in what}
+        submit = partial(pool.submit, tried, known=known, base=base)
         futures = {what: [submit(run) for run in runs[:: given.every]] for what, runs in chosen.items()}
         print(HEAD, flush=True)
         for what, waiting in futures.items():
-            done = [future.result() for future in waiting]
-            ends = Counter(t.ended for t in done)
-            came = ", ".join(f"{end}{f' ({n})' if len(ends) > 1 else ''}" for end, n in ends.most_common())
-            lost, complete, equal = sum(t.lost for t in done), sum(t.complete for t in done), sum(t.equal for t in done)
-            failed += lost + 2 * len(done) - complete - equal + ("TRACEBACK" in came)
-            lines.append(f"{what:42} {len(done):5} {lost:9} {complete:9} {equal:5}  {came}")
-            print(lines[-1], flush=True)
-            if given.out:  # after each line: an hour is long
-                command = " ".join(["python benchmarks/reliability.py", *sys.argv[1:]])
-                given.out.write_text("\n".join([command, *lines, ""]), encoding="utf-8")
-    raise SystemExit(int(failed > 0))
+            said, fine = line(what, [future.result() for future in waiting])
+            lines, right = [*lines, said], right and fine
+            print(said, flush=True)
+            write(given.out, lines, long=False)  # after each line: an hour is long
+    return right
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any
 
 from runner import columns, limited
@@ -103,7 +103,26 @@ def write(folder: RunFolder) -> None:
 
 
 def _of_jobs(folder: RunFolder) -> list[dict[str, Any]]:
-    return [one for job in folder.jobs() if isinstance(one := folder.json(folder.lines_of(job)), dict)]
+    return [one for job in folder.jobs() if _is_record(one := folder.json(folder.lines_of(job)))]
+
+
+def _is_record(one: Any) -> bool:
+    """Whether it is what `keep` writes: somebody else may have made the folder."""
+    kinds: dict[str, Any] = {"text": str, "integer": int, "real": (int, float)}
+    of = {c.name: kinds[c.type] for c in columns.OF_LINES}
+    needed = {f.name for f in fields(LineCost) if f.default is MISSING}
+    return (
+        isinstance(one, dict)
+        and isinstance(one.get("case"), str)
+        and isinstance(one.get("kernel"), str)
+        and isinstance(one.get("lines"), list)
+        and all(
+            isinstance(line, dict)
+            and line.keys() == {f.name for f in fields(LineCost)}
+            and all(isinstance(v, of[n]) or (v is None and n not in needed) for n, v in line.items())
+            for line in one["lines"]
+        )
+    )
 
 
 def as_csv(jobs: Iterable[Mapping[str, Any]]) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 
 import yaml
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from runner import __version__, environment, limited, limited_yaml, metrics, runs, sources
 from runner.config import TOGETHER, Job, Origin, read_kernel
@@ -241,7 +242,10 @@ def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict
     name = str(entry["kernel"])
     if name not in kernels:
         file = folder.sources / "conf" / "kernel" / f"{name}.yaml"
-        content: Any = OmegaConf.to_container(OmegaConf.load(io.StringIO(folder.text(file))))
+        try:
+            content: Any = OmegaConf.to_container(OmegaConf.load(io.StringIO(folder.text(file))))
+        except (yaml.YAMLError, OmegaConfBaseException) as e:
+            raise UsageError(f"{file}: {' '.join(str(e).split())}") from None
         kernel = read_kernel(name, content, file)
         for path in (kernel.source, *kernel.include):  # of its family
             _require_inside(RunFolder(folder.path.resolve()), path)

@@ -16,7 +16,7 @@ from runner.folder import RunFolder
 OUTPUTS = Path("outputs")
 LATEST = "latest"
 NO_TABLE = "{}: not a run folder: it has no results.csv"
-MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What reading a malformed run folder may raise."""
 
 _DEEPEST = 4  # levels below the root that are searched; outputs/<date>/<time>-<what> needs two

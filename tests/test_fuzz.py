@@ -373,14 +373,17 @@ def spoilt_table(draw, text):
     return "\n".join(",".join(r) for r in rows).encode("utf-8", "surrogatepass")
 
 
-JOBS = ["\u0661", "007", "-1", "9" * 300, "1e3", "99999999999999999999", "0x1", "..."]
+JOBS = ["\u0661", "007", "-1", "9" * 200, "1e3", "99999999999999999999", "0x1", "..."]
 
 
-def damage(draw, run, outside):
-    """Spoil one thing of a run's folder."""
-    name = draw(st.sampled_from(files_of(run)))
+def damage(draw, run, outside, before):
+    """Spoil one thing of a run's folder, unless that was damaged before; gives its first name below the folder."""
     how = draw(st.sampled_from(["instead", "instead", "JSON", "bytes", "table", "a job's folder"]))
-    path = run / (draw(st.sampled_from(JSON)) if how == "JSON" else "results.csv" if how == "table" else name)
+    names = {"JSON": JSON, "table": ("results.csv",), "a job's folder": ("0",)}.get(how, files_of(run))
+    path = run / draw(st.sampled_from(names))
+    first = path.relative_to(run).parts[0]
+    if first in before:
+        return first
     if how == "instead":
         replace(path, draw(st.sampled_from(sorted(INSTEAD))), outside)
     elif how == "JSON" and path.is_file():
@@ -391,6 +394,7 @@ def damage(draw, run, outside):
         path.write_bytes(spoilt_table(draw, path.read_text(encoding="utf-8")))
     elif how == "a job's folder":
         shutil.copytree(run / "0", run / draw(st.sampled_from(JOBS)))
+    return first
 
 
 def read_by(sweeps, name, damaging, *commands):
@@ -417,8 +421,9 @@ def test_a_run_folder_of_others_is_read_or_told(sweeps, data):
     command = data.draw(st.sampled_from(COMMANDS))
 
     def spoil(run, outside):
+        damaged = set()
         for _ in range(data.draw(st.integers(1, 2))):
-            damage(data.draw, run, outside)
+            damaged.add(damage(data.draw, run, outside, damaged))
 
     read_by(sweeps, name, spoil, command)
 

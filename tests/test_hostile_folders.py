@@ -13,7 +13,7 @@ import processes
 import pytest
 
 import runner
-from runner import door, limited, limited_yaml
+from runner import door, limited, limited_yaml, lines
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.report import __main__ as live
@@ -78,6 +78,11 @@ def sparse(name):
 def text(name, content):
     """A file with a content that is made when it is needed."""
     return lambda folder: (folder / name).write_text(content())
+
+
+def appended(name, more):
+    """A file that goes on."""
+    return lambda folder: (folder / name).write_text((folder / name).read_text() + more)
 
 
 def edited(name, change):
@@ -177,6 +182,8 @@ ATTACKS = {
     "a bomb in a kernel's YAML": (text(YAML, bomb), ("resume", "repeat")),
     "a bomb in another YAML": (text("sources/conf/timing/quick.yaml", bomb), ("resume", "repeat")),
     "deep YAML": (text(YAML, lambda: "[" * 10**5), ("resume", "repeat")),
+    "a key twice in a kernel's YAML": (appended(YAML, "\nsummary: again\n"), ("resume", "repeat")),
+    "a way that the plan lacks": (edited("plan.json", lambda p: p["cases"][0].update(way=99)), ("resume", "repeat")),
     "a source outside": (naming("../../../../../outside/secret"), ("resume", "repeat")),
     "a source at the root": (naming("/etc/passwd"), ("resume", "repeat")),
     "the sweep's configuration as a pipe": (pipe("multirun.yaml"), ("repeat block=32",)),
@@ -231,6 +238,16 @@ def test_samples_that_promise_too_much_do_not_count(given):
     with pytest.raises(UsageError, match="does not lie in"):
         found.samples({"case": "../../outside/secret", "job": 0})
     assert found.compare(given.parents[1] / "mine").worse is False
+
+
+@pytest.mark.parametrize("content", ["null", "[1]", '{"case": "1", "kernel": "k", "lines": [{"line": "x"}]}'])
+def test_records_of_lines_that_are_none_do_not_count(given, content):
+    """The report is made of the other jobs' lines."""
+    sound = lines.read(RunFolder(given))
+    (given / "lines.csv").unlink()
+    assert lines.read(RunFolder(given)) == sound
+    (given / "0" / "lines.json").write_text(content)
+    assert len(lines.read(RunFolder(given))) == len(sound) - 1
 
 
 def test_a_run_in_python_is_refused_likewise(given):

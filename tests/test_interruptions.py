@@ -212,6 +212,24 @@ def test_a_stock_launchers_cancelled_job_is_not_a_crash(tmp_path):
     assert set(table(folder)["status"]) == {"ok"}
 
 
+@pytest.mark.skipif(importlib.util.find_spec("joblib") is None, reason="hydra-joblib-launcher is not installed")
+def test_joblibs_processes_end_with_the_program(tmp_path):
+    """After kill -9 of the program none of them stays, no finished row is lost, and resume completes the sweep."""
+    process = start(tmp_path, "-m", *LONG, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    folder = tmp_path / "sweep"
+    wait_until(lambda: any(folder.glob("*/result.json")), process)
+    assert len(members(process)) > 2
+    process.kill()
+    process.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: not members(process))
+    before = {path: path.read_text() for path in folder.glob("*/result.json") if '"ok"' in path.read_text()}
+    for _ in range(2):  # the first may lack jobs that were not planned yet
+        done = call(tmp_path, "sweep", module="runner.resume")
+        assert done.returncode == 0, done.stderr
+    assert set(table(folder)["status"]) == {"ok"}
+    assert {path: path.read_text() for path in before} == before
+
+
 @pytest.mark.parametrize("left", [".submitit/7_0/7_0_submitted.pkl", "2/result.json", "shards/0/1/rows.jsonl", None])
 def test_a_folder_from_which_jobs_were_started_stays(left, tmp_path):
     """Submitted jobs and finished rows keep a new folder; one that nothing was started from goes."""

@@ -24,6 +24,7 @@ from support import ROOT
 from runner import config
 from runner.errors import UsageError
 from runner.folder import RunFolder
+from runner.hydra import overrides as parsing
 from runner.hydra import schema
 from runner.hydra.command_line import quoted
 from runner.hydra.launcher import BatchLauncher, Composer
@@ -46,6 +47,20 @@ SWEEPS = {
         "block=64,128", "size=3", "kernel=reduceShfl,reduceSmem",
     ],
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("frame", ["block={}", "a.b=choice({})", "_x1={}"])
+def test_a_long_list_is_read_as_hydra_reads_it(frame):
+    """The same types, values and texts; what is not plain is left to Hydra."""
+    plain = (
+        "1 0 -5 16Mi 32x16 8x8x8 0xff 0x1e5 10x1e5 0.5 -1.25 12.0 123456789012345678 float32 _a nanx Nullable".split()
+    )
+    for text in (
+        frame.format(",".join([*plain, odd])) for odd in (*plain, "010", "1_0", "1e3", "NaN", "true", "'1'", "a b")
+    ):
+        theirs, ours = parsing._parse(OverridesParser.create(), text, "override"), parsing._parsed(text, "override")
+        assert repr(theirs) == repr(ours)  # NaN is not equal to itself
+        assert list(theirs.sweep_string_iterator()) == list(ours.sweep_string_iterator())
 
 
 class Sweep:

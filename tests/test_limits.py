@@ -24,12 +24,15 @@ from runner.errors import CompileError, CompileLimit
 KERNEL = 'extern "C" __global__ void k(int* out) { out[0] = %s; }\n'
 EIGHTFOLD = "".join(f"#define A{n + 1} {f'A{n} ' * 8}\n" for n in range(12))
 BOMB = f"#define A0 1+\n{EIGHTFOLD}{KERNEL % 'A12 1'}"
-TEMPLATES = "template <long N> struct F { static const int v = F<2 * N>::v + F<2 * N + 1>::v; };\n"
+TEMPLATES = """template <int D, long N> struct F { static const int v = F<D - 1, 2 * N>::v + F<D - 1, 2 * N + 1>::v; };
+template <long N> struct F<0, N> { static const int v = 1; };
+"""
+TEMPLATE_BOMB = TEMPLATES + KERNEL % "F<40, 0>::v"
 BAD = {
     "a preprocessor bomb": (BOMB, Limits(2, 8), "still running after 2 s (device.compile_limit_s)"),
     "a bomb that takes memory": (BOMB, Limits(60, 0.2), "more than 0.2 GB of memory (device.compile_limit_gb)"),
     "a flood of warnings": ("#warning flood\n" * 60_000 + KERNEL % "nothing", Limits(2, 2), "device.compile_limit_s"),
-    "a template bomb": (TEMPLATES + KERNEL % "F<1>::v", Limits(2, 2), "device.compile_limit_s"),
+    "a template bomb": (TEMPLATE_BOMB, Limits(2, 2), "device.compile_limit_s"),
 }
 
 
@@ -45,6 +48,38 @@ def test_a_compiler_that_would_not_end_is_ended(name, tmp_path):
     assert str(path) in str(raised.value)
     assert len(raised.value.log) < 3 * KEPT
     wait_until(lambda: not processes_about(tmp_path))
+
+
+WRITES_OUT = """
+parameters: {block: 64, size: 1000}
+arguments:
+  - {name: out, role: out, dtype: int32, shape: size}
+grid: ceil_div(size, block)
+reference: {out: arange(size)}
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("compiler", ["nvcc", "nvrtc"])
+def test_bombs_cost_their_own_rows_on_a_gpu(compiler, runner, tmp_path):
+    """Each is a `compile_error` with one sentence that names the limit, and the kernels beside them are measured."""
+    own = tmp_path / "own" / "kernel"
+    own.mkdir(parents=True)
+    for name, text in {"expands": BOMB, "instantiates": TEMPLATE_BOMB}.items():
+        (own / f"{name}.cu").write_text(text.replace(" k(", f" {name}("))
+        (own / f"{name}.yaml").write_text(WRITES_OUT)
+    kernels = "kernel=expands,reduceShfl,instantiates,reduceSmem"
+    limits = ("device.compile_limit_s=3", "timing=quick", "lines=false")
+    done = runner("--config-dir", "own", kernels, "size=100000", "device=cuda", f"compiler={compiler}", *limits)
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    rows = table(done.folder).set_index("kernel")
+    assert rows["status"].to_dict() == {
+        "expands": "compile_error", "reduceShfl": "ok", "instantiates": "compile_error", "reduceSmem": "ok",
+    }  # fmt: skip
+    for reason in rows.loc[["expands", "instantiates"], "reason"]:
+        assert "(device.compile_limit_" in reason
+        assert "\n" not in reason
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/stdin"])

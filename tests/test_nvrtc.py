@@ -5,15 +5,20 @@ import importlib.util
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+from processes import wait_until
 from support import KERNELS, ROOT, case_of, shipped
+from test_limits import BOMB, TEMPLATE_BOMB
 
 from runner.device import Source
-from runner.device.cuda import compiler as compilers
-from runner.device.cuda.compiler import CudaCompiler, Nvrtc
+from runner.device.cuda import nvrtc
+from runner.device.cuda.compiler import CudaCompiler
+from runner.device.cuda.nvrtc import Nvrtc
 from runner.device.kinds import compiler_for
-from runner.errors import CompileError
+from runner.device.limits import Limits
+from runner.errors import CompileError, CompileLimit
 from runner.settings import DeviceConfig
 
 installed = pytest.mark.skipif(
@@ -47,7 +52,7 @@ def test_nvrtc_compiles_every_kernel(arch, tmp_path):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16x2"])
 def test_headers_of_half_types_are_found(dtype, compiler):
     """cuda_fp16.h and cuda_bf16.h come from the toolkit, or from NVRTC's own package."""
-    if not compilers._toolkit_headers():
+    if not nvrtc.toolkit_headers():
         pytest.skip("there are no CUDA headers")
     assert compiler.compile(case_of(shipped("shflUp"), dtype=dtype).source()).digest
 
@@ -56,7 +61,7 @@ def test_headers_of_half_types_are_found(dtype, compiler):
 @pytest.mark.parametrize(("file", "kernel"), [("groups.cu", "rounds"), ("libcu.cu", "barriers")])
 def test_headers_of_cooperative_groups_and_libcu_are_found(file, kernel, compiler):
     """cooperative_groups.h and cuda/barrier come from the toolkit; from CUDA 13 on the latter is in a folder of its own."""
-    if not compilers._toolkit_headers():
+    if not nvrtc.toolkit_headers():
         pytest.skip("there are no CUDA headers")
     path = ROOT / "tests" / "kernels" / "groups" / file
     assert compiler.compile(Source(path, path.read_text(), kernel)).digest
@@ -72,6 +77,44 @@ def test_an_error_names_the_kernels_own_line(compiler):
 
 
 @installed
+@pytest.mark.parametrize(
+    ("text", "limits", "reason"),
+    [
+        (BOMB, Limits(2, 4), "after 2 s (device.compile_limit_s)"),
+        (BOMB, Limits(60, 0.3), "more than 0.3 GB of memory (device.compile_limit_gb)"),
+        (TEMPLATE_BOMB, Limits(2, 4), "after 2 s (device.compile_limit_s)"),
+    ],
+)
+def test_a_bomb_does_not_hold_up_the_next_source(text, limits, reason, tmp_path):
+    """NVRTC is ended at a limit of time or memory, in a sentence; what is compiled meanwhile is not held up."""
+    compiler = CudaCompiler("sm_90", Nvrtc(limits), tmp_path)
+    path = tmp_path / "k.cu"
+    path.write_text(text)
+    with ThreadPoolExecutor() as pool:
+        bomb = pool.submit(compiler.compile, Source(path, text, "k"))
+        assert pool.submit(compiler.compile, case_of(shipped("reduceShfl")).source()).result().digest
+        with pytest.raises(CompileLimit) as raised:
+            bomb.result()
+    assert str(raised.value).startswith("k.cu: NVRTC ")
+    assert reason in str(raised.value)
+
+
+@installed
+def test_nvrtc_ends_with_the_program():
+    """Its process ends when the one that started it does, also by kill -9 and in the middle of a source."""
+    program = (
+        "import os, signal, threading, sys; sys.path.insert(0, 'tests')\n"
+        "from pathlib import Path\nfrom runner.device.cuda.nvrtc import Nvrtc\nfrom test_limits import BOMB\n"
+        "nvrtc = Nvrtc(); print(nvrtc._all[0]._process.pid, flush=True)\n"
+        "threading.Thread(target=nvrtc.cubin, args=('k.cu', BOMB, [Path('.')], 'sm_90')).start()\n"
+        "threading.Event().wait(1); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == -9, done.stderr
+    wait_until(lambda: not Path(f"/proc/{int(done.stdout)}").exists())
+
+
+@installed
 def test_a_compiled_variant_is_found_again(compiler, tmp_path):
     """The second time nothing is compiled; another architecture is another binary."""
     source = case_of(shipped("reduceShfl")).source()
@@ -84,7 +127,7 @@ def test_nvrtc_that_is_not_installed_is_one_sentence():
     """Where cuda.core is missing, its compiler is unavailable, with the extra that brings it."""
     program = (
         "import sys; sys.modules['cuda'] = None\n"
-        "from runner.device.cuda.compiler import Nvrtc\nfrom runner.errors import DeviceUnavailable\n"
+        "from runner.device.cuda.nvrtc import Nvrtc\nfrom runner.errors import DeviceUnavailable\n"
         "try: Nvrtc()\nexcept DeviceUnavailable as e: print(e)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

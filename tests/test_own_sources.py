@@ -8,7 +8,8 @@ import pytest
 from support import case_of, read_kernel
 
 from runner.device import Source, elf
-from runner.device.cuda.compiler import CudaCompiler, Nvrtc
+from runner.device.cuda.compiler import CudaCompiler
+from runner.device.cuda.nvrtc import Nvrtc
 from runner.errors import CompileError, UsageError
 
 PROGRAM = """\

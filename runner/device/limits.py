@@ -92,7 +92,7 @@ class Limited:
             _kill(process)
             os.close(ours)
         said = err.decode(errors="replace")
-        if code and _NO_MEMORY.search(said):
+        if code and ran_out_of_memory(said):
             raise CompileLimit(
                 f"the compiler needs more than {self.limits.gb:g} GB of memory (device.compile_limit_gb)", said
             )
@@ -106,6 +106,18 @@ class Limited:
         for group in tuple(self._running):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
+
+
+def ran_out_of_memory(said: str) -> bool:
+    """Whether a compiler says so."""
+    return bool(_NO_MEMORY.search(said))
+
+
+def kept(said: str) -> str:
+    """Of a long message the first and the last part."""
+    messages = _Messages()
+    messages.extend(said.encode())
+    return messages.text.decode(errors="replace")
 
 
 def _output(process: subprocess.Popen[bytes], text: bytes, seconds: float) -> tuple[bytes, bytes]:

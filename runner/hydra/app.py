@@ -9,8 +9,12 @@ from __future__ import annotations
 import functools
 import logging
 import math
+import multiprocessing
 import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +23,6 @@ import hydra
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.experimental.callback import Callback
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -29,7 +32,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from runner import config, environment
 from runner.errors import DeviceUnavailable, UsageError
 from runner.folder import RunFolder, named
-from runner.hydra import command_line, contents, errors, schema
+from runner.hydra import command_line, contents, errors, overrides, schema
 from runner.hydra.launcher import BASIC_SWEEPER, require_reserved
 from runner.kernel.yaml_reader import config_text
 from runner.limited import MOST_ROWS
@@ -52,7 +55,7 @@ def run(arguments: Sequence[str], session: Session) -> None:
     schema.register(folders)
     _look_first_into(command_line.replacing(folders))
     _limit_files()
-    OverridesParser.parse_rule = _parsed_once  # type: ignore[method-assign]
+    overrides.install()
     if {"--help", "-h"} & set(ordered):
         sys.stdout.write(contents.help_text(folders))
         return
@@ -90,20 +93,6 @@ def _limit_files() -> None:
     files.load_config = load_limited
 
 
-_parse = OverridesParser.parse_rule
-_parser = functools.cache(OverridesParser.create)
-
-
-@functools.lru_cache(maxsize=64)
-def _parsed(text: str, rule: str) -> Any:
-    return _parse(_parser(), text, rule)
-
-
-def _parsed_once(self: OverridesParser, s: str, rule_name: str) -> Any:  # noqa: ARG001  (all are equal)
-    """Parse an override: a long list takes seconds, and Hydra and we need it five times."""
-    return _parsed(s, rule_name)
-
-
 def _look_first_into(folders: Sequence[Path]) -> None:
     """Have Hydra look into some folders before its own: it puts what --config-dir names behind them."""
     if not folders:
@@ -122,6 +111,7 @@ def job(composed: DictConfig) -> None:
     settings: Any = HydraConfig.get()
     sweep = RunFolder(Path(settings.runtime.output_dir).parent)
     launcher = "none" if settings.mode is RunMode.RUN else str(settings.runtime.choices["hydra/launcher"])
+    _end_with_program()
     try:
         require_reserved(sweep)
         schema.register_here(settings)
@@ -134,6 +124,20 @@ def job(composed: DictConfig) -> None:
         if launcher not in ("none", "basic"):  # in a process of its own
             raise
         raise Refused(_said(e)) from None
+
+
+@functools.cache
+def _end_with_program() -> None:
+    """End a process that joblib started soon after the program, however that ends: joblib's own wait for minutes."""
+    program = multiprocessing.parent_process()
+
+    def watch() -> None:
+        while program and os.getppid() == program.pid:
+            time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if program:
+        threading.Thread(target=watch, daemon=True, name="watch").start()
 
 
 def _said(error: Exception) -> str:

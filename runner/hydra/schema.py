@@ -127,11 +127,11 @@ class Composed:
     origin: Origin
     read: dict[frozenset[str], tuple[Metric, ...]] = field(
         default_factory=dict
-    )  # metrics, by the names that a case has
+    )  # metrics, by the parameters that a case has
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
-        """The metrics of a case. They are read once for all cases with the same names: a sweep may have many."""
-        names = frozenset(case.variables)
+        """The metrics of a case. They are read once for all cases with the same parameters: a sweep may have many."""
+        names = frozenset(name for name, _ in case.parameters)
         if names not in self.read:
             given = self.values["metrics"]
             self.read[names] = together(self.kernel.metrics, given, case.variables, parameter_names())

@@ -238,7 +238,7 @@ def fill(
     return make(int(np.prod(whole)), dtype.numpy, seed, label).reshape(whole)
 
 
-CACHED_BYTES = 4 << 30
+CACHED_BYTES, CACHED = 4 << 30, 1024  # at most that many arrays: a sweep may have thousands of sizes
 _cache: dict[tuple[Any, ...], NDArray[Any]] = {}  # least recently used first
 
 
@@ -255,7 +255,7 @@ def cached(key: tuple[Any, ...], make: Callable[[], NDArray[Any]]) -> NDArray[An
     if content is None:
         content = make()
         content.setflags(write=False)
-    while _cache and sum(a.nbytes for a in _cache.values()) + content.nbytes > CACHED_BYTES:
+    while _cache and (len(_cache) >= CACHED or sum(a.nbytes for a in _cache.values()) + content.nbytes > CACHED_BYTES):
         del _cache[next(iter(_cache))]
     _cache[key] = content
     return content

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -133,6 +134,7 @@ _EXPECTED = {
 }
 
 
+@functools.lru_cache(maxsize=4096)
 def _read(kind: Kind, text: str) -> Canonical:
     if kind is Kind.DTYPE:
         return DTYPES[DTYPE_ALIASES.get(text, text)].name
@@ -176,7 +178,7 @@ def _integer(text: str) -> int:
         digits, unit = matched[1].replace("_", ""), (matched[2] or "").lower()
         if len(digits) > 1 and digits[0] == "0" and digits[1] != ".":
             raise ValueError(text)  # 010 could be 8 or 10
-        number = Fraction(digits) * _UNITS[unit]
+        number = (int(digits) if digits.isdecimal() else Fraction(digits)) * _UNITS[unit]
     elif re.fullmatch(r"[+-]?[0-9.]+e\+?[0-9]{1,2}|-?[0-9]+\.[0-9]+", text, re.IGNORECASE):
         number = Fraction(text)
     else:

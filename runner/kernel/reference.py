@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from runner import interruption
 from runner.device import Role
 from runner.errors import UsageError
-from runner.kernel.arrays import DType, is_float, part_types, with_parts
+from runner.kernel.arrays import CACHED, DType, is_float, part_types, with_parts
 from runner.kernel.case import Case
 from runner.kernel.declaration import Canonical, Kernel
 from runner.kernel.expression import ArrayExpression, shortened
@@ -110,7 +110,7 @@ def _depends_on(case: Case) -> tuple[Any, ...]:
 
 
 class _Recent:
-    """The latest results, as rounds and further cases need them again; at most a sixteenth of the memory."""
+    """The latest 1024 results, as rounds and further cases need them again; at most a sixteenth of the memory."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Any, ...], tuple[Inputs, Expected]] = OrderedDict()
@@ -126,7 +126,7 @@ class _Recent:
             self._bytes += _nbytes(*self._kept[key])
         self._kept.move_to_end(key, last=not once)
         result = self._kept[key][1]
-        while len(self._kept) > 1 and self._bytes > MOST_KEPT:
+        while len(self._kept) > 1 and (self._bytes > MOST_KEPT or len(self._kept) > CACHED):
             self._bytes -= _nbytes(*self._kept.popitem(last=False)[1])
         return result
 

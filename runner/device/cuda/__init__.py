@@ -40,7 +40,8 @@ def open_device(config: DeviceConfig) -> Device:
 
 def compiler_for(config: DeviceConfig, info: DeviceInfo, compiler: str) -> Compiler:
     """Nvcc, or NVRTC, which needs an extra."""
-    from runner.device.cuda.compiler import CudaCompiler, Nvcc, Nvrtc  # noqa: PLC0415  (only for an open device)
+    from runner.device.cuda.compiler import CudaCompiler, Nvcc  # noqa: PLC0415  (only for an open device)
+    from runner.device.cuda.nvrtc import Nvrtc  # noqa: PLC0415
 
     limits = config.compile_limits
     return CudaCompiler(info.arch, Nvrtc(limits) if compiler == "nvrtc" else Nvcc(config.nvcc_options, limits))

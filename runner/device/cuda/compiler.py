@@ -7,11 +7,6 @@ process, reads none of the host's headers, and needs neither a GPU nor PyCUDA.
 from __future__ import annotations
 
 import functools
-import hashlib
-import importlib
-import importlib.metadata
-import importlib.util
-import io
 import os
 import re
 import shutil
@@ -20,21 +15,19 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
 
 from runner import atomic
 from runner.device import Binary, Source, cache, elf, plain
+from runner.device.cuda.nvrtc import Nvrtc, first_error, toolkits
 from runner.device.excerpt import excerpt, explained, system_headers, unnamed
 from runner.device.kinds import CUDA
 from runner.device.limits import Limited, Limits
-from runner.errors import CompileError, CompileLimit, DeviceUnavailable
+from runner.errors import CompileError, CompileLimit
 from runner.settings import NVCC_FLAGS
 
 _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) open source file "([^"]+)"')
 _OF_NAMING = re.compile(rf"{elf.NAMING_FILE}\((?P<line>\d+)\):\s*(?:error:\s*)?(?P<reason>.*)", re.DOTALL)
-NVIDIA = ("cu13", "cuda_runtime")  # the headers' folders in the packages of CUDA 13 and 12
 
 
 class CudaCompiler:
@@ -228,96 +221,11 @@ class _Calls(threading.local):
 _calls = _Calls()
 
 
-class Nvrtc:
-    """NVRTC, found by cuda.core; `DeviceUnavailable` if it is not installed."""
-
-    lacks_host = True  # it takes no code and no headers of the host
-
-    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008  (frozen)
-        self._limits = limits
-        if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:
-            raise DeviceUnavailable(
-                "compiler=nvrtc: cuda.core is not installed; install the extra 'nvrtc', or use compiler=nvcc"
-            )
-        try:  # here: the first import must not come from several threads
-            importlib.import_module("cuda.core")
-            self._nvrtc: Any = importlib.import_module("cuda.bindings.nvrtc")
-        except Exception as e:  # importing it looks for its libraries
-            raise DeviceUnavailable(f"compiler=nvrtc: cuda.core cannot be loaded: {e}") from e
-
-    def identity(self) -> tuple[str, ...]:
-        """The versions of NVRTC, cuda.core and CUDA's headers."""
-        _, major, minor = self._nvrtc.nvrtcVersion()
-        core = importlib.metadata.version("cuda-core")
-        return f"nvrtc {major}.{minor}", f"cuda.core {core}", f"headers {_digest_of_headers()}"
-
-    def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
-        """As `Nvcc.cubin`."""
-        # A library cannot be ended, and has no memory of its own: it is left behind at the limit.
-        compiled: Future[tuple[bytes, str]] = Future()
-
-        def work() -> None:
-            try:
-                compiled.set_result(self._compiled(name, text, folders, arch))
-            except BaseException as e:  # noqa: BLE001  (raised again below)
-                compiled.set_exception(e)
-
-        threading.Thread(target=work, daemon=True, name="NVRTC").start()
-        try:
-            return compiled.result(self._limits.seconds)
-        except TimeoutError:
-            raise CompileLimit(
-                f"{name}: NVRTC was still compiling after {self._limits.seconds:g} s (device.compile_limit_s); it "
-                f"cannot be ended and takes a core until the sweep ends"
-            ) from None
-
-    def stop(self) -> None:
-        """Nothing: its threads end with the program."""
-
-    def _compiled(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
-        core: Any = importlib.import_module("cuda.core")
-        log = io.StringIO()
-        try:
-            options = core.ProgramOptions(arch=arch, include_path=[str(f) for f in (*folders, *_toolkit_headers())])
-            made = core.Program(text, "c++", options).compile("cubin", logs=log)
-        except Exception as e:  # noqa: BLE001  (cuda.core has its own errors for each library)
-            said = str(e).partition("compilation log:")[2].replace("\0", "").strip() or str(e)
-            raise CompileError(f"{name}: {first_error(said, 'NVRTC failed')}", said) from None
-        return bytes(made.code), log.getvalue().replace("\0", "").strip()
-
-
-@functools.cache
-def _digest_of_headers() -> str:
-    """Of the toolkit's headers that kernels include: another toolkit makes other cubins."""
-    patterns = ("cuda_*16.h*", "cooperative_groups.h", "cuda/std/__cccl/version.h")
-    paths = sorted(path for folder in _toolkit_headers() for name in patterns for path in folder.glob(name))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
-
-
-@functools.cache
-def _toolkit_headers() -> tuple[Path, ...]:
-    """The folders of cuda_fp16.h and the like, and of libcu++ and CUB: in a toolkit, or in a package beside NVRTC's.
-
-    From CUDA 13 on the latter two have a folder of their own.
-    """
-    own = importlib.util.find_spec("nvidia")
-    packages = [p / n for p in map(Path, own.submodule_search_locations or []) for n in NVIDIA] if own else []
-    folders = [f / "include" for f in (*_toolkits(), *packages)]
-    first = next((f for f in folders if (f / "cuda_fp16.h").is_file()), None)
-    return tuple(f for f in (first, first / "cccl") if f.is_dir()) if first else ()
-
-
 def find_nvcc() -> str | None:
     """Find nvcc on the PATH, or where the toolkit puts it."""
     return shutil.which("nvcc") or next(
-        (nvcc for home in _toolkits() if (nvcc := shutil.which(f"{home}/bin/nvcc"))), None
+        (nvcc for home in toolkits() if (nvcc := shutil.which(f"{home}/bin/nvcc"))), None
     )
-
-
-def _toolkits() -> list[Path]:
-    """Folders in which a CUDA toolkit may be installed."""
-    homes = os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"
-    return [Path(home) for home in homes if home]
 
 
 def version_of(nvcc: str) -> str:
@@ -327,9 +235,3 @@ def version_of(nvcc: str) -> str:
     except (OSError, subprocess.SubprocessError) as e:
         raise CompileError(f"{nvcc} does not work: {e}") from e
     return done.stdout
-
-
-def first_error(log: str, otherwise: str) -> str:
-    """The first line of a compiler's log with an error."""
-    lines = log.splitlines()
-    return next((line.strip() for line in lines if "error" in line), lines[0] if lines else otherwise)

@@ -1,0 +1,215 @@
+"""NVRTC in processes of its own, since a library can neither be ended nor be given less memory.
+
+A process compiles one source after another, which takes milliseconds each. While it is busy for longer, another one is
+started. It ends with the program, and when it has had nothing to do for a while.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import io
+import os
+import queue
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from runner.device.limits import Limits, kept, ran_out_of_memory
+from runner.errors import CompileError, CompileLimit, DeviceUnavailable
+
+WAIT_S = 0.3  # for a process that is busy, before another is started
+IDLE_S = 10.0  # after which a process ends
+STARTUP_S = 120.0
+PACKAGES = ("cu13", "cuda_runtime")  # the headers' folders in NVIDIA's packages of CUDA 13 and 12
+
+
+class Nvrtc:
+    """NVRTC, found by cuda.core; `DeviceUnavailable` if it is not installed."""
+
+    lacks_host = True  # it takes no code and no headers of the host
+
+    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008  (frozen)
+        if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:
+            raise DeviceUnavailable(
+                "compiler=nvrtc: cuda.core is not installed; install the extra 'nvrtc', or use compiler=nvcc"
+            )
+        self._limits, self._stopped = limits, False
+        self._idle: queue.LifoQueue[_Process] = queue.LifoQueue()
+        self._all: list[_Process] = []
+        first = self._started()
+        self._version = first.version
+        self._idle.put(first)
+
+    def identity(self) -> tuple[str, ...]:
+        """The versions of NVRTC, cuda.core and CUDA's headers."""
+        return self._version, f"cuda.core {importlib.metadata.version('cuda-core')}", f"headers {_digest_of_headers()}"
+
+    def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
+        """As `Nvcc.cubin`."""
+        include = [str(folder) for folder in (*folders, *toolkit_headers())]
+        while True:
+            if self._stopped:
+                raise CompileLimit("the compiler was not started, because the sweep ends")
+            try:
+                process = self._idle.get(timeout=WAIT_S)
+            except queue.Empty:
+                process = self._started()
+            try:
+                cubin, log = process.compile((text, include, arch), self._limits)
+            except _HasEnded:
+                continue
+            except CompileLimit as e:
+                raise CompileLimit(f"{name}: {e}") from None
+            self._idle.put(process)
+            break
+        if cubin:
+            return cubin, log
+        if ran_out_of_memory(log):
+            raise CompileLimit(f"{name}: {_too_much(self._limits)}", log)
+        raise CompileError(f"{name}: {first_error(log, 'NVRTC failed')}", log)
+
+    def stop(self) -> None:
+        """End every process."""
+        self._stopped = True
+        for process in tuple(self._all):
+            process.kill()
+
+    def _started(self) -> _Process:
+        self._all.append(process := _Process(self._limits))
+        return process
+
+
+class _HasEnded(Exception):
+    """A process had ended before it got a source."""
+
+
+class _Process:
+    """One process; `version` is that of its NVRTC, and `kill` ends it, whatever it is doing."""
+
+    def __init__(self, limits: Limits) -> None:
+        paths = [str(Path(__file__).resolve().parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        ours, theirs = socket.socketpair()
+        code = f"from runner.device.cuda.nvrtc import serve; serve({theirs.fileno()}, {limits.gb})"
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code], pass_fds=(theirs.fileno(),), process_group=0, stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            )  # fmt: skip
+        self.kill = weakref.finalize(self, _killed, self._process)  # or when nothing needs it any more
+        self._end = Connection(ours.detach())
+        try:
+            answer = self._end.recv() if self._end.poll(STARTUP_S) else "it does not start"
+        except (EOFError, OSError):
+            answer = "its process ended at once"
+        if not answer.startswith("nvrtc "):
+            self.kill()
+            raise DeviceUnavailable(f"compiler=nvrtc: cuda.core cannot be loaded: {answer}")
+        self.version = answer
+
+    def compile(self, source: tuple[str, list[str], str], limits: Limits) -> tuple[bytes, str]:
+        """The cubin, which is empty after an error, and the log; a `CompileLimit` if it exceeds a limit."""
+        try:
+            self._end.send(source)
+            if self._end.poll(limits.seconds):
+                answer: tuple[bytes, str] = self._end.recv()
+                return answer
+        except (EOFError, OSError):
+            if self._process.wait() == 0:  # it had nothing to do
+                raise _HasEnded from None
+            raise CompileLimit(_too_much(limits)) from None
+        self.kill()
+        raise CompileLimit(f"NVRTC was still compiling after {limits.seconds:g} s (device.compile_limit_s)")
+
+
+def _killed(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def _too_much(limits: Limits) -> str:
+    return f"NVRTC needs more than {limits.gb:g} GB of memory (device.compile_limit_gb)"
+
+
+def serve(descriptor: int, gb: float) -> None:
+    """The process: a thread takes the sources, so that it ends with the program in the middle of one, too."""
+    end = Connection(descriptor)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        core: Any = importlib.import_module("cuda.core")
+        _, major, minor = importlib.import_module("cuda.bindings.nvrtc").nvrtcVersion()
+    except Exception as e:  # noqa: BLE001  (importing it looks for its libraries)
+        end.send(f"{type(e).__name__}: {e}")
+        return
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    most = pages * resource.getpagesize() + int(gb * 1e9)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    end.send(f"nvrtc {major}.{minor}")
+    sources: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def take() -> None:
+        try:
+            while True:
+                sources.put(end.recv())
+        except (EOFError, OSError):
+            os._exit(1)
+
+    threading.Thread(target=take, daemon=True).start()
+    while True:
+        try:
+            text, include, arch = sources.get(timeout=IDLE_S)
+        except queue.Empty:
+            os._exit(0)
+        log = io.StringIO()
+        try:
+            options = core.ProgramOptions(arch=arch, include_path=include)
+            made = core.Program(text, "c++", options).compile("cubin", logs=log)
+            end.send((bytes(made.code), log.getvalue().replace("\0", "").strip()))
+        except Exception as e:  # noqa: BLE001  (cuda.core has its own errors for each library)
+            said = str(e).partition("compilation log:")[2].replace("\0", "").strip() or str(e)
+            end.send((b"", kept(said)))
+
+
+@functools.cache
+def _digest_of_headers() -> str:
+    """Of the toolkit's headers that kernels include: another toolkit makes other cubins."""
+    patterns = ("cuda_*16.h*", "cooperative_groups.h", "cuda/std/__cccl/version.h")
+    paths = sorted(path for folder in toolkit_headers() for name in patterns for path in folder.glob(name))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
+
+
+@functools.cache
+def toolkit_headers() -> tuple[Path, ...]:
+    """The folders of cuda_fp16.h and the like, and of libcu++ and CUB: in a toolkit, or in a package beside NVRTC's.
+
+    From CUDA 13 on the latter two have a folder of their own.
+    """
+    own = importlib.util.find_spec("nvidia")
+    packages = [p / n for p in map(Path, own.submodule_search_locations or []) for n in PACKAGES] if own else []
+    folders = [f / "include" for f in (*toolkits(), *packages)]
+    first = next((f for f in folders if (f / "cuda_fp16.h").is_file()), None)
+    return tuple(f for f in (first, first / "cccl") if f.is_dir()) if first else ()
+
+
+def toolkits() -> list[Path]:
+    """Folders in which a CUDA toolkit may be installed."""
+    homes = os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"
+    return [Path(home) for home in homes if home]
+
+
+def first_error(log: str, otherwise: str) -> str:
+    """The first line of a compiler's log with an error."""
+    lines = log.splitlines()
+    return next((line.strip() for line in lines if "error" in line), lines[0] if lines else otherwise)
