@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.hydra_config import HydraConfig
@@ -46,12 +47,14 @@ class Refused(BaseException):
 
 def run(arguments: Sequence[str], session: Session) -> None:
     """Compose and run what the arguments ask for; `--help` and the like run nothing. The session learns the folder."""
+    environment.ask_git()  # it answers while the configuration is read
     ordered = command_line.ordered(arguments)
     sys.argv[1:] = ordered
     folders = command_line.search_path(ordered)
     schema.register(folders)
     _look_first_into(command_line.replacing(folders))
     _limit_files()
+    ConfigLoaderImpl.load_configuration = _composed_once  # type: ignore[method-assign, assignment]
     OverridesParser.parse_rule = _parsed_once  # type: ignore[method-assign]
     if {"--help", "-h"} & set(ordered):
         sys.stdout.write(contents.help_text(folders))
@@ -102,6 +105,23 @@ def _parsed(text: str, rule: str) -> Any:
 def _parsed_once(self: OverridesParser, s: str, rule_name: str) -> Any:  # noqa: ARG001  (all are equal)
     """Parse an override: a long list takes seconds, and Hydra and we need it five times."""
     return _parsed(s, rule_name)
+
+
+_compose: Any = ConfigLoaderImpl.load_configuration
+
+
+def _composed_once(self: Any, config_name: str, overrides: list[str], run_mode: RunMode, **how: bool) -> Any:
+    """Compose a configuration. Hydra composes a sweep's without a check, to look at its mode, and then once more."""
+    what = (config_name, tuple(overrides), run_mode)
+    if not how.get("validate_sweep_overrides", True):
+        self.composed = what, _compose(self, config_name, overrides, run_mode, **how)
+        return self.composed[1]
+    before, composed = self.__dict__.pop("composed", (None, None))
+    if before != what:
+        return _compose(self, config_name, overrides, run_mode, **how)
+    parsed = OverridesParser.create().parse_overrides(overrides)
+    self.validate_sweep_overrides_legal(parsed, run_mode, how.get("from_shell", True))
+    return composed
 
 
 def _look_first_into(folders: Sequence[Path]) -> None:

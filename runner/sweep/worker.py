@@ -29,7 +29,7 @@ from runner.sweep.pipe import SECRET, Garbled, Pipe
 
 if TYPE_CHECKING:
     from runner.kernel.case import Case
-    from runner.sweep.line_costs import LineCosts
+    from runner.lines import LineCosts
     from runner.sweep.measure import Round
 
 # Making inputs and references for 2**30 elements takes a while; only launches are held to their own limit.
