@@ -30,7 +30,7 @@ from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 import runner
-from runner.sweep import run_case, worker
+from runner.sweep import line_costs, run_case, worker
 
 # What the program imports late, or inside libraries.
 LATE = ("hydra._internal.hydra", "matplotlib.backends.backend_svg", "matplotlib.figure", "pandas", "rich.table")
@@ -116,6 +116,8 @@ def become(request: dict, out: int, err: int) -> None:
     if seconds := request["seconds"]:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
     worker._started = forked
+    if not request["lines"]:
+        line_costs._is_counted = lambda _: False
     sys.path[0] = request["directory"]
     sys.argv = [request["module"], *request["arguments"]]
     module = request["module"]
