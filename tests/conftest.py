@@ -48,6 +48,7 @@ def own_cache(tmp_path_factory):
     folder = Path(os.environ.get("RUNNER_TEST_CACHE") or shared)  # while developing, compile once for many sessions
     folder.mkdir(exist_ok=True)
     os.environ["XDG_CACHE_HOME"] = str(folder)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes are started
     return folder
 
 

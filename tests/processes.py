@@ -32,10 +32,16 @@ def chooses_lines(arguments):
     return any(str(argument).startswith("lines=") for argument in arguments)
 
 
+def without_lines(arguments):
+    """A command line of `runner` that counts none, unless it says so or is no sweep's."""
+    sweeps = split(list(map(str, arguments)))[0] == "sweep"
+    return [*arguments, "lines=false"] if sweeps and not chooses_lines(arguments) else arguments
+
+
 def start(directory, *arguments, module="runner", **further):
     """`python -m runner ...`, in a process group of its own; it counts no lines unless it is told to."""
-    if module == "runner" and split(list(map(str, arguments)))[0] == "sweep" and not chooses_lines(arguments):
-        arguments += ("lines=false",)
+    if module == "runner":
+        arguments = without_lines(arguments)
     return subprocess.Popen(
         [sys.executable, "-m", module, *map(str, arguments)],
         cwd=directory, env=environment(**further), text=True, start_new_session=True,
