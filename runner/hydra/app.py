@@ -47,7 +47,6 @@ class Refused(BaseException):
 
 def run(arguments: Sequence[str], session: Session) -> None:
     """Compose and run what the arguments ask for; `--help` and the like run nothing. The session learns the folder."""
-    environment.ask_git()  # it answers while the configuration is read
     ordered = command_line.ordered(arguments)
     sys.argv[1:] = ordered
     folders = command_line.search_path(ordered)
@@ -59,6 +58,7 @@ def run(arguments: Sequence[str], session: Session) -> None:
     if {"--help", "-h"} & set(ordered):
         sys.stdout.write(contents.help_text(folders))
         return
+    environment.ask_git()  # it answers while the configuration is read
     logging.raiseExceptions = False  # Hydra logs what --info shows; a reader that left is no fault
     if session.options.dry_run:
         session.launcher, sys.argv[1:] = command_line.planning(ordered)
