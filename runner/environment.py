@@ -6,13 +6,14 @@ It names no person and no machine: no absolute path, and no host name unless ask
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.metadata
 import os
 import platform
 import re
 import shlex
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,7 @@ PACKAGES = ("hydra-core", "omegaconf", "numpy", "pandas", "matplotlib", "jinja2"
 IDENTITY = ("kind", "name", "arch", "versions", "toolchain")
 MOST = 3  # changes that are named
 LONGEST = 40  # characters of a value that is shown
+LIMIT_S = 10.0  # of git
 
 Entry = dict[str, Any]
 
@@ -44,7 +46,7 @@ def gather(arguments: Sequence[str], *, record_host: bool) -> dict[str, Any]:
         "command": shlex.join(["python", "-m", "runner", *(_relative(a) for a in arguments)]),
         "started_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "runner": __version__,
-        "git": _git(),
+        "git": ask_git()(),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": f"{processor()}, {os.cpu_count()} cores",
@@ -65,14 +67,17 @@ def note_sources(folder: RunFolder, files: Iterable[Path]) -> None:
     root = Path(__file__).resolve().parents[1]
     own = [path for path in files if (root / ".git").exists() or not path.is_relative_to(root)]
     found: dict[str, list[str]] = {"uncommitted": [], "unversioned": []}
+    asked = []
     for parent in dict.fromkeys(path.parent for path in own):
         names = [path.name for path in own if path.parent == parent]
         git = ("git", "-C", str(parent), "-c", "core.quotePath=false")
-        tracked = _output(*git, "ls-files", "--", *names)
+        tracked_names = _asked(*git, "ls-files", "--", *names)
+        asked.append((names, tracked_names, _asked(*git, "diff", "--relative", "--name-only", "HEAD", "--", *names)))
+    for names, *answers in asked:
+        tracked, changed = (answer() for answer in answers)
         if tracked is None:
             found["unversioned"] += names
             continue
-        changed = _output(*git, "diff", "--relative", "--name-only", "HEAD", "--", *names)
         kept = set(tracked.splitlines()) - set(tracked.splitlines() if changed is None else changed.splitlines())
         found["uncommitted"] += [name for name in names if name not in kept]
     if not any(found.values()):
@@ -182,19 +187,32 @@ def _shortened(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else f".../{path.name}"
 
 
-def _git() -> dict[str, Any] | None:
-    """Commit of the runner's checkout; `None` if it is installed without one."""
+@functools.cache
+def ask_git() -> Callable[[], dict[str, Any] | None]:
+    """Ask for the commit of the runner's checkout, once; the answer is `None` if it is installed without one."""
     root = Path(__file__).resolve().parents[1]
     if not (root / ".git").exists():
-        return None
-    commit = _output("git", "-C", str(root), "rev-parse", "HEAD")
-    status = _output("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
-    return {"commit": commit, "dirty": bool(status)} if commit else None
+        return lambda: None
+    commit = _asked("git", "-C", str(root), "rev-parse", "HEAD")
+    status = _asked("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
+    return functools.cache(lambda: {"commit": commit(), "dirty": bool(status())} if commit() else None)
 
 
-def _output(*command: str) -> str | None:
+def _asked(*command: str) -> Callable[[], str | None]:
+    """Start a command; the answer is what it prints, or `None` if it fails. It runs while other things are done."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    except OSError:
+        return lambda: None
+
+    @functools.cache
+    def answer() -> str | None:
+        try:
+            printed, _ = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            return None
+        return printed.strip() if process.returncode == 0 else None
+
+    return answer

@@ -64,6 +64,14 @@ class LineCost:
         return UNITS.get(self.memory, "divergent branches")
 
 
+@dataclass(frozen=True)
+class LineCosts:
+    """What the lines of a case cost, or why that is not known."""
+
+    lines: tuple[LineCost, ...] = ()
+    reason: str = ""
+
+
 Key = tuple[str, int, str, str]
 
 

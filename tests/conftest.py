@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import functools
 import os
 import shutil
@@ -11,8 +13,10 @@ import processes
 import pytest
 from support import Bench
 
+from runner.device import Source
+from runner.device.cpu import CpuCompiler
 from runner.device.kinds import compiler_for, open_device
-from runner.errors import DeviceUnavailable
+from runner.errors import CompileError, DeviceUnavailable
 from runner.settings import DeviceConfig
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -48,7 +52,19 @@ def own_cache(tmp_path_factory):
     folder = Path(os.environ.get("RUNNER_TEST_CACHE") or shared)  # while developing, compile once for many sessions
     folder.mkdir(exist_ok=True)
     os.environ["XDG_CACHE_HOME"] = str(folder)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes are started
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        build_once(folder, checked_first=int(worker.removeprefix("gw")) % 2 == 1)
     return folder
+
+
+def build_once(folder, *, checked_first):
+    """Build what all kernels of the CPU device need: each of the two kinds in one of pytest's processes."""
+    source = Source(folder / "empty.cu", 'extern "C" __global__ void empty() {}', "empty")
+    for checked in (checked_first, not checked_first):
+        with (folder / f"building-{checked}").open("w") as lock, contextlib.suppress(CompileError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            CpuCompiler(checked=checked).compile(source)
 
 
 @pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -13,8 +13,11 @@ from pathlib import Path
 import pandas as pd
 from support import ROOT, Finished
 
+from runner.commands import split
+
 OWN = Path(__file__).parent / "kernels"
 PATIENCE_S = 280  # a busy machine is slow; pytest's own limit is 600 s
+LINES = {"TEST_LINES": "1"}  # lets a command that says nothing of lines count them
 AT_START = ("PYTHON", "LC_", "LANG", "LD_")  # Python reads such variables once, when it starts
 
 
@@ -24,8 +27,21 @@ def environment(**further):
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **further}
 
 
+def chooses_lines(arguments):
+    """Whether a command line says if lines are counted."""
+    return any(str(argument).startswith("lines=") for argument in arguments)
+
+
+def without_lines(arguments):
+    """A command line of `runner` that counts none, unless it says so or is no sweep's."""
+    sweeps = split(list(map(str, arguments)))[0] == "sweep"
+    return [*arguments, "lines=false"] if sweeps and not chooses_lines(arguments) else arguments
+
+
 def start(directory, *arguments, module="runner", **further):
-    """`python -m runner ...`, in a process group of its own."""
+    """`python -m runner ...`, in a process group of its own; it counts no lines unless it is told to."""
+    if module == "runner":
+        arguments = without_lines(arguments)
     return subprocess.Popen(
         [sys.executable, "-m", module, *map(str, arguments)],
         cwd=directory, env=environment(**further), text=True, start_new_session=True,
@@ -36,7 +52,8 @@ def start(directory, *arguments, module="runner", **further):
 def run(directory, *arguments, module="runner", timeout=PATIENCE_S, seconds=0, **further):
     """`python -m runner ...` to its end, without its imports: a fork of the zygote, unless that would be another thing.
 
-    It may run for `timeout` seconds, and `seconds` of the processor's time (0: all).
+    It may run for `timeout` seconds, and `seconds` of the processor's time (0: all). What lines cost is counted only if
+    the command says so, or it is given `LINES`: that compiles each kernel once more.
     """
     if any(name.startswith(AT_START) for name in further):
         process = start(directory, *arguments, module=module, **further)
@@ -45,6 +62,7 @@ def run(directory, *arguments, module="runner", timeout=PATIENCE_S, seconds=0, *
     request = {
         "directory": str(directory), "arguments": list(map(str, arguments)), "environment": environment(**further),
         "module": module.removesuffix(".__main__"), "timeout": timeout, "seconds": seconds,
+        "lines": LINES.keys() <= further.keys() or chooses_lines(arguments),
     }  # fmt: skip
     zygote = _zygote()
     print(json.dumps(request), file=zygote.stdin, flush=True)

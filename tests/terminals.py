@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from processes import PATIENCE_S, environment
+from processes import PATIENCE_S, environment, without_lines
 from rich.cells import cell_len
 
 # Makes the terminal the one from which Ctrl-C comes, then becomes the program.
@@ -66,7 +66,7 @@ class Terminal:
 
 def runner(directory: Path, *arguments: str, columns: int, **further: str) -> Terminal:
     """`python -m runner ...` in a terminal."""
-    return Terminal(directory, sys.executable, "-m", "runner", *arguments, columns=columns, **further)
+    return Terminal(directory, sys.executable, "-m", "runner", *without_lines(arguments), columns=columns, **further)
 
 
 def frames(output: str) -> list[str]:

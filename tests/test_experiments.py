@@ -5,6 +5,7 @@ import re
 
 import pytest
 import yaml
+from processes import LINES
 from support import KERNELS, ROOT
 
 FORMER = "seed_reductions"  # a name that is still understood
@@ -30,7 +31,10 @@ def test_an_experiment_runs_on_the_cpu_device(path, runner):
         "width_ladder": ["width=2,32"],
     }.get(path.stem, [])
     breaking = ("hazards", "races")
-    done = runner(f"experiment={path.stem}", f"device={'checked' if path.stem == 'races' else 'cpu'}", *smaller)
+    counted = LINES if path.stem in ("line_costs", "races") else {}
+    device = f"device={'checked' if path.stem == 'races' else 'cpu'}"
+    done = runner(f"experiment={path.stem}", device, *smaller, **counted)
+    assert (done.folder / "lines.csv").exists() == bool(counted)
     skipping = ("cache_preference", "ladder_reduction", "ladder_transpose")
     expected = {"ok", "hazard" if path.stem in breaking else "skipped" if path.stem in skipping else "ok"}
     assert {row["status"] for row in rows(done.folder)} == expected, done.err

@@ -7,7 +7,7 @@ import sys
 import pytest
 from processes import OWN, PATIENCE_S, environment
 
-QUICK = ("block=64,128,256,512", "size=64Ki", "device=cpu", "hydra.sweep.dir=sweep")
+QUICK = ("block=64,128,256,512", "size=64Ki", "device=cpu", "lines=false", "hydra.sweep.dir=sweep")
 
 FULL = """
 import subprocess, sys, time
@@ -60,7 +60,7 @@ def test_a_disk_that_takes_no_more_ends_a_sweep_in_one_sentence(how, words, tmp_
         pytest.skip(f"no disk can be mounted: {why}")
     (tmp_path / "disk").mkdir()
     arguments = ("--config-dir", str(OWN), "kernel=saxpy", "factor=2,3,5,7", "size=1Mi", "device=cpu",
-                 "timing.cpu_samples=50")  # fmt: skip
+                 "lines=false", "timing.cpu_samples=50")  # fmt: skip
     done = subprocess.run(
         ["unshare", "-rm", sys.executable, "-c", FULL, "mode=755", how, *arguments],
         cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=PATIENCE_S, check=False,

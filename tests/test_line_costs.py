@@ -4,14 +4,16 @@ import csv
 import dataclasses
 import random
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from processes import LINES
 from support import ROOT, case_of, read_kernel, shipped
 
 from runner import lines
 from runner.config import Job
-from runner.device import DeviceInfo, Launch, Role, Source
+from runner.device import Binary, DeviceInfo, Launch, Role, Source, cache
 from runner.device.checked import CheckedDevice
 from runner.device.cpu import CpuCompiler
 from runner.errors import UsageError
@@ -227,7 +229,7 @@ def test_a_sweep_writes_what_its_lines_cost(runner):
         "size=64x64",
         "device=cpu",
     )
-    first = runner(*command)
+    first = runner(*command, **LINES)
     assert first.code == 0, first.err
     folder = first.directory / "first"
     with (folder / "results.csv").open() as file:
@@ -240,7 +242,7 @@ def test_a_sweep_writes_what_its_lines_cost(runner):
     (worst,) = [c for c in found[rows["transposeSmem"]["case"]] if c.wavefronts == 32]
     assert re.search(r"= tile\[icol\]\[irow\]", text[worst.line - 1])
     again, without = folder.with_name("again"), folder.with_name("without")
-    assert runner(*command[1:], f"hydra.sweep.dir={again}").code == 0
+    assert runner(*command[1:], f"hydra.sweep.dir={again}", **LINES).code == 0
     assert (again / "lines.csv").read_bytes() == (folder / "lines.csv").read_bytes()
     assert runner(*command[1:], f"hydra.sweep.dir={without}", "lines=false").code == 0
     assert not (without / "lines.csv").exists()
@@ -309,6 +311,34 @@ def test_without_a_compiler_the_reason_is_told(monkeypatch):
     assert "no-such-compiler" in builds.take(job)
     assert builds.take(dataclasses.replace(job, lines=False)) is None
     builds.close()
+
+
+def test_what_was_built_before_needs_no_compiler(monkeypatch, tmp_path):
+    """The second sweep takes the instrumented kernel as it is; a changed kernel and a damaged binary are compiled."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiled = []
+    compiler = SimpleNamespace(
+        compile=lambda source: compiled.append(source) or built, library=tmp_path / "library", stop=lambda: None
+    )
+    built = Binary(tmp_path / "kernel.so", "digest", 0.0, cached=False)
+    for path in (built.path, compiler.library):
+        path.write_text("")
+        cache.seal(path)
+    monkeypatch.setattr(line_costs, "_compiler", lambda _: compiler)
+    source = case_of(shipped("reduceShfl")).source()
+    first, changed = dataclasses.replace(source, text="a"), dataclasses.replace(source, text="b")
+
+    def take(source):
+        case = SimpleNamespace(source=lambda: source, kernel=SimpleNamespace(gpu_only=""), hazard="")
+        job = SimpleNamespace(case=case, lines=True, device=DeviceConfig())
+        return line_costs.Builds([job], DeviceInfo("cuda", "a GPU", "sm_90", None, 0, 0, 0)).take(job)
+
+    assert take(first).path == take(first).path == built.path
+    assert compiled == [first]
+    take(changed)
+    built.path.write_text("damaged")
+    take(first)
+    assert compiled == [first, changed, first]
 
 
 def test_a_damaged_table_is_one_sentence(tmp_path):

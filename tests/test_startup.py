@@ -29,6 +29,18 @@ def test_the_device_is_read_off_the_command_line(arguments, device, monkeypatch)
     assert session.start_worker(arguments) == ("worker", device)
 
 
+@pytest.mark.parametrize("kind", ["auto", "cpu", "cuda"])
+def test_a_worker_lets_the_driver_begin_before_it_imports_anything_slow(kind):
+    """A GPU is opened beside the imports; where there is none, nothing is said yet."""
+    code = f"""if True:
+        import sys
+        from runner.device.kinds import prepare
+        prepare({kind!r}, 0)
+        print([m for m in ("numpy", "pycuda", "runner.device.cpu") if m in sys.modules])"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
 @pytest.mark.parametrize("argument", ["--help", "--cfg=job", "hydra/launcher=joblib", "hydra.mode=RUN"])
 def test_no_worker_is_started_in_vain(argument):
     """Commands that run nothing, and launchers with workers of their own, start none."""

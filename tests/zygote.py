@@ -30,7 +30,8 @@ from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 import runner
-from runner.sweep import run_case, worker
+from runner.settings import DeviceConfig
+from runner.sweep import line_costs, run_case, worker
 
 # What the program imports late, or inside libraries.
 LATE = ("hydra._internal.hydra", "matplotlib.backends.backend_svg", "matplotlib.figure", "pandas", "rich.table")
@@ -89,12 +90,14 @@ class Fork(subprocess.Popen):
 started = worker._started
 
 
-def forked(descriptor: int, prints: int, command: list[str], environment: Mapping[str, str]) -> subprocess.Popen:
+def forked(
+    descriptor: int, prints: int, command: list[str], environment: Mapping[str, str], config: DeviceConfig | None
+) -> subprocess.Popen:
     """A worker; beside threads, or once a GPU's driver is loaded, a fork would not be as good as a fresh process."""
     loaded = {name.partition(".")[0] for name in sys.modules}
     alone = threading.active_count() == 1 and loaded.isdisjoint(("cuda", "pycuda", "pynvml"))
     if command or environment or not alone:
-        return started(descriptor, prints, command, environment)
+        return started(descriptor, prints, command, environment, config)
     return Fork(descriptor, prints)
 
 
@@ -116,6 +119,8 @@ def become(request: dict, out: int, err: int) -> None:
     if seconds := request["seconds"]:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
     worker._started = forked
+    if not request["lines"]:
+        line_costs._is_counted = lambda _: False
     sys.path[0] = request["directory"]
     sys.argv = [request["module"], *request["arguments"]]
     module = request["module"]

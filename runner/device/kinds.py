@@ -84,6 +84,9 @@ class Backend(Protocol):
     def is_present(self, config: DeviceConfig) -> bool:
         """Whether the device could be opened; it is not opened."""
 
+    def prepare(self, index: int) -> None:
+        """Begin to open a device in the background; only hardware does."""
+
     def open_device(self, config: DeviceConfig) -> Device:
         """Open the device, or raise a `DeviceUnavailable` with the reason, and what to do about it."""
 
@@ -97,6 +100,13 @@ class Backend(Protocol):
 def backend(kind: str) -> Backend:
     """The package of a kind of device."""
     return cast("Backend", importlib.import_module(f"runner.device.{kind}"))
+
+
+def prepare(kind: str, index: int) -> None:
+    """Let hardware that may be opened next begin already; nothing is wrong yet if there is none."""
+    for name in _AUTOMATIC if kind == AUTO else (kind,):
+        if not KINDS[name].emulated:
+            backend(name).prepare(index)
 
 
 def open_device(config: DeviceConfig) -> Device:

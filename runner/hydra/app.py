@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.experimental.callback import Callback
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -56,9 +58,11 @@ def run(arguments: Sequence[str], session: Session) -> None:
     _look_first_into(command_line.replacing(folders))
     _limit_files()
     overrides.install()
+    ConfigLoaderImpl.load_configuration = _composed_once  # type: ignore[method-assign, assignment]
     if {"--help", "-h"} & set(ordered):
         sys.stdout.write(contents.help_text(folders))
         return
+    environment.ask_git()  # it answers while the configuration is read
     logging.raiseExceptions = False  # Hydra logs what --info shows; a reader that left is no fault
     if session.options.dry_run:
         session.launcher, sys.argv[1:] = command_line.planning(ordered)
@@ -91,6 +95,23 @@ def _limit_files() -> None:
         return load(self, config_path)
 
     files.load_config = load_limited
+
+
+_compose: Any = ConfigLoaderImpl.load_configuration
+
+
+def _composed_once(self: Any, config_name: str, overrides: list[str], run_mode: RunMode, **how: bool) -> Any:
+    """Compose a configuration. Hydra composes a sweep's without a check, to look at its mode, and then once more."""
+    what = (config_name, tuple(overrides), run_mode)
+    if not how.get("validate_sweep_overrides", True):
+        self.composed = what, _compose(self, config_name, overrides, run_mode, **how)
+        return self.composed[1]
+    before, composed = self.__dict__.pop("composed", (None, None))
+    if before != what:
+        return _compose(self, config_name, overrides, run_mode, **how)
+    parsed = OverridesParser.create().parse_overrides(overrides)
+    self.validate_sweep_overrides_legal(parsed, run_mode, how.get("from_shell", True))
+    return composed
 
 
 def _look_first_into(folders: Sequence[Path]) -> None:

@@ -21,7 +21,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn, JobStatus, setup_globals
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+from omegaconf import DictConfig, OmegaConf
 
 from runner import atomic
 from runner.config import Job
@@ -183,6 +183,7 @@ class Composer:
     """Composes the jobs of one sweep, and writes their files. It keeps what they share, and no job."""
 
     def __init__(self, loader: ConfigLoader, master: DictConfig) -> None:
+        self._master = master
         self._compose = functools.partial(loader.load_sweep_config, master)
         groups = loader.list_groups("")  # a user's group may be called as a parameter
         self._names = frozenset(("seed", *schema.parameter_names())) - frozenset(groups)
@@ -205,12 +206,18 @@ class Composer:
         return job
 
     def _compose_choice(self, overrides: tuple[str, ...]) -> _Choice:
-        task = self._compose(list(overrides))
-        hydra = task.hydra
-        with read_write(task), open_dict(task):
-            del task["hydra"]
+        whole = self._master if self._has(overrides) else self._compose(list(overrides))
+        hydra = whole.hydra
+        task = OmegaConf.masked_copy(whole, [str(key) for key in whole if key != "hydra"])
+        OmegaConf.copy_cache(whole, task)
         plain = _plain(task)
         return _Choice(plain, _plain(hydra), schema.read(task, hydra), "${" in repr(plain))
+
+    def _has(self, overrides: Sequence[str]) -> bool:
+        """Whether the sweep's own configuration was composed with these overrides."""
+        known = self._master.hydra
+        given: Any = OmegaConf.to_container(known.overrides.task, resolve=False)
+        return set(overrides) <= set(given) and "???" not in known.runtime.choices.values()
 
     def _read_value(self, text: str) -> tuple[tuple[str, Any], ...]:
         """The name and the value that an override sets; empty if Hydra must compose it."""

@@ -281,9 +281,11 @@ def _load(path: Path) -> ModuleType:
         raise ImportError(f"{path.name} is no module")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))  # for what it imports itself
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is written beside it: it may be a run's
     try:
         spec.loader.exec_module(module)
     finally:
+        sys.dont_write_bytecode = before
         sys.path.remove(str(path.parent))
     return module
 

@@ -283,6 +283,8 @@ def _import_ahead(*, figures: bool) -> threading.Event:
             if not enough.is_set():
                 with suppress(ImportError):  # the module that needs it says so
                     import_module(name)
+        if not enough.is_set():
+            import_module("pandas").Series(["text"])  # imports more
 
     threading.Thread(target=work, name="imports").start()
     return enough

@@ -27,8 +27,7 @@ _SHOWN = 64 << 10  # bytes that a worker may print
 _ALLOWED = {
     "runner.device": ("DeviceInfo", "GpuState", "Order", "Resources"),
     "runner.errors": ("DeviceUnavailable", "Finding"),
-    "runner.lines": ("LineCost",),
-    "runner.sweep.line_costs": ("LineCosts",),
+    "runner.lines": ("LineCost", "LineCosts"),
     "runner.sweep.worker": ("Outcome",),
     "runner.sweep.measure": ("Round",),
     "numpy": ("dtype", "ndarray"),

@@ -30,7 +30,7 @@ from runner.kernel.contents import exact_wanted
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.settings import DeviceConfig
 from runner.statistics import unthrottled
-from runner.sweep import line_costs, measure, sandbox
+from runner.sweep import measure, sandbox
 from runner.sweep.further_checks import (
     Heartbeat,
     at_other_sizes,
@@ -198,6 +198,8 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
     outcome = dataclasses.replace(outcome, active_blocks=device.active_blocks(first.launch), measured=measured)
     if task.counted:  # last: it leaves the arrays as a few blocks do
         heartbeat("counting")
+        from runner.sweep import line_costs  # noqa: PLC0415  (not before the first case is measured)
+
         outcome = dataclasses.replace(outcome, lines=line_costs.count(device, task, first))
     return outcome
 

@@ -29,7 +29,7 @@ from runner.sweep.pipe import SECRET, Garbled, Pipe
 
 if TYPE_CHECKING:
     from runner.kernel.case import Case
-    from runner.sweep.line_costs import LineCosts
+    from runner.lines import LineCosts
     from runner.sweep.measure import Round
 
 # Making inputs and references for 2**30 elements takes a while; only launches are held to their own limit.
@@ -95,7 +95,7 @@ class Worker:
         command = sandbox.command() if self._sandboxed else []
         (ours, theirs), secret, (printed, prints) = socket.socketpair(), os.urandom(SECRET), os.pipe()
         try:
-            self._process = _started(theirs.fileno(), prints, command, environment or {})
+            self._process = _started(theirs.fileno(), prints, command, environment or {}, config)
         finally:
             theirs.close()
             os.close(prints)
@@ -210,7 +210,11 @@ class Worker:
 
 
 def _started(
-    descriptor: int, prints: int, command: Sequence[str], environment: Mapping[str, str]
+    descriptor: int,
+    prints: int,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    config: DeviceConfig | None,
 ) -> subprocess.Popen[bytes]:
     """Start the process, by a command that sandboxes it; it prints to the descriptor `prints`.
 
@@ -218,10 +222,13 @@ def _started(
     """
     root = str(Path(__file__).resolve().parents[2])  # makes this package importable
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    program = f"from runner.sweep.run_case import serve; serve({descriptor})"
+    if config:  # the first import takes long
+        program = f"from runner.device.kinds import prepare; prepare({config.kind!r}, {config.index}); {program}"
     before = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)  # the child inherits the mask
     try:
         return subprocess.Popen(
-            [*command, sys.executable, "-c", f"from runner.sweep.run_case import serve; serve({descriptor})"],
+            [*command, sys.executable, "-c", program],
             pass_fds=(descriptor,),
             env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(paths)},
             stdin=subprocess.DEVNULL,

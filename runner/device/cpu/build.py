@@ -165,6 +165,11 @@ class CpuCompiler:
         """The host's compiler, and further flags for it."""
         return " ".join((self._tools.version, *self._host_flags))
 
+    @property
+    def library(self) -> Path:
+        """The library that all of its kernels need."""
+        return self._runtime()[0]
+
     def stop(self) -> None:
         """End what is being compiled, and compile nothing else."""
         self._limited.stop()

@@ -6,7 +6,10 @@ context, loads the cubin by `module_from_buffer` (`device`). Importing this pack
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import importlib.util
+import threading
 from typing import TYPE_CHECKING
 
 from runner.device import Compiler, Device, DeviceInfo, Requirements
@@ -25,6 +28,19 @@ def is_present(config: DeviceConfig) -> bool:
     except ImportError:
         return False
     return present(config.index)
+
+
+def prepare(index: int) -> None:
+    """Begin to open the GPU, beside the imports that come before `open_device`: the driver takes as long as they do."""
+    threading.Thread(target=_retain, args=(index,), name="driver", daemon=True).start()
+
+
+def _retain(index: int) -> None:
+    """Make the primary context. What is wrong, `open_device` says."""
+    with contextlib.suppress(OSError, AttributeError):  # there is no driver
+        driver, gpu, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_void_p()
+        if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(gpu), index) == 0:
+            driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), gpu)
 
 
 def open_device(config: DeviceConfig) -> Device:
