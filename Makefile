@@ -20,11 +20,11 @@ gpu-test: $(VENV)/.installed-dev ## run the tests that need a GPU
 	@PYTHON="$(BIN)/python" sh tools/install_cuda.sh
 	$(BIN)/python -m pytest -m gpu
 
-# Each round draws other inputs; the first one that breaks a property ends it. What it prints belongs into the corpus.
+# Each command has a limit of its own, so a test may take long. Each round draws other inputs; the first one that breaks a property ends it. What it prints belongs into the corpus.
 minutes ?= 60
 fuzz: $(VENV)/.installed-dev ## look for malformed inputs that break it, for an hour or `make fuzz minutes=5`
 	@end=$$(($$(date +%s) + 60 * $(minutes))); while [ $$(date +%s) -lt $$end ]; do \
-	  FUZZ=long $(BIN)/python -m pytest -q -n $$(nproc) --dist worksteal tests/test_fuzz.py || exit 1; done
+	  FUZZ=long $(BIN)/python -m pytest -q -n $$(nproc) --dist worksteal --timeout 3600 tests/test_fuzz.py || exit 1; done
 
 lint: $(VENV)/.installed-dev ## check style and types
 	$(BIN)/ruff format --check .
