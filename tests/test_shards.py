@@ -19,10 +19,11 @@ from runner import environment
 from runner.config import Job
 from runner.errors import UsageError
 from runner.folder import RunFolder
+from runner.report.table import load
 from runner.settings import DeviceConfig, TimingConfig
 from runner.shards import plan as planning
 from runner.shards.folder import ShardFolder, append_line, merge
-from runner.shards.local import LocalGpus
+from runner.shards.local import LocalGpus, gpus
 
 GPUS = ("hydra/launcher=gpus", "hydra.sweep.dir=sweep", "device=cpu")
 CASES = ("kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki,12Ki")
@@ -318,3 +319,54 @@ def test_a_gpu_that_still_has_a_shard_gets_no_second_one(tmp_path, monkeypatch):
     cluster.start([old, new])
     os.close(lock)
     assert started == ["GPU-b"]
+
+
+REPLICATED = (*GPUS, "hydra.launcher.shards=2", "hydra.launcher.replicate=true", "timing.cpu_rounds=2", "lines=false")
+
+
+def test_every_gpu_measures_all_cases(tmp_path):
+    """Two pretend GPUs: a row for each case and GPU, all cases in either shard; a killed copy is resumed in its place."""
+    process = start(tmp_path, *CASES, *REPLICATED)
+    folder = tmp_path / "sweep"
+    wait_until(lambda: {shard_of(folder, job) for job, _ in measured(folder)} == {0, 1}, process)
+    kill_shard(folder, 1)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1, err
+    assert resume(tmp_path, "sweep").returncode == 0
+    found = table(folder)
+    assert list(found["job"]) == list(range(12))
+    assert set(found["status"]) == {"ok"}
+    assert [shard_of(folder, n) for n in range(6)] == [0] * 6
+    assert list(found["case"][:6]) == list(found["case"][6:])
+    assert max(measured(folder).values()) == 1
+    copies = {json.loads(path.read_text())["copy"] for path in folder.glob("shards/*/shard.json")}
+    assert copies == {0, 1}
+    assert call(tmp_path, "sweep", module="runner.report").returncode == 0
+    assert len(load(folder)) == 6
+    done = call(tmp_path, "sweep", module="runner.repeat")
+    assert done.returncode == 0, done.stderr
+    assert [len(table(path)) for path in tmp_path.glob("outputs/*/*")] == [6]
+    done = call(tmp_path, "sweep", next(tmp_path.glob("outputs/*/*")), module="runner.compare")
+    assert done.returncode == 0, done.stderr
+    assert "several rows of this case" not in done.stdout
+
+
+@pytest.mark.gpu
+def test_two_gpus_measure_all_cases(tmp_path):
+    """A row for each case and GPU; a case's interval reaches over both GPUs; the report shows both."""
+    if len(gpus()) < 2:
+        pytest.skip("there are fewer than two GPUs")
+    cases = ("kernel=reduceShfl,reduceSmem", "size=1Mi,4Mi", "device=cuda", "lines=false")
+    done = call(tmp_path, *cases, "hydra/launcher=gpus", "hydra.launcher.replicate=true", "hydra.sweep.dir=sweep")
+    assert done.returncode == 0, done.stderr
+    found = table(tmp_path / "sweep")
+    assert len(found) == 8
+    assert list(found["gpu"][:4]) != list(found["gpu"][4:])
+    assert found["gpu"].nunique() == 2
+    pooled = load(tmp_path / "sweep")
+    assert len(pooled) == 4
+    for _, row in pooled.iterrows():
+        own = found[found["case"] == row["case"]]
+        assert own["ci_low_us"].min() == pytest.approx(row["ci_low_us"])
+        assert own["ci_high_us"].max() == pytest.approx(row["ci_high_us"])
+    assert (tmp_path / "sweep" / "figures" / "gpus.svg").is_file()

@@ -56,6 +56,11 @@ class ShardFolder:
         """The numbers of its jobs."""
         return [int(n) for n in self.planned.get("jobs", ())]
 
+    @property
+    def copy(self) -> int:
+        """The number of the sweep's copy that it measures; 0 unless the sweep is measured on several GPUs."""
+        return int(self.planned.get("copy", 0))
+
     def attempts(self) -> list[Attempt]:
         """Its starts, the latest last."""
         return [Attempt(self.sweep, self.path / str(n)) for n in _numbers(self.sweep, self.path)]
