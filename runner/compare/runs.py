@@ -156,9 +156,9 @@ def read(paths: Sequence[Path]) -> Iterator[Run]:
         frame, folder = load(path), RunFolder(path)
         rows = records(frame)
         for row in rows:
-            case, job = str(row["case"]), row["job"]
-            known = not absent(job) and slug(case) == case  # else the case names no file
-            row["measured"] = ((folder, folder.samples(case, job)),) if known else ()
+            case = str(row["case"])
+            known = slug(case) == case  # else the case names no file
+            row["measured"] = tuple((folder, folder.samples(case, job)) for job in row["jobs"] if known)
         yield Run(name, folder, rows, parameters(frame), runs.environment(path), frame.attrs["criterion"])
 
 

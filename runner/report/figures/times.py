@@ -235,9 +235,9 @@ class Bars(Times):
 
 def figures(run: Run) -> list[Times]:
     """The figures of times of a run, most telling first."""
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in records(measured(run.frame)):
-        groups.setdefault((str(row["device"]), str(row["family"])), []).append(row)
+        groups.setdefault((str(row["device"]), str(row["place"]), str(row["family"])), []).append(row)
     # A single block that shuffles once takes as long as any launch. Its picture is that of the lanes.
     timed = {
         key: rows
@@ -245,9 +245,10 @@ def figures(run: Run) -> list[Times]:
         if not all(row["shuffle"] and row["grid"] == "1" and row["received"] for row in rows)
     }
     found: list[Times] = []
-    for (device, family), rows in timed.items():
-        suffix, about = (f"-{slug(f'{device}-{family}')}", f" ({family})") if len(timed) > 1 else ("", "")
-        found += Choice(run, rows, suffix, about if family else "").figures()
+    for key, rows in timed.items():
+        suffix = f"-{slug('-'.join(filter(None, key)))}" if len(timed) > 1 else ""
+        about = ", ".join(filter(None, key[1:])) if suffix else ""
+        found += Choice(run, rows, suffix, f" ({about})" if about else "").figures()
     return found
 
 
