@@ -1,15 +1,18 @@
 """A sweep in shards: comparable cases stay together, rows are those of one process, and nothing is lost or run twice."""
 
+import gc
 import itertools
 import json
 import os
 import random
 import signal
 import subprocess
+import sys
 import time
 import tracemalloc
 
 import numpy as np
+import processes
 import pytest
 from processes import PATIENCE_S, call, kill_all, resume, start, table, wait_until
 from sharded import kill_shard, measured, pids, reached, rows, shard_of
@@ -22,7 +25,7 @@ from runner.folder import RunFolder
 from runner.report.table import load
 from runner.settings import DeviceConfig, TimingConfig
 from runner.shards import plan as planning
-from runner.shards.folder import ShardFolder, append_line, merge
+from runner.shards.folder import ShardFolder, append_line, merge, require_one_toolchain
 from runner.shards.local import LocalGpus, gpus
 
 GPUS = ("hydra/launcher=gpus", "hydra.sweep.dir=sweep", "device=cpu")
@@ -233,15 +236,18 @@ def simulate(folder, count):
 
 
 def test_many_rows_of_many_shards_are_merged_linearly(tmp_path, monkeypatch):
-    """Five times the cases: at most five times the files and the files read, ten times the memory; no case is missing."""
+    """Five times the cases: at most five times the files and the files read, eight times the memory; none is missing."""
     files, reads, memory, seconds = [], [], [], []
     opened = []
     real = RunFolder.json
     monkeypatch.setattr(RunFolder, "json", lambda self, path: (opened.append(1), real(self, path))[1])
+    simulate(tmp_path / "first", SHARDS)
+    merge(RunFolder(tmp_path / "first"))  # what is made once does not count
     for count in COUNTS:
         folder = tmp_path / str(count)
         simulate(folder, count)
         opened.clear()
+        gc.collect()
         tracemalloc.start()
         begun = time.process_time()
         new = merge(RunFolder(folder))
@@ -259,7 +265,7 @@ def test_many_rows_of_many_shards_are_merged_linearly(tmp_path, monkeypatch):
     print(f"{COUNTS} cases: {files} files, {reads} read, {seconds} s, {memory} bytes at most")  # noqa: T201
     times = COUNTS[1] / COUNTS[0]
     assert all(more / less <= times for less, more in (files, reads))
-    assert memory[1] / memory[0] <= 2 * times  # tables of strings double now and then
+    assert memory[1] / memory[0] <= 1.6 * times  # a dictionary doubles now and then
 
 
 def entry(name="NVIDIA H200", toolchain="nvcc 13.0", compiler="nvcc"):
@@ -278,6 +284,43 @@ def test_one_model_of_gpu_has_one_toolchain(tmp_path):
     environment.require_same_toolchain(tmp_path, entry("NVIDIA B200", "nvcc 12.8"))
     with pytest.raises(UsageError, match=r"device\.toolchain changed from nvcc 13\.0 to nvcc 12\.8"):
         environment.require_same_toolchain(tmp_path, entry(toolchain="nvcc 12.8"))
+
+
+def test_shards_that_start_at_once_agree_on_a_toolchain(tmp_path):
+    """The first of them decides for its model of GPU; one with another toolchain is refused before it has a row."""
+    sweep = RunFolder(tmp_path)
+    (tmp_path / "shards").mkdir()
+    for one in (entry(), entry(), entry("NVIDIA H100", "nvcc 12.8")):
+        require_one_toolchain(sweep, one)
+    with pytest.raises(UsageError, match=r"device\.toolchain changed from nvcc 13\.0 to nvcc 12\.8"):
+        require_one_toolchain(sweep, entry(toolchain="nvcc 12.8"))
+
+
+COMPILER = """#!/bin/sh
+case "$*" in *--version*) echo pretended 1.0; exit;; esac
+echo "$*" >> {log}
+sleep 1
+while [ $# -gt 0 ]; do [ "$1" = -o ] && echo built > "$2"; shift; done
+"""
+BUILD = "from runner.device.cpu.build import CpuCompiler as C; c = C(cxx='{cxx}'); print(c._runtime()[1]); c._shim()"
+
+
+def test_what_all_kernels_need_is_built_once(tmp_path):
+    """Of two processes that start at once, one builds the runtime library and the header; the other one waits for it."""
+    log, cxx = tmp_path / "log", tmp_path / "c++"
+    cxx.write_text(COMPILER.format(log=log))
+    cxx.chmod(0o755)
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", BUILD.format(cxx=cxx)],
+            stdout=subprocess.PIPE,
+            env=processes.environment(XDG_CACHE_HOME=str(tmp_path)),
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    assert sorted(one.communicate(timeout=PATIENCE_S)[0].strip() for one in both) == ["False", "True"]
+    assert len(log.read_text().splitlines()) == 2
 
 
 def test_resume_leaves_the_files_of_running_shards(tmp_path):

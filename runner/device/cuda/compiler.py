@@ -55,9 +55,12 @@ class CudaCompiler:
         path, warnings = self._folder / f"{name}.cubin", ""
         cached = cache.intact(path)
         if not cached:
-            cubin, warnings = self._named(source, text)
-            atomic.write(path, cubin)
-            cache.seal(path)
+            with cache.alone(path, lambda: self._toolchain.stopped):
+                cached = cache.intact(path)
+                if not cached:
+                    cubin, warnings = self._named(source, text)
+                    atomic.write(path, cubin)
+                    cache.seal(path)
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached, warnings)
 
     def stop(self) -> None:
@@ -158,6 +161,11 @@ class Nvcc:
         self._options = tuple(options)
         self._limited = Limited(limits)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing else is compiled."""
+        return self._limited.stopped
+
     def stop(self) -> None:
         """End every nvcc."""
         self._limited.stop()
@@ -232,6 +240,7 @@ class Nvrtc:
     """NVRTC, found by cuda.core; `DeviceUnavailable` if it is not installed."""
 
     lacks_host = True  # it takes no code and no headers of the host
+    stopped = False
 
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008  (frozen)
         self._limits = limits
@@ -272,7 +281,8 @@ class Nvrtc:
             ) from None
 
     def stop(self) -> None:
-        """Nothing: its threads end with the program."""
+        """Compile nothing else. Its threads end with the program."""
+        self.stopped = True
 
     def _compiled(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
         core: Any = importlib.import_module("cuda.core")
