@@ -323,9 +323,7 @@ def _sizes(rows: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(size_of(row) for row in sorted(rows, key=size_key)))
 
 
-LEFT_OUT = frozenset(
-    ("jobs", "place", "case", "reason", "note", "received", "value", "reference", "rows", "cols", "row")
-)
+LEFT_OUT = frozenset(("jobs", "case", "reason", "note", "received", "value", "reference", "rows", "cols", "row"))
 """Columns with long texts, and columns that repeat others."""
 
 DIGITS = 5

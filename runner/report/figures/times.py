@@ -119,9 +119,11 @@ class Times(Figure):
         return one_line(str(row["kernel"]), 28) + (f" ({', '.join(words)})" if words else "")
 
     def _where(self, x: str) -> View:
-        """The title, and the size, family and device that all points have in common."""
-        common = {name: {row[name] for row in self.every} for name in ("size", "family", "device") if name != x}
-        return {"title": self.title, "where": {name: min(of) for name, of in common.items() if len(of) == 1}}
+        """The title, and the size, family, device and place that all points have in common."""
+        names = [name for name in ("size", "family", "device", "place") if name != x]
+        common = {name: {row[name] for row in self.every} for name in names}
+        where = {name: min(of) for name, of in common.items() if len(of) == 1 and (name != "place" or min(of))}
+        return {"title": self.title, "where": where}
 
     def stroke(self, row: Row) -> Stroke:
         """How the case's kernel is drawn."""
