@@ -67,15 +67,24 @@ def spread(alike: Sequence[Gpu]) -> float:
     return max(times) / min(times) - 1 if times else 0.0
 
 
-def places(frame: pd.DataFrame) -> list[str]:
+def places(frame: pd.DataFrame, environment: Mapping[str, Any]) -> list[str]:
     """What tables and figures keep apart, by row: the model of the GPU or, where needed, the GPU. Empty if all is one.
 
-    A sweep over GPUs of one model is one place: it measures cases that are compared on one GPU.
+    GPUs of one model are one place if they differ by less than the smallest change that counts, and measured different
+    cases: those that are compared were measured on one of them.
     """
     models = [_model(gpu) for gpu in frame["gpu"]]
-    if frame.assign(model=models).duplicated(["case", "device", "model"]).any():
+    differ = any(spread(alike) > THRESHOLD for alike in _by_model(environment).values())
+    if differ or frame.assign(model=models).duplicated(["case", "device", "model"]).any():
         return list(frame["gpu"])
     return models if len(set(models) - {""}) > 1 else [""] * len(models)
+
+
+def _by_model(environment: Mapping[str, Any]) -> dict[str, list[Gpu]]:
+    found: dict[str, list[Gpu]] = {}
+    for gpu in gpus(environment):
+        found.setdefault(gpu.name, []).append(gpu)
+    return found
 
 
 def _model(gpu: str) -> str:
@@ -93,9 +102,7 @@ def pooled(frame: pd.DataFrame, environment: Mapping[str, Any]) -> pd.DataFrame:
     settings = section(dict(environment), "launcher")
     if not settings.get("replicate") or frame.empty:
         return frame
-    known: dict[str, list[Gpu]] = {}
-    for gpu in gpus(environment):
-        known.setdefault(gpu.name, []).append(gpu)
+    known = _by_model(environment)
     models = [_model(gpu) for gpu in frame["gpu"]]
     parts = []
     for (_, _, model), rows in frame.groupby(["case", "device", pd.Series(models, frame.index)], sort=False):
@@ -142,11 +149,8 @@ def _spread(rows: pd.DataFrame, weights: pd.Series[float]) -> float:
 
 def sentences(environment: Mapping[str, Any]) -> list[str]:
     """What a reader must know of a sweep on several GPUs; empty for one."""
-    by_model: dict[str, list[Gpu]] = {}
-    for gpu in gpus(environment):
-        by_model.setdefault(gpu.name, []).append(gpu)
     found = []
-    for name, alike in by_model.items():
+    for name, alike in _by_model(environment).items():
         number = len({gpu.uuid for gpu in alike})
         if number < 2:
             continue

@@ -80,7 +80,7 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     frame.attrs["metrics"] = Shared({m.name: m for m in declared if m.name in metrics})
     frame["jobs"] = [() if absent(job) else (job,) for job in frame["job"]]
     frame = gpus.pooled(frame, frame.attrs["gpus"])
-    frame["place"] = gpus.places(frame)
+    frame["place"] = gpus.places(frame, frame.attrs["gpus"])
     rank_by(frame, chosen)
     frame.attrs["further"] = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
     return frame

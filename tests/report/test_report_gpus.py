@@ -42,6 +42,15 @@ def test_cases_of_different_gpus_are_not_ranked_against_each_other(frame):
     assert not any(uuid in said.headline + " ".join(said.further) for uuid in UUIDS)
 
 
+def test_gpus_that_differ_much_are_not_drawn_as_one(frame, run_folder):
+    """Sizes on GPUs that differ by less than 1 % share a line; otherwise each GPU has its figures."""
+    assert set(frame["place"]) == {""}
+    slower = {**GPUS, UUIDS[1]: {"name": MODEL, "shards": [1], "reference": {"1": taken(103.0)}}}
+    rows = [{**row, "gpu": f"{MODEL} {UUIDS[row['size'] > 2**20]}"} for row in sweep()]
+    folder = run_folder(rows, "apart", environment={**ENVIRONMENT, "gpus": slower}, columns=[*rows[0]])
+    assert set(load(folder)["place"]) == set(SHORT)
+
+
 def test_the_table_of_gpus(frame):
     """A line a GPU: its cases, the reference case, how much slower it is than the fastest, and its drift."""
     table = cells.of_gpus(frame)

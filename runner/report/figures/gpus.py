@@ -67,5 +67,5 @@ def figures(run: Run) -> list[Reference]:
     drawn = [own if len(own) <= MOST else [*own[: MOST // 2], *own[-MOST // 2 :]] for own in models.values()]
     left = len(found) - sum(map(len, drawn))
     notes = f" Not drawn: {count(left, 'GPU')} between the fastest and the slowest." if left else ""
-    caption = f"Each line is a GPU during its shard, each mark the median of a round.{notes}"
+    caption = f"Each row is a GPU during its shard, each mark the median of a round.{notes}"
     return [Reference("gpus", "The reference case on each GPU", caption, drawn)]
