@@ -27,6 +27,10 @@ from runner.settings import DeviceConfig, TimingConfig
 from runner.shards import plan as planning
 from runner.shards.folder import ShardFolder, append_line, merge, require_one_toolchain
 from runner.shards.local import LocalGpus, gpus
+from runner.shards.watch import State, Watched, Watcher
+from runner.sweep import results
+from runner.sweep.ledger import Ledger
+from runner.terminal import SweepProgress
 
 GPUS = ("hydra/launcher=gpus", "hydra.sweep.dir=sweep", "device=cpu")
 CASES = ("kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki,12Ki")
@@ -413,3 +417,37 @@ def test_two_gpus_measure_all_cases(tmp_path):
         assert own["ci_low_us"].min() == pytest.approx(row["ci_low_us"])
         assert own["ci_high_us"].max() == pytest.approx(row["ci_high_us"])
     assert (tmp_path / "sweep" / "figures" / "gpus.svg").is_file()
+
+
+class OneShard:
+    """A cluster whose only shard ends at the second look, with what it says of the reference case."""
+
+    name, most, every_s, silent = "gpus", 1, 0.0, ""
+
+    def __init__(self, attempt):
+        self.attempt, self.looks = attempt, 0
+
+    def state(self, shard):
+        """What the watcher is told."""
+        assert shard.number == 0
+        self.looks += 1
+        if self.looks > 1:
+            known = self.attempt.json(self.attempt.environment)
+            self.attempt.write_json(self.attempt.environment, {**known, "reference": {"case": "c", "rounds_us": [1.0]}})
+        return State(ended=self.looks > 1)
+
+
+def test_what_a_shard_says_at_its_end_is_kept(tmp_path):
+    """The reference case is known when a shard ends, which is after its rows were taken over."""
+    sweep, shard = RunFolder(tmp_path), ShardFolder(RunFolder(tmp_path), 0)
+    plan = jobs(["reduceShfl"], ["1Ki"])
+    ledger = Ledger(plan, sweep, "gpus")
+    shard.write([0])
+    attempt = shard.begin()
+    row = {**results.unfinished(plan[0], "cpu", "gpus", "ok", ""), "rounds": 1}
+    attempt.write_json(attempt.result(0), row)
+    append_line(attempt.rows, {"job": 0, "status": "ok", "rounds": 1})
+    attempt.write_json(attempt.environment, {"devices": {"cpu": {"kind": "cpu", "name": "GPU", "uuid": "GPU-1"}}})
+    with SweepProgress(quiet=True) as progress:
+        assert Watcher(ledger, sweep, progress, OneShard(attempt), [Watched(shard, frozenset([0]))]).watch()
+    assert sweep.json(sweep.environment)["gpus"]["GPU-1"]["reference"]["0"]["rounds_us"] == [1.0]

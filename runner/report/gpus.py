@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,9 +82,13 @@ def places(frame: pd.DataFrame, environment: Mapping[str, Any]) -> list[str]:
 
 
 def _by_model(environment: Mapping[str, Any]) -> dict[str, list[Gpu]]:
+    """The GPUs of each model that measured the same reference case: that of most of them."""
+    every = gpus(environment)
     found: dict[str, list[Gpu]] = {}
-    for gpu in gpus(environment):
-        found.setdefault(gpu.name, []).append(gpu)
+    for name in dict.fromkeys(gpu.name for gpu in every):
+        alike = [gpu for gpu in every if gpu.name == name]
+        usual = Counter(gpu.case for gpu in alike).most_common(1)[0][0]
+        found[name] = [gpu for gpu in alike if gpu.case == usual]
     return found
 
 

@@ -83,7 +83,7 @@ def _run_shards(
     while running or todo:
         new = []
         if len(running) < cluster.most:
-            new = _write_shards(todo, running, folder, cluster, seconds, known, whole=whole)
+            new = _write_shards(ledger, todo, running, folder, cluster, seconds, known, whole=whole)
         cluster.start([*running, *new])
         if not wait:
             return True
@@ -123,7 +123,16 @@ def _prepare(
     return todo, planning.weights(todo, pace.earlier(todo, info))
 
 
+def _reference(ledger: Ledger) -> Job | None:
+    """The case that every shard measures, also those of a resumed sweep: the smallest that has not failed."""
+    rows = ((job, ledger.row(job)) for job in ledger.jobs)
+    sizes = planning.weights([job for job, row in rows if row is None or row["status"] == "ok"], {})
+    number = min(sizes, key=lambda number: (sizes[number], number), default=None)
+    return next((job for job in ledger.jobs if job.number == number), None)
+
+
 def _write_shards(
+    ledger: Ledger,
     todo: Sequence[Job],
     running: Sequence[ShardFolder],
     folder: RunFolder,
@@ -138,7 +147,7 @@ def _write_shards(
     left = [job for job in todo if job.number not in taken]
     first = max((shard.number for shard in shards(folder)), default=-1) + 1
     new = []
-    shortest = min(todo, key=lambda job: (seconds[job.number], job.number), default=None)
+    shortest = _reference(ledger)
     shards_of_plan = planning.split_copies(left, cluster.most - len(running), seconds, whole=whole)
     for number, jobs in enumerate(shards_of_plan, first):
         same = (job.number for job in jobs if shortest and replace(job, copy=shortest.copy).key == shortest.key)

@@ -146,8 +146,8 @@ class Watcher:
     def _look(self, shard: Watched, state: State) -> None:
         """Take over the cases that a shard has finished since the last look; all that it has, if it has ended."""
         done = [line.get("job") for line in shard.new_lines() if self._complete(line)]
-        self._add(shard, sorted(shard.jobs if state.ended else shard.jobs.intersection(done)))
         shard.ended = state.ended
+        self._add(shard, sorted(shard.jobs if state.ended else shard.jobs.intersection(done)))
         if not state.ended or all(
             finished(self._jobs[n], self._ledger.row(self._jobs[n])) for n in shard.jobs if n in self._jobs
         ):
