@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner.report.figures.figure import COLOURS, PALE, Figure, Row, Run, plain, sheet
 from runner.report.gpus import Gpu, gpus, short
@@ -41,9 +41,15 @@ class Reference(Figure):
             for place, gpu in enumerate(model):
                 above = [100 * (us / least - 1) for us in gpu.rounds_us]
                 axes.plot(above, [place] * len(above), "|", color=PALE, markersize=7)
+                mean: dict[str, Any] = {
+                    "color": COLOURS[1],
+                    "markerfacecolor": "white",
+                    "markersize": 10,
+                    "label": "mean",
+                }
+                axes.plot(100 * (gpu.us / least - 1), place, "D", **mean)
                 axes.plot(above[:1], [place], "o", color=COLOURS[0], markerfacecolor="white", label="first round")
                 axes.plot(above[-1:], [place], "o", color=COLOURS[0], label="last round")
-                axes.plot(100 * (gpu.us / least - 1), place, "D", color=COLOURS[1], markersize=4, label="mean")
             axes.set_title(one_line(f"{model[0].name}: {model[0].case}", 90))
             axes.set_yticks(range(len(model)), [short(gpu.uuid) for gpu in model])
             axes.set_ylim(len(model) - 0.4, -0.6)
