@@ -46,11 +46,13 @@ class Job:
     metrics: tuple[Metric, ...] = field(default=(), compare=False)  # of its kernel and of the experiment
     rank_by: str = field(default=TIME, compare=False)  # a column or a metric
     lines: bool = field(default=True, compare=False)  # whether what each line costs is counted
+    copy: int = 0  # which of the sweep's GPUs measures it, where each measures all cases
 
     @property
     def key(self) -> tuple[str, ...]:
         """Identifies the run: two jobs with one key are run once."""
-        return (self.case.id, *self.device.key, self.compiler, str(self.timing))
+        copy = (f"copy {self.copy}",) if self.copy else ()
+        return (self.case.id, *self.device.key, self.compiler, str(self.timing), *copy)
 
     @property
     def asked(self) -> dict[str, Any]:

@@ -53,7 +53,8 @@ def stream(root: Path, path: Path) -> IO[bytes]:
 def read(root: Path, path: Path, most: int = 0) -> bytes:
     """The content of a file below a folder, of at most so many bytes (0: the limit for its kind); see `stream`."""
     with stream(root, path) as file:
-        content = file.read((most or _most(path)) + 1)
+        there = os.fstat(file.fileno()).st_size  # a buffer of the limit's size would be taken at once
+        content = file.read(min(most or _most(path), there) + 1)
     if most and len(content) > most:
         raise _too_large(path, len(content), most)
     return content

@@ -29,6 +29,7 @@ from runner.folder import RunFolder
 PACKAGES = ("hydra-core", "omegaconf", "numpy", "pandas", "matplotlib", "jinja2", "pycuda", "cuda-core", "nvidia-ml-py")
 # What makes rows comparable. Clocks, or the speed of a copy, may differ on the next day.
 IDENTITY = ("kind", "name", "arch", "versions", "toolchain")
+OF_A_MODEL = ("kind", "name", "asked")
 MOST = 3  # changes that are named
 LONGEST = 40  # characters of a value that is shown
 LIMIT_S = 10.0  # of git
@@ -144,7 +145,7 @@ def require_same_toolchain(path: Path, now: Entry) -> None:
 
 def same_model(one: Entry, other: Entry) -> bool:
     """Whether two entries are of one model of GPU, with the same settings asked for."""
-    return all(one.get(key) == other.get(key) for key in ("kind", "name", "asked"))
+    return all(one.get(key) == other.get(key) for key in OF_A_MODEL)
 
 
 def add_device(devices: dict[str, Entry], now: Entry) -> None:

@@ -146,7 +146,9 @@ def repeat(path: Path, session: Session) -> None:
         new.write(new.multirun, old.read(old.multirun))
     sys.stderr.write(f"{path}: running it again, with the folder's own code\n")
     with SweepProgress() as progress:
-        engine.run(found.jobs, new, progress, "none" if found.launcher == "none" else "batch")
+        engine.run(
+            [job for job in found.jobs if not job.copy], new, progress, "none" if found.launcher == "none" else "batch"
+        )
     if found.one_by_one:
         sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
 
@@ -255,4 +257,5 @@ def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict
     compiler, counts, timing = asked.pop("compiler"), asked.pop("lines", True), asked.pop("timing")
     case = make(kernel, entry["parameters"], entry["seed"])
     ranking = metrics.recorded(entry.get("metrics")), entry.get("rank_by", metrics.TIME)
-    return Job(case, DeviceConfig(**asked), TimingConfig(**timing), compiler, number, origin, *ranking, counts)
+    copy = int(entry.get("copy", 0))
+    return Job(case, DeviceConfig(**asked), TimingConfig(**timing), compiler, number, origin, *ranking, counts, copy)

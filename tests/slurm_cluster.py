@@ -42,11 +42,14 @@ SlurmdParameters=config_overrides
 GresTypes=gpu
 ReturnToService=2
 SlurmdTimeout=30
-KillWait=5
+KillWait=2
 JobRequeue=1
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=4 RealMemory=4000 Gres=gpu:2
-NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=4 RealMemory=4000 Gres=gpu:2
-PartitionName=gpus Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=4 RealMemory=4000 Gres=gpu:2 Feature=h100
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=4 RealMemory=4000 Gres=gpu:2 Feature=h200
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
+PartitionName=gpus Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP PriorityTier=1
+PartitionName=urgent Nodes=n1,n2 MaxTime=INFINITE State=UP PriorityTier=10
 """
 
 
@@ -85,7 +88,7 @@ class Cluster:
         self._start("slurmctld", "-D", "-i")
         for node in ("n1", "n2"):
             self.start_node(node)
-        self._wait(lambda: self.ask("sinfo", "-h", "-N", "-o", "%T").split() == ["idle"] * 2)
+        self._wait(lambda: self.ask("sinfo", "-h", "-N", "-p", "gpus", "-o", "%T").split() == ["idle"] * 2)
 
     def start_node(self, name):
         """Start a node's daemon."""
@@ -106,6 +109,15 @@ class Cluster:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         self.ask("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=test")
+
+    def stop_controller(self):
+        """End slurmctld. The tasks run on."""
+        self._daemons["slurmctld"].terminate()
+        self._daemons["slurmctld"].wait(START_S)
+
+    def start_controller(self):
+        """Start it again, with the jobs that it had."""
+        self._start("slurmctld", "-D")
 
     def ask(self, *command):
         """What a command of Slurm prints; empty if it fails."""

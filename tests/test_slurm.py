@@ -1,4 +1,8 @@
-"""Sweeps on a real Slurm of two nodes: whatever ends a task, at most one resume leaves the rows of an undisturbed sweep."""
+"""Sweeps on a real Slurm of two nodes: whatever ends a task, the rows are those of an undisturbed sweep.
+
+One case of each shard waits for a file, the gate. So a task is disturbed in the middle of its work, however fast the
+machine is, and no test needs long cases.
+"""
 
 import json
 import os
@@ -8,23 +12,38 @@ import time
 
 import pytest
 import slurm_cluster
-from processes import PATIENCE_S, call, kill_all, start, wait_until
-from sharded import kill_shard, measured, reached, rows
+from processes import PATIENCE_S, call, kill_all, start, table, wait_until
+from sharded import kill_shard, measured, rows
 
 pytest.importorskip("submitit", reason="submitit is not installed")
 if why := slurm_cluster.missing():
     pytest.skip(why, allow_module_level=True)
 
-SHARDS, ROUNDS = 4, 40
-CASES = ("kernel=reduceShfl,reduceSmem", "size=2Ki,4Ki,6Ki,8Ki", "device=cpu", f"timing.cpu_rounds={ROUNDS}")
-SLOW = (
-    "kernel=reduceShfl,reduceSmem",
-    "size=2Ki",
-    "device=cpu",
-    f"timing.cpu_rounds={ROUNDS}",
-    "timing.cpu_samples=300",
-)
-SLURM = ("hydra/launcher=slurm", f"hydra.launcher.shards={SHARDS}", "hydra.launcher.cpus_per_task=1")
+ROUNDS = 2
+ALONE = "+hydra.launcher.additional_parameters.exclusive=true"  # a node for each task
+UNDISTURBED = {}  # the rows of one process, by the number of sizes
+FILES = {
+    "waits.cu": """extern "C" __global__ void waits(float *out) { out[blockIdx.x * blockDim.x + threadIdx.x] = 1; }\n""",
+    "waits.yaml": """summary: ones; the reference waits for the gate
+parameters: {block: 32, size: 1Ki}
+arguments: [{name: out, role: out, dtype: float32, shape: size}]
+grid: size // block
+constraints: {size % block == 0: whole blocks}
+reference: gate.ones
+""",
+    "gate.py": """import os
+import pathlib
+import time
+
+import numpy as np
+
+
+def ones(inputs, parameters, grid):
+    while parameters["block"] == 128 and not pathlib.Path(os.environ["RUNNER_TEST_GATE"]).exists():
+        time.sleep(0.05)
+    return {"out": np.ones(int(parameters["size"]), np.float32)}
+""",
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,131 +54,223 @@ def cluster(tmp_path_factory):
     started.close()
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    """The rows of the sweep, of one process."""
-    directory = tmp_path_factory.mktemp("undisturbed")
-    assert call(directory, *CASES, "hydra.sweep.dir=sweep").returncode == 0
-    return rows(directory / "sweep")
+class Sweep:
+    """A sweep with a shard for each size. The third case of each shard's first round waits for the gate."""
+
+    def __init__(self, cluster, own, directory, shards):
+        directory.mkdir(exist_ok=True)
+        self.cluster, self.directory, self.shards = cluster, directory, shards
+        self.folder, self.gate = directory / "sweep", directory / "gate"
+        sizes = ",".join(f"{n + 1}Ki" for n in range(shards))
+        self.cases = ("--config-dir", own, "kernel=waits", f"size={sizes}", "block=32,64,128,256", "device=cpu")
+        self.cases += (f"timing.cpu_rounds={ROUNDS}", "device.threads=1", "lines=false", "hydra.sweep.dir=sweep")
+
+    def begin(self, *further):
+        """Start it, and wait until each shard has measured a case."""
+        slurm = ("hydra/launcher=slurm", f"hydra.launcher.shards={self.shards}", "hydra.launcher.cpus_per_task=1")
+        process = self._start(*self.cases, *slurm, *further)
+        wait_until(lambda: all(any(self.folder.glob(f"shards/{n}/*/rows.jsonl")) for n in range(self.shards)), process)
+        return process
+
+    def resume(self):
+        """`python -m runner.resume sweep`, to its end."""
+        return self.end(self._start("sweep", module="runner.resume"))
+
+    def end(self, process):
+        """Open the gate, and wait for the parent. Slurm lets a requeued task wait for two minutes: these begin at once."""
+        self.gate.touch()
+        deadline = time.monotonic() + PATIENCE_S
+        while process.poll() is None and time.monotonic() < deadline:
+            for job in self.cluster.ask("squeue", "-h", "--array", "--states=PENDING", "-o", "%i").split():
+                self.cluster.ask("scontrol", "update", f"JobId={job}", "StartTime=now")
+            time.sleep(0.3)
+        _, err = process.communicate(timeout=10)
+        return process.returncode, err
+
+    def job(self, shard):
+        """The Slurm job of a shard."""
+        return json.loads((self.folder / "shards" / str(shard) / "slurm.json").read_text())["job"]
+
+    def starts(self):
+        """How often each shard began."""
+        folders = (self.folder / "shards" / str(n) for n in range(self.shards))
+        return [sum(path.name.isdecimal() for path in folder.iterdir()) for folder in folders]
+
+    def check_whole(self):
+        """All rows are there as in one process, each round was measured once, and no job is left."""
+        if self.shards not in UNDISTURBED:
+            one = call(self.directory, *self.cases[:-1], "hydra.sweep.dir=one", RUNNER_TEST_GATE=str(self.gate))
+            assert one.returncode == 0, one.stderr
+            UNDISTURBED[self.shards] = rows(self.directory / "one")
+        assert rows(self.folder) == UNDISTURBED[self.shards]
+        assert max(measured(self.folder).values()) == 1
+        wait_until(lambda: not self.cluster.ask("squeue", "-h"))
+
+    def _start(self, *arguments, module="runner"):
+        known = {name: self.cluster.environment[name] for name in ("SLURM_CONF", "PATH")}
+        return start(self.directory, *arguments, module=module, RUNNER_TEST_GATE=str(self.gate), **known)
 
 
-def variables(cluster):
-    """What a process must know of the cluster."""
-    return {name: cluster.environment[name] for name in ("SLURM_CONF", "PATH")}
+@pytest.fixture
+def sweep(cluster, tmp_path):
+    """Makes a sweep of some shards."""
+    own = tmp_path / "own" / "kernel"
+    own.mkdir(parents=True)
+    for name, content in FILES.items():
+        (own / name).write_text(content)
+    return lambda shards, name="": Sweep(cluster, own.parent, tmp_path / name, shards)
 
 
-def begin(cluster, directory, cases=CASES, *further):
-    """A sweep, started."""
-    directory.mkdir(exist_ok=True)
-    return start(directory, *cases, *SLURM, "hydra.sweep.dir=sweep", *further, **variables(cluster))
-
-
-def end(process, cluster):
-    """Wait for the parent. Slurm lets a requeued task wait for two minutes: these begin at once."""
-    deadline = time.monotonic() + PATIENCE_S
-    while process.poll() is None and time.monotonic() < deadline:
-        for job in cluster.ask("squeue", "-h", "--array", "--states=PENDING", "-o", "%i").split():
-            cluster.ask("scontrol", "update", f"JobId={job}", "StartTime=now")
-        time.sleep(0.3)
-    _, err = process.communicate(timeout=10)
-    return process.returncode, err
-
-
-def job_of(folder, shard):
-    """The Slurm job of a shard."""
-    return json.loads((folder / "shards" / str(shard) / "slurm.json").read_text())["job"]
-
-
-def begun(folder):
-    """Whether each shard has measured something."""
-    return lambda: all(any(folder.glob(f"shards/{n}/*/rows.jsonl")) for n in range(SHARDS))
-
-
-def starts(folder, shard):
-    """How often a shard began."""
-    return len([p for p in (folder / "shards" / str(shard)).iterdir() if p.name.isdecimal()])
-
-
-def check_whole(folder, undisturbed, cluster):
-    """All rows are there, each round was measured once, and no job is left."""
-    assert rows(folder) == undisturbed
-    assert max(measured(folder).values()) == 1
-    assert not cluster.ask("squeue", "-h")
-
-
-def resume(directory, cluster):
-    """`python -m runner.resume sweep`, to its end."""
-    return end(start(directory, "sweep", module="runner.resume", **variables(cluster)), cluster)
-
-
-def test_an_array_of_four_shards(cluster, undisturbed, tmp_path):
+def test_an_array_of_four_shards(sweep):
     """A task a shard, one array, nodes and states are told; the rows are those of one process."""
-    code, err = end(begin(cluster, tmp_path), cluster)
-    folder = tmp_path / "sweep"
+    four = sweep(4)
+    code, err = four.end(four.begin())
     assert code == 0, err
-    assert len({job_of(folder, n).partition("_")[0] for n in range(SHARDS)}) == 1
+    assert len({four.job(n).partition("_")[0] for n in range(4)}) == 1
     assert re.search(r"shard \d on n[12]", err)
-    assert [starts(folder, n) for n in range(SHARDS)] == [1] * SHARDS
-    check_whole(folder, undisturbed, cluster)
+    assert four.starts() == [1] * 4
+    four.check_whole()
 
 
-def test_killed_cancelled_and_requeued(cluster, undisturbed, tmp_path):
-    """A requeued shard goes on by itself, a killed and a cancelled one after a resume; no false row is left."""
-    process, folder = begin(cluster, tmp_path), tmp_path / "sweep"
-    wait_until(begun(folder), process)
-    cluster.ask("scontrol", "requeue", job_of(folder, 1))
-    cluster.ask("scancel", job_of(folder, 2))
-    kill_shard(folder, 0)
-    code, err = end(process, cluster)
+def test_killed_cancelled_and_requeued(cluster, sweep):
+    """A requeued shard goes on by itself, so does one that is warned of its time limit; resume runs what was ended."""
+    four = sweep(4)
+    process = four.begin()
+    cluster.ask("scontrol", "requeue", four.job(1))
+    cluster.ask("scancel", four.job(2))
+    cluster.ask("scancel", "--signal=USR2", four.job(3))  # as Slurm does `signal_delay_s` before the limit
+    kill_shard(four.folder, 0)
+    code, err = four.end(process)
     assert code == 1, err
     assert "shard 0: " in err
     assert "CANCELLED" in err
     assert "shard 1: " not in err
-    assert starts(folder, 1) == 2
-    assert "crashed" not in rows(folder)
-    code, err = resume(tmp_path, cluster)
+    assert "shard 3: " not in err
+    assert four.starts() == [1, 2, 1, 2]
+    assert "crashed" not in rows(four.folder)
+    code, err = four.resume()
     assert code == 0, err
-    check_whole(folder, undisturbed, cluster)
+    four.check_whole()
 
 
-def test_a_killed_parent_and_a_second_sweep(cluster, undisturbed, tmp_path):
+def nodes_of(cluster, sweep):
+    """The node of each shard's task."""
+    found = dict(line.split() for line in cluster.ask("squeue", "-h", "--array", "-o", "%i %N").splitlines())
+    return [found[sweep.job(n)] for n in range(sweep.shards)]
+
+
+def test_lost_nodes(cluster, sweep):
+    """The shards go on by themselves: Slurm requeues one task, and the parent submits anew what Slurm may not requeue."""
+    two = sweep(2)
+    process = two.begin(ALONE)
+    jobs, nodes = [two.job(n) for n in range(2)], nodes_of(cluster, two)
+    cluster.ask("scontrol", "update", f"JobId={jobs[0]}", "Requeue=0")
+    for node in nodes:
+        cluster.lose_node(node)
+    for node in nodes:
+        wait_until(lambda node=node: "down" in cluster.ask("sinfo", "-h", "-n", node, "-o", "%T"))
+        cluster.start_node(node)
+        cluster.ask("scontrol", "update", f"NodeName={node}", "State=RESUME")
+    code, err = two.end(process)
+    assert code == 0, err
+    assert "shard 0: " in err
+    assert "shard 1: " not in err
+    assert [two.job(n) == job for n, job in enumerate(jobs)] == [False, True]
+    assert two.starts() == [2, 2]
+    two.check_whole()
+
+
+def test_a_time_limit_and_preemption(cluster, sweep):
+    """The parent submits anew what ended at its time limit, or made room for a more urgent job."""
+    two = sweep(2)
+    process = two.begin(ALONE)
+    jobs, nodes = [two.job(n) for n in range(2)], nodes_of(cluster, two)
+    cluster.ask("scontrol", "update", f"JobId={jobs[0]}", "Requeue=0")  # or submitit has Slurm start it again
+    cluster.ask("scontrol", "update", f"JobId={jobs[0]}", "EndTime=now+1")
+    cluster.ask(
+        "sbatch", "--partition=urgent", "--exclusive", f"--nodelist={nodes[1]}", "--output=/dev/null", "--wrap=:"
+    )
+    wait_until(lambda: all(two.job(n) != job for n, job in enumerate(jobs)), process)
+    code, err = two.end(process)
+    assert code == 0, err
+    assert err.count("starting it again") == 2
+    assert "PREEMPTED" in err
+    assert two.starts() == [2, 2]
+    two.check_whole()
+
+
+def test_each_model_measures_all_cases(cluster, sweep):
+    """A list of constraints: a copy of the sweep on the nodes with each, an array each."""
+    one = sweep(1)
+    one.shards = 2
+    process = one.begin("hydra.launcher.constraint=[h100,h200]")
+    assert nodes_of(cluster, one) == ["n1", "n2"]
+    code, err = one.end(process)
+    assert code == 0, err
+    found = table(one.folder)
+    assert list(found["status"]) == ["ok"] * 8
+    assert list(found["case"][:4]) == list(found["case"][4:])
+
+
+def test_a_killed_parent_and_a_second_sweep(cluster, sweep):
     """Two sweeps share the cluster. One parent is killed: its tasks run on, and resume measures nothing again."""
-    first, folder = begin(cluster, tmp_path / "a"), tmp_path / "a" / "sweep"
-    second = begin(cluster, tmp_path / "b")
-    wait_until(reached(folder, 1), first)
-    kill_all(first)
-    assert job_of(folder, 0).partition("_")[0] in cluster.ask("squeue", "-h", "-o", "%F")
-    code, err = resume(tmp_path / "a", cluster)
+    first, second = sweep(2, "a"), sweep(2, "b")
+    killed = first.begin()
+    kill_all(killed)
+    other = second.begin()
+    assert first.job(0).partition("_")[0] in cluster.ask("squeue", "-h", "-o", "%F")
+    code, err = first.resume()
     assert code == 0, err
-    assert [starts(folder, n) for n in range(SHARDS)] == [1] * SHARDS
-    code, err = end(second, cluster)
+    assert first.starts() == [1, 1]
+    code, err = second.end(other)
     assert code == 0, err
-    for name in ("a", "b"):
-        check_whole(tmp_path / name / "sweep", undisturbed, cluster)
+    for one in (first, second):
+        one.check_whole()
 
 
-def test_ctrl_c_cancels_the_jobs(cluster, undisturbed, tmp_path):
+def test_ctrl_c_cancels_the_jobs(cluster, sweep):
     """Status 130 and an empty queue; resume runs the rest."""
-    process, folder = begin(cluster, tmp_path), tmp_path / "sweep"
-    wait_until(reached(folder, 1), process)
+    two = sweep(2)
+    process = two.begin()
     os.killpg(process.pid, signal.SIGINT)
-    code, err = end(process, cluster)
-    assert code == 130, err
-    assert "cancelling 4 shards" in err
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130, err
+    assert "cancelling the shards" in err
     wait_until(lambda: not cluster.ask("squeue", "-h"))
-    code, err = resume(tmp_path, cluster)
+    code, err = two.resume()
     assert code == 0, err
-    check_whole(folder, undisturbed, cluster)
+    two.check_whole()
+
+
+def test_a_controller_that_does_not_answer(cluster, sweep):
+    """The parent says so once, waits, and says when it answers again; nothing is lost."""
+    one = sweep(1)
+    process = one.begin()
+    cluster.stop_controller()
+    said = next(line for line in process.stderr if "does not answer" in line)
+    assert said.count("\n") == 1
+    cluster.start_controller()
+    code, err = one.end(process)
+    assert code == 0, err
+    assert "does not answer" not in err
+    assert "answers again" in err
+    assert one.starts() == [1]
+    one.check_whole()
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
-    [("partition=nope", "Slurm refuses the job"), ("tasks_per_node=2", "hydra.launcher.tasks_per_node=2: ")],
+    [
+        ("partition=nope", "Slurm refuses the job"),
+        ("tasks_per_node=2", "hydra.launcher.tasks_per_node=2: "),
+        ("constraint=[h100,h200]", "2 constraints need as many shards"),
+    ],
 )
-def test_what_is_refused_is_one_sentence(wrong, said, cluster, tmp_path):
-    """An unknown partition, or a shard of two tasks: status 2, and no folder is left."""
-    code, err = end(begin(cluster, tmp_path, CASES, f"hydra.launcher.{wrong}"), cluster)
+def test_what_is_refused_is_one_sentence(wrong, said, sweep):
+    """An unknown partition, a shard of two tasks, too few shards: status 2, and no folder is left."""
+    refused = sweep(1)
+    code, err = refused.end(refused.begin(f"hydra.launcher.{wrong}"))
     assert code == 2
     assert said in err
     assert "Traceback" not in err
-    assert not (tmp_path / "sweep").exists()
+    assert not refused.folder.exists()

@@ -156,9 +156,9 @@ def read(paths: Sequence[Path]) -> Iterator[Run]:
         frame, folder = load(path), RunFolder(path)
         rows = records(frame)
         for row in rows:
-            case, job = str(row["case"]), row["job"]
-            known = not absent(job) and slug(case) == case  # else the case names no file
-            row["measured"] = ((folder, folder.samples(case, job)),) if known else ()
+            case = str(row["case"])
+            known = slug(case) == case  # else the case names no file
+            row["measured"] = tuple((folder, folder.samples(case, job)) for job in row["jobs"] if known)
         yield Run(name, folder, rows, parameters(frame), runs.environment(path), frame.attrs["criterion"])
 
 
@@ -189,13 +189,14 @@ def join(base: Run, other: Run) -> Joined:
     """Find the cases that both runs have, and those that only one has.
 
     A case has its id, which covers kernel, parameters and seed, and its kind of device. If the runs have no kind of
-    device in common, the id alone counts.
+    device in common, the id alone counts. Where both runs used the same models of GPU, so does the model.
 
     Raises:
         UsageError: if there is no common case.
     """
     by_kind = bool(base.kinds & other.kinds) or not (base.kinds and other.kinds)
-    left, right = _keyed(base, by_kind=by_kind), _keyed(other, by_kind=by_kind)
+    by_place = {row["place"] for row in base.rows} == {row["place"] for row in other.rows}
+    left, right = (_keyed(run, by_kind=by_kind, by_place=by_place) for run in (base, other))
     common = [key for key in left if key in right]
     if not common:
         raise UsageError(_nothing_in_common(base, other))
@@ -248,10 +249,11 @@ def _names(paths: Sequence[Path]) -> list[str]:
     return next((names for names in found if len(set(names)) == len(names)), [str(path) for path in paths])
 
 
-def _keyed(run: Run, *, by_kind: bool) -> dict[tuple[str, str], list[Row]]:
-    found: dict[tuple[str, str], list[Row]] = {}
+def _keyed(run: Run, *, by_kind: bool, by_place: bool) -> dict[tuple[str, ...], list[Row]]:
+    found: dict[tuple[str, ...], list[Row]] = {}
     for row in run.rows:
-        found.setdefault((str(row["case"]), str(row["device"]) if by_kind else ""), []).append(row)
+        device, place = str(row["device"]) if by_kind else "", str(row["place"]) if by_place else ""
+        found.setdefault((str(row["case"]), device, place), []).append(row)
     return found
 
 

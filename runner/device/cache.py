@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import hashlib
 import os
 import re
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from runner.errors import UsageError
 INCLUDE = re.compile(r'^(?P<head>[ \t]*#[ \t]*include[ \t]*)(?P<open>["<])(?P<name>[^">\n]+)[">]', re.MULTILINE)
 _COMPUTED = re.compile(r"^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]", re.MULTILINE)
 MOST_SOURCE = 4 << 20  # bytes of a file; reading 2 MiB of dense code takes half a minute
+PATIENCE_S = 300.0  # with another process that builds the same
 _HEADERS = (".cuh", ".h", ".hpp", ".inc")
 
 
@@ -47,6 +51,37 @@ def key(*parts: str) -> str:
 def digest(path: Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@contextlib.contextmanager
+def alone(path: Path, stopped: Callable[[], bool]) -> Iterator[None]:
+    """Let one process at a time build a file of the cache: the others wait, and then find it.
+
+    Nothing depends on it but time: where a file system has no locks, or somebody takes longer than `PATIENCE_S`, a file
+    is built twice. `stopped` ends the wait.
+    """
+    aside = path.with_name(f".{path.name}.lock")
+    try:
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while not stopped() and time.monotonic() < deadline:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(0.05)
+            except OSError:
+                break
+            else:
+                break
+        yield
+    finally:
+        aside.unlink(missing_ok=True)
+        os.close(descriptor)
 
 
 def seal(path: Path) -> None:

@@ -100,6 +100,11 @@ class Limited:
             raise CompileLimit(f"the compiler writes more than {MOST >> 20} MiB", said)
         return subprocess.CompletedProcess(command, code, out, err)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing else may start."""
+        return self._stopped
+
     def stop(self) -> None:
         """Kill everything that runs, and let nothing else start."""
         self._stopped = True

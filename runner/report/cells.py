@@ -124,7 +124,7 @@ def fastest_cases(frame: pd.DataFrame, best: list[Ranking]) -> Table:
     lines = []
     for one in best:
         row = one.fastest
-        base = every.get((row["device"], row["dtype"], row["baseline"]), {}).get(size_of(row))
+        base = every.get((row["device"], row["place"], row["dtype"], row["baseline"]), {}).get(size_of(row))
         gain = _gain(row, base if row["baseline"] != row["kernel"] else None, ranked)
         against = replace(gain, text=gain.text.replace("x", f"x {row['baseline']}", 1))
         own = {BEST: against, "tied": _tied(one)}
@@ -188,7 +188,8 @@ def by_baseline(frame: pd.DataFrame, ratios: Mapping[int, Ratio]) -> dict[tuple[
 
 def separating(frame: pd.DataFrame) -> list[str]:
     """The columns whose value belongs to a kernel's name."""
-    return [name for name in differing_peers(frame) if name in ("dtype", "device")]
+    several = ["place"] if len(set(frame["place"])) > 1 else []
+    return [name for name in differing_peers(frame) if name in ("dtype", "device")] + several
 
 
 def titles(apart: Sequence[str], row: Row, base: Row) -> tuple[str, str]:
@@ -230,7 +231,7 @@ def of_gpus(frame: pd.DataFrame) -> Table:
     lines = []
     for gpu in found:
         name = gpus.short(f"{gpu.name} {gpu.uuid}")
-        cases, above = int((frame["gpu"] == name).sum()), 100 * (gpu.us / fastest[gpu.name] - 1)
+        cases, above = frame.attrs["gpus"].get("cases", {}).get(name, 0), 100 * (gpu.us / fastest[gpu.name] - 1)
         numbers = (f"{cases}", exact(gpu.us), f"{above:.2f}", f"{100 * gpu.drift:.2f}")
         lines.append(Line("", [Cell(one_line(text, 60)) for text in (name, *numbers, gpu.case)]))
     return Table(["GPU", "cases", "reference_us", "above_fastest_percent", "drift_percent", "reference case"], lines)
@@ -315,14 +316,14 @@ def _mean(cases: list[Case]) -> Cell:
 
 
 def _named(row: Row, apart: Sequence[str]) -> str:
-    return ", ".join([row["kernel"], *(f"{name} {row[name]}" for name in apart)])
+    return ", ".join([row["kernel"], *(row[name] if name == "place" else f"{name} {row[name]}" for name in apart)])
 
 
 def _sizes(rows: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(size_of(row) for row in sorted(rows, key=size_key)))
 
 
-LEFT_OUT = frozenset(("case", "reason", "note", "received", "value", "reference", "rows", "cols", "row"))
+LEFT_OUT = frozenset(("jobs", "case", "reason", "note", "received", "value", "reference", "rows", "cols", "row"))
 """Columns with long texts, and columns that repeat others."""
 
 DIGITS = 5

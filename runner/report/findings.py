@@ -181,7 +181,7 @@ def ratios(frame: pd.DataFrame) -> dict[int, Ratio]:
     """The ratio of every measured case that has one, by its row: against the baseline with the same parameters."""
     rows = records(measured(frame))
     loose = [name for name in parameters(frame) if name in LOOSE or name in frame.attrs.get("further", [])]
-    firm = [name for name in (*parameters(frame), "rows", "cols") if name not in loose and name != "kernel"]
+    firm = [name for name in (*parameters(frame), "rows", "cols", "place") if name not in loose and name != "kernel"]
 
     def key(row: Row, kernel: str) -> tuple[Any, ...]:
         return (str(row[kernel]), *(None if absent(row[name]) else row[name] for name in firm))
@@ -215,12 +215,12 @@ def ladder(frame: pd.DataFrame) -> list[str]:
     return [kernel for line, height in lines if height >= LADDER for kernel in line]
 
 
-def best_of(frame: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Row]]:
-    """The best case of each device, dtype and kernel by size, sizes ascending."""
-    best: dict[tuple[str, str, str], dict[str, Row]] = {}
+def best_of(frame: pd.DataFrame) -> dict[tuple[str, str, str, str], dict[str, Row]]:
+    """The best case of each device, place, dtype and kernel by size, sizes ascending."""
+    best: dict[tuple[str, str, str, str], dict[str, Row]] = {}
     costed = (row for row in records(measured(frame)) if not absent(row["cost"]))
     for row in sorted(costed, key=lambda row: (*size_key(row), row["cost"], row["row"])):
-        best.setdefault((row["device"], row["dtype"], row["kernel"]), {}).setdefault(size_of(row), row)
+        best.setdefault((row["device"], row["place"], row["dtype"], row["kernel"]), {}).setdefault(size_of(row), row)
     return best
 
 
@@ -230,7 +230,7 @@ def steps(frame: pd.DataFrame) -> list[Step]:
     The kernels of a ladder come first, in its order, then the others that have a baseline in the run.
     """
     before, best, line = _steps_before(frame), best_of(frame), ladder(frame)
-    groups = dict.fromkeys(key[:2] for key in best)
+    groups = dict.fromkeys(key[:3] for key in best)
     return [
         Step(kernel, before.get(kernel, ""), best[*group, kernel], best.get((*group, before.get(kernel, "")), {}))
         for group in groups

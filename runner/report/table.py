@@ -1,8 +1,10 @@
 """Reads results.csv into a frame with known types.
 
 Every column of `runner.columns` exists in the frame: text is `""` where empty, integers are nullable, real numbers are
-NaN where empty or not finite. Two columns are added: `emulated`, whether the row's device only emulates a GPU, and
-`cost`, by which cases are ranked, the least first: the time, unless the run ranks them by another column or metric.
+NaN where empty or not finite. Four columns are added: `emulated`, whether the row's device only emulates a GPU; `jobs`,
+the jobs that measured the row; `place`, see `gpus.places`; and `cost`, by which cases are ranked, the least first: the
+time, unless the run ranks them by another column or metric. A case that several GPUs measured may have one row; see
+`gpus.pooled`.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import io
 import math
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -64,7 +67,9 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     frame["gpu"] = [gpus.short(gpu) for gpu in frame["gpu"]]
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
     frame.attrs["devices"] = Shared(section(runs.environment(folder), "devices"))
-    frame.attrs["gpus"] = Shared({"gpus": section(runs.environment(folder), "gpus")})
+    known = runs.environment(folder)
+    sections: dict[str, Any] = {name: section(known, name) for name in ("gpus", "launcher")}
+    frame.attrs["gpus"] = Shared(sections | {"cases": Counter(frame["gpu"])})
     metrics = [n for n in raw.columns[list(raw.columns).index("status") :] if n not in columns.BY_NAME]
     for name in metrics:
         frame[name] = _reals(frame[name])
@@ -73,6 +78,9 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     except (*runs.MALFORMED, UsageError):
         declared, chosen = [], Criterion()  # a torn plan must not keep anyone from reading the results
     frame.attrs["metrics"] = Shared({m.name: m for m in declared if m.name in metrics})
+    frame["jobs"] = [() if absent(job) else (job,) for job in frame["job"]]
+    frame = gpus.pooled(frame, frame.attrs["gpus"])
+    frame["place"] = gpus.places(frame, frame.attrs["gpus"])
     rank_by(frame, chosen)
     frame.attrs["further"] = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
     return frame

@@ -9,6 +9,7 @@ from runner.config import Job
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.shards import parent
+from runner.shards import plan as planning
 from runner.shards.local import LocalGpus
 from runner.shards.watch import Cluster
 from runner.terminal import SweepProgress
@@ -37,9 +38,12 @@ def run(
     folder = RunFolder(folder.path.absolute())  # for processes that start elsewhere
     cluster = make(name, settings, folder)
     _refuse_index(plan)
+    if not folder.has(folder.plan) and (copies := _copies(settings, cluster)) > 1:
+        plan = planning.copied(plan, copies)
     folder.write_json(folder.environment, {**(folder.json(folder.environment) or {}), "launcher": dict(settings)})
     wait = bool(settings.get("wait", True))
-    return parent.run(plan, folder, progress, cluster, record_host=bool(settings["record_host"]), wait=wait)
+    known = {"record_host": bool(settings["record_host"])}
+    return parent.run(plan, folder, progress, cluster, known, whole=bool(settings.get("replicate")), wait=wait)
 
 
 def make(name: str, settings: Mapping[str, Any], folder: RunFolder) -> Cluster:
@@ -52,6 +56,18 @@ def make(name: str, settings: Mapping[str, Any], folder: RunFolder) -> Cluster:
     if not isinstance(shards, int) or not 1 <= shards <= 1024:
         raise UsageError(f"hydra.launcher.shards={shards}: expected 1 to 1024")
     return LocalGpus([str(one) for one in settings.get("gpus") or ()], shards)
+
+
+def _copies(settings: Mapping[str, Any], cluster: Cluster) -> int:
+    """How often the cases are measured: on every GPU, or on one for each constraint."""
+    models = settings.get("constraint")
+    several = len(models) if isinstance(models, list) else 1
+    if several > cluster.most:
+        raise UsageError(
+            f"hydra.launcher.constraint={models}: {several} constraints need as many shards; {cluster.most} may run "
+            f"(hydra.launcher.array_parallelism, hydra.launcher.shards)"
+        )
+    return cluster.most if settings.get("replicate") else several
 
 
 def _refuse_index(plan: Sequence[Job]) -> None:

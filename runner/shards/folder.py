@@ -11,15 +11,18 @@ from __future__ import annotations
 
 import json
 import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from runner import door, environment
+from runner.device import cache
 from runner.folder import RunFolder
 
 Row = dict[str, Any]
+WRITTEN_S = 10.0  # in which a small file is written
 REFERENCE = "reference"  # the case that every shard measures, whichever GPU's it is
 
 
@@ -55,6 +58,11 @@ class ShardFolder:
     def jobs(self) -> list[int]:
         """The numbers of its jobs."""
         return [int(n) for n in self.planned.get("jobs", ())]
+
+    @property
+    def copy(self) -> int:
+        """The number of the sweep's copy that it measures; 0 unless the sweep is measured on several GPUs."""
+        return int(self.planned.get("copy", 0))
 
     def attempts(self) -> list[Attempt]:
         """Its starts, the latest last."""
@@ -138,6 +146,28 @@ def _adds(there: Any, row: Row) -> bool:
     if not isinstance(there, dict) or there.get("status") in (None, "not_run"):
         return True
     return there["status"] == row["status"] == "ok" and (row.get("rounds") or 0) > (there.get("rounds") or 0)
+
+
+def require_one_toolchain(sweep: RunFolder, entry: environment.Entry) -> None:
+    """Refuse another toolchain than that of the first shard that started on such a GPU. Shards may start at once.
+
+    The first one makes the file; creating a file is atomic on every file system.
+
+    Raises:
+        UsageError: if another shard has other versions or another toolchain.
+    """
+    environment.require_same_toolchain(sweep.path, entry)
+    model = cache.key(*(json.dumps(entry.get(name)) for name in environment.OF_A_MODEL))
+    first = RunFolder(sweep.path / "shards" / f"toolchain-{model}")
+    first.path.mkdir(exist_ok=True)
+    try:
+        with first.environment.open("x", encoding="utf-8") as file:
+            json.dump({"devices": {str(entry["kind"]): entry}}, file)
+    except FileExistsError:
+        deadline = time.monotonic() + WRITTEN_S
+        while first.json(first.environment) is None and time.monotonic() < deadline:
+            time.sleep(0.05)  # it is being written
+        environment.require_same_toolchain(first.path, entry)
 
 
 def note_gpu(sweep: RunFolder, shard: ShardFolder) -> None:

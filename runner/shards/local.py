@@ -37,6 +37,7 @@ class LocalGpus:
 
     name = "gpus"
     every_s = EVERY_S
+    silent = ""
 
     def __init__(self, chosen: Sequence[str], shards: int) -> None:
         """Use these GPUs, by number or UUID; if there are none, so many processes on the CPU device.
@@ -75,7 +76,8 @@ class LocalGpus:
         for shard in shards:
             if shard.number in running:
                 continue
-            place = self._where[shard.number] = free.pop(0)
+            own = self._places[shard.copy % self.most]  # a copy of the sweep stays on its GPU
+            place = self._where[shard.number] = free.pop(free.index(own) if own in free else 0)
             shard.sweep.write_json(shard.path / "place.json", place)
             root = str(Path(__file__).resolve().parents[2])
             paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])

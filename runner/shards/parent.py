@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from runner import environment, pace, sources
 from runner.config import Job
@@ -19,7 +21,14 @@ from runner.terminal import SweepProgress
 
 
 def run(
-    plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, cluster: Cluster, *, record_host: bool, wait: bool
+    plan: Sequence[Job],
+    folder: RunFolder,
+    progress: SweepProgress,
+    cluster: Cluster,
+    known: Mapping[str, Any],
+    *,
+    whole: bool,
+    wait: bool,
 ) -> bool:
     """Run what a sweep lacks on the GPUs of a cluster.
 
@@ -28,7 +37,8 @@ def run(
         folder: The sweep's folder, locked by this process.
         progress: Shows the shards and their rows.
         cluster: Where they run.
-        record_host: Whether environment.json names the hosts.
+        known: What each shard is told beside its jobs.
+        whole: Whether each copy of the sweep is one shard, as it is measured on one GPU.
         wait: Whether to wait for the rows; otherwise `runner.resume` brings them together later.
 
     Returns:
@@ -44,7 +54,7 @@ def run(
     ledger = Ledger(plan, folder, cluster.name)
     sources.keep(folder, ledger.jobs)
     try:
-        return _run_shards(running, ledger, folder, progress, cluster, record_host=record_host, wait=wait)
+        return _run_shards(running, ledger, folder, progress, cluster, known, whole=whole, wait=wait)
     except KeyboardInterrupt:
         progress.say("cancelling the shards")
         cluster.cancel()
@@ -62,25 +72,26 @@ def _run_shards(
     folder: RunFolder,
     progress: SweepProgress,
     cluster: Cluster,
+    known: Mapping[str, Any],
     *,
-    record_host: bool,
+    whole: bool,
     wait: bool,
 ) -> bool:
     """Run new shards beside those that still run. A GPU has one shard at a time, so some may wait."""
     todo, seconds = _prepare(ledger, folder, progress, cluster)
-    whole = True
+    complete = True
     while running or todo:
         new = []
         if len(running) < cluster.most:
-            new = _write_shards(todo, running, folder, cluster, seconds, record_host=record_host)
+            new = _write_shards(ledger, todo, running, folder, cluster, seconds, known, whole=whole)
         cluster.start([*running, *new])
         if not wait:
             return True
         watched = [Watched(shard, frozenset(shard.jobs)) for shard in (*running, *new)]
-        whole &= Watcher(ledger, folder, progress, cluster, watched).watch()
+        complete &= Watcher(ledger, folder, progress, cluster, watched).watch()
         had = {number for shard in watched for number in shard.jobs}
         running, todo = [], [job for job in ledger.unfinished(todo) if job.number not in had]
-    return whole
+    return complete
 
 
 def _prepare(
@@ -112,24 +123,37 @@ def _prepare(
     return todo, planning.weights(todo, pace.earlier(todo, info))
 
 
+def _reference(ledger: Ledger) -> Job | None:
+    """The case that every shard measures, also those of a resumed sweep: the smallest that has not failed."""
+    rows = ((job, ledger.row(job)) for job in ledger.jobs)
+    sizes = planning.weights([job for job, row in rows if row is None or row["status"] == "ok"], {})
+    number = min(sizes, key=lambda number: (sizes[number], number), default=None)
+    return next((job for job in ledger.jobs if job.number == number), None)
+
+
 def _write_shards(
+    ledger: Ledger,
     todo: Sequence[Job],
     running: Sequence[ShardFolder],
     folder: RunFolder,
     cluster: Cluster,
     seconds: Mapping[int, float],
+    known: Mapping[str, Any],
     *,
-    record_host: bool,
+    whole: bool,
 ) -> list[ShardFolder]:
     """Write the shards of a plan. Those that still run keep their jobs."""
     taken = {number for shard in running for number in shard.jobs}
     left = [job for job in todo if job.number not in taken]
     first = max((shard.number for shard in shards(folder)), default=-1) + 1
     new = []
-    reference = min(todo, key=lambda job: (seconds[job.number], job.number)).number if todo else None
-    for number, jobs in enumerate(planning.split(left, cluster.most - len(running), seconds), first):
+    shortest = _reference(ledger)
+    shards_of_plan = planning.split_copies(left, cluster.most - len(running), seconds, whole=whole)
+    for number, jobs in enumerate(shards_of_plan, first):
+        same = (job.number for job in jobs if shortest and replace(job, copy=shortest.copy).key == shortest.key)
+        reference = next(same, shortest.number if shortest else None)
         shard = ShardFolder(folder, number)
-        known = {"launcher": cluster.name, REFERENCE: reference, "record_host": record_host}
-        shard.write([job.number for job in jobs], **known)
+        told = {"launcher": cluster.name, REFERENCE: reference, "copy": jobs[0].copy, **known}
+        shard.write([job.number for job in jobs], **told)
         new.append(shard)
     return new

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runner.config import Job
 
 SIZE_OF_A_SECOND = 2**26  # elements; only the ratio between cases matters
+
+
+def copied(jobs: Sequence[Job], copies: int) -> list[Job]:
+    """The jobs once for each copy of the sweep; those of the first keep their numbers."""
+    step = max((job.number for job in jobs), default=-1) + 1
+    return [
+        dataclasses.replace(job, copy=copy, number=job.number + copy * step) for copy in range(copies) for job in jobs
+    ]
+
+
+def split_copies(jobs: Sequence[Job], most: int, seconds: Mapping[int, float], *, whole: bool) -> list[list[Job]]:
+    """Split jobs as `split` does. Copies of a sweep share no shard; with `whole`, each is a single shard.
+
+    Returns:
+        At most `most` shards, so that some copies may be left out, and at least one.
+    """
+    copies = sorted({job.copy for job in jobs})[:most]
+    each = 1 if whole else most // max(len(copies), 1)
+    return [shard for copy in copies for shard in split([job for job in jobs if job.copy == copy], each, seconds)]
 
 
 def split(jobs: Sequence[Job], most: int, seconds: Mapping[int, float]) -> list[list[Job]]:

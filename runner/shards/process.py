@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ from runner import environment, recorded, samples
 from runner.config import Job
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
-from runner.errors import UsageError
+from runner.errors import CompileError, UsageError
 from runner.folder import RunFolder
-from runner.shards.folder import REFERENCE, Attempt, ShardFolder, append_line, copy_row, rows_of, shards
+from runner.shards.folder import REFERENCE, Attempt, ShardFolder, append_line, copy_row, require_one_toolchain, rows_of
 from runner.statistics import round_medians, unthrottled
 from runner.sweep import engine
 from runner.sweep.ledger import finished
@@ -65,8 +66,9 @@ def run(path: Path, number: int) -> int:
     attempt.lock()
     compiler = compiler_for(first.device, worker.info, first.compiler)
     entry = environment.device(worker.info, first, compiler)
-    for other in (sweep, *(one for shard in shards(sweep) for one in shard.attempts() if one.rows.exists())):
-        environment.require_same_toolchain(other.path, entry)
+    with suppress(CompileError):  # where the compiler does not work, each case says so
+        _ = compiler.identity
+        require_one_toolchain(sweep, entry)
     known: dict[str, Any] = {"host": platform.node()} if planned.get("record_host") else {}
     attempt.write_json(attempt.environment, known)
     _take_over([*reversed(earlier), sweep], attempt, plan, worker.info)

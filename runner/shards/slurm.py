@@ -32,6 +32,9 @@ OF_SLURM = (
     "partition", "qos", "comment", "constraint", "exclude", "gres", "cpus_per_gpu", "gpus_per_task", "mem_per_gpu",
     "mem_per_cpu", "account", "signal_delay_s", "additional_parameters", "array_parallelism", "setup", "srun_args",
 )  # fmt: skip
+ENDED_BY_SLURM = frozenset("BOOT_FAIL NODE_FAIL PREEMPTED TIMEOUT unknown".split())  # not by the shard, nor by a user
+INTERRUPTED = "interrupted"  # what a shard says that was told to end, as when its node is shut down
+ANSWER_S = 60.0  # in which a command of Slurm ends
 LOOKS = 2  # at a task that has ended, before it counts as ended: a requeued one is back by then
 
 
@@ -50,7 +53,16 @@ class Task:
                 [sys.executable, "-m", "runner.shards.process", self.folder, str(number)], stdout=log, stderr=log
             )
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR2})
-        if status := process.wait():
+        try:
+            status = process.wait()
+        except Exception as e:  # of submitit's handler: the time limit comes, and the task cannot be requeued
+            process.terminate()
+            process.wait()
+            if "too many times" in str(e):
+                with shard.log.open("a") as log:
+                    log.write("the time limit came too often (hydra.launcher.max_num_timeout)\n")
+            raise
+        if status:
             raise RuntimeError(last_line(shard.log) or f"shard {number} ended with exit status {status}")
 
     def checkpoint(self, number: int) -> Any:
@@ -65,6 +77,7 @@ class Slurm:
 
     name = "slurm"
     every_s = 2.0
+    silent = ""
 
     def __init__(self, settings: Mapping[str, Any], folder: RunFolder) -> None:
         """Use a cluster.
@@ -86,6 +99,7 @@ class Slurm:
         for name in ("nodes", "tasks_per_node"):
             if known.get(name, 1) != 1:
                 raise UsageError(f"hydra.launcher.{name}={known[name]}: a shard is one task on one node; expected 1")
+        self._constraints = known.pop("constraint", None)
         self.most = int(known.get("shards") or known.get("array_parallelism") or 1)
         self._jobs = folder.path / "shards" / "slurm"
         self._folder = folder
@@ -111,15 +125,24 @@ class Slurm:
         Raises:
             UsageError: if Slurm refuses the array.
         """
-        import submitit  # noqa: PLC0415  (optional)
-
         new = [shard for shard in shards if self.state(shard).ended]
         if not new:
             return
+        if ended := [job for shard in new if (job := _job(shard))]:
+            _run("scancel", *ended)  # Slurm may still requeue one that it has lost
         os.environ["PYTHONPATH"] = os.pathsep.join(
             [str(Path(__file__).resolve().parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
         )
+        for copy in sorted({shard.copy for shard in new}) if isinstance(self._constraints, list) else [None]:
+            self._submit([shard for shard in new if copy in (None, shard.copy)], copy)
+
+    def _submit(self, new: Sequence[ShardFolder], copy: int | None) -> None:
+        """Submit an array; `copy`: of the sweep, where each constraint has its own."""
+        import submitit  # noqa: PLC0415  (optional)
+
+        wanted = self._constraints if copy is None else self._constraints[copy % len(self._constraints)]
         try:
+            self._executor.update_parameters(**({} if wanted is None else {"constraint": str(wanted)}))
             jobs = self._executor.map_array(Task(str(self._folder.path)), [shard.number for shard in new])
         except (submitit.core.utils.FailedJobError, subprocess.CalledProcessError, OSError) as e:
             raise UsageError(
@@ -143,12 +166,13 @@ class Slurm:
         if self._ended.get(job, 0) < LOOKS:
             return State(ended=False, where=node if state in ("RUNNING", "COMPLETING") else "")
         why = last_line(shard.log) if state in ("FAILED", "COMPLETED") else ""
-        return State(ended=True, why=why or f"its Slurm job {job} ended: {state}")
+        again = state in ENDED_BY_SLURM or why == INTERRUPTED
+        return State(ended=True, why=why or f"its Slurm job {job} ended: {state}", again=again)
 
     def cancel(self) -> None:
         """Cancel all tasks of the sweep that have not ended."""
         if jobs := self._all():
-            subprocess.run(["scancel", *jobs], check=False, capture_output=True)
+            _run("scancel", *jobs)
 
     def _all(self) -> list[str]:
         return [job for shard in every_shard(self._folder) if (job := _job(shard))]
@@ -158,15 +182,26 @@ class Slurm:
         self._asked = time.monotonic()
         jobs = self._all()
         arrays = ",".join(sorted({job.partition("_")[0] for job in jobs}))
-        command = ["squeue", "--noheader", "--array", "--states=all", f"--jobs={arrays}", "-o", "%i|%T|%N"]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if done.returncode and "Invalid job id" not in done.stderr:
-            return  # the controller does not answer now
+        done = _run("squeue", "--noheader", "--array", "--states=all", f"--jobs={arrays}", "-o", "%i|%T|%N")
+        if done is None or (done.returncode and "Invalid job id" not in done.stderr):
+            said = done.stderr.strip() if done else ""
+            why = said.splitlines()[-1] if said else f"squeue has not answered for {ANSWER_S:g} s"
+            self.silent = f"slurm: does not answer ({why}); waiting for it, and its tasks run on"
+            return
+        self.silent = ""
         lines = [line.split("|") for line in done.stdout.splitlines()]
         self._seen = {line[0]: (line[1], line[2]) for line in lines if len(line) == 3}
         for job in jobs:
             over = job not in self._seen or self._seen[job][0] in ENDED
             self._ended[job] = self._ended.get(job, 0) + 1 if over else 0
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str] | None:
+    """Run a command of Slurm; `None` if it does not end."""
+    try:
+        return subprocess.run(command, check=False, capture_output=True, text=True, timeout=ANSWER_S)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _job(shard: ShardFolder) -> str:

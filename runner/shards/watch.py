@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from runner import door, interruption
-from runner.errors import DeviceUnavailable
+from runner.errors import DeviceUnavailable, UsageError
 from runner.folder import RunFolder
 from runner.shards.folder import ShardFolder, merge_shard, note_gpu
 from runner.sweep.ledger import Ledger, finished
@@ -18,6 +18,7 @@ from runner.terminal import SweepProgress
 
 EVERY_S = 0.5  # between two looks at the shards
 CANCEL_S = 30.0  # in which cancelled shards save what they have
+RESTARTS = 3  # of a shard whose node was lost, or whose time limit came, by one parent
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class State:
     ended: bool
     where: str = ""  # the GPU or the node, once it runs
     why: str = ""  # for a shard that ended early: what became of it
+    again: bool = False  # whether the cluster ended it for reasons of its own, so that another start may finish it
 
 
 class Cluster(Protocol):
@@ -35,12 +37,13 @@ class Cluster(Protocol):
     name: str  # of the launcher, as rows have it
     most: int  # shards
     every_s: float  # between two questions for the state
+    silent: str  # why it does not tell the states now; empty if it does
 
     def device(self) -> dict[str, str] | None:
         """The environment of a worker that opens one of its GPUs on this machine; `None` if there is none here."""
 
     def start(self, shards: Sequence[ShardFolder]) -> None:
-        """Start shards, or wait for those that still run."""
+        """Start those of the shards that do not run."""
 
     def state(self, shard: ShardFolder) -> State:
         """What became of a shard."""
@@ -61,6 +64,8 @@ class Watched:
     lines: int = 0  # that were read
     total: int = 0  # lines of all its cases and rounds; 0 until it has begun
     first: tuple[float, int] | None = None  # when lines were read for the first time, and how many
+    restarts: int = 0
+    before: int = -1  # lines at the last restart
 
     def new_lines(self) -> Iterator[Mapping[str, Any]]:
         """What its starts have noted since the last look; a line that a crash tore is left out."""
@@ -105,6 +110,7 @@ class Watcher:
         self._watched = watched
         self._jobs = {job.number: job for job in ledger.jobs}
         self._reasons: dict[int, str] = {}  # of the shards that ended early
+        self._silent = ""
 
     def watch(self) -> bool:
         """Wait until all shards have ended.
@@ -125,6 +131,7 @@ class Watcher:
                 if not shard.ended:
                     self._look(shard, self._cluster.state(shard.folder) if ask else State(ended=False))
             if ask:
+                self._tell_silence()
                 self._progress.left(self._left())
                 self._progress.now(self._words())
             if not all(shard.ended for shard in self._watched):
@@ -141,12 +148,36 @@ class Watcher:
         done = [line.get("job") for line in shard.new_lines() if self._complete(line)]
         shard.ended = state.ended
         self._add(shard, sorted(shard.jobs if state.ended else shard.jobs.intersection(done)))
-        if state.ended and any(
-            not finished(self._jobs[n], self._ledger.row(self._jobs[n])) for n in shard.jobs if n in self._jobs
+        if not state.ended or all(
+            finished(self._jobs[n], self._ledger.row(self._jobs[n])) for n in shard.jobs if n in self._jobs
         ):
-            number = shard.folder.number
-            self._reasons[number] = f"shard {number}: {state.why or 'it ended early'}"
-            self._progress.warn(self._reasons[number])
+            return
+        number = shard.folder.number
+        reason = f"shard {number}: {state.why or 'it ended early'}"
+        if state.again and self._restarted(shard, reason):
+            return
+        self._reasons[number] = reason
+        self._progress.warn(reason)
+
+    def _restarted(self, shard: Watched, reason: str) -> bool:
+        """Start a shard again, a few times, and only if its last start has measured something."""
+        if shard.restarts == RESTARTS or shard.lines <= shard.before:
+            return False
+        shard.restarts, shard.before = shard.restarts + 1, shard.lines
+        self._progress.warn(f"{reason}; starting it again ({shard.restarts} of {RESTARTS} times)")
+        try:
+            self._cluster.start([shard.folder])
+        except UsageError as e:
+            self._progress.warn(str(e))
+            return False
+        shard.ended = False
+        return True
+
+    def _tell_silence(self) -> None:
+        """Say once that the cluster does not answer, and once that it does again."""
+        if bool(self._cluster.silent) != bool(self._silent):
+            self._progress.warn(self._cluster.silent or f"{self._cluster.name}: answers again")
+        self._silent = self._cluster.silent
 
     def _complete(self, line: Mapping[str, Any]) -> bool:
         job = self._jobs.get(line.get("job", -1))

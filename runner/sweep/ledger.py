@@ -127,6 +127,8 @@ def gather(folder: RunFolder) -> None:
                 ways.append(content["asked"])
             known = {name: content[name] for name in ("kernel", "parameters", "seed", "device")}
             cases.append({"case": content["case"], "job": number, **known, "way": ways.index(content["asked"])})
+            if content.get("copy"):
+                cases[-1]["copy"] = content["copy"]
             if content.get("metrics"):
                 declared[content["kernel"]] = content["metrics"]
                 further = {"constants": content["constants"]} if content["constants"] else {}
@@ -147,6 +149,7 @@ def described(job: Job, launcher: str) -> dict[str, Any]:
         "parameters": dict(case.parameters),
         "seed": case.seed,
         "device": kind,
+        "copy": job.copy,
         "asked": job.asked,
         "timing": dataclasses.asdict(job.timing),
         "metrics": {m.name: m.plain for m in job.metrics},

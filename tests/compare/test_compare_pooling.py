@@ -50,6 +50,31 @@ def test_runs_of_a_single_round_are_processes_of_their_own(compare, tmp_path):
     assert "1 slower" in compare.folders(*sides).out
 
 
+MODELS = ("NVIDIA H100 4b1c2f0a", "NVIDIA H200 9d1c2f0a")
+
+
+def test_each_model_of_gpu_is_compared_with_itself(compare, tmp_path):
+    """Two sweeps measured a case on two models: on the second one it became slower, and no row is in doubt."""
+    for name, slower in (("A", 1.0), ("B", 1.5)):
+        rows = [timed(n, 100 * slower**n, binary=f"{name}{n}", case="abc", gpu=gpu) for n, gpu in enumerate(MODELS)]
+        write(tmp_path / name, rows, further=("gpu",))
+    said = compare.folders("A", "B").out
+    assert "1 slower" in said
+    assert "1 same" in said
+
+
+def test_gpus_that_measured_all_cases_are_one_side(compare, tmp_path):
+    """Both GPUs measured the case in both sweeps: their rounds count together."""
+    given = environment() | {"launcher": {"replicate": True}}
+    for name, slower in (("A", 1.0), ("B", 1.5)):
+        gpus = [f"NVIDIA H200 GPU-{n}b1c2f0a-1111-2222-3333-444455556666" for n in range(2)]
+        rows = [timed(n, (100 + n / 5) * slower, binary=name, case="abc", gpu=gpu) for n, gpu in enumerate(gpus)]
+        write(tmp_path / name, rows, given=given, further=("gpu",))
+    said = compare.folders("A", "B").out
+    assert "1 slower" in said
+    assert "1.50x slower" in said
+
+
 STATES = {"ok": timed(0, 100, binary="b"), "failed": failed(0), "idle": failed(0, "not_run", "")}
 
 

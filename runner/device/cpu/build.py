@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import platform
@@ -209,26 +210,40 @@ class CpuCompiler:
         log_file = target.with_suffix(".log")
         cached = cache.intact(target) and not built
         if not cached:
-            if function := unnamed(source):
-                raise CompileError(f"{source.path}: {explained(source, function, 'not found')}")
             own = [moved, f"-iquote{folder}", *(f"-I{path}" for path in source.include)]
-            try:
-                log = self._kernel(runtime, source, unit, own, target, needed)
-            except CompileError as error:
-                whole = translate(source, self._cache / "included")
-                if (
-                    needed is None
-                    or whole.text == unit.text
-                    or isinstance(error, (compile_errors.HostOnly, CompileLimit))
-                ):
-                    raise
-                try:  # what is needed is told by names alone
-                    log = self._kernel(runtime, source, whole, own, target)
-                except CompileError:
-                    raise error from None
-            atomic.write_text(log_file, log)
+            with self._alone(target):
+                cached = cache.intact(target) and target.stat().st_mtime_ns >= runtime.stat().st_mtime_ns
+                if not cached:
+                    atomic.write_text(log_file, self._built(runtime, source, unit, own, target, needed))
         log = log_file.read_text(errors="surrogateescape") if log_file.exists() else ""
         return Binary(target, cache.digest(target), time.perf_counter() - started, cached, log)
+
+    def _built(
+        self,
+        runtime: Path,
+        source: Source,
+        unit: Translation,
+        own: list[str],
+        target: Path,
+        needed: Excerpt | None,
+    ) -> str:
+        """Compile a kernel from what is needed of its file, or else from the whole file. Gives the warnings."""
+        if function := unnamed(source):
+            raise CompileError(f"{source.path}: {explained(source, function, 'not found')}")
+        try:
+            return self._kernel(runtime, source, unit, own, target, needed)
+        except CompileError as error:
+            whole = translate(source, self._cache / "included")
+            fruitless = needed is None or whole.text == unit.text
+            if fruitless or isinstance(error, (compile_errors.HostOnly, CompileLimit)):
+                raise
+            try:  # what is needed is told by names alone
+                return self._kernel(runtime, source, whole, own, target)
+            except CompileError:
+                raise error from None
+
+    def _alone(self, target: Path) -> contextlib.AbstractContextManager[None]:
+        return cache.alone(target, lambda: self._limited.stopped)
 
     @property
     def _flags(self) -> tuple[str, ...]:
@@ -294,9 +309,10 @@ class CpuCompiler:
                 further = ("-Xclang", "-fno-pch-timestamp") if self._tools.is_clang else ()
                 command = [*self._tools.command, *self._flags, *further, "-x", "c++-header", str(header)]
                 try:
-                    if not (cache.intact(compiled) and header.exists()):
-                        atomic.write_text(header, f'#include "{NATIVE / "shim.h"}"\n')
-                        self._run(command, "", compiled, OWN_S)
+                    with self._alone(compiled):
+                        if not (cache.intact(compiled) and header.exists()):
+                            atomic.write_text(header, f'#include "{NATIVE / "shim.h"}"\n')
+                            self._run(command, "", compiled, OWN_S)
                 except (CompileError, OSError):  # the kernel's own compilation tells what is wrong
                     header = NATIVE / "shim.h"
                 self._precompiled[key] = header
@@ -314,17 +330,23 @@ class CpuCompiler:
         patterns = (*(f"{folder}/*" for folder in folders), "simt/*.h")
         key = cache.key(_text_of_sources(*patterns), *flags, self._tools.identity)
         target = self._cache / f"libsimt-{key}.so"
+        built = False
         with _building:
-            if built := not cache.intact(target):
-                # One translation unit: a third of the time, and the compiler sees all of it.
-                paths = [path for folder in folders for path in sorted((NATIVE / folder).glob("*.cpp"))]
-                unit = "".join(f'#include "{path}"\n' for path in paths)
-                command = [*self._tools.command, *flags, f"-Wl,-soname,{target}", "-x", "c++", "-"]
-                try:
-                    self._run(command, unit, target, OWN_S)
-                except _CompilerFailed as failed:
-                    raise CompileError("the CPU device's own runtime library does not compile", failed.log) from None
+            if not cache.intact(target):
+                with self._alone(target):
+                    if built := not cache.intact(target):
+                        self._build_runtime(target, flags, folders)
         return target, built
+
+    def _build_runtime(self, target: Path, flags: tuple[str, ...], folders: tuple[str, ...]) -> None:
+        # One translation unit: a third of the time, and the compiler sees all of it.
+        paths = [path for folder in folders for path in sorted((NATIVE / folder).glob("*.cpp"))]
+        unit = "".join(f'#include "{path}"\n' for path in paths)
+        command = [*self._tools.command, *flags, f"-Wl,-soname,{target}", "-x", "c++", "-"]
+        try:
+            self._run(command, unit, target, OWN_S)
+        except _CompilerFailed as failed:
+            raise CompileError("the CPU device's own runtime library does not compile", failed.log) from None
 
     def _text(self, command: list[str], text: str) -> tuple[str, str]:
         """Run the compiler; give what it makes as text, and its warnings."""

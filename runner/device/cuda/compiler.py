@@ -48,9 +48,12 @@ class CudaCompiler:
         path, warnings = self._folder / f"{name}.cubin", ""
         cached = cache.intact(path)
         if not cached:
-            cubin, warnings = self._named(source, text)
-            atomic.write(path, cubin)
-            cache.seal(path)
+            with cache.alone(path, lambda: self._toolchain.stopped):
+                cached = cache.intact(path)
+                if not cached:
+                    cubin, warnings = self._named(source, text)
+                    atomic.write(path, cubin)
+                    cache.seal(path)
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached, warnings)
 
     def stop(self) -> None:
@@ -150,6 +153,11 @@ class Nvcc:
     def __init__(self, options: Sequence[str], limits: Limits = Limits()) -> None:  # noqa: B008  (frozen)
         self._options = tuple(options)
         self._limited = Limited(limits)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing else is compiled."""
+        return self._limited.stopped
 
     def stop(self) -> None:
         """End every nvcc."""

@@ -45,7 +45,7 @@ class Nvrtc:
             raise DeviceUnavailable(
                 "compiler=nvrtc: cuda.core is not installed; install the extra 'nvrtc', or use compiler=nvcc"
             )
-        self._limits, self._stopped = limits, False
+        self._limits, self.stopped = limits, False
         self._idle: queue.LifoQueue[_Process] = queue.LifoQueue()
         self._all: list[_Process] = []
         first = self._started()
@@ -60,7 +60,7 @@ class Nvrtc:
         """As `Nvcc.cubin`."""
         include = [str(folder) for folder in (*folders, *toolkit_headers())]
         while True:
-            if self._stopped:
+            if self.stopped:
                 raise CompileLimit("the compiler was not started, because the sweep ends")
             try:
                 process = self._idle.get(timeout=WAIT_S)
@@ -82,7 +82,7 @@ class Nvrtc:
 
     def stop(self) -> None:
         """End every process."""
-        self._stopped = True
+        self.stopped = True
         for process in tuple(self._all):
             process.kill()
 

@@ -183,7 +183,7 @@ def figures(run: Run) -> list[HeatMap]:
 
 def _by_kernel(rows: list[Row]) -> dict[str, list[Row]]:
     """The cases of each panel by its title: those of a kernel, and of a dtype and a device where there are several."""
-    several = [name for name in ("dtype", "device") if len({row[name] for row in rows} - {""}) > 1]
+    several = [name for name in ("dtype", "device", "place") if len({row[name] for row in rows} - {""}) > 1]
     found: dict[str, list[Row]] = {}
     for row in rows:
         words = [one_line(str(row["kernel"]), 40), *(str(row[name]) for name in several if row[name])]

@@ -155,4 +155,4 @@ def figures(run: Run) -> list[Speedups]:
 
 def _key(row: Row) -> tuple[str, ...]:
     """What the pairs of a point have in common."""
-    return row["device"], row["dtype"], row["kernel"], size_of(row)
+    return row["device"], row["place"], row["dtype"], row["kernel"], size_of(row)

@@ -119,9 +119,11 @@ class Times(Figure):
         return one_line(str(row["kernel"]), 28) + (f" ({', '.join(words)})" if words else "")
 
     def _where(self, x: str) -> View:
-        """The title, and the size, family and device that all points have in common."""
-        common = {name: {row[name] for row in self.every} for name in ("size", "family", "device") if name != x}
-        return {"title": self.title, "where": {name: min(of) for name, of in common.items() if len(of) == 1}}
+        """The title, and the size, family, device and place that all points have in common."""
+        names = [name for name in ("size", "family", "device", "place") if name != x]
+        common = {name: {row[name] for row in self.every} for name in names}
+        where = {name: min(of) for name, of in common.items() if len(of) == 1 and (name != "place" or min(of))}
+        return {"title": self.title, "where": where}
 
     def stroke(self, row: Row) -> Stroke:
         """How the case's kernel is drawn."""
@@ -235,9 +237,9 @@ class Bars(Times):
 
 def figures(run: Run) -> list[Times]:
     """The figures of times of a run, most telling first."""
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in records(measured(run.frame)):
-        groups.setdefault((str(row["device"]), str(row["family"])), []).append(row)
+        groups.setdefault((str(row["device"]), str(row["place"]), str(row["family"])), []).append(row)
     # A single block that shuffles once takes as long as any launch. Its picture is that of the lanes.
     timed = {
         key: rows
@@ -245,9 +247,10 @@ def figures(run: Run) -> list[Times]:
         if not all(row["shuffle"] and row["grid"] == "1" and row["received"] for row in rows)
     }
     found: list[Times] = []
-    for (device, family), rows in timed.items():
-        suffix, about = (f"-{slug(f'{device}-{family}')}", f" ({family})") if len(timed) > 1 else ("", "")
-        found += Choice(run, rows, suffix, about if family else "").figures()
+    for key, rows in timed.items():
+        suffix = f"-{slug('-'.join(filter(None, key)))}" if len(timed) > 1 else ""
+        about = ", ".join(filter(None, key[1:])) if suffix else ""
+        found += Choice(run, rows, suffix, f" ({about})" if about else "").figures()
     return found
 
 

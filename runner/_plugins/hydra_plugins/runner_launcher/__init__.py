@@ -39,6 +39,7 @@ class GpusConf:
     _target_: str = "hydra_plugins.runner_launcher.ShardLauncher"
     gpus: list[str] = field(default_factory=list)  # numbers or UUIDs; empty: all
     shards: int = 2  # processes on the CPU device, where there is no GPU
+    replicate: bool = False  # whether each GPU measures all cases
     wait: bool = True  # otherwise the command ends when the shards have started
 
 
@@ -54,6 +55,7 @@ class SlurmConf:
 
     _target_: str = "hydra_plugins.runner_launcher.ShardLauncher"
     shards: int | None = None  # at most; null: as many as `array_parallelism`
+    replicate: bool = False  # whether each shard measures all cases
     wait: bool = True  # otherwise the command ends when the jobs are submitted
     timeout_min: int = 60
     cpus_per_task: int | None = None
@@ -65,7 +67,7 @@ class SlurmConf:
     partition: str | None = None
     qos: str | None = None
     comment: str | None = None
-    constraint: str | None = None
+    constraint: Any = None  # a list: all cases are measured once for each
     exclude: str | None = None
     gres: str | None = None
     cpus_per_gpu: int | None = None
