@@ -32,7 +32,7 @@ from runner.sweep import results
 from runner.sweep.ledger import Ledger
 from runner.terminal import SweepProgress
 
-GPUS = ("hydra/launcher=gpus", "hydra.sweep.dir=sweep", "device=cpu")
+GPUS = ("hydra/launcher=gpus", "hydra.sweep.dir=sweep", "device=cpu", "lines=false")
 CASES = ("kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki,12Ki")
 ROUNDS = 40
 LONG = ("kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki", f"timing.cpu_rounds={ROUNDS}", *GPUS)
@@ -94,7 +94,7 @@ def test_seconds_follow_what_is_known_or_the_size():
 def together(tmp_path_factory):
     """The rows of a sweep that one process ran."""
     directory = tmp_path_factory.mktemp("together")
-    done = call(directory, *CASES, "device=cpu", "hydra.sweep.dir=sweep")
+    done = call(directory, *CASES, *GPUS, "hydra/launcher=batch")
     assert done.returncode == 0, done.stderr
     return rows(directory / "sweep")
 

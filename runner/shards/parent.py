@@ -124,11 +124,15 @@ def _prepare(
 
 
 def _reference(ledger: Ledger) -> Job | None:
-    """The case that every shard measures, also those of a resumed sweep: the smallest that has not failed."""
-    rows = ((job, ledger.row(job)) for job in ledger.jobs)
-    sizes = planning.weights([job for job, row in rows if row is None or row["status"] == "ok"], {})
-    number = min(sizes, key=lambda number: (sizes[number], number), default=None)
-    return next((job for job in ledger.jobs if job.number == number), None)
+    """The case that every shard measures, also those of a resumed sweep.
+
+    Of the cases that have not failed it is the one in the middle by size: small ones vary by more than GPUs do, and
+    large ones take long.
+    """
+    jobs = {job.number: job for job in ledger.jobs if (row := ledger.row(job)) is None or row["status"] == "ok"}
+    sizes = planning.weights(list(jobs.values()), {})
+    by_size = sorted(jobs, key=lambda number: (sizes[number], number))
+    return jobs[by_size[len(by_size) // 2]] if jobs else None
 
 
 def _write_shards(
@@ -147,11 +151,11 @@ def _write_shards(
     left = [job for job in todo if job.number not in taken]
     first = max((shard.number for shard in shards(folder)), default=-1) + 1
     new = []
-    shortest = _reference(ledger)
+    typical = _reference(ledger)
     shards_of_plan = planning.split_copies(left, cluster.most - len(running), seconds, whole=whole)
     for number, jobs in enumerate(shards_of_plan, first):
-        same = (job.number for job in jobs if shortest and replace(job, copy=shortest.copy).key == shortest.key)
-        reference = next(same, shortest.number if shortest else None)
+        same = (job.number for job in jobs if typical and replace(job, copy=typical.copy).key == typical.key)
+        reference = next(same, typical.number if typical else None)
         shard = ShardFolder(folder, number)
         told = {"launcher": cluster.name, REFERENCE: reference, "copy": jobs[0].copy, **known}
         shard.write([job.number for job in jobs], **told)
