@@ -146,8 +146,8 @@ COLUMNS = (
            "thread. Counted in the same way.", Shown.CALCULATED),
     Column("global_store_sectors", "real", "", "The same for global-memory stores.", Shown.CALCULATED),
     Column("ncu_dram_read", "integer", "bytes",
-           "Bytes that a launch read from DRAM, counted by Nsight Compute (`profile=ncu`, [how](profile.md)). This and "
-           "the next columns are of one launch with cold caches in a process of its own. Of several kernels, counts are "
+           "Bytes that a launch read from DRAM, counted by Nsight Compute (`profile=ncu`, [how](profile.md)). This "
+           "and the next columns are of one launch with cold caches in its own process. Of several kernels, counts are "
            "added, and shares weighted by time.", Shown.ON_REQUEST),
     Column("ncu_dram_written", "integer", "bytes", "Bytes that it wrote to DRAM.", Shown.ON_REQUEST),
     Column("ncu_dram_percent", "real", "%", "DRAM throughput relative to the GPU's peak.", Shown.ON_REQUEST),

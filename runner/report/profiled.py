@@ -1,0 +1,33 @@
+"""Reads what the steps of `profile` found out about the cases of a run. The folder may come from anybody."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from runner.folder import RunFolder
+from runner.report.table import measured, records
+from runner.report.text import absent
+from runner.runs import section
+
+Row = dict[str, Any]
+
+
+def cases(path: Path, frame: pd.DataFrame, step: str) -> Iterator[tuple[Row, dict[str, Any]]]:
+    """The measured cases that a step has something to say about, each with its record."""
+    folder = RunFolder(path)
+    for row in records(measured(frame)):
+        found = None if absent(row["job"]) else folder.json(folder.profile(int(row["job"])))
+        record = section(found, step) if isinstance(found, dict) else {}
+        if record and "reason" not in record:
+            yield row, record
+
+
+def numbers(values: Any) -> dict[str, float]:
+    """The finite numbers of a mapping."""
+    pairs = values.items() if isinstance(values, Mapping) else ()
+    return {str(k): float(v) for k, v in pairs if isinstance(v, int | float) and math.isfinite(v)}
