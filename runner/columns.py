@@ -151,6 +151,8 @@ COLUMNS = (
            "added, and shares weighted by time.", Shown.ON_REQUEST),
     Column("ncu_dram_written", "integer", "bytes", "Bytes that it wrote to DRAM.", Shown.ON_REQUEST),
     Column("ncu_dram_percent", "real", "%", "DRAM throughput relative to the GPU's peak.", Shown.ON_REQUEST),
+    Column("ncu_memory_percent", "real", "%", "Throughput of the busiest part of the memory system, caches included.",
+           Shown.ON_REQUEST),
     Column("ncu_l1_hit_percent", "real", "%", "Sectors found in the L1 cache.", Shown.ON_REQUEST),
     Column("ncu_l2_hit_percent", "real", "%", "Sectors found in the L2 cache.", Shown.ON_REQUEST),
     Column("ncu_load_sectors", "real", "", "Sectors per request of global loads, counted by the hardware."),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from runner.config import Job
@@ -14,7 +13,7 @@ from runner.device import plain
 from runner.device.kinds import is_emulated
 from runner.kernel.case import Case
 from runner.profiling.stage import Result, Row, Stage
-from runner.profiling.watched import OUTPUT, watch
+from runner.profiling.watched import OUTPUT, watch_all
 
 NAME = "ncu"
 DEFAULT = "default"
@@ -22,11 +21,11 @@ DEFAULT = "default"
 TIME = "gpu__time_duration.sum"  # ns; weighs the launches of a case
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 STALLS = (
-    "barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle", "long_scoreboard",
-    "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected", "short_scoreboard",
-    "sleeping", "tex_throttle", "wait",
+    "barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle", "long_scoreboard",
+    "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected", "selected",
+    "short_scoreboard", "sleeping", "tex_throttle", "wait",
 )  # fmt: skip
-"""Why a warp does not issue: the warp states of the Nsight Compute documentation, without `selected`."""
+"""The warp states of the Nsight Compute documentation: why a warp does not issue; `selected` is one that does."""
 
 GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 SHARED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum", "smsp__inst_executed_op_shared_{}.sum"
@@ -36,6 +35,7 @@ COUNTERS: Mapping[str, tuple[str, ...]] = {
     "ncu_dram_read": ("dram__bytes_read.sum",),
     "ncu_dram_written": ("dram__bytes_write.sum",),
     "ncu_dram_percent": ("dram__throughput.avg.pct_of_peak_sustained_elapsed",),
+    "ncu_memory_percent": ("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",),
     "ncu_l1_hit_percent": ("l1tex__t_sectors_lookup_hit.sum", "l1tex__t_sectors.sum"),
     "ncu_l2_hit_percent": ("lts__t_sectors_lookup_hit.sum", "lts__t_sectors.sum"),
     "ncu_load_sectors": (GLOBAL.format("sectors", "ld"), GLOBAL.format("requests", "ld")),
@@ -60,16 +60,13 @@ OPERATIONS = {
 }
 """By precision: instructions of a thread, and the operations of each; for a roofline of counted operations."""
 
-LACKING = re.compile(r"Failed to find metric (?:regex:)?([\w.]+)|[Mm]etric ([\w.]+) (?:not|could not be) found")
 NO_RIGHT = "ERR_NVGPUCTRPERM"
 
 
-@dataclass
 class Ncu:
     """The step."""
 
-    name: str = NAME
-    lacking: dict[str, None] = field(default_factory=dict)  # metrics that this GPU lacks
+    name = NAME
 
     def wants(self, job: Job, row: Row) -> bool:
         """Only cases that are right."""
@@ -80,28 +77,23 @@ class Ncu:
         if shutil.which("ncu") is None:
             stage.say("no counters: ncu is not on the PATH; it belongs to Nsight Compute and comes with the toolkit")
             return
-        wanted = metrics(jobs[0].profile.metrics, operations=jobs[0].profile.roofline)
-        left = list(jobs)
-        while left:
-            asked = [metric for metric in wanted if metric not in self.lacking]
-            seen = watch(command(asked), left, stage)
-            said = f"{seen.output}\n{seen.said}"
-            if NO_RIGHT in said:
+        asked = metrics(jobs[0].profile.metrics, operations=jobs[0].profile.roofline)
+        lacking: set[str] = set()
+        for seen in watch_all(command(asked), jobs, stage):
+            if NO_RIGHT in f"{seen.output}{seen.said}":
                 stage.say(
                     f"no counters: this user may not read them ({NO_RIGHT}); an administrator allows it by the "
                     f"driver's option NVreg_RestrictProfilingToAdminUsers=0, or run the sweep with CAP_SYS_ADMIN"
                 )
                 return
-            if unknown := [m for m in lacking(said) if m in asked]:
-                stage.say(f"{', '.join(unknown)}: this GPU, or this version of ncu, has no such metric; left out")
-                self.lacking |= dict.fromkeys(unknown)
-                continue
-            if not seen.done and seen.failed is None:
-                break
-            yield from _results(seen.done, read(seen.output), asked)
+            for job, result in _results(seen.done, read(seen.output, asked), asked):
+                unknown = set(result.record.get("missing", ())) - lacking - {STALL.format(reason) for reason in STALLS}
+                if unknown:
+                    stage.say(f"{', '.join(sorted(unknown))}: not counted; this GPU, or this ncu, lacks the metric")
+                lacking |= unknown
+                yield job, result
             if seen.failed:
                 yield seen.failed, Result({"reason": f"the launch failed under ncu: {seen.reason}"})
-            left = [job for job in left if job not in seen.done and job is not seen.failed]
 
 
 def metrics(names: Iterable[str], *, operations: bool = False) -> list[str]:
@@ -115,7 +107,7 @@ def metrics(names: Iterable[str], *, operations: bool = False) -> list[str]:
 def command(asked: Sequence[str]) -> list[str]:
     """The words before a command that make ncu count. Clocks stay as they are; caches are cold, as in the timing."""
     options = "--clock-control none --cache-control all --profile-from-start off --target-processes all"
-    form = f"--csv --page raw --print-units base --log-file {OUTPUT}"
+    form = f"--csv --page raw --print-units base --print-kernel-base function --log-file {OUTPUT}"
     return ["ncu", *options.split(), *form.split(), "--metrics", ",".join(asked)]
 
 
@@ -128,8 +120,8 @@ class Launch:
     units: Mapping[str, str]
 
 
-def read(text: str) -> list[Launch]:
-    """The launches in ncu's table, in order. Its messages, which begin with `==`, are no part of it."""
+def read(text: str, asked: Sequence[str]) -> list[Launch]:
+    """The launches in ncu's table, in order, with the metrics that were asked for. ncu's messages begin with `==`."""
     lines = csv.reader(line for line in text.splitlines() if line.startswith('"'))
     head = next(lines, [])
     if "Kernel Name" not in head:
@@ -138,14 +130,9 @@ def read(text: str) -> list[Launch]:
     found = []
     for line in lines:
         row = dict(zip(head, line, strict=False))
-        values = {name: number for name in head if "__" in name and (number := _number(row.get(name, ""))) is not None}
-        found.append(Launch(plain(row["Kernel Name"].partition("(")[0].split()[-1]), values, units))
+        values = {name: number for name in asked if (number := _number(row.get(name, ""))) is not None}
+        found.append(Launch(plain(row["Kernel Name"]), values, units))
     return found
-
-
-def lacking(said: str) -> list[str]:
-    """The metrics that ncu does not know, by its messages."""
-    return [one or other for one, other in LACKING.findall(said)]
 
 
 def summed(launches: Sequence[Launch]) -> dict[str, float]:
@@ -173,7 +160,7 @@ def columns(values: Mapping[str, float]) -> dict[str, Any]:
     for whole in ("ncu_dram_read", "ncu_dram_written", "ncu_instructions"):
         if whole in row:
             row[whole] = round(row[whole])
-    if shares := stalls(values):
+    if shares := [one for one in stalls(values) if one[0] != "selected"]:
         row["ncu_stalls"] = ", ".join(f"{reason} {100 * share:.0f} %" for reason, share in shares[:3])
     known = {*metrics([DEFAULT], operations=True)}
     return row | {f"ncu_{name}": value for name, value in values.items() if name not in known}
@@ -185,7 +172,7 @@ def functions(case: Case) -> list[str]:
 
 
 def stalls(values: Mapping[str, float]) -> list[tuple[str, float]]:
-    """What a warp waits for and which part of its waiting that is, the longest first."""
+    """The states of a warp, and which part of its time it is in each, the longest first."""
     waits = {reason: values.get(STALL.format(reason), 0.0) for reason in STALLS}
     whole = sum(waits.values())
     shares = [(reason, wait / whole) for reason, wait in waits.items() if whole and wait]

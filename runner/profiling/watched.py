@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,15 @@ class Watched:
     reason: str  # why
     output: str  # what the tool wrote into its file
     said: str  # what was printed
+
+
+def watch_all(command: Sequence[str], jobs: Sequence[Job], stage: Stage, *options: str) -> Iterator[Watched]:
+    """Launch all jobs, in another process after each one that fails."""
+    left = list(jobs)
+    while left:
+        seen = watch(command, left, stage, *options)
+        yield seen
+        left = [job for job in left if job not in seen.done and job is not seen.failed]
 
 
 def watch(command: Sequence[str], jobs: Sequence[Job], stage: Stage, *options: str) -> Watched:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from runner import lines
 from runner.folder import RunFolder
-from runner.lines import GLOBAL, SHARED, LineCost
+from runner.lines import BRANCH, GLOBAL, SHARED, LineCost
 from runner.profiling import ceilings, counters
 from runner.report import profiled
 from runner.report.findings import headline_groups
@@ -27,10 +27,11 @@ MOST_CASES = 6
 """Of each ranking: the fastest and those tied with it."""
 
 HIGH, LOW = 80.0, 60.0  # percent
-WASTE, CONFLICT, FULL = 1.25, 2.0, 1.0
+WASTED, FULL, WAITING = 10.0, 1.0, 30.0  # percent, waves, percent
+MOVED = 1.25
 
-SPEED_OF_LIGHT = "Nsight Compute, rule of the section GPU Speed Of Light Throughput"
-PRACTICES = "CUDA C++ Best Practices Guide"
+NCU = "Nsight Compute 2025.3, rule {}"
+SPEED_OF_LIGHT = NCU.format("SOLBottleneck")
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Known:
         row: Its row of results.csv.
         reached: Its declared bytes a second, in percent of a copy on this GPU.
         dram: The DRAM's throughput under ncu, in percent of the same copy; of its peak where no copy was measured.
-        sm: The throughput of the SM's busiest part, in percent of its peak.
+        of: What `reached` and `dram` are shares of, in words.
+        waits: What its warps waited for, and which part of the time, the longest first.
         costs: What its lines cost.
     """
 
@@ -49,14 +51,14 @@ class Known:
     reached: float | None
     dram: float | None
     of: str
-    sm: float | None
+    waits: Sequence[tuple[str, float]]
     costs: Sequence[LineCost]
 
     def __getitem__(self, name: str) -> float | None:
         return None if absent(self.row.get(name)) else float(self.row[name])
 
     @property
-    def waste(self) -> float | None:
+    def moved(self) -> float | None:
         """DRAM bytes that were moved for each that is declared."""
         moved, declared = (self["ncu_dram_read"], self["ncu_dram_written"]), (self["bytes_read"], self["bytes_written"])
         whole = sum(n or 0.0 for n in declared)
@@ -78,37 +80,45 @@ def _launch(case: Known) -> str:
 
 
 def _memory(case: Known) -> str:
+    whole = case["ncu_memory_percent"]
     if case.reached is not None and case.reached >= HIGH:
         return f"memory-bound at {case.reached:.0f} % of {case.of}"
     if case.dram is not None and case.dram >= HIGH:
         return f"memory-bound: DRAM works at {case.dram:.0f} % of {case.of}"
+    if whole is not None and whole >= HIGH and whole >= (case["ncu_sm_percent"] or 0.0):
+        return f"memory-bound: the busiest cache works at {whole:.0f} % of its peak"
     return ""
 
 
 def _compute(case: Known) -> str:
-    if case.sm is None or case.sm < HIGH:
+    busiest = case["ncu_sm_percent"]
+    if busiest is None or busiest < HIGH:
         return ""
     pipes = {name: case[f"ncu_{name}_percent"] for name in ("fma", "fp64", "tensor")}
     busy = [f"{name} pipe {share:.0f} %" for name, share in pipes.items() if share is not None and share >= LOW]
-    return f"compute-bound: the SM's busiest part works at {case.sm:.0f} %" + (f" ({', '.join(busy)})" if busy else "")
+    return f"compute-bound: the SM's busiest part works at {busiest:.0f} %" + (f" ({', '.join(busy)})" if busy else "")
 
 
 def _latency(case: Known) -> str:
-    if case.dram is None or case.sm is None or max(case.dram, case.sm, case.reached or 0.0) >= LOW:
+    memory, busiest = case["ncu_memory_percent"], case["ncu_sm_percent"]
+    if memory is None or busiest is None or max(memory, busiest, case.reached or 0.0, case.dram or 0.0) >= LOW:
         return ""
-    words = f"latency-bound: DRAM works at {case.dram:.0f} %, the SM at {case.sm:.0f} %"
+    words = f"latency-bound: memory works at {memory:.0f} %, the SM at {busiest:.0f} % of what they can"
     if (warps := case["ncu_warps_percent"]) is not None:
-        words += f"; {warps:.0f} % of the warps that fit are active"
-    top = str(case.row.get("ncu_stalls") or "").partition(",")[0]
-    return f"{words}, waiting mostly for {top}" if top else words
+        words += f"; {warps:.0f} % of warps active"
+    reason, share = next((one for one in case.waits if one[0] != "selected"), ("", 0.0))
+    if 100 * share >= WAITING:
+        words += f", which wait for {reason} {100 * share:.0f} % of the time"
+    return words
 
 
 BOUNDS = (
-    Rule("launch-bound", "`median_us` below 2 x an empty kernel", "`timer_limited` in docs/results.md", _launch),
-    Rule("memory-bound", f"DRAM at {HIGH:.0f} % of what a copy reaches, or more", SPEED_OF_LIGHT, _memory),
-    Rule("compute-bound", f"the SM's busiest part at {HIGH:.0f} % of its peak, or more", SPEED_OF_LIGHT, _compute),
-    Rule("latency-bound", f"both below {LOW:.0f} %", SPEED_OF_LIGHT, _latency),
-)
+    Rule("launch-bound", "less than 2 x an empty kernel", "`timer_limited` in docs/results.md", _launch),
+    Rule("memory-bound", f"{HIGH:.0f} % of a copy, or a cache at {HIGH:.0f} % of its peak", SPEED_OF_LIGHT, _memory),
+    Rule("compute-bound", f"the SM's busiest part at {HIGH:.0f} % of its peak", SPEED_OF_LIGHT, _compute),
+    Rule("latency-bound", f"memory and SM below {LOW:.0f} %; names a stall of {WAITING:.0f} %",
+         f"{SPEED_OF_LIGHT}, and rule CPIStall", _latency),
+)  # fmt: skip
 """What bounds a case: the first that holds. Between the thresholds there is no verdict."""
 
 
@@ -118,7 +128,7 @@ def _grid(case: Known) -> str:
 
 
 def _waste(case: Known) -> str:
-    return f"DRAM moves {case.waste:.1f} times the declared bytes" if case.waste and case.waste >= WASTE else ""
+    return f"DRAM moves {case.moved:.1f} times the declared bytes" if case.moved and case.moved >= MOVED else ""
 
 
 def _conflicts(case: Known) -> str:
@@ -130,23 +140,24 @@ def _uncoalesced(case: Known) -> str:
 
 
 def _worst(case: Known, memory: str, what: str) -> str:
-    """The line with most units beyond the ideal."""
+    """The line with most units beyond the ideal, if those of all lines are a tenth of the units or more."""
     if case.reached is not None and case.reached >= HIGH:
-        return ""  # they cost nothing that could be gained
-    found = [c for c in case.costs if c.memory == memory and c.ideal and c.actual >= CONFLICT * c.ideal]
-    if not found:
+        return ""  # nothing could be gained
+    costs = [cost for cost in case.costs if cost.memory == memory and cost.kind != BRANCH]
+    whole = sum(cost.actual * cost.requests for cost in costs)
+    if not whole or 100 * sum(cost.excess for cost in costs) < WASTED * whole:
         return ""
-    one = max(found, key=lambda cost: cost.excess)
+    one = max(costs, key=lambda cost: cost.excess)
     return f"{what} on line {one.line} of {one.file} ({one.actual:.4g} {one.unit} a request, {one.ideal:.4g} at best)"
 
 
 REMARKS = (
-    Rule("small grid", "less than one wave of blocks", f"{PRACTICES}, Thread and Block Heuristics", _grid),
-    Rule("wasted traffic", f"{WASTE:g} x the declared bytes, or more", "this project: caches round up", _waste),
-    Rule("bank conflicts", f"{CONFLICT:g} x the ideal wavefronts of a line, or more, and not memory-bound",
-         f"{PRACTICES}, Shared Memory and Memory Banks", _conflicts),
-    Rule("scattered accesses", f"{CONFLICT:g} x the ideal sectors of a line, or more, and not memory-bound",
-         f"{PRACTICES}, Coalesced Access to Global Memory", _uncoalesced),
+    Rule("small grid", "less than one wave of blocks", SPEED_OF_LIGHT, _grid),
+    Rule("more traffic", f"{MOVED:g} x the declared bytes", "none: a choice of this project", _waste),
+    Rule("bank conflicts", f"{WASTED:.0f} % of the wavefronts, unless memory-bound",
+         NCU.format("SharedMemoryConflicts"), _conflicts),
+    Rule("scattered accesses", f"{WASTED:.0f} % of the sectors, unless memory-bound",
+         NCU.format("UncoalescedGlobalAccess") + ", which has no threshold", _uncoalesced),
 )  # fmt: skip
 """What else the numbers say of a case: all that hold."""
 
@@ -159,7 +170,7 @@ def judge(case: Known) -> str:
 
 def sentences(path: Path, frame: pd.DataFrame) -> list[tuple[int, str]]:
     """For each fast case of a profiled run its row and its sentence: the fastest of each ranking, and the tied ones."""
-    counted = {row["row"] for row, _ in profiled.cases(path, frame, counters.NAME)}
+    counted = {row["row"]: record for row, record in profiled.cases(path, frame, counters.NAME)}
     if not counted:
         return []
     limits = {row["row"]: section(record, "ceilings") for row, record in profiled.cases(path, frame, ceilings.NAME)}
@@ -167,14 +178,19 @@ def sentences(path: Path, frame: pd.DataFrame) -> list[tuple[int, str]]:
     found = []
     for ranking in headline_groups(frame):
         for row in (ranking.fastest, *ranking.tied)[:MOST_CASES]:
-            known = _known(row, limits.get(row["row"], {}), costs.get(str(row["case"]), []))
-            if row["row"] in counted and (words := judge(known)):
+            if row["row"] not in counted:
+                continue
+            waits = counters.stalls(profiled.numbers(counted[row["row"]].get("metrics")))
+            known = _known(row, limits.get(row["row"], {}), waits, costs.get(str(row["case"]), []))
+            if words := judge(known):
                 at = f" at {size_of(row)}" if size_of(row) else ""
                 found.append((row["row"], f"{described(row, names)}{at}: {words}."))
     return found
 
 
-def _known(row: Mapping[str, Any], limits: Mapping[str, Any], costs: Sequence[LineCost]) -> Known:
+def _known(
+    row: Mapping[str, Any], limits: Mapping[str, Any], waits: Sequence[tuple[str, float]], costs: Sequence[LineCost]
+) -> Known:
     def number(name: str) -> float | None:
         return None if absent(row.get(name)) else float(row[name])
 
@@ -185,7 +201,7 @@ def _known(row: Mapping[str, Any], limits: Mapping[str, Any], costs: Sequence[Li
     dram = number("ncu_dram_percent")
     reached = number("percent_copy") if share else number("percent_peak")
     counted = None if dram is None else dram / share if share else dram
-    return Known(row, reached, counted, "a copy" if share else "the peak", number("ncu_sm_percent"), costs)
+    return Known(row, reached, counted, "a copy" if share else "the peak", waits, costs)
 
 
 def of_rules() -> Iterator[tuple[str, str, str]]:

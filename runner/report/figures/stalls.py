@@ -24,6 +24,7 @@ MEANING = {
     "branch_resolving": "a branch target",
     "dispatch_stall": "the dispatcher",
     "drain": "stores at the kernel's end",
+    "gmma": "a matrix multiply-add of the warp group",
     "imc_miss": "constant memory",
     "lg_throttle": "the queue for local and global memory",
     "long_scoreboard": "data from global, local or texture memory",
@@ -33,6 +34,7 @@ MEANING = {
     "misc": "other hardware reasons",
     "no_instruction": "the next instruction",
     "not_selected": "another warp that was ready, too",
+    "selected": "nothing: it issued an instruction",
     "short_scoreboard": "data from shared memory or special functions",
     "sleeping": "nanosleep",
     "tex_throttle": "the queue of the texture unit",
@@ -70,7 +72,7 @@ class Stalls(Figure):
         axes.set_yticks(range(len(self.bars)), [one_line(name, 44) for _, name, _ in self.bars])
         axes.set_ylim(len(self.bars) - 0.4, -0.6)
         axes.set_xlim(0, 100)
-        axes.set_xlabel("% of the time that warps waited")
+        axes.set_xlabel("% of the time of active warps")
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_color(PALE)
@@ -97,5 +99,5 @@ def figures(run: Run) -> list[Stalls]:
     reasons = sorted((reason for reason, total in sums.items() if total), key=lambda reason: -sums[reason])
     words = listed([f"{reason}: {MEANING[reason]}" for reason in reasons[:MOST_REASONS]])
     more = f" {count(len(bars) - MOST_BARS, 'slower case')} not drawn." if len(bars) > MOST_BARS else ""
-    caption = f"What a warp that issued nothing waited for, counted by Nsight Compute. {words}.{more}"
+    caption = f"What active warps waited for, counted by Nsight Compute. {words}.{more}"
     return [Stalls("stalls", "Where the time goes", caption, drawn, reasons[:MOST_REASONS], run)]
