@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ from runner.runs import section
 
 Row = dict[str, Any]
 
+MOST = 1e30
+
 
 def cases(path: Path, frame: pd.DataFrame, step: str) -> Iterator[tuple[Row, dict[str, Any]]]:
     """The measured cases that a step has something to say about, each with its record."""
@@ -28,6 +29,6 @@ def cases(path: Path, frame: pd.DataFrame, step: str) -> Iterator[tuple[Row, dic
 
 
 def numbers(values: Any) -> dict[str, float]:
-    """The finite numbers of a mapping."""
+    """The numbers of a mapping that a counter or a speed can have."""
     pairs = values.items() if isinstance(values, Mapping) else ()
-    return {str(k): float(v) for k, v in pairs if isinstance(v, int | float) and math.isfinite(v)}
+    return {str(k): float(v) for k, v in pairs if isinstance(v, int | float) and 0 <= v < MOST}

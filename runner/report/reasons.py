@@ -18,13 +18,13 @@ from runner.folder import RunFolder
 from runner.lines import BRANCH, GLOBAL, SHARED, LineCost
 from runner.profiling import ceilings, counters
 from runner.report import profiled
-from runner.report.findings import headline_groups
-from runner.report.table import varying
+from runner.report.findings import best_of, headline_groups
+from runner.report.table import PEERS, varying
 from runner.report.text import absent, described, size_of
 from runner.runs import section
 
-MOST_CASES = 6
-"""Of each ranking: the fastest and those tied with it."""
+MOST_CASES = 10
+"""Of each ranking."""
 
 HIGH, LOW = 80.0, 60.0  # percent
 WASTED, FULL, WAITING = 10.0, 1.0, 30.0  # percent, waves, percent
@@ -169,23 +169,32 @@ def judge(case: Known) -> str:
 
 
 def sentences(path: Path, frame: pd.DataFrame) -> list[tuple[int, str]]:
-    """For each fast case of a profiled run its row and its sentence: the fastest of each ranking, and the tied ones."""
+    """Rows and sentences: of each ranking the fastest case, those tied with it, and each other kernel's fastest."""
     counted = {row["row"]: record for row, record in profiled.cases(path, frame, counters.NAME)}
     if not counted:
         return []
     limits = {row["row"]: section(record, "ceilings") for row, record in profiled.cases(path, frame, ceilings.NAME)}
     costs, names = lines.read(RunFolder(path)), [name for name in varying(frame) if name != "size"]
     found = []
+    best = best_of(frame)
     for ranking in headline_groups(frame):
-        for row in (ranking.fastest, *ranking.tied)[:MOST_CASES]:
+        first = [ranking.fastest, *ranking.tied]
+        at = size_of(ranking.fastest)
+        others = [by_size[at] for by_size in best.values() if at in by_size and _alike(by_size[at], first)]
+        for row in [*first, *sorted(others, key=lambda row: float(row["cost"]))][:MOST_CASES]:
             if row["row"] not in counted:
                 continue
             waits = counters.stalls(profiled.numbers(counted[row["row"]].get("metrics")))
             known = _known(row, limits.get(row["row"], {}), waits, costs.get(str(row["case"]), []))
             if words := judge(known):
-                at = f" at {size_of(row)}" if size_of(row) else ""
-                found.append((row["row"], f"{described(row, names)}{at}: {words}."))
+                found.append((row["row"], f"{described(row, names)}{f' at {at}' if at else ''}: {words}."))
     return found
+
+
+def _alike(row: Mapping[str, Any], first: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a case is of the same ranking, and of a kernel that none of the first is."""
+    same = all(row[name] == first[0][name] for name in PEERS)
+    return same and row["kernel"] not in {one["kernel"] for one in first} and str(row["ceiling"]) != "True"
 
 
 def _known(

@@ -95,7 +95,7 @@ class Roofline(Figure):
         axes.yaxis.set_major_formatter(plain)
         axes.set_xlabel("operations per byte of DRAM")
         axes.set_ylabel("operations per second, 10^9")
-        self._ceilings(axes, low, high)
+        self._ceilings(axes)
         return figure
 
     def _name(self, axes: Axes) -> None:
@@ -115,21 +115,23 @@ class Roofline(Figure):
                 arrowprops={"arrowstyle": "-", "color": "#b0b0b8", "linewidth": 0.6} if y < wanted - 0.05 else None,
             )  # fmt: skip
 
-    def _ceilings(self, axes: Axes, low: float, high: float) -> None:
-        """Write what the roofs are, beside them."""
-        roofs = [(self.measured, "measured", -11)] + (
-            [(self.theoretical, "theoretical", 5)] if self.theoretical else []
-        )
-        for roof, word, up in roofs:
-            if roof.gflops:
-                text = f"{rough(roof.gflops)} x 10^9/s, {word}"
-                at = high / 1.05, roof.gflops
-                axes.annotate(text, at, (0, up), textcoords="offset points", ha="right", fontsize=8, color=PALE)
-        both = [f"{rough(roof.gbps)} GB/s {word}" for roof, word, _ in roofs]
-        axes.annotate(
-            f"DRAM: {', '.join(both)}", (0.01, 0.985), xycoords="axes fraction", va="top", fontsize=8, color=PALE
-        )
-        _ = low
+    def _ceilings(self, axes: Axes) -> None:
+        """Write the numbers of the roofs into the corner that no case reaches."""
+        roofs = {"measured": self.measured, **({"theoretical": self.theoretical} if self.theoretical else {})}
+        lines = [
+            ("DRAM, GB/s: {}", {word: roof.gbps for word, roof in roofs.items()}),
+            (
+                "multiply-adds, 10^9 operations/s: {}",
+                {word: roof.gflops for word, roof in roofs.items() if roof.gflops},
+            ),
+        ]
+        words = [
+            text.format(", ".join(f"{rough(value)} {word}" for word, value in each.items()))
+            for text, each in lines
+            if each
+        ]
+        at = {"xycoords": "axes fraction", "va": "top", "fontsize": 8, "color": PALE, "linespacing": 1.5}
+        axes.annotate("\n".join(words), (0.012, 0.985), **at)  # type: ignore[arg-type]
 
 
 def figures(run: Run) -> list[Roofline]:

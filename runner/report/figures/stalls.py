@@ -9,7 +9,7 @@ from runner.profiling.counters import NAME, stalls
 from runner.report import profiled
 from runner.report.figures.figure import COLOURS, INK, PALE, Figure, Row, Run, sheet
 from runner.report.table import varying
-from runner.report.text import count, described, listed, one_line
+from runner.report.text import count, described, one_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -97,7 +97,7 @@ def figures(run: Run) -> list[Stalls]:
     drawn = bars[:MOST_BARS]
     sums = {reason: sum(shares.get(reason, 0.0) for _, _, shares in drawn) for reason in MEANING}
     reasons = sorted((reason for reason, total in sums.items() if total), key=lambda reason: -sums[reason])
-    words = listed([f"{reason}: {MEANING[reason]}" for reason in reasons[:MOST_REASONS]])
+    words = "; ".join(f"{reason}: {MEANING[reason]}" for reason in reasons[:MOST_REASONS])
     more = f" {count(len(bars) - MOST_BARS, 'slower case')} not drawn." if len(bars) > MOST_BARS else ""
     caption = f"What active warps waited for, counted by Nsight Compute. {words}.{more}"
     return [Stalls("stalls", "Where the time goes", caption, drawn, reasons[:MOST_REASONS], run)]
