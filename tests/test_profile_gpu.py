@@ -102,8 +102,8 @@ def test_counters_are_those_of_the_launches(runner, tool, tmp_path):
         runner, tmp_path / "out", "--config-dir", str(own), "kernel=twice,transposeGmem,transposeSmem",
         "profile=roofline", "profile.metrics=[default,smsp__inst_executed.sum,no__such_metric.sum]",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "no__such_metric.sum" in done.stderr
+    assert done.code == 0, done.err
+    assert "no__such_metric.sum" in done.err
     assert (frame["median_us"] > 0).all()
     read = frame["ncu_dram_read"]
     assert 0.95 * 2**22 < read["twice"] < 2.2 * 2**22  # of the second launch, the input may still be in L2
@@ -117,7 +117,7 @@ def test_counters_are_those_of_the_launches(runner, tool, tmp_path):
         assert 0.5 * theory < ceilings["gflops"]["measured"][precision] < 1.05 * theory, precision
     assert (folder.path / "figures" / "stalls.svg").exists()
     again = runner(str(folder.path), module="runner.resume")
-    assert "complete" in again.stderr
+    assert "complete" in again.err
 
 
 def test_what_the_sanitizer_finds_is_a_hazard_with_line_and_thread(runner, tool, tmp_path):
@@ -137,7 +137,7 @@ def test_what_the_sanitizer_finds_is_a_hazard_with_line_and_thread(runner, tool,
         "profile=sanitizer",
         "device.time_limit_s=10",
     )
-    assert done.returncode == 1, done.stderr
+    assert done.code == 1, done.err
     assert frame["status"].to_dict() == {**dict.fromkeys(LINES, "hazard"), "fine": "ok"}
     for name, line in LINES.items():
         assert f"broken.cu:{line}" in frame["reason"][name], frame["reason"][name]

@@ -104,9 +104,12 @@ def metrics(names: Iterable[str], *, operations: bool = False) -> list[str]:
     return list(dict.fromkeys([TIME, *given, *counted]))
 
 
-def command(asked: Sequence[str]) -> list[str]:
-    """The words before a command that make ncu count. Clocks stay as they are; caches are cold, as in the timing."""
-    options = "--clock-control none --cache-control all --profile-from-start off --target-processes all"
+def command(asked: Sequence[str], caches: str = "all") -> list[str]:
+    """The words before a command that make ncu count. Clocks stay as they are.
+
+    With `caches="all"` each launch finds cold caches, as in the timing; with "none" nothing is flushed.
+    """
+    options = f"--clock-control none --cache-control {caches} --profile-from-start off --target-processes all"
     form = f"--csv --page raw --print-units base --print-kernel-base function --log-file {OUTPUT}"
     return ["ncu", *options.split(), *form.split(), "--metrics", ",".join(asked)]
 

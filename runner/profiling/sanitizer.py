@@ -145,7 +145,8 @@ class Sanitizer:
 
 def command(tool: str) -> list[str]:
     """The words before a command that make compute-sanitizer watch it."""
-    options = ["--generate-coredump", "no", "--target-processes", "all", "--log-file", OUTPUT]
+    options = ["--destroy-on-device-error", "kernel", "--show-backtrace", "no", "--print-limit", "1000"]
+    options += ["--target-processes", "all", "--log-file", OUTPUT]
     return ["compute-sanitizer", "--tool", tool, *options, *OPTIONS.get(tool, ())]
 
 

@@ -59,6 +59,8 @@ def watch(command: Sequence[str], jobs: Sequence[Job], stage: Stage, *options: s
             state = states.get(left[0].number, "")
             reason = state if state not in ("", "launching") else silent
         text = [_text(file) for file in (output, said)]
+        if left and reason == silent and (last := text[1].strip().splitlines()):
+            reason = f"{reason}: {' '.join(last[-1].split())[:200]}"
         return Watched(done, left[0] if left else None, reason, *text)
 
 
