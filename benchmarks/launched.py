@@ -23,7 +23,6 @@ from runner.device import Binary
 from runner.errors import RunnerError
 from runner.kernel.case import Case
 from runner.kernel.contents import contents
-from runner.profiling.launch import open_gpu
 from runner.sweep.trial import upload
 
 AGAIN = 3  # exit status
@@ -68,6 +67,8 @@ def main() -> None:
     """Launch what is left."""
     with Path(sys.argv[1]).open("rb") as file:
         jobs: list[Job] = pickle.load(file)  # noqa: S301  (written by benchmarks/checked.py)
+    from runner.device.cuda.exact import open_gpu  # noqa: PLC0415  (only where there is a GPU)
+
     try:
         whole = launch_all(open_gpu(0, exact=True), jobs, Path(sys.argv[2]))
     except RunnerError as e:

@@ -11,10 +11,11 @@ import pytest
 from support import ROOT, case_of, shipped
 
 from runner.config import Job
+from runner.device.cuda import ceilings
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.lines import LineCost
-from runner.profiling import ceilings, counters, sanitizer
+from runner.profiling import counters, sanitizer
 from runner.profiling.stage import Stage
 from runner.report import reasons
 from runner.settings import DeviceConfig, ProfileConfig, TimingConfig

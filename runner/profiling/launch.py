@@ -13,17 +13,14 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from runner import recorded
 from runner.config import Job
-from runner.device import Device, Role
+from runner.device import Device
 from runner.device.kinds import compiler_for
 from runner.errors import RunnerError
 from runner.folder import RunFolder
@@ -51,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     numbers = set(given.job)
     jobs = [job for job in recorded.jobs_of(RunFolder(given.folder.absolute()), numbers) if job.number in numbers]
+    from runner.device.cuda.exact import open_gpu  # noqa: PLC0415  (only where there is a GPU)
+
     device = open_gpu(jobs[0].device.index, exact=given.checked)
     for job in jobs:
         if not launched(device, job, log, checked=given.checked):
@@ -62,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def launched(device: Device, job: Job, log: Log, *, checked: bool) -> bool:
     """Launch a case and wait for its end; `False` if the GPU did not survive that. Errors are logged."""
-    from pycuda import driver  # noqa: PLC0415  (only where there is a GPU)
+    from runner.device.cuda.exact import profiler  # noqa: PLC0415  (only where there is a GPU)
 
     try:
         source = job.case.source()
@@ -73,45 +72,13 @@ def launched(device: Device, job: Job, log: Log, *, checked: bool) -> bool:
             if not checked:  # initcheck should see reads of what nobody wrote
                 poison(job.case, arrays)
             log(job.number, "launching")
-            driver.start_profiler()
-            try:
+            with profiler():
                 device.launch(launch, job.device.time_limit_s)
-            finally:
-                with suppress(driver.Error):
-                    driver.stop_profiler()
-    except (RunnerError, driver.Error, MemoryError) as e:
+    except (RunnerError, OSError, MemoryError, RuntimeError) as e:
         log(job.number, " ".join(str(e).split()) or type(e).__name__)
         return bool(getattr(device, "usable", True))
     log(job.number, "done")
     return True
-
-
-def open_gpu(index: int, *, exact: bool) -> Any:
-    """A GPU; if `exact`, its arrays have no guards beside them, and no content but what the host gives them."""
-    from pycuda import driver  # noqa: PLC0415
-
-    from runner.device.cuda.device import CudaDevice  # noqa: PLC0415
-
-    class Exact:
-        def __init__(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> None:
-            self.role = role
-            self._memory = driver.mem_alloc(max(1, value.nbytes + offset * value.itemsize))
-            self.begin = int(self._memory) + offset * value.itemsize
-            self.pointer = self.begin + lead * value.itemsize
-            if value.nbytes and role in (Role.IN, Role.INOUT):
-                driver.memcpy_htod(self.begin, np.ascontiguousarray(value))
-            elif value.nbytes and role is Role.STATE:
-                driver.memset_d8(self.begin, 0, value.nbytes)
-
-        def free(self) -> None:
-            with suppress(driver.Error):
-                self._memory.free()
-
-    class ExactDevice(CudaDevice):
-        def _placed(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> Any:
-            return Exact(value, role, offset, lead)
-
-    return (ExactDevice if exact else CudaDevice)(index)
 
 
 def _compiler(device: Device, job: Job, *, lines: bool) -> Any:

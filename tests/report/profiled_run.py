@@ -8,8 +8,8 @@ from typing import Any
 
 import report_runs as runs
 
+from runner.device.cuda.ceilings import PRECISIONS
 from runner.profiling import counters
-from runner.profiling.ceilings import PRECISIONS
 
 # Kernel, its time at 2^24, bytes of DRAM traffic a declared byte, operations an element, longest waits.
 KERNELS = (

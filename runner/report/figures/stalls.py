@@ -85,7 +85,7 @@ class Stalls(Figure):
 
 def figures(run: Run) -> list[Stalls]:
     """The figure of a run whose cases were counted."""
-    names = varying(run.frame)
+    names = [name for name in varying(run.frame) if name not in ("dtype", "seed", "device")]
     bars = [
         (row, described(row, names), shares)
         for row, record in profiled.cases(run.path, run.frame, NAME)
