@@ -28,7 +28,11 @@ EARLIER = ROOT / "docs" / "h200" / "steps" / "counters.txt"
 SECTION = "> Transposes: float32, 4096x4096"
 EXECUTED = "smsp__inst_executed.sum"
 SWEEP = ["experiment=ladder_transpose", "block=32x8,256", "pad=1", "device=cuda", "timing=quick"]
-WAYS = ["profile=none", f"profile=roofline profile.metrics=[default,{EXECUTED}]", "profile=sanitizer"]
+WAYS = [
+    "profile=none",
+    f"profile=roofline profile.metrics=[default,{EXECUTED}]",
+    "profile=sanitizer profile.cases=fastest",
+]
 ADDRESSES = {
     "sectors": ("ncu_{}_sectors", "global_{}_sectors"),
     "wavefronts": ("ncu_{}_wavefronts", "shared_{}_wavefronts"),

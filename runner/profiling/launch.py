@@ -13,7 +13,8 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from runner.device.cuda.exact import open_gpu  # noqa: PLC0415  (only where there is a GPU)
 
     device = open_gpu(jobs[0].device.index, exact=given.checked)
+    _compile(device, jobs, lines=given.checked)
     for job in jobs:
         if not launched(device, job, log, checked=given.checked):
             sys.stdout.flush()
@@ -79,6 +81,17 @@ def launched(device: Device, job: Job, log: Log, *, checked: bool) -> bool:
         return bool(getattr(device, "usable", True))
     log(job.number, "done")
     return True
+
+
+def _compile(device: Device, jobs: Sequence[Job], *, lines: bool) -> None:
+    """Fill the compiler's cache on all cores; an error comes again at the launch."""
+
+    def work(job: Job) -> None:
+        with suppress(RunnerError):
+            _compiler(device, job, lines=lines).compile(job.case.source())
+
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        list(pool.map(work, {job.case.source(): job for job in jobs}.values()))
 
 
 def _compiler(device: Device, job: Job, *, lines: bool) -> Any:
