@@ -137,6 +137,18 @@ def test_without_the_tool_one_sentence_says_so(step, stage, monkeypatch):
     assert "not on the PATH" in sentence
 
 
+@pytest.mark.parametrize(("tool", "step"), [("ncu", counters.Ncu()), ("compute-sanitizer", sanitizer.Sanitizer())])
+def test_a_tool_that_does_not_work_is_tried_once(tool, step, stage, tmp_path, monkeypatch):
+    """What it said last is told; there is no result, so that a later resume tries again."""
+    (tmp_path / tool).write_text(f"#!/bin/sh\necho once >>{tmp_path}/calls\necho the reason >&2\nexit 1\n")
+    (tmp_path / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert list(step.run(jobs("bcast", "bcast", metrics=["default"], sanitizer=True), stage)) == []
+    (sentence,) = stage.progress.said
+    assert "the reason" in sentence
+    assert (tmp_path / "calls").read_text() == "once\n"
+
+
 def test_without_the_right_to_count_one_sentence_says_who_gives_it(play, stage):
     """As ncu says it where counters are for administrators only."""
     play(

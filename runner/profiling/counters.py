@@ -86,7 +86,14 @@ class Ncu:
                     f"driver's option NVreg_RestrictProfilingToAdminUsers=0, or run the sweep with CAP_SYS_ADMIN"
                 )
                 return
-            for job, result in _results(seen.done, read(seen.output, asked), asked):
+            if seen.broken:
+                stage.say(f"no counters: {seen.reason}")
+            launches = read(seen.output, asked)
+            if seen.done and not launches:
+                errors = [line for line in seen.output.splitlines() if line.startswith("==ERROR==")]
+                stage.say(f"no counters: ncu counted nothing{': ' if errors else ''}{'; '.join(errors[:2])}")
+                return
+            for job, result in _results(seen.done, launches, asked):
                 unknown = set(result.record.get("missing", ())) - lacking - {STALL.format(reason) for reason in STALLS}
                 if unknown:
                     stage.say(f"{', '.join(sorted(unknown))}: not counted; this GPU, or this ncu, lacks the metric")

@@ -119,6 +119,9 @@ class Sanitizer:
         for tool in jobs[0].profile.sanitizer:
             stage.progress.stage(f"profiling ({tool})", len(jobs))
             for job, seen in self._alone(tool, jobs, stage):
+                if seen.broken:
+                    stage.say(f"no sanitizer: {tool}: {seen.reason}")
+                    return
                 found[job.number] += findings(sanitizer_records(seen.output, functions(job.case)), tool)
                 if seen.failed is job:
                     failed[job.number].append(f"{tool}: {seen.reason}")
@@ -126,12 +129,16 @@ class Sanitizer:
         for job in jobs:
             own = {one.key: one for one in reversed(found[job.number])}
             kept = tuple(reversed(own.values()))
-            record = {"tools": jobs[0].profile.sanitizer, "findings": len(kept), "failed": failed[job.number]}
+            record: dict[str, object] = {"tools": jobs[0].profile.sanitizer, "findings": len(kept)}
+            if failed[job.number] and not kept:
+                record["reason"] = f"the launch failed under {'; '.join(failed[job.number])}"
             yield job, Result(record, _hazard(stage, job, kept))
 
     def _alone(self, tool: str, jobs: Sequence[Job], stage: Stage) -> Iterator[tuple[Job, Watched]]:
         """The cases with errors, each with what was said in a process that launched nothing else."""
         for seen in watch_all(command(tool), jobs, stage, "--checked"):
+            if seen.broken:
+                yield jobs[0], seen
             launched = [*seen.done, *([seen.failed] if seen.failed else [])]
             kernels = {name for job in launched for name in functions(job.case)}
             named = {one.kernel for one in sanitizer_records(seen.output, kernels)}

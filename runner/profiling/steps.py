@@ -44,6 +44,8 @@ def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress) -> None:
             for job, result in step.run(group, Stage(folder, rows, progress)):
                 interruption.check()
                 _keep(folder, job.number, step.name, result.record)
+                if reason := result.record.get("reason"):
+                    progress.say(f"profile: {job.case.label}: {reason}")
                 ledger.add(job, {**rows[job.number], **result.columns})
                 progress.step()
         ledger.write()

@@ -28,18 +28,25 @@ class Watched:
     """What one process under a tool did."""
 
     done: tuple[Job, ...]  # launched to the end, in order
-    failed: Job | None  # the one after which nothing more could be launched
+    failed: Job | None  # the one after which nothing more could be launched; None also if none was begun
     reason: str  # why
     output: str  # what the tool wrote into its file
     said: str  # what was printed
 
+    @property
+    def broken(self) -> bool:
+        """Whether no launch was even begun: then the tool does not work here."""
+        return not self.done and self.failed is None
+
 
 def watch_all(command: Sequence[str], jobs: Sequence[Job], stage: Stage, *options: str) -> Iterator[Watched]:
-    """Launch all jobs, in another process after each one that fails."""
+    """Launch all jobs, in another process after each one that fails. A tool that does not work is not tried again."""
     left = list(jobs)
     while left:
         seen = watch(command, left, stage, *options)
         yield seen
+        if seen.broken:
+            return
         left = [job for job in left if job not in seen.done and job is not seen.failed]
 
 
@@ -61,7 +68,8 @@ def watch(command: Sequence[str], jobs: Sequence[Job], stage: Stage, *options: s
         text = [_text(file) for file in (output, said)]
         if left and reason == silent and (last := text[1].strip().splitlines()):
             reason = f"{reason}: {' '.join(last[-1].split())[:200]}"
-        return Watched(done, left[0] if left else None, reason, *text)
+        failed = left[0] if left and states else None
+        return Watched(done, failed, reason, *text)
 
 
 def _run(command: Sequence[str], jobs: Sequence[Job], stage: Stage, log: Path, said: Path) -> str:
