@@ -124,7 +124,7 @@ LIMITS: dict[str, tuple[float, float]] = {
 class ProfileConfig:
     """The group `profile`: what is measured beside the times, after the last round. No part of a case's identity."""
 
-    metrics: list[str] = field(default_factory=list)  # of Nsight Compute; `default` stands for the useful few
+    metrics: Any = field(default_factory=list)  # of Nsight Compute, or one; `default` stands for the useful few
     cases: str = "all"  # or tied, or fastest
     roofline: bool = False  # whether the GPU's ceilings are measured
     sanitizer: Any = False  # or true, or a list of compute-sanitizer's tools
@@ -133,8 +133,10 @@ class ProfileConfig:
     def __post_init__(self) -> None:
         if self.cases not in PROFILED:
             raise UsageError(f"profile.cases={self.cases}: expected one of {', '.join(PROFILED)}")
-        if bad := next((m for m in self.metrics if not re.fullmatch(r"[A-Za-z0-9_.]+", m)), None):
-            raise UsageError(f"profile.metrics={bad}: expected names of Nsight Compute's metrics, or `default`")
+        given = self.metrics if isinstance(self.metrics, list) else [self.metrics]
+        self.metrics = [str(m) for m in given if m is not None]
+        if bad := next((m for m in self.metrics if not re.fullmatch(r"default|[a-z0-9]+__[A-Za-z0-9_.]+", m)), None):
+            raise UsageError(f"profile.metrics={bad}: expected `default`, or metrics such as dram__bytes_read.sum")
         tools = self.sanitizer if isinstance(self.sanitizer, list) else [self.sanitizer]
         if bad := next((t for t in tools if t not in (*SANITIZERS, True, False)), None):
             raise UsageError(f"profile.sanitizer={bad}: expected true, false or a list of {', '.join(SANITIZERS)}")
