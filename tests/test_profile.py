@@ -160,6 +160,22 @@ def test_without_the_right_to_count_one_sentence_says_who_gives_it(play, stage):
     assert "NVreg_RestrictProfilingToAdminUsers=0" in sentence
 
 
+def test_what_ncu_wrote_on_an_h200_is_read():
+    """Three launches with their units and thousands' separators; of a case of two launches the sums and the shares."""
+    asked = counters.metrics(["default"], operations=True)
+    launches = counters.read((RECORDED / "ncu.csv").read_text(), asked)
+    assert [launch.kernel for launch in launches] == ["partial", "finish", "partial"]
+    assert launches[0].values["dram__bytes_read.sum"] == 16782592
+    assert launches[0].units["dram__bytes_read.sum"] == "byte"
+    assert "dram__bytes_read.avg" not in launches[0].values
+    row = counters.columns(counters.summed(launches[:2]))
+    assert row["ncu_dram_read"] == 16782592 + 6656
+    assert row["ncu_load_sectors"] == pytest.approx(524808 / 131586)
+    assert row["ncu_warps_percent"] == pytest.approx((45.29 * 15360 + 1.63 * 13088) / 28448)
+    assert row["ncu_store_wavefronts"] == 8
+    assert row["ncu_stalls"].startswith("long_scoreboard")
+
+
 def test_launches_of_one_case_are_added_up():
     """Sums are added, shares weighted by the launches' times."""
     name = "sm__throughput.avg.pct_of_peak_sustained_elapsed"

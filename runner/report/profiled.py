@@ -21,11 +21,19 @@ MOST = 1e30
 def cases(path: Path, frame: pd.DataFrame, step: str) -> Iterator[tuple[Row, dict[str, Any]]]:
     """The measured cases that a step has something to say about, each with its record."""
     folder = RunFolder(path)
+    if not _asked(folder.planned()):  # a sweep may have many jobs
+        return
     for row in records(measured(frame)):
         found = None if absent(row["job"]) else folder.json(folder.profile(int(row["job"])))
         record = section(found, step) if isinstance(found, dict) else {}
         if record and "reason" not in record:
             yield row, record
+
+
+def _asked(plan: Any) -> bool:
+    """Whether a case of a plan was to be profiled."""
+    ways = plan.get("ways") if isinstance(plan, dict) else None
+    return isinstance(ways, list) and any(isinstance(way, dict) and way.get("profile") for way in ways)
 
 
 def numbers(values: Any) -> dict[str, float]:

@@ -59,6 +59,7 @@ def make(folder: Path, *, sizes: tuple[int, ...] = (22, 24)) -> Path:
             rows.append(row | {"gpu": "NVIDIA H200 GPU-4b1c2f0a-1111-2222-3333-444455556666"})
             records.append({"ncu": {"metrics": found, "launches": []}, "roofline": {"ceilings": CEILINGS}})
     runs.write(folder, rows, columns=list(dict.fromkeys([*runs.COLUMNS, *(name for row in rows for name in row)])))
+    (folder / "plan.json").write_text(json.dumps({"ways": [{"profile": {"roofline": True}}], "cases": []}))
     for number, record in enumerate(records):
         (folder / str(number)).mkdir()
         (folder / str(number) / "profile.json").write_text(json.dumps(record))
