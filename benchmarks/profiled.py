@@ -136,13 +136,13 @@ def measure(work: Path) -> str:
     """Sweep without a profile and with each, and compare."""
     swept("profile=none", work / "warm")  # fills the compiler's cache
     seconds = {way: swept(way, work / str(number)) for number, way in enumerate(WAYS)}
-    cases = len(pd.read_csv(work / "0" / "results.csv"))
+    cases = int((pd.read_csv(work / "0" / "results.csv")["status"] == "ok").sum())
     counted = work / "1"
     gpu = json.loads((counted / "environment.json").read_text())["devices"]["cuda"]["name"]
     times = [["whole sweep", "s"], *([way.replace(f",{EXECUTED}", ",..."), f"{s:.1f}"] for way, s in seconds.items())]
     parts = {
         f"A sweep of {cases} transposes of 4096x4096 float32 on an {gpu}, without a profile and with:": times,
-        "Counters of each kernel's fastest case, and those of docs/h200/steps/counters.txt (then):": list(
+        "Counters of each kernel's fastest case, and those of docs/h200/steps/counters.txt (then, out of more paddings):": list(
             against(page(counted), EARLIER.read_text(), SECTION)
         ),
         "Counted by the hardware, and from the addresses on the CPU (lines.csv):": list(beside_addresses(counted)),

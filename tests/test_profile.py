@@ -233,6 +233,23 @@ OUTSIDE = """\
 """
 
 
+@pytest.mark.parametrize(
+    ("file", "tool", "kernel", "found"),
+    [
+        ("memcheck-outOfBounds", "memcheck", "outOfBounds", ("outside", "broken.cu:4", "", (63, 0, 0), 1)),
+        ("memcheck-misaligned", "memcheck", "misaligned", ("misaligned", "broken.cu:24", "", (0, 0, 0), 2)),
+        ("racecheck-sharedRace", "racecheck", "sharedRace", ("race", "broken.cu:9", "broken.cu:10", (31, 0, 0), 2)),
+        ("initcheck-uninitialised", "initcheck", "uninitialised", ("unwritten", "broken.cu:15", "", (0, 0, 0), 2)),
+        ("memcheck-fine", "memcheck", "fine", None),
+    ],
+)
+def test_what_compute_sanitizer_wrote_on_an_h200_becomes_one_finding_for_each_mistake(file, tool, kernel, found):
+    """Kind, lines, the first thread and how often; without an error there is none."""
+    records = sanitizer.sanitizer_records((RECORDED / f"{file}.txt").read_text(), [kernel])
+    got = [(one.kind, one.line, one.other_line, one.thread, one.count) for one in sanitizer.findings(records, tool)]
+    assert got == ([found] if found else [])
+
+
 def test_an_error_belongs_to_the_case_that_makes_it_alone(play, stage):
     """Two cases of one kernel: each is launched again by itself, and only one of them fails there."""
     play("compute-sanitizer", OUTSIDE.format(kernel="bcast"), alone=[2])

@@ -28,15 +28,21 @@ extern "C" __global__ void unwritten(const int* in, int* out)
 }
 extern "C" __global__ void barrier(const int* in, int* out)
 {
-    out[threadIdx.x] = in[threadIdx.x];
-    if (threadIdx.x < 16) __syncwarp(0xffffffff);
+    __shared__ int tile[64];
+    tile[threadIdx.x] = in[threadIdx.x];
+    if (threadIdx.x % 2 == 0) {
+        __syncthreads();
+    } else {
+        __syncthreads();
+    }
+    out[threadIdx.x] = tile[63 - threadIdx.x];
 }
 extern "C" __global__ void fine(const int* in, int* out)
 {
     out[threadIdx.x] = in[threadIdx.x];
 }
 """
-LINES = {"outside": 4, "race": 10, "unwritten": 14, "barrier": 19}
+LINES = {"outside": 4, "race": 10, "unwritten": 14, "barrier": 21}
 YAML = """\
 source: broken.cu
 parameters: {size: 64, block: 64}

@@ -20,7 +20,7 @@ from runner.profiling.stage import Result, Row, Stage
 from runner.profiling.watched import OUTPUT, Watched, watch, watch_all
 
 NAME = "sanitizer"
-STATUSES = ("ok", "mismatch", "launch_error", "crashed")
+STATUSES = ("ok", "mismatch", "launch_error", "crashed", "timeout")
 
 OPTIONS = {"initcheck": ("--check-api-memory-access", "no"), "racecheck": ("--racecheck-report", "all")}
 
@@ -32,7 +32,7 @@ _STARTS = re.compile(
 )
 _THREAD = re.compile(r"[Tt]hread \((\d+),(\d+),(\d+)\)")
 _BLOCK = re.compile(r"block \((\d+),(\d+),(\d+)\)")
-_NEAR = re.compile(r"is (\d+ bytes (?:before|after|inside)) the nearest allocation at \w+ of size (\d+) bytes")
+_NEAR = re.compile(r"is ([\d,]+ bytes (?:before|after)|inside) the nearest allocation at \w+ of size ([\d,]+) bytes")
 _HAZARDS = re.compile(r"\[(\d+) hazards?\]")
 _NOWHERE = (0, 0, 0)
 
@@ -48,7 +48,7 @@ class Said:
         files: The names of their files.
         threads: The threads that it names, in order.
         block: The first block that it names.
-        near: Where the address lies, for an access outside of all arrays.
+        near: What is wrong with the address: misaligned, or where it lies beside an array.
         count: How often it happened.
     """
 
@@ -75,6 +75,7 @@ def sanitizer_records(text: str, kernels: Collection[str]) -> list[Said]:
             places = dict.fromkeys((file, int(number)) for line in record for file, number in _LINE.findall(line))
             words = re.split(r" at | between ", record[0])[0].strip()
             near = _NEAR.search(whole)
+            where = f"{near[1]} an allocation of {near[2]} bytes" if near else ""
             hazards = _HAZARDS.search(whole)
             found.append(
                 Said(
@@ -84,7 +85,7 @@ def sanitizer_records(text: str, kernels: Collection[str]) -> list[Said]:
                     tuple(file for file, _ in places),
                     tuple(_place(numbers) for numbers in _THREAD.findall(whole)),
                     next(map(_place, _BLOCK.findall(whole)), None),
-                    f"{near[1]} an allocation of {near[2]} bytes" if near else "",
+                    f"misaligned, {where}" if " is misaligned" in whole else where,
                     int(hazards[1]) if hazards else 1,
                 )
             )
@@ -106,7 +107,7 @@ class Sanitizer:
     name = NAME
 
     def wants(self, job: Job, row: Row) -> bool:
-        """Also cases that are wrong or crashed: these are worth looking at."""
+        """Also cases that are wrong, crashed or did not end: these are worth looking at."""
         return bool(job.profile.sanitizer) and row["status"] in STATUSES and not is_emulated(str(row["device"]))
 
     def run(self, jobs: Sequence[Job], stage: Stage) -> Iterator[tuple[Job, Result]]:
@@ -195,7 +196,7 @@ def _kind(one: Said, tool: str) -> str:
         return "unwritten"
     if tool == "synccheck":
         return "barrier"
-    return "misaligned" if "isaligned" in f"{one.words}{one.near}" else "outside"
+    return "misaligned" if "isaligned" in f"{one.words} {one.near}" else "outside"
 
 
 def _finding(kind: str, group: Sequence[Said], tool: str) -> Finding:
