@@ -140,11 +140,10 @@ def measure(work: Path) -> str:
     counted = work / "1"
     gpu = json.loads((counted / "environment.json").read_text())["devices"]["cuda"]["name"]
     times = [["whole sweep", "s"], *([way.replace(f",{EXECUTED}", ",..."), f"{s:.1f}"] for way, s in seconds.items())]
+    then = "Counters of each kernel's fastest case, and those of steps/counters.txt (then, out of more paddings):"
     parts = {
         f"A sweep of {cases} transposes of 4096x4096 float32 on an {gpu}, without a profile and with:": times,
-        "Counters of each kernel's fastest case, and those of docs/h200/steps/counters.txt (then, out of more paddings):": list(
-            against(page(counted), EARLIER.read_text(), SECTION)
-        ),
+        then: list(against(page(counted), EARLIER.read_text(), SECTION)),
         "Counted by the hardware, and from the addresses on the CPU (lines.csv):": list(beside_addresses(counted)),
         "Ceilings:": list(ceilings(counted)),
     }
