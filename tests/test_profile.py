@@ -19,6 +19,7 @@ from runner.profiling import counters, sanitizer
 from runner.profiling.stage import Stage
 from runner.report import reasons
 from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
+from runner.shards.folder import ShardFolder, merge_shard
 from runner.terminal import SweepProgress
 
 RECORDED = ROOT / "tests" / "profile"
@@ -323,3 +324,19 @@ def test_the_kernel_of_a_ceiling_multiplies_and_adds(precision):
     """So many multiply-adds a turn, of the precision's instruction."""
     text = ceilings.ptx(precision).decode()
     assert text.count(ceilings.PRECISIONS[precision].instruction) == ceilings.CHAINS * ceilings.UNROLLED
+
+
+def test_what_a_shard_profiled_enters_the_sweep(tmp_path):
+    """Counters after the same rounds, with their record; a hazard that the sanitizer found replaces a row that was ok."""
+    sweep, shard = RunFolder(tmp_path / "sweep"), ShardFolder(RunFolder(tmp_path / "sweep"), 0)
+    attempt = shard.begin()
+    timed = {"case": "c", "status": "ok", "rounds": 3, "ncu_dram_read": None}
+    (sweep.path / "4").mkdir()
+    sweep.write_json(sweep.result(4), timed)
+    for row in ({**timed, "ncu_dram_read": 5}, {**timed, "status": "hazard"}):
+        (attempt.path / "4").mkdir(exist_ok=True)
+        attempt.write_json(attempt.profile(4), {"of": row["status"]})
+        attempt.write_json(attempt.result(4), row)
+        assert merge_shard(sweep, shard, [4]) == {4: row}
+        assert sweep.json(sweep.profile(4)) == {"of": row["status"]}
+        assert merge_shard(sweep, shard, [4]) == {}
