@@ -326,6 +326,16 @@ def test_the_kernel_of_a_ceiling_multiplies_and_adds(precision):
     assert text.count(ceilings.PRECISIONS[precision].instruction) == ceilings.CHAINS * ceilings.UNROLLED
 
 
+def test_a_shard_launches_from_the_folder_of_the_sweep(tmp_path, monkeypatch):
+    """Its own folder has no sources."""
+    (tmp_path / "ncu").write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\n')
+    (tmp_path / "ncu").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    attempt = ShardFolder(RunFolder(tmp_path / "sweep"), 0).begin()
+    list(counters.Ncu().run(jobs("bcast", metrics=["default"]), Stage(attempt, {0: {}}, Told())))
+    assert f"runner.profiling.launch {tmp_path}/sweep 0 " in (tmp_path / "words").read_text()
+
+
 def test_what_a_shard_profiled_enters_the_sweep(tmp_path):
     """Counters after the same rounds, with their record; a hazard that the sanitizer found replaces a row that was ok."""
     sweep, shard = RunFolder(tmp_path / "sweep"), ShardFolder(RunFolder(tmp_path / "sweep"), 0)

@@ -55,7 +55,8 @@ def watch(command: Sequence[str], jobs: Sequence[Job], stage: Stage, *options: s
     with tempfile.TemporaryDirectory(prefix="runner-profile-") as scratch:
         log, output, said = (Path(scratch) / name for name in ("log", "output", "said"))
         numbers = [str(job.number) for job in jobs]
-        child = [sys.executable, "-m", "runner.profiling.launch", str(stage.folder.path.absolute()), *numbers]
+        sweep = stage.folder.sources.parent.absolute()  # a shard's folder has no sources
+        child = [sys.executable, "-m", "runner.profiling.launch", str(sweep), *numbers]
         words = [word.replace(OUTPUT, str(output)) for word in command]
         silent = _run([*words, *child, "--log", str(log), *options], jobs, stage, log, said)
         states = _states(log)
