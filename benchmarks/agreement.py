@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -24,19 +25,17 @@ from typing import Any
 
 import numpy as np
 from our_kernels import case_of
-from sweeps import ROOT, write_table
+from sweeps import write_table
 
 from runner.device.kinds import compiler_for, open_device
 from runner.kernel.case import Case
+from runner.profiling import counters
+from runner.profiling.watched import OUTPUT
 from runner.settings import DeviceConfig, TimingConfig
 from runner.statistics import Summary, summarize, unthrottled
 from runner.sweep.run_case import run_case
 from runner.sweep.trial import contents, poison, upload
 from runner.sweep.worker import Task
-
-sys.path.append(str(ROOT / "tools"))
-
-import ncu
 
 GPU = DeviceConfig(kind="cuda")
 LAUNCHES = 7  # of each case under ncu; the first one is left out
@@ -129,6 +128,8 @@ def nvbench(device: Any, compiler: Any, chosen: list[Case]) -> list[float]:
 
 def launch_all() -> None:
     """Launch every case a few times: the process that ncu looks into."""
+    from pycuda import driver  # noqa: PLC0415  (only where there is a GPU)
+
     device = open_device(GPU)
     compiler = compiler_for(GPU, device.info)
     for case in cases():
@@ -136,15 +137,24 @@ def launch_all() -> None:
             program = device.load(case.source(), compiler.compile(case.source()))
             launch, arrays = upload(device, program, case, contents(case), stack)
             poison(case, arrays)
+            driver.start_profiler()
             device.sample([launch] * LAUNCHES, 60.0, lambda _: None, lambda _: None)
+            driver.stop_profiler()
     device.close()
 
 
 def by_ncu(chosen: list[Case], caches: str) -> list[float]:
     """The GPU's own times, microseconds, in the order of the cases; `caches`: whether ncu flushes them, all or none."""
-    command = [sys.executable, __file__, "--launch"]
-    counted = ncu.count(command, [case for case in chosen for _ in range(LAUNCHES)], [METRIC], caches)
-    times = [ncu.number(launched, METRIC) / 1000 for launched in counted]
+    names = [case.source().plain_function for case in chosen for _ in range(LAUNCHES)]
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "ncu.csv"
+        words = [word.replace(OUTPUT, str(log)) for word in counters.command([METRIC], caches)]
+        words += ["--kernel-name", f"regex:^({'|'.join(sorted(set(names)))})$", sys.executable, __file__, "--launch"]
+        subprocess.run(words, check=True, stdout=sys.stderr)
+        counted = counters.read(log.read_text(encoding="utf-8"), [METRIC])
+    if [launch.kernel for launch in counted] != names:
+        raise SystemExit(f"ncu counted {len(counted)} launches, not {len(names)}")
+    times = [launch.values[METRIC] / 1000 for launch in counted]
     return [statistics.median(times[n + 1 : n + LAUNCHES]) for n in range(0, len(times), LAUNCHES)]
 
 

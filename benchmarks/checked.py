@@ -39,7 +39,7 @@ from typing import Any, TextIO
 import numpy as np
 import yaml
 from launched import AGAIN, Job
-from nvidia_tools import Counted, Key, Said, instruction_lines, sanitizer_records, sass_counters, source_counters
+from nvidia_tools import Counted, Key, instruction_lines, sass_counters, source_counters
 
 from runner.device import Launch, Order, Role, Source
 from runner.device.kinds import compiler_for, open_device
@@ -48,6 +48,7 @@ from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.contents import contents
 from runner.kernel.resolve import make
+from runner.profiling.sanitizer import Said, sanitizer_records
 from runner.settings import DeviceConfig
 from runner.sweep.trial import poison, upload
 

@@ -19,10 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from runner.device import Binary, Role
+from runner.device import Binary
 from runner.errors import RunnerError
 from runner.kernel.case import Case
 from runner.kernel.contents import contents
@@ -38,33 +35,6 @@ class Job:
 
     case: Case
     binary: Binary
-
-
-def on_gpu() -> Any:
-    """A GPU whose arrays have no guards and no content but that of the host."""
-    from pycuda import driver  # noqa: PLC0415  (only where there is a GPU)
-
-    from runner.device.cuda.device import CudaDevice  # noqa: PLC0415
-
-    class Exact:
-        def __init__(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> None:
-            self.role = role
-            self._memory = driver.mem_alloc(max(1, value.nbytes + offset * value.itemsize))
-            self.begin = int(self._memory) + offset * value.itemsize
-            self.pointer = self.begin + lead * value.itemsize
-            if value.nbytes and role in (Role.IN, Role.INOUT):
-                driver.memcpy_htod(self.begin, np.ascontiguousarray(value))
-            elif value.nbytes and role is Role.STATE:
-                driver.memset_d8(self.begin, 0, value.nbytes)
-
-        def free(self) -> None:
-            self._memory.free()
-
-    class ExactDevice(CudaDevice):
-        def _placed(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> Any:
-            return Exact(value, role, offset, lead)
-
-    return ExactDevice()
 
 
 def launch_all(device: Any, jobs: list[Job], log: Path) -> bool:
@@ -97,8 +67,10 @@ def main() -> None:
     """Launch what is left."""
     with Path(sys.argv[1]).open("rb") as file:
         jobs: list[Job] = pickle.load(file)  # noqa: S301  (written by benchmarks/checked.py)
+    from runner.device.cuda.exact import open_gpu  # noqa: PLC0415  (only where there is a GPU)
+
     try:
-        whole = launch_all(on_gpu(), jobs, Path(sys.argv[2]))
+        whole = launch_all(open_gpu(0, exact=True), jobs, Path(sys.argv[2]))
     except RunnerError as e:
         sys.exit(str(e))
     sys.stdout.flush()

@@ -1,73 +1,12 @@
-"""Reads what compute-sanitizer and Nsight Compute print about kernels: errors by line, counters by line and access."""
+"""Reads what Nsight Compute prints about kernels: counters by line and access."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-BAR = "========="
-FUNCTION = re.compile(r"\bat (?:void )?([\w:]+)")
-LINE = re.compile(r" in \S*\.cuh?:(\d+)")
-STARTS = re.compile(
-    r"(Error|Warning|Info|Invalid|Uninitialized|Barrier|Race|Misaligned|Fatal|Unused|Divergent|Host|Program hit)\b"
-)
-
-
-@dataclass(frozen=True)
-class Said:
-    """One record of compute-sanitizer.
-
-    Attributes:
-        kernel: The function in which it happened.
-        words: Its first line, without positions.
-        lines: The source lines that it names, in order.
-    """
-
-    kernel: str
-    words: str
-    lines: tuple[int, ...]
-
-
-def sanitizer_records(text: str, kernels: Collection[str]) -> list[Said]:
-    """The records of one log that name one of the kernels."""
-    found = []
-    for record in _records(text):
-        named = [function.rpartition(":")[2] for line in record for function in FUNCTION.findall(line)]
-        kernel = next((name for name in named if name in kernels), "")
-        if not kernel:
-            whole = " ".join(record)
-            kernel = next((name for name in kernels if re.search(rf"\b{name}\b", whole)), "")
-        if kernel:
-            lines = tuple(dict.fromkeys(int(number) for line in record for number in LINE.findall(line)))
-            words = re.split(r" at | between ", record[0])[0].strip()
-            found.append(Said(kernel, words, lines))
-    return found
-
-
-def _records(text: str) -> Iterator[list[str]]:
-    """The lines of each record, without the bar; a record begins with a word such as `Error`."""
-    record: list[str] = []
-    for line in text.splitlines():
-        if not line.startswith(BAR):
-            continue
-        words = line.removeprefix(BAR)
-        if STARTS.match(words.strip()) and not words.startswith("     "):
-            if record:
-                yield record
-            record = [words.strip()]
-        elif not words.strip() or "SUMMARY" in words:
-            if record:
-                yield record
-            record = []
-        elif record:
-            record.append(words.strip())
-    if record:
-        yield record
-
 
 # The first word of an instruction behind its predicate: memory and kind of access, as lines.csv calls them.
 OPCODES = {

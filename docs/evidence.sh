@@ -2,17 +2,17 @@
 # Measures what docs/ cites, on a GPU. Each part writes its small tables (.txt) to docs/ and everything else to
 # outputs/evidence/, which is not tracked.
 #
-#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign example
+#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile example
 #   sh docs/evidence.sh all
 #
-# Beside what a sweep needs: nvcc; ncu for steps, agreement and measuring; torch and cupy for limits; cuda-core,
+# Beside what a sweep needs: nvcc; ncu for steps, profile and measuring; torch and cupy for limits; cuda-core,
 # cuda-bench and kernel_tuner for measuring; the clones of docs/foreign.md in $CLONES for foreign; Chromium for example.
 set -eu
 python=${PYTHON:-python3}
 tables=docs/h200
 work=outputs/evidence
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" # the checkout's own runner
-parts="tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign example"
+parts="tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile example"
 
 run() { # NAME ARGUMENT...: sweep into outputs/evidence/NAME, and keep what the terminal said
   name=$1
@@ -39,7 +39,7 @@ experiments() {
 }
 
 steps() { # what docs/optimizing.md tells, and the counters behind its reasons
-  quick="timing=quick timing.rounds=3"
+  quick="timing=quick timing.rounds=3 profile=ncu profile.metrics=[default,smsp__inst_executed.sum]"
   # shellcheck disable=SC2086
   {
     run steps/reduction-int32 experiment=ladder_reduction dtype=int32 'size=2**20,2**24,2**28' $quick
@@ -49,7 +49,7 @@ steps() { # what docs/optimizing.md tells, and the counters behind its reasons
   }
   for name in reduction-int32 reduction-float32 transpose stencil; do
     echo "> $name"
-    "$python" tools/counters.py "$work/counters-$name.csv" --run "$work/steps/$name"
+    "$python" benchmarks/profiled.py --page "$work/steps/$name"
   done >"$tables/steps/counters.txt"
 }
 
@@ -98,6 +98,10 @@ measuring() { # how far the times can be trusted
 comparing() { # what runner.compare says of two sweeps, without and with a change
   "$python" benchmarks/comparing.py --again 1 --out "$work/comparing"
   cp "$work"/comparing/*.txt "$tables/comparing/"
+}
+
+profile() { # what Nsight Compute counts beside an earlier table and the addresses; what profiling adds to a sweep
+  "$python" benchmarks/profiled.py --work "$work/profiled" --out "$tables/profile.txt"
 }
 
 example() { # docs/example.html and docs/report.png: the report of `sweep`

@@ -128,7 +128,8 @@ def _measured(path: Path, info: DeviceInfo) -> Iterator[tuple[str, Any, float]]:
 
 
 def _way(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {**asked, "lines": None, "timing": {name: v for name, v in asked["timing"].items() if name not in _COUNTS}}
+    same = {name: value for name, value in asked.items() if name not in ("lines", "profile")}
+    return {**same, "timing": {name: v for name, v in asked["timing"].items() if name not in _COUNTS}}
 
 
 def _count(number: int, noun: str) -> str:

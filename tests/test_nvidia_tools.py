@@ -16,7 +16,9 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 import checked
 import launched
-from nvidia_tools import Counted, Said, instruction_lines, sanitizer_records, sass_counters, source_counters
+from nvidia_tools import Counted, instruction_lines, sass_counters, source_counters
+
+from runner.profiling.sanitizer import Said, sanitizer_records
 
 SANITIZER = """\
 ========= COMPUTE-SANITIZER
@@ -49,11 +51,21 @@ SANITIZER = """\
 def test_each_record_of_compute_sanitizer_has_its_kernel_and_lines():
     """With or without line numbers, with several places, in templates; calls of the host are of no kernel."""
     kernels = ("neighbourNoBarrier", "strideOneMore", "holesRead", "tiles", "other2")
+    near, same = "1 bytes after an allocation of 404 bytes", ("barriers.cu", "barriers.cu")
+    first, at = (0, 0, 0), ((1, 0, 0), (0, 0, 0))
     assert sanitizer_records(SANITIZER, kernels) == [
-        Said("strideOneMore", "Invalid __global__ read of size 4 bytes", (17,)),
-        Said("neighbourNoBarrier", "Error: Race reported", (21, 22)),
-        Said("tiles", "Error: Potential RAW hazard detected", (3, 5)),
-        Said("holesRead", "Uninitialized __global__ memory read of size 4 bytes", ()),
+        Said(
+            "strideOneMore",
+            "Invalid __global__ read of size 4 bytes",
+            (17,),
+            ("memory.cu",),
+            ((37, 0, 0),),
+            (1, 0, 0),
+            near,
+        ),
+        Said("neighbourNoBarrier", "Error: Race reported", (21, 22), same, count=252),
+        Said("tiles", "Error: Potential RAW hazard detected", (3, 5), ("own.cu", "own.cu"), at, first),
+        Said("holesRead", "Uninitialized __global__ memory read of size 4 bytes", (), (), (first,), first),
     ]
 
 

@@ -38,7 +38,7 @@ SURROUNDINGS = ("device", "driver", "toolkit", "method")
 # The kind of each entry of environment.json, by the first pattern that matches. None: never a cause.
 RULES: tuple[tuple[str, str | None], ...] = (
     (r"(started_utc|resumed_utc|planned_at_once|host|directory|sources\..*)$", None),
-    (r"devices\.[^.]*\.(noise|asked\.timing)\b", None),
+    (r"devices\.[^.]*\.(noise|asked\.timing|asked\.profile)\b", None),
     (r"devices\.[^.]*\.asked\.(kind|index|threads|compiler)$", None),
     (r"devices\.[^.]*\.(copy_gbps|empty_kernel_us|event_pair_us|event_tick_us|flush_us)$", "clocks"),
     (r"devices\.[^.]*\.(clock_mhz|memory_clock_mhz)$", "device"),

@@ -118,8 +118,13 @@ def kernel_symbol(content: bytes, function: str, number: int) -> str:
     if not by:
         return linked_name(content, function)
     # For example `void runner_naming<0, void (*)(int*), &(void sums::reduce<int, 128>(int*))>()`.
-    named = by.partition(", &(")[2]
-    found = [n for n in functions if _NAMING not in n and named.startswith((f"{_demangled(n)})>", f"{n}("))]
+    # The demangler writes a function of a namespace without its parameters: `&sums::reduce>()`.
+    named = by.partition(", &")[2].removeprefix("(")
+
+    def ends(name: str) -> tuple[str, ...]:
+        return f"{_demangled(name)})>", f"{name}(", f"{_demangled(name).partition('(')[0]}>"
+
+    found = [n for n in functions if _NAMING not in n and named.startswith(ends(n))]
     return found[0] if len(found) == 1 else function
 
 

@@ -26,14 +26,14 @@ from runner.device import cache
 from runner.device.kinds import is_emulated, label
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.report import annotated, cells, findings, table
+from runner.report import annotated, cells, findings, reasons, table
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 from runner.runs import environment, flat, section
 
 if TYPE_CHECKING:
     from runner.report.figures.figure import Figure
 
-SECTIONS = ("times", "shape", "baseline", "lanes", "raw", "gpus")
+SECTIONS = ("times", "shape", "baseline", "lanes", "why", "raw", "gpus")
 """Sections of the page that have figures."""
 
 MOST_LINKS = 12
@@ -144,6 +144,7 @@ def _context(
         "figures": {name: [one for one in drawn if one.section == name] for name in SECTIONS},
         "ladder": bool(findings.ladder(frame)),
         "ratios": cells.best_against_best(frame),
+        "why": [(cells.anchors(frame)[row], words) for row, words in reasons.sentences(path, frame)],
         "means": cells.geometric_means(frame, ratios),
         "cases": every,
         "gpus": cells.of_gpus(frame),

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.device.kinds import label
-from runner.report import cells
+from runner.report import cells, reasons
 from runner.report.findings import IDLE, WORDS, Verdict, fastest, judge
 from runner.report.table import load, measured, records, varying, where_read
 from runner.report.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
@@ -194,6 +194,7 @@ def as_markdown(folder: Path) -> str:
         [f"### {_escaped(heading(frame, known))}"],
         [f"**{WORDS[verdict.level]}:** {_escaped(verdict.headline)}"],
         [f"- {_escaped(sentence)}" for sentence in (*verdict.further, *verdict.cautions)],
+        [f"- {_escaped(words)}" for _, words in reasons.sentences(folder, frame)],
         list(_table(cells.fastest_cases(frame, best))) if any(one.among > 1 for one in best) else [],
         [
             f"- **{_escaped(status)}**: {_escaped(whose)}: {_escaped(reason)}"

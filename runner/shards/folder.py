@@ -110,7 +110,7 @@ def rows_of(folder: RunFolder, numbers: Iterable[int]) -> Iterator[tuple[int, Ro
 def copy_row(source: RunFolder, target: RunFolder, number: int, row: Row) -> None:
     """Copy a row with its samples, the row last: a row that is there is complete."""
     files = [name(str(row["case"]), number) for name in (source.samples, source.hot_samples)]
-    files += [source.compile_log(number), source.lines_of(number), source.hazards(number)]
+    files += [source.compile_log(number), source.lines_of(number), source.hazards(number), source.profile(number)]
     for file in files:
         with suppress(FileNotFoundError):
             target.write(target.path / file.relative_to(source.path), source.read(file))
@@ -145,7 +145,12 @@ def _adds(there: Any, row: Row) -> bool:
     """Whether a shard's row says more than the sweep's own."""
     if not isinstance(there, dict) or there.get("status") in (None, "not_run"):
         return True
-    return there["status"] == row["status"] == "ok" and (row.get("rounds") or 0) > (there.get("rounds") or 0)
+    rounds, before = row.get("rounds") or 0, there.get("rounds") or 0
+    if there["status"] != "ok" or rounds < before:
+        return False
+    if row["status"] != "ok":  # of a sanitizer, after the same rounds
+        return row["status"] == "hazard" and rounds == before
+    return rounds > before or sum(v is not None for v in row.values()) > sum(v is not None for v in there.values())
 
 
 def require_one_toolchain(sweep: RunFolder, entry: environment.Entry) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from runner import door
-from runner.report.figures import gpus, heat, lanes, raw, speedup, times
+from runner.report.figures import gpus, heat, lanes, raw, roofline, speedup, stalls, times
 from runner.report.figures.figure import Figure, Run, drawn
 from runner.report.findings import Ratio
 
@@ -24,12 +24,16 @@ MAKERS: tuple[Callable[[Run], Sequence[Figure]], ...] = (
     heat.figures,
     speedup.figures,
     lanes.figures,
+    roofline.figures,
+    stalls.figures,
     raw.figures,
     gpus.figures,
 )
 """What makes figures, in the order in which a reader wants them."""
 
-OURS = re.compile(r"(lanes|gpus|statuses|bandwidth-by-|time-by-|heatmap-|speedup-by-|samples-).*\.(svg|png|csv)")
+OURS = re.compile(
+    r"(lanes|gpus|statuses|bandwidth-by-|time-by-|heatmap-|speedup-by-|samples-|roofline-|stalls).*\.(svg|png|csv)"
+)
 """The names of the report's figures, also of earlier versions. Nothing else in the folder is the report's to remove."""
 
 

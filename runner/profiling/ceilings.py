@@ -1,0 +1,41 @@
+"""`profile.roofline=true`: the ceilings of the GPU, for the roofline figure."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+
+from runner.config import Job
+from runner.device.kinds import is_emulated
+from runner.profiling.stage import Result, Row, Stage
+
+NAME = "roofline"
+LIMIT_S = 120.0
+
+
+class Ceilings:
+    """The step: every job's record holds the ceilings of its GPU, which are measured once."""
+
+    name = NAME
+
+    def wants(self, job: Job, row: Row) -> bool:
+        """Every case that is right."""
+        return job.profile.roofline and row["status"] == "ok" and not is_emulated(str(row["device"]))
+
+    def run(self, jobs: Sequence[Job], stage: Stage) -> Iterator[tuple[Job, Result]]:
+        """Measure in a process of its own."""
+        stage.progress.now("measuring the ceilings of the GPU")
+        words = [sys.executable, "-m", "runner.device.cuda.ceilings", str(jobs[0].device.index)]
+        try:
+            done = subprocess.run(
+                words, env=stage.environment, capture_output=True, text=True, timeout=LIMIT_S, check=True
+            )
+            found = json.loads(done.stdout)
+        except (subprocess.SubprocessError, ValueError) as e:
+            said = getattr(e, "stderr", None) or str(e)
+            stage.say(f"no ceilings: {said.strip().splitlines()[-1] if said.strip() else type(e).__name__}")
+            return
+        for job in jobs:
+            yield job, Result({"ceilings": found})

@@ -1,0 +1,60 @@
+"""What a step of `profile` is, and what it works with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from runner.config import Job
+from runner.folder import RunFolder
+from runner.terminal import SweepProgress
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a step has to say about a case."""
+
+    record: Mapping[str, Any]  # for profile.json; `reason` says why nothing could be measured
+    columns: Mapping[str, Any] = field(default_factory=dict)  # of results.csv
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a step works with."""
+
+    folder: RunFolder
+    rows: Mapping[int, Row]  # by job
+    progress: SweepProgress
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of a process that imports this package."""
+        root = str(Path(__file__).resolve().parents[2])
+        return {**os.environ, "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])}
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence that stays, also in quiet mode."""
+        self.progress.warn(f"profile: {sentence}")
+
+
+class Step(Protocol):
+    """One way of profiling."""
+
+    name: str
+
+    def wants(self, job: Job, row: Row) -> bool:
+        """Whether a case is to be profiled so, given its finished row."""
+
+    def run(self, jobs: Sequence[Job], stage: Stage) -> Iterator[tuple[Job, Result]]:
+        """Profile cases of one device configuration, and give each result as soon as it is known."""
+
+
+def known(folder: RunFolder, job: int) -> dict[str, Any]:
+    """What the steps said about a job, by the step's name."""
+    content = folder.json(folder.profile(job))
+    return content if isinstance(content, dict) else {}

@@ -1,0 +1,195 @@
+"""The roofline of each GPU and precision: what cases reach against what memory and arithmetic allow.
+
+Williams, Waterman, Patterson: Roofline, an insightful visual performance model. CACM 52 (2009).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runner.profiling import ceilings, counters
+from runner.report import profiled
+from runner.report.figures.figure import PALE, Figure, Row, Run, plain, sheet
+from runner.report.text import absent, count, one_line, rough, slug
+from runner.runs import section
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+MOST_NAMES = 12
+DASHED = (0, (4, 3))
+PRECISION = {"float16x2": "float16", "bfloat16x2": "bfloat16", "uint32": "int32"}
+"""Of types that are calculated as another one is."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A case: operations a byte, operations a second (1e9), and whether both were counted by the hardware."""
+
+    row: Row
+    intensity: float
+    gflops: float
+    counted: bool
+
+
+@dataclass(frozen=True)
+class Roof:
+    """What can be reached: GB/s, and operations a second (1e9); None if that is not known."""
+
+    gbps: float
+    gflops: float | None
+
+    def at(self, intensity: float) -> float:
+        """The most operations a second at so many operations a byte."""
+        return min(self.gbps * intensity, math.inf if self.gflops is None else self.gflops)
+
+
+@dataclass(frozen=True)
+class Roofline(Figure):
+    """The cases of one precision on one GPU, under the measured and the theoretical roof."""
+
+    section = "why"
+    points: list[Point]
+    measured: Roof
+    theoretical: Roof | None
+    run: Run
+
+    def rows(self) -> list[Row]:
+        """A row for each case."""
+        return [
+            {
+                **self.run.identity(one.row),
+                "operations_per_byte": one.intensity,
+                "gflops": one.gflops,
+                "reachable_gflops": self.measured.at(one.intensity),
+                "from": "counted" if one.counted else "declared",
+            }
+            for one in self.points
+        ]
+
+    def draw(self) -> Drawing:
+        """Draw the roofs, and the cases below them; of each kernel the fastest has its name."""
+        figure, (axes,) = sheet(self.title, 1, 1, 4.2)
+        ridge = (self.measured.gflops or 0) / self.measured.gbps
+        each = [*(one.intensity for one in self.points), *([ridge] if ridge else [])]
+        low, high = min(each) / 3, max(each) * 3
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        if self.theoretical:
+            _roof(axes, self.theoretical, low, high, linestyle=DASHED, linewidth=1.0)
+        _roof(axes, self.measured, low, high, linestyle="-", linewidth=1.8)
+        for one in self.points:
+            stroke = self.run.looks[str(one.row["kernel"])]
+            axes.plot(
+                one.intensity, one.gflops, stroke.marker or "o", color=stroke.colour, zorder=3,
+                markerfacecolor="white" if one.counted else stroke.colour,
+            )  # fmt: skip
+        self._name(axes)
+        axes.set_xlim(low, high)
+        floor, top = min(one.gflops for one in self.points), self.measured.at(high)
+        axes.set_ylim(floor / 2.5, 2.2 * max(top, self.theoretical.at(high) if self.theoretical else 0))
+        axes.xaxis.set_major_formatter(plain)
+        axes.yaxis.set_major_formatter(plain)
+        axes.set_xlabel("operations per byte of DRAM")
+        axes.set_ylabel("operations per second, 10^9")
+        self._ceilings(axes)
+        return figure
+
+    def _name(self, axes: Axes) -> None:
+        """Write the names of the kernels one below the other, where their points are near each other."""
+        fastest: dict[str, Point] = {}
+        for one in sorted(self.points, key=lambda one: -one.gflops):
+            fastest.setdefault(str(one.row["kernel"]), one)
+        last: dict[int, float] = {}  # the lowest name so far, by place
+        for kernel, one in list(fastest.items())[:MOST_NAMES]:
+            place = round(math.log2(one.intensity))
+            wanted = math.log10(one.gflops)
+            y = min(wanted, min(last.get(place + n, math.inf) for n in (-1, 0, 1)) - 0.085)
+            last[place] = y
+            axes.annotate(
+                one_line(kernel, 30), (one.intensity, one.gflops), (one.intensity * 1.12, 10**y), va="center",
+                fontsize=8, color=self.run.looks[kernel].colour, annotation_clip=False,
+                arrowprops={"arrowstyle": "-", "color": "#b0b0b8", "linewidth": 0.6} if y < wanted - 0.05 else None,
+            )  # fmt: skip
+
+    def _ceilings(self, axes: Axes) -> None:
+        """Write the numbers of the roofs into the corner that no case reaches."""
+        roofs = {"measured": self.measured, **({"theoretical": self.theoretical} if self.theoretical else {})}
+        lines = [
+            ("DRAM, GB/s: {}", {word: roof.gbps for word, roof in roofs.items()}),
+            (
+                "multiply-adds, 10^9 operations/s: {}",
+                {word: roof.gflops for word, roof in roofs.items() if roof.gflops},
+            ),
+        ]
+        words = [
+            text.format(", ".join(f"{rough(value)} {word}" for word, value in each.items()))
+            for text, each in lines
+            if each
+        ]
+        at = {"xycoords": "axes fraction", "va": "top", "fontsize": 8, "color": PALE, "linespacing": 1.5}
+        axes.annotate("\n".join(words), (0.012, 0.985), **at)  # type: ignore[arg-type]
+
+
+def figures(run: Run) -> list[Roofline]:
+    """A figure for each GPU and precision whose ceilings were measured."""
+    counted = {row["row"]: record for row, record in profiled.cases(run.path, run.frame, counters.NAME)}
+    groups: dict[tuple[str, str], tuple[list[Point], dict[str, object]]] = {}
+    for row, record in profiled.cases(run.path, run.frame, ceilings.NAME):
+        precision = PRECISION.get(str(row["dtype"]), str(row["dtype"]) or "int32")
+        values = profiled.numbers(section(counted.get(row["row"], {}), "metrics"))
+        if point := _point(row, values, precision):
+            found = groups.setdefault((str(row["gpu"]), precision), ([], section(record, "ceilings")))
+            found[0].append(point)
+    made = []
+    for (gpu, precision), (points, known) in groups.items():
+        gbps, gflops = profiled.numbers(known.get("gbps")), section(known, "gflops")
+        if not gbps.get("measured"):
+            continue
+        roofs = {
+            word: Roof(gbps[word], profiled.numbers(gflops.get(word)).get(precision))
+            for word in ("measured", "theoretical")
+            if gbps.get(word)
+        }
+        several = len({one for one, _ in groups}) > 1
+        title = f"Roofline, {precision}{f', {one_line(gpu, 40)}' if several else ''}"
+        stem = f"roofline-{slug(precision)}"
+        caption = _caption(points, precision, roofs["measured"])
+        made.append(Roofline(stem, title, caption, points, roofs["measured"], roofs.get("theoretical"), run))
+    return made
+
+
+def _point(row: Row, values: dict[str, float], precision: str) -> Point | None:
+    """From what the kernel's YAML declares, or from what was counted; `None` if neither is known."""
+    declared = [row["operations"], row["bytes_read"], row["bytes_written"]]
+    moved = sum(float(n) for n in declared[1:] if not absent(n))
+    operations, by_hardware = (0.0 if absent(declared[0]) else float(declared[0])), False
+    if not operations or not moved:
+        operations = counters.operations(values, precision) or 0.0
+        moved = values.get("dram__bytes_read.sum", 0.0) + values.get("dram__bytes_write.sum", 0.0)
+        by_hardware = True
+    if not operations or not moved:
+        return None
+    return Point(row, operations / moved, operations / row["median_us"] / 1e3, by_hardware)
+
+
+def _caption(points: list[Point], precision: str, roof: Roof) -> str:
+    hollow = sum(one.counted for one in points)
+    notes = [
+        "Solid: what a copy, and a kernel of nothing but multiply-adds, reached on this GPU in this sweep.",
+        "Dashed: bus width and clock; multiply-adds per clock by the CUDA C++ Programming Guide.",
+        f"There is no ceiling for {precision} arithmetic." if roof.gflops is None else "",
+        "Operations and bytes as declared." if not hollow else "",
+        f"Hollow: {count(hollow, 'case')} with operations and bytes as counted." if hollow else "",
+        "Of each kernel the fastest case has its name.",
+    ]
+    return " ".join(filter(None, notes))
+
+
+def _roof(axes: Axes, roof: Roof, low: float, high: float, **style: object) -> None:
+    corner = [roof.gflops / roof.gbps] if roof.gflops and low < roof.gflops / roof.gbps < high else []
+    xs = [low, *corner, high]
+    axes.plot(xs, [roof.at(x) for x in xs], color=PALE, zorder=1, **style)  # type: ignore[arg-type]

@@ -1,0 +1,103 @@
+"""Where the time goes: what the warps of a case waited for, one bar a case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runner.profiling.counters import NAME, stalls
+from runner.report import profiled
+from runner.report.figures.figure import COLOURS, INK, PALE, Figure, Row, Run, sheet
+from runner.report.table import varying
+from runner.report.text import count, described, one_line
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+MOST_BARS, MOST_REASONS = 24, 7
+LEAST_WORDS = 0.07  # of a bar: narrower parts have no number
+OTHERS = "others"
+
+# Kernel Profiling Guide of Nsight Compute, "Warp Scheduler States".
+MEANING = {
+    "barrier": "another warp of the block at a barrier",
+    "branch_resolving": "a branch target",
+    "dispatch_stall": "the dispatcher",
+    "drain": "stores at the kernel's end",
+    "gmma": "a matrix multiply-add of the warp group",
+    "imc_miss": "constant memory",
+    "lg_throttle": "the queue for local and global memory",
+    "long_scoreboard": "data from global, local or texture memory",
+    "math_pipe_throttle": "a busy arithmetic pipe",
+    "membar": "a memory fence",
+    "mio_throttle": "the queue for shared memory and special functions",
+    "misc": "other hardware reasons",
+    "no_instruction": "the next instruction",
+    "not_selected": "another warp that was ready, too",
+    "selected": "nothing: it issued an instruction",
+    "short_scoreboard": "data from shared memory or special functions",
+    "sleeping": "nanosleep",
+    "tex_throttle": "the queue of the texture unit",
+    "wait": "a fixed latency of the instruction before",
+}
+
+
+@dataclass(frozen=True)
+class Stalls(Figure):
+    """A bar for each case: the shares of the reasons."""
+
+    section = "why"
+    bars: list[tuple[Row, str, dict[str, float]]]
+    """The case, its name, and its shares by reason."""
+    reasons: list[str]
+    run: Run
+
+    def rows(self) -> list[Row]:
+        """A row for each case, with the share of each reason."""
+        return [{**self.run.identity(row), **shares} for row, _, shares in self.bars]
+
+    def draw(self) -> Drawing:
+        """Draw the bars, the fastest case on top."""
+        figure, (axes,) = sheet(self.title, 1, 1, 1.1 + 0.27 * len(self.bars))
+        left = [0.0] * len(self.bars)
+        colours = dict(zip([*self.reasons, OTHERS], [*COLOURS[: len(self.reasons)], "#b8b8bf"], strict=True))
+        for reason, colour in colours.items():
+            widths = [100 * self._share(shares, reason) for _, _, shares in self.bars]
+            axes.barh(range(len(self.bars)), widths, left=left, height=0.7, color=colour, label=reason)
+            for at, (width, start) in enumerate(zip(widths, left, strict=True)):
+                if width >= 100 * LEAST_WORDS:
+                    ink = INK if colour in ("#e69f00", "#56b4e9", "#cc79a7", "#b8b8bf") else "white"
+                    axes.text(start + width / 2, at, f"{width:.0f}", ha="center", va="center", fontsize=8, color=ink)
+            left = [start + width for start, width in zip(left, widths, strict=True)]
+        axes.set_yticks(range(len(self.bars)), [one_line(name, 44) for _, name, _ in self.bars])
+        axes.set_ylim(len(self.bars) - 0.4, -0.6)
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("% of the time of active warps")
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_color(PALE)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize=8.5)
+        return figure
+
+    def _share(self, shares: dict[str, float], reason: str) -> float:
+        return shares.get(reason, 0.0) if reason != OTHERS else 1 - sum(shares.get(one, 0.0) for one in self.reasons)
+
+
+def figures(run: Run) -> list[Stalls]:
+    """The figure of a run whose cases were counted."""
+    names = [name for name in varying(run.frame) if name not in ("dtype", "seed", "device")]
+    bars = [
+        (row, described(row, names), shares)
+        for row, record in profiled.cases(run.path, run.frame, NAME)
+        if (shares := dict(stalls(profiled.numbers(record.get("metrics")))))
+    ]
+    if not bars:
+        return []
+    bars.sort(key=lambda bar: (-(bar[0]["size"] if isinstance(bar[0]["size"], int) else 0), bar[0]["median_us"]))
+    drawn = bars[:MOST_BARS]
+    sums = {reason: sum(shares.get(reason, 0.0) for _, _, shares in drawn) for reason in MEANING}
+    reasons = sorted((reason for reason, total in sums.items() if total), key=lambda reason: -sums[reason])
+    words = "; ".join(f"{reason}: {MEANING[reason]}" for reason in reasons[:MOST_REASONS])
+    more = f" {count(len(bars) - MOST_BARS, 'slower case')} not drawn." if len(bars) > MOST_BARS else ""
+    caption = f"What active warps waited for, counted by Nsight Compute. {words}.{more}"
+    return [Stalls("stalls", "Where the time goes", caption, drawn, reasons[:MOST_REASONS], run)]

@@ -1,0 +1,42 @@
+"""Reads what the steps of `profile` found out about the cases of a run. The folder may come from anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from runner.folder import RunFolder
+from runner.report.table import measured, records
+from runner.report.text import absent
+from runner.runs import section
+
+Row = dict[str, Any]
+
+MOST = 1e30
+
+
+def cases(path: Path, frame: pd.DataFrame, step: str) -> Iterator[tuple[Row, dict[str, Any]]]:
+    """The measured cases that a step has something to say about, each with its record."""
+    folder = RunFolder(path)
+    if not _asked(folder.planned()):  # a sweep may have many jobs
+        return
+    for row in records(measured(frame)):
+        found = None if absent(row["job"]) else folder.json(folder.profile(int(row["job"])))
+        record = section(found, step) if isinstance(found, dict) else {}
+        if record and "reason" not in record:
+            yield row, record
+
+
+def _asked(plan: Any) -> bool:
+    """Whether a case of a plan was to be profiled."""
+    ways = plan.get("ways") if isinstance(plan, dict) else None
+    return isinstance(ways, list) and any(isinstance(way, dict) and way.get("profile") for way in ways)
+
+
+def numbers(values: Any) -> dict[str, float]:
+    """The numbers of a mapping that a counter or a speed can have."""
+    pairs = values.items() if isinstance(values, Mapping) else ()
+    return {str(k): float(v) for k, v in pairs if isinstance(v, int | float) and 0 <= v < MOST}

@@ -1,0 +1,352 @@
+"""`profile`: what Nsight Compute and compute-sanitizer say becomes columns, hazards and words; without a GPU.
+
+The tools are played by scripts that write what the real ones wrote on an H200 (tests/profile/).
+"""
+
+import json
+import os
+import sys
+
+import pytest
+from support import ROOT, case_of, shipped
+
+from runner.config import Job
+from runner.device.cuda import ceilings
+from runner.errors import UsageError
+from runner.folder import RunFolder
+from runner.lines import LineCost
+from runner.profiling import counters, sanitizer
+from runner.profiling.stage import Stage
+from runner.report import reasons
+from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
+from runner.shards.folder import ShardFolder, merge_shard
+from runner.terminal import SweepProgress
+
+RECORDED = ROOT / "tests" / "profile"
+TOOL = """#!{python}
+import json, sys
+words = sys.argv[1:]
+output, log = words[words.index("--log-file") + 1], words[words.index("--log") + 1]
+jobs = [int(w) for w in words[words.index("runner.profiling.launch") + 2:] if w.isdigit()]
+broken, alone = {broken}, {alone!r}
+with open(log, "a") as states:
+    for job in jobs:
+        print(json.dumps({{"job": job, "state": "launching"}}), file=states)
+        if job == broken:
+            break
+        print(json.dumps({{"job": job, "state": "done"}}), file=states)
+said = open({said!r}).read()
+if alone and jobs != alone and len(jobs) == 1:
+    said = ""
+open(output, "w").write(said)
+sys.exit(broken in jobs)
+"""
+
+
+class Told(SweepProgress):
+    """Keeps what it is told."""
+
+    def __init__(self):
+        super().__init__(quiet=True)
+        self.said = []
+
+    def warn(self, text):
+        """Keep a line."""
+        self.said.append(text)
+
+
+@pytest.fixture
+def play(tmp_path, monkeypatch):
+    """Puts a tool on the PATH that launches nothing and writes a text; after the job `broken` it ends."""
+
+    def put(name, said, broken=-1, alone=None):
+        (tmp_path / "said").write_text(said)
+        script = TOOL.format(python=sys.executable, said=str(tmp_path / "said"), broken=broken, alone=alone)
+        (tmp_path / name).write_text(script)
+        (tmp_path / name).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    return put
+
+
+def jobs(*kernels, **profile):
+    """A job for each kernel."""
+    how = ProfileConfig(**profile)
+    cases = [case_of(shipped(kernel)) for kernel in kernels]
+    return [Job(c, DeviceConfig("cuda"), TimingConfig(), "nvcc", n, profile=how) for n, c in enumerate(cases)]
+
+
+@pytest.fixture
+def stage(tmp_path):
+    """A stage in an empty folder whose cases are all right."""
+    rows = {number: {"status": "ok", "device": "cuda", "reason": None} for number in range(9)}
+    (tmp_path / "run").mkdir()
+    for number in rows:
+        (tmp_path / "run" / str(number)).mkdir()
+    return Stage(RunFolder(tmp_path / "run"), rows, Told())
+
+
+def by_job(step, given, stage):
+    """What a step gives, by the job's number."""
+    return {job.number: result for job, result in step.run(given, stage)}
+
+
+METRICS = "dram__bytes_read.sum", "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+
+
+def table(*launches):
+    """As ncu writes it: messages, a head, a line of units, a line for each launch."""
+    lines = [("ID", "Kernel Name", counters.TIME, *METRICS), ("", "", "ns", "byte", "%")]
+    lines += [(str(n), *launch) for n, launch in enumerate(launches)]
+    return "==PROF== Connected\n" + "".join(",".join(f'"{cell}"' for cell in line) + "\n" for line in lines)
+
+
+def test_each_case_gets_the_counters_of_its_own_launch(play, stage):
+    """In the order of the launches, in one process; what ncu calls n/a is missing, and said once."""
+    play("ncu", table(("bcast", "2,000", "1,024", "50.5"), ("copyGmem", "4,000", "n/a", "12")))
+    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", metrics=[*METRICS]), stage)
+    first, second = (result.columns for result in found.values())
+    assert (first["ncu_dram_read"], first["ncu_sm_percent"], second["ncu_sm_percent"]) == (1024, 50.5, 12.0)
+    assert "ncu_dram_read" not in second
+    (sentence,) = stage.progress.said
+    assert "dram__bytes_read.sum" in sentence
+
+
+def test_other_launches_than_ours_are_no_counters(play, stage):
+    """A case whose kernel ncu did not see has a reason and no numbers."""
+    play("ncu", table(("other", "2,000", "1,024", "50.5")))
+    ((_, result),) = counters.Ncu().run(jobs("bcast", metrics=["default"]), stage)
+    assert "other" in result.record["reason"]
+    assert not result.columns
+
+
+def test_after_a_launch_that_failed_the_others_are_counted(play, stage):
+    """The case that the GPU did not survive has a reason; each other case is counted, those behind it anew."""
+    play("ncu", table(("bcast", "2,000", "1,024", "50.5")), broken=1)
+    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", "bcast", metrics=["default"]), stage)
+    said = {job: result.record.get("reason", "") for job, result in found.items()}
+    assert (said[0], said[2]) == ("", "")
+    assert "failed under ncu" in said[1]
+
+
+@pytest.mark.parametrize("step", [counters.Ncu(), sanitizer.Sanitizer()])
+def test_without_the_tool_one_sentence_says_so(step, stage, monkeypatch):
+    """No result, so that a later resume tries again."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert list(step.run(jobs("bcast", metrics=["default"], sanitizer=True), stage)) == []
+    (sentence,) = stage.progress.said
+    assert "not on the PATH" in sentence
+
+
+@pytest.mark.parametrize(("tool", "step"), [("ncu", counters.Ncu()), ("compute-sanitizer", sanitizer.Sanitizer())])
+def test_a_tool_that_does_not_work_is_tried_once(tool, step, stage, tmp_path, monkeypatch):
+    """What it said last is told; there is no result, so that a later resume tries again."""
+    (tmp_path / tool).write_text(f"#!/bin/sh\necho once >>{tmp_path}/calls\necho the reason >&2\nexit 1\n")
+    (tmp_path / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert list(step.run(jobs("bcast", "bcast", metrics=["default"], sanitizer=True), stage)) == []
+    (sentence,) = stage.progress.said
+    assert "the reason" in sentence
+    assert (tmp_path / "calls").read_text() == "once\n"
+
+
+def test_without_the_right_to_count_one_sentence_says_who_gives_it(play, stage):
+    """As ncu says it where counters are for administrators only."""
+    play(
+        "ncu",
+        "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters",
+    )
+    assert list(counters.Ncu().run(jobs("bcast", metrics=["default"]), stage)) == []
+    (sentence,) = stage.progress.said
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in sentence
+
+
+def test_what_ncu_wrote_on_an_h200_is_read():
+    """Three launches with their units and thousands' separators; of a case of two launches the sums and the shares."""
+    asked = counters.metrics(["default"], operations=True)
+    launches = counters.read((RECORDED / "ncu.csv").read_text(), asked)
+    assert [launch.kernel for launch in launches] == ["partial", "finish", "partial"]
+    assert launches[0].values["dram__bytes_read.sum"] == 16782592
+    assert launches[0].units["dram__bytes_read.sum"] == "byte"
+    assert "dram__bytes_read.avg" not in launches[0].values
+    row = counters.columns(counters.summed(launches[:2]))
+    assert row["ncu_dram_read"] == 16782592 + 6656
+    assert row["ncu_load_sectors"] == pytest.approx(524808 / 131586)
+    assert row["ncu_warps_percent"] == pytest.approx((45.29 * 15360 + 1.63 * 13088) / 28448)
+    assert row["ncu_store_wavefronts"] == 8
+    assert row["ncu_stalls"].startswith("long_scoreboard")
+
+
+def test_launches_of_one_case_are_added_up():
+    """Sums are added, shares weighted by the launches' times."""
+    name = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+    text = table(("one", "3,000", "100", "20"), ("two", "1,000", "50", "60"))
+    values = counters.summed(counters.read(text, [counters.TIME, "dram__bytes_read.sum", name]))
+    assert values == {counters.TIME: 4000, "dram__bytes_read.sum": 150, name: 30}
+
+
+def test_a_metric_of_the_users_own_has_its_name():
+    """`ncu_` and the metric; those behind the default columns have short names, and stalls come in order."""
+    waits = {"long_scoreboard": 6.0, "wait": 3.0, "selected": 1.0}
+    given = {counters.STALL.format(reason): cycles for reason, cycles in waits.items()} | {
+        "smsp__inst_executed.sum": 7.0
+    }
+    row = counters.columns(
+        given | {counters.GLOBAL.format("sectors", "ld"): 64.0, counters.GLOBAL.format("requests", "ld"): 16.0}
+    )
+    assert row == {
+        "ncu_smsp__inst_executed.sum": 7.0,
+        "ncu_load_sectors": 4.0,
+        "ncu_stalls": "long_scoreboard 60 %, wait 30 %",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"cases": "some"}, "profile.cases=some"),
+        ({"metrics": ["dram"]}, "profile.metrics=dram"),
+        ({"sanitizer": "leaks"}, "profile.sanitizer=leaks"),
+    ],
+)
+def test_a_wrong_setting_is_named(given, words):
+    """With what is allowed."""
+    with pytest.raises(UsageError, match=words):
+        ProfileConfig(**given)
+
+
+def test_the_tools_of_the_sanitizer_are_all_or_some():
+    """True stands for all four."""
+    assert ProfileConfig(sanitizer=True).sanitizer == ["memcheck", "racecheck", "initcheck", "synccheck"]
+    assert ProfileConfig(sanitizer=["racecheck"]).sanitizer == ["racecheck"]
+    assert not ProfileConfig().asks
+
+
+OUTSIDE = """\
+========= COMPUTE-SANITIZER
+========= Invalid __global__ read of size 4 bytes
+=========     at {kernel}+0xb0 in {kernel}.cu:17
+=========     by thread (37,0,0) in block (1,0,0)
+=========     Access at 0x7f2a1a000194 is out of bounds
+=========     and is 1 bytes after the nearest allocation at 0x7f2a1a000000 of size 404 bytes
+=========
+========= ERROR SUMMARY: 1 error
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "tool", "kernel", "found"),
+    [
+        ("memcheck-outOfBounds", "memcheck", "outOfBounds", ("outside", "broken.cu:4", "", (63, 0, 0), 1)),
+        ("memcheck-misaligned", "memcheck", "misaligned", ("misaligned", "broken.cu:24", "", (0, 0, 0), 2)),
+        ("racecheck-sharedRace", "racecheck", "sharedRace", ("race", "broken.cu:9", "broken.cu:10", (31, 0, 0), 2)),
+        ("initcheck-uninitialised", "initcheck", "uninitialised", ("unwritten", "broken.cu:15", "", (0, 0, 0), 2)),
+        ("memcheck-fine", "memcheck", "fine", None),
+    ],
+)
+def test_what_compute_sanitizer_wrote_on_an_h200_becomes_one_finding_for_each_mistake(file, tool, kernel, found):
+    """Kind, lines, the first thread and how often; without an error there is none."""
+    records = sanitizer.sanitizer_records((RECORDED / f"{file}.txt").read_text(), [kernel])
+    got = [(one.kind, one.line, one.other_line, one.thread, one.count) for one in sanitizer.findings(records, tool)]
+    assert got == ([found] if found else [])
+
+
+def test_an_error_belongs_to_the_case_that_makes_it_alone(play, stage):
+    """Two cases of one kernel: each is launched again by itself, and only one of them fails there."""
+    play("compute-sanitizer", OUTSIDE.format(kernel="bcast"), alone=[2])
+    found = by_job(sanitizer.Sanitizer(), jobs("copyGmem", "bcast", "bcast", sanitizer=["memcheck"]), stage)
+    assert [result.columns.get("status") for result in found.values()] == [None, None, "hazard"]
+    assert "bcast.cu:17" in found[2].columns["reason"]
+    (kept,) = json.loads(stage.folder.hazards(2).read_text())
+    assert (kept["kind"], kept["line"], kept["thread"], kept["block"]) == (
+        "outside",
+        "bcast.cu:17",
+        [37, 0, 0],
+        [1, 0, 0],
+    )
+
+
+def test_nothing_is_profiled_on_the_cpu_device(runner):
+    """One sentence; the times stay, and the sweep is complete."""
+    done = runner("kernel=bcast", "device=cpu", "timing=quick", "profile=full")
+    assert done.code == 0, done.err
+    assert done.err.count("profile: ") == 1
+    assert not (done.folder / "0" / "profile.json").exists()
+    assert "complete" in runner(str(done.folder), module="runner.resume").err
+
+
+def known(row=(), waits=(), costs=(), **numbers):
+    """A case of which that is known."""
+    common = {"timer_limited": "False", "waves": 4.0, "bytes_read": 100, "bytes_written": 0}
+    return reasons.Known({**common, **dict(row)}, numbers.get("reached"), numbers.get("dram"), "a copy", waits, costs)
+
+
+LOAD = LineCost("k.cu", 31, "shared", "load", 3, 96, 32.0, 128.0, None, None, 32.0, 1.0)
+BUSY = {"ncu_memory_percent": 20.0, "ncu_sm_percent": 10.0, "ncu_warps_percent": 12.0}
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        (known(reached=94.0), "memory-bound at 94 % of a copy"),
+        (known(reached=79.0, dram=70.0), ""),
+        (known({"timer_limited": "True"}, reached=94.0), "launch-bound"),
+        (known({"ncu_sm_percent": 91.0, "ncu_fma_percent": 90.0}, reached=20.0), "compute-bound"),
+        (
+            known(BUSY, reached=20.0, dram=20.0, waits=[("barrier", 0.5)]),
+            "12 % of warps active, which wait for barrier 50 %",
+        ),
+        (known({**BUSY, "ncu_memory_percent": 70.0}, reached=20.0, dram=20.0), ""),
+        (known({**BUSY, "ncu_memory_percent": 85.0}, reached=20.0, dram=20.0), "cache works at 85 %"),
+        (known(BUSY, costs=[LOAD]), "bank conflicts on line 31 of k.cu (32 wavefronts a request, 1 at best)"),
+        (known(costs=[LOAD], reached=94.0), "memory-bound at 94 % of a copy"),
+        (known({"waves": 0.25}), "its blocks fill 25 % of the GPU"),
+        (known({"ncu_dram_read": 150, "ncu_dram_written": 60}), "DRAM moves 2.1 times the declared bytes"),
+        (known(), ""),
+    ],
+)
+def test_numbers_become_words_only_where_they_carry_them(case, words):
+    """The rules of runner.report.reasons, at and between their thresholds."""
+    said = reasons.judge(case)
+    assert words in said
+    assert bool(words) == bool(said)
+
+
+def test_the_rules_stand_in_the_documentation():
+    """Each with its threshold and its source."""
+    text = (ROOT / "docs" / "profile.md").read_text(encoding="utf-8")
+    for name, when, source in reasons.of_rules():
+        assert f"| {name} | {when} | {source} |" in text
+
+
+@pytest.mark.parametrize("precision", ceilings.PRECISIONS)
+def test_the_kernel_of_a_ceiling_multiplies_and_adds(precision):
+    """So many multiply-adds a turn, of the precision's instruction."""
+    text = ceilings.ptx(precision).decode()
+    assert text.count(ceilings.PRECISIONS[precision].instruction) == ceilings.CHAINS * ceilings.UNROLLED
+
+
+def test_a_shard_launches_from_the_folder_of_the_sweep(tmp_path, monkeypatch):
+    """Its own folder has no sources."""
+    (tmp_path / "ncu").write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/words\n')
+    (tmp_path / "ncu").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    attempt = ShardFolder(RunFolder(tmp_path / "sweep"), 0).begin()
+    list(counters.Ncu().run(jobs("bcast", metrics=["default"]), Stage(attempt, {0: {}}, Told())))
+    assert f"runner.profiling.launch {tmp_path}/sweep 0 " in (tmp_path / "words").read_text()
+
+
+def test_what_a_shard_profiled_enters_the_sweep(tmp_path):
+    """Counters after the same rounds, with their record; a hazard that the sanitizer found replaces a row that was ok."""
+    sweep, shard = RunFolder(tmp_path / "sweep"), ShardFolder(RunFolder(tmp_path / "sweep"), 0)
+    attempt = shard.begin()
+    timed = {"case": "c", "status": "ok", "rounds": 3, "ncu_dram_read": None}
+    (sweep.path / "4").mkdir()
+    sweep.write_json(sweep.result(4), timed)
+    for row in ({**timed, "ncu_dram_read": 5}, {**timed, "status": "hazard"}):
+        (attempt.path / "4").mkdir(exist_ok=True)
+        attempt.write_json(attempt.profile(4), {"of": row["status"]})
+        attempt.write_json(attempt.result(4), row)
+        assert merge_shard(sweep, shard, [4]) == {4: row}
+        assert sweep.json(sweep.profile(4)) == {"of": row["status"]}
+        assert merge_shard(sweep, shard, [4]) == {}

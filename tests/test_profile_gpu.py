@@ -1,0 +1,153 @@
+"""`profile` on a real GPU: ncu and compute-sanitizer around launches of our own."""
+
+import json
+import shutil
+
+import pandas as pd
+import pytest
+
+from runner.folder import RunFolder
+
+pytestmark = pytest.mark.gpu
+
+BROKEN = """\
+extern "C" __global__ void outside(const int* in, int* out)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i + 1];
+}
+extern "C" __global__ void race(const int* in, int* out)
+{
+    __shared__ int tile[64];
+    tile[threadIdx.x] = in[threadIdx.x];
+    out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+extern "C" __global__ void unwritten(const int* in, int* out)
+{
+    out[threadIdx.x] = out[63 - threadIdx.x] + in[threadIdx.x];
+}
+extern "C" __global__ void barrier(const int* in, int* out)
+{
+    __shared__ int tile[64];
+    tile[threadIdx.x] = in[threadIdx.x];
+    if (threadIdx.x % 2 == 0) {
+        __syncthreads();
+    } else {
+        __syncthreads();
+    }
+    out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+extern "C" __global__ void fine(const int* in, int* out)
+{
+    out[threadIdx.x] = in[threadIdx.x];
+}
+"""
+LINES = {"outside": 4, "race": 10, "unwritten": 14, "barrier": 21}
+YAML = """\
+source: broken.cu
+parameters: {size: 64, block: 64}
+arguments:
+  - {name: in, role: in, dtype: int32, shape: size, fill: random}
+  - {name: out, role: out, dtype: int32, shape: size}
+grid: 1
+reference: {out: in}
+"""
+TWICE = """\
+source: twice.cu
+parameters: {size: 1Mi, block: 256}
+arguments:
+  - {name: in, role: in, dtype: float32, shape: size, fill: random}
+  - {name: between, role: scratch, dtype: float32, shape: size}
+  - {name: out, role: out, dtype: float32, shape: size}
+launches:
+  - {function: twice, arguments: [in, between], grid: "ceil_div(size, block)"}
+  - {function: "second::again", arguments: [between, out], grid: "ceil_div(size, block)"}
+reference: {out: 4 * in}
+"""
+TWICE_CU = """\
+__global__ void twice(const float* in, float* out)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = 2.0f * in[i];
+}
+template <class T> __device__ T doubled(T v) { return v + v; }
+namespace second { __global__ void again(const float* in, float* out)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = doubled(in[i]);
+} }
+"""
+
+
+def swept(runner, folder, *arguments):
+    """The rows of a sweep, by kernel, and its folder."""
+    done = runner("-m", "device=cuda", "timing=quick", f"hydra.sweep.dir={folder}", *arguments)
+    frame = pd.read_csv(folder / "results.csv").set_index("kernel")
+    return frame, RunFolder(folder), done
+
+
+@pytest.fixture
+def tool():
+    """Skips where a tool is missing."""
+
+    def require(name):
+        if shutil.which(name) is None:
+            pytest.skip(f"{name} is not installed")
+
+    return require
+
+
+def test_counters_are_those_of_the_launches(runner, tool, tmp_path):
+    """DRAM bytes, sectors and wavefronts of known kernels; sums over the launches of a case; times stay."""
+    tool("ncu")
+    own = tmp_path / "own"
+    (own / "kernel").mkdir(parents=True)
+    (own / "kernel" / "twice.yaml").write_text(TWICE)
+    (own / "kernel" / "twice.cu").write_text(TWICE_CU)
+    frame, folder, done = swept(
+        runner, tmp_path / "out", "--config-dir", str(own), "kernel=twice,transposeGmem,transposeSmem",
+        "profile=roofline", "profile.metrics=[default,smsp__inst_executed.sum,no__such_metric.sum]",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "no__such_metric.sum" in done.err
+    assert (frame["median_us"] > 0).all()
+    read = frame["ncu_dram_read"]
+    assert 0.95 * 2**22 < read["twice"] < 2.2 * 2**22  # of the second launch, the input may still be in L2
+    assert frame["ncu_smsp__inst_executed.sum"]["twice"] > 2 * 2**20 / 32
+    assert frame["ncu_store_wavefronts"]["transposeSmem"] + frame["ncu_load_wavefronts"]["transposeSmem"] > 16
+    assert frame["ncu_store_sectors"]["transposeGmem"] + frame["ncu_load_sectors"]["transposeGmem"] > 16
+    record = json.loads((folder.profile(int(frame["job"]["twice"]))).read_text())
+    assert [launch["kernel"] for launch in record["ncu"]["launches"]] == ["twice", "again"]
+    ceilings = record["roofline"]["ceilings"]
+    for precision, theory in ceilings["gflops"]["theoretical"].items():
+        assert 0.5 * theory < ceilings["gflops"]["measured"][precision] < 1.05 * theory, precision
+    assert (folder.path / "figures" / "stalls.svg").exists()
+    again = runner(str(folder.path), module="runner.resume")
+    assert "complete" in again.err
+
+
+def test_what_the_sanitizer_finds_is_a_hazard_with_line_and_thread(runner, tool, tmp_path):
+    """One mistake of each kind; the right kernel stays ok; the report shows the line."""
+    tool("compute-sanitizer")
+    own = tmp_path / "own"
+    (own / "kernel").mkdir(parents=True)
+    (own / "kernel" / "broken.cu").write_text(BROKEN)
+    for name in (*LINES, "fine"):
+        (own / "kernel" / f"{name}.yaml").write_text(YAML)
+    frame, folder, done = swept(
+        runner,
+        tmp_path / "out",
+        "--config-dir",
+        str(own),
+        f"kernel={','.join((*LINES, 'fine'))}",
+        "profile=sanitizer",
+        "device.time_limit_s=10",
+    )
+    assert done.code == 1, done.err
+    assert frame["status"].to_dict() == {**dict.fromkeys(LINES, "hazard"), "fine": "ok"}
+    for name, line in LINES.items():
+        assert f"broken.cu:{line}" in frame["reason"][name], frame["reason"][name]
+        found = json.loads(folder.hazards(int(frame["job"][name])).read_text())
+        assert found[0]["line"].startswith("broken.cu:")
+    assert "thread" in frame["reason"]["outside"]
+    assert "line-outside-broken-cu-4" in (folder.path / "report.html").read_text()
