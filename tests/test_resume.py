@@ -10,6 +10,7 @@ import pytest
 from processes import OWN, call, content, kill_all, resume, start, table, wait_until
 
 SWEEP = (
+    "lines=false",
     "--config-dir", OWN, "kernel=scaled,saxpy,writesPart", "block=64,128", "size=100Ki", "device=cpu",
     "timing.cpu_rounds=3", "timing.cpu_samples=20",
 )  # fmt: skip
