@@ -162,19 +162,20 @@ def test_without_the_right_to_count_one_sentence_says_who_gives_it(play, stage):
 
 
 def test_what_ncu_wrote_on_an_h200_is_read():
-    """Three launches with their units and thousands' separators; of a case of two launches the sums and the shares."""
-    asked = counters.metrics(["default"], operations=True)
+    """The two launches of one case, with units and thousands' separators: sums, shares, ratios, counted operations."""
+    asked = counters.metrics(["default", "no__such_metric.sum"], operations=True)
     launches = counters.read((RECORDED / "ncu.csv").read_text(), asked)
-    assert [launch.kernel for launch in launches] == ["partial", "finish", "partial"]
-    assert launches[0].values["dram__bytes_read.sum"] == 16782592
+    assert [launch.kernel for launch in launches] == ["twice", "again"]
+    assert launches[0].values["dram__bytes_read.sum"] == 4197120
     assert launches[0].units["dram__bytes_read.sum"] == "byte"
-    assert "dram__bytes_read.avg" not in launches[0].values
-    row = counters.columns(counters.summed(launches[:2]))
-    assert row["ncu_dram_read"] == 16782592 + 6656
-    assert row["ncu_load_sectors"] == pytest.approx(524808 / 131586)
-    assert row["ncu_warps_percent"] == pytest.approx((45.29 * 15360 + 1.63 * 13088) / 28448)
-    assert row["ncu_store_wavefronts"] == 8
-    assert row["ncu_stalls"].startswith("long_scoreboard")
+    assert set(asked) - set(launches[0].values) == {"no__such_metric.sum"}
+    values = counters.summed(launches)
+    row = counters.columns(values)
+    assert (row["ncu_dram_read"], row["ncu_load_sectors"]) == (8394240, 4.0)
+    assert row["ncu_l2_hit_percent"] == pytest.approx(100 * (228632 + 228700) / (426985 + 428245))
+    assert row["ncu_warps_percent"] == pytest.approx((65.65 * 4928 + 66.54 * 4960) / 9888)
+    assert row["ncu_stalls"].startswith("long_scoreboard 72 %")
+    assert counters.operations(values, "float32") == 2 * 2**20
 
 
 def test_launches_of_one_case_are_added_up():

@@ -204,7 +204,7 @@ def _finding(kind: str, group: Sequence[Said], tool: str) -> Finding:
     places = [f"{Path(file).name}:{line}" for file, line in zip(one.files, one.lines, strict=True)]
     line, other = (*places, "", "")[:2]
     block, threads = one.block or _NOWHERE, (*one.threads, _NOWHERE, _NOWHERE)
-    words = one.words.removeprefix("Error: ").removesuffix(" detected")
+    words = one.words.removeprefix("Error: ").removesuffix(" detected").replace(" detected. ", ": ").rstrip(".")
     text = f"{line or one.kernel}: {words[:1].lower()}{words[1:]}"
     if other:
         text += f" with {other}"
