@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from dataclasses import dataclass, field
 
+from runner.device import options
 from runner.device.kinds import CHOICES, is_emulated
 from runner.device.limits import Limits
 from runner.errors import UsageError
@@ -44,9 +44,8 @@ class DeviceConfig:
 
     @property
     def fast_math(self) -> bool:
-        """Whether nvcc is told to compute less exactly; single options count as `-use_fast_math`."""
-        options = " ".join([*self.nvcc_options, *(os.environ.get(name, "") for name in NVCC_FLAGS)])
-        return bool(re.search(r"-use_fast_math|-(ftz|-ftz)[= ]?true|-prec-(div|sqrt)[= ]?false", options))
+        """Whether nvcc is told to compute less exactly, whatever the case."""
+        return options.is_fast(" ".join([*self.nvcc_options, *(os.environ.get(name, "") for name in NVCC_FLAGS)]))
 
     def __post_init__(self) -> None:
         if self.kind not in CHOICES:

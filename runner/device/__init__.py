@@ -120,6 +120,7 @@ class Source:
     further: tuple[str, ...] = ()  # other `__global__` functions in it that a program of launches needs
     cooperative: bool = False  # launched with all blocks resident at once, so that they can wait for each other
     include: tuple[Path, ...] = ()  # further folders with what it includes
+    options: tuple[str, ...] = ()  # for a GPU's compiler; see `runner.device.options`
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -350,7 +351,7 @@ class Launch:
     block: Dim3  # threads of a block in x, y, z
     shared: int  # dynamic shared memory per block, in bytes
     arguments: tuple[Array | np.generic | Value | Inside | View, ...]  # NumPy scalars have the kernel's own types
-    cache: str = "none"  # the preferred split of on-chip memory: shared, l1, equal (cudaFuncSetCacheConfig) or none
+    cache: str = "none"  # preferred split of on-chip memory: shared, l1, equal, or percent of it as shared memory; none
     order: int = Order.USUAL  # in which lanes, warps and blocks run, where the device can choose; see `Order`
     variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
     then: tuple[Launch, ...] = ()  # the launches that follow it; they run in its order

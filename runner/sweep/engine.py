@@ -20,7 +20,7 @@ from typing import Any
 
 from runner import environment, interruption, metrics, pace, sources
 from runner.config import TOGETHER, Job
-from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache
+from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache, options
 from runner.device.kinds import backend, compiler_for, is_emulated
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 from runner.folder import RunFolder
@@ -116,6 +116,8 @@ class _Group:
             if self._ledger.launcher not in TOGETHER:  # another job of the sweep may have run on another node
                 environment.require_same_toolchain(self._folder.path, entry)
             environment.note_device(self._folder, entry)
+            if info.emulated and any(job.case.options for job in self._jobs):
+                self._progress.say(f"compile_options are for a GPU's compiler: {info.label} ignores them")
             for job in self._jobs:
                 if reason := reason_to_skip(job.case, info):
                     self._ledger.mark(job, "skipped", reason)
@@ -207,7 +209,7 @@ class _Group:
                 protocol,
                 job.device.time_limit_s,
                 None if isinstance(counted, str) else counted,
-                job.device.fast_math and not self._worker.info.emulated,
+                _is_fast(job) and not self._worker.info.emulated,
             ),
             lambda step: self._progress.now(f"{job.case.label}: {step}"),
             lambda: self._enter(number, which),
@@ -271,6 +273,11 @@ class _Group:
         hot_us = append_hot(self._folder, self._folder.hot_samples(case.id, job.number), measured.hot_us, number)
         row = {**before, **results.times(case, info, measured, samples, hot_us, before)}
         return {**row, **metrics.of_row(job.metrics, case.variables, row)}
+
+
+def _is_fast(job: Job) -> bool:
+    """Whether a GPU's compiler is told to compute less exactly."""
+    return job.device.fast_math or options.is_fast(" ".join(job.case.options))
 
 
 def _import_ahead(*, figures: bool) -> threading.Event:

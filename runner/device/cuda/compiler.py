@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from runner import atomic
-from runner.device import Binary, Source, cache, elf, plain
+from runner.device import Binary, Source, cache, elf, options, plain
 from runner.device.excerpt import excerpt, explained, system_headers, unnamed
 from runner.device.kinds import CUDA
 from runner.device.limits import Limited, Limits
@@ -34,6 +34,7 @@ from runner.settings import NVCC_FLAGS
 
 _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) open source file "([^"]+)"')
 _OF_NAMING = re.compile(rf"{elf.NAMING_FILE}\((?P<line>\d+)\):\s*(?:error:\s*)?(?P<reason>.*)", re.DOTALL)
+_AT_A_LINE = re.compile(r"\(\d+\): ")
 NVIDIA = ("cu13", "cuda_runtime")  # the headers' folders in the packages of CUDA 13 and 12
 
 
@@ -48,14 +49,22 @@ class CudaCompiler:
     def compile(self, source: Source) -> Binary:
         """Compile, or take the cubin from the cache."""
         started = time.perf_counter()
+        if reason := options.refusal(source.options):
+            raise CompileError(f"{source.path.name}: compile_options: {reason}")
         text = _unit(source, {})
         reached = cache.includes(source.text, source.folders)
         included = [cache.read(path) for path in reached]
-        name = cache.key(text, *source.functions, *included, self._arch, *self._toolchain.identity())
+        parts = (*source.functions, *included, self._arch, *self._toolchain.identity(), *source.options)
+        name = cache.key(text, *parts)
         path, warnings = self._folder / f"{name}.cubin", ""
         cached = cache.intact(path)
         if not cached:
-            cubin, warnings = self._named(source, text)
+            try:
+                cubin, warnings = self._named(source, text)
+            except CompileError as e:
+                if not source.options or isinstance(e, CompileLimit) or _AT_A_LINE.search(str(e)):
+                    raise
+                raise CompileError(f"{e} (compile_options={' '.join(source.options)})", e.log) from None
             atomic.write(path, cubin)
             cache.seal(path)
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached, warnings)
@@ -88,7 +97,7 @@ class CudaCompiler:
         """
         try:
             folders = (source.path.parent, *source.include)
-            return self._toolchain.cubin(source.path.name, f"{text}{further}", folders, self._arch)
+            return self._toolchain.cubin(source.path.name, f"{text}{further}", folders, self._arch, source.options)
         except CompileError as e:
             if (
                 isinstance(e, CompileLimit)
@@ -129,7 +138,8 @@ class CudaCompiler:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_text(f'#line 1 "{path}"\n{text}', encoding="utf-8", errors="surrogateescape")
             folders = [Path(f"{root}{path}") for path in source.folders]
-            return self._toolchain.cubin(own.name, f"{_unit(source, texts)}{further}", folders, self._arch)
+            unit = f"{_unit(source, texts)}{further}"
+            return self._toolchain.cubin(own.name, unit, folders, self._arch, source.options)
 
     @property
     def identity(self) -> str:
@@ -167,8 +177,13 @@ class Nvcc:
         _, version = self._found
         return (*self._options, *(os.environ.get(name, "") for name in NVCC_FLAGS), version)
 
-    def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
-        """Compile the text of the file `name`, whose #includes look in `folders`; the cubin and the warnings."""
+    def cubin(
+        self, name: str, text: str, folders: Sequence[Path], arch: str, further: Sequence[str]
+    ) -> tuple[bytes, str]:
+        """Compile the text of the file `name`, whose #includes look in `folders`, with `further` options.
+
+        Gives the cubin and the warnings.
+        """
         from pycuda import compiler, driver  # noqa: PLC0415  (not for NVRTC, nor for what is in the cache)
         from pytools import prefork  # noqa: PLC0415
 
@@ -179,7 +194,7 @@ class Nvcc:
             made: bytes = compiler.compile(
                 text,
                 nvcc=nvcc,
-                options=list(self._options),
+                options=[*self._options, *further],
                 no_extern_c=True,  # templates and C++ includes stay possible; kernels say extern "C" themselves
                 arch=arch,
                 cache_dir=False,
@@ -251,14 +266,16 @@ class Nvrtc:
         core = importlib.metadata.version("cuda-core")
         return f"nvrtc {major}.{minor}", f"cuda.core {core}", f"headers {_digest_of_headers()}"
 
-    def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
+    def cubin(
+        self, name: str, text: str, folders: Sequence[Path], arch: str, further: Sequence[str]
+    ) -> tuple[bytes, str]:
         """As `Nvcc.cubin`."""
         # A library cannot be ended, and has no memory of its own: it is left behind at the limit.
         compiled: Future[tuple[bytes, str]] = Future()
 
         def work() -> None:
             try:
-                compiled.set_result(self._compiled(name, text, folders, arch))
+                compiled.set_result(self._compiled(name, text, folders, arch, further))
             except BaseException as e:  # noqa: BLE001  (raised again below)
                 compiled.set_exception(e)
 
@@ -274,12 +291,15 @@ class Nvrtc:
     def stop(self) -> None:
         """Nothing: its threads end with the program."""
 
-    def _compiled(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
+    def _compiled(
+        self, name: str, text: str, folders: Sequence[Path], arch: str, further: Sequence[str]
+    ) -> tuple[bytes, str]:
         core: Any = importlib.import_module("cuda.core")
         log = io.StringIO()
         try:
-            options = core.ProgramOptions(arch=arch, include_path=[str(f) for f in (*folders, *_toolkit_headers())])
-            made = core.Program(text, "c++", options).compile("cubin", logs=log)
+            include = [str(f) for f in (*folders, *_toolkit_headers())]
+            asked = core.ProgramOptions(arch=arch, include_path=include, **options.for_nvrtc(further))
+            made = core.Program(text, "c++", asked).compile("cubin", logs=log)
         except Exception as e:  # noqa: BLE001  (cuda.core has its own errors for each library)
             said = str(e).partition("compilation log:")[2].replace("\0", "").strip() or str(e)
             raise CompileError(f"{name}: {first_error(said, 'NVRTC failed')}", said) from None
