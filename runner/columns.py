@@ -206,6 +206,7 @@ NAMES = tuple(BY_NAME)
 _COMMON_PARAMETERS = frozenset(("block", "size", "width", "mask", "unroll", "dtype"))
 _CONFIGURATION_KEYS = (
     "timing",
+    "profile",
     "experiment",
     "hydra",
     "schema",

@@ -14,7 +14,7 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.reference import find
 from runner.metrics import TIME, Metric
-from runner.settings import DeviceConfig, TimingConfig
+from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
 
 _BESIDE = Path(__file__).resolve().parents[1] / "conf"
 # A checkout has the configuration beside the package; a wheel has it inside.
@@ -46,6 +46,7 @@ class Job:
     metrics: tuple[Metric, ...] = field(default=(), compare=False)  # of its kernel and of the experiment
     rank_by: str = field(default=TIME, compare=False)  # a column or a metric
     lines: bool = field(default=True, compare=False)  # whether what each line costs is counted
+    profile: ProfileConfig = field(default_factory=ProfileConfig, compare=False)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -54,8 +55,10 @@ class Job:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The device, the compiler and the timing that the configuration asks for, as plain values."""
-        further = {"compiler": self.compiler, "lines": self.lines, "timing": asdict(self.timing)}
+        """The device, the compiler, the timing and the profile that the configuration asks for, as plain values."""
+        further: dict[str, Any] = {"compiler": self.compiler, "lines": self.lines, "timing": asdict(self.timing)}
+        if self.profile.asks:
+            further["profile"] = asdict(self.profile)
         return {**asdict(self.device), **further}
 
 

@@ -71,6 +71,10 @@ class RunFolder:
         """What a checked device found in the job's case."""
         return self.job(number) / "hazards.json"
 
+    def profile(self, number: int) -> Path:
+        """What the steps of `profile` found out about the job's case."""
+        return self.job(number) / "profile.json"
+
     def compile_log(self, number: int) -> Path:
         """The compiler's messages."""
         return self.job(number) / "compile.log"

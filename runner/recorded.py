@@ -28,8 +28,9 @@ from runner.errors import UsageError
 from runner.folder import RunFolder, named
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
+from runner.profiling import stage
 from runner.session import Session
-from runner.settings import DeviceConfig, TimingConfig
+from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
 from runner.shards import clusters
 from runner.shards.folder import merge
 from runner.sweep import engine, ledger
@@ -101,7 +102,11 @@ def resume(path: Path, session: Session) -> None:
     with runs.reading(path):
         merge(found.folder)
         known = ledger.previous_rows(found.jobs, found.folder)
-        keys = {job.key for job in found.jobs if ledger.finished(job, known.get(job.number))}
+        keys = {
+            job.key
+            for job in found.jobs
+            if ledger.finished(job, row := known.get(job.number)) and not stage.lacks(job, row, found.folder)
+        }
     missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())
     done = sum(job.key in keys for job in found.jobs)
     found.folder.sweep_up()
@@ -249,6 +254,8 @@ def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict
     kernel, origin = kernels[name]
     asked = dict(entry["asked"])
     compiler, counts, timing = asked.pop("compiler"), asked.pop("lines", True), asked.pop("timing")
+    profile = ProfileConfig(**asked.pop("profile", {}))
     case = make(kernel, entry["parameters"], entry["seed"])
     ranking = metrics.recorded(entry.get("metrics")), entry.get("rank_by", metrics.TIME)
-    return Job(case, DeviceConfig(**asked), TimingConfig(**timing), compiler, number, origin, *ranking, counts)
+    device, timing = DeviceConfig(**asked), TimingConfig(**timing)
+    return Job(case, device, timing, compiler, number, origin, *ranking, counts, profile)

@@ -1,10 +1,11 @@
-"""How and where to run: the groups `device` and `timing` as dataclasses."""
+"""How and where to run: the groups `device`, `timing` and `profile` as dataclasses."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 from dataclasses import dataclass, field
+from typing import Any
 
 from runner.device import options
 from runner.device.kinds import CHOICES, is_emulated
@@ -14,6 +15,8 @@ from runner.errors import UsageError
 MOST_SCHEDULES = 100
 SAME_VALUE_RACES = ("hazard", "ignore")
 NVCC_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables from which nvcc takes options
+SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
+PROFILED = ("all", "tied", "fastest")  # cases that are profiled
 MOST = 4096  # GPUs, and threads of the CPU device
 
 
@@ -114,3 +117,29 @@ LIMITS: dict[str, tuple[float, float]] = {
     "max_samples": (30, 100_000), "min_time_ms": (0, 100_000), "max_time_s": (0, 86_400),
     "precision_percent": (0, 100), "cpu_rounds": (1, 100), "cpu_samples": (3, 100_000),
 }  # fmt: skip
+
+
+@dataclass
+class ProfileConfig:
+    """The group `profile`: what is measured beside the times, after the last round. No part of a case's identity."""
+
+    metrics: list[str] = field(default_factory=list)  # of Nsight Compute; `default` stands for the useful few
+    cases: str = "all"  # or tied, or fastest
+    roofline: bool = False  # whether the GPU's ceilings are measured
+    sanitizer: Any = False  # or true, or a list of compute-sanitizer's tools
+    energy: bool = False  # whether the energy of a launch is measured
+
+    def __post_init__(self) -> None:
+        if self.cases not in PROFILED:
+            raise UsageError(f"profile.cases={self.cases}: expected one of {', '.join(PROFILED)}")
+        if bad := next((m for m in self.metrics if not re.fullmatch(r"[A-Za-z0-9_.]+", m)), None):
+            raise UsageError(f"profile.metrics={bad}: expected names of Nsight Compute's metrics, or `default`")
+        tools = self.sanitizer if isinstance(self.sanitizer, list) else [self.sanitizer]
+        if bad := next((t for t in tools if t not in (*SANITIZERS, True, False)), None):
+            raise UsageError(f"profile.sanitizer={bad}: expected true, false or a list of {', '.join(SANITIZERS)}")
+        self.sanitizer = [t for t in SANITIZERS if t in tools or True in tools]
+
+    @property
+    def asks(self) -> bool:
+        """Whether anything is profiled."""
+        return bool(self.metrics or self.roofline or self.sanitizer or self.energy)

@@ -29,7 +29,7 @@ from runner.hydra import errors
 from runner.kernel.declaration import VOCABULARY, Kind
 from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parameters, shown
 
-FILES = ("kernel", "device", "timing", "experiment")  # groups whose choices are files
+FILES = ("kernel", "device", "timing", "profile", "experiment")  # groups whose choices are files
 OPTIONS = frozenset(name for name, kind in VOCABULARY.items() if kind is Kind.OPTIONS)
 LONGEST_NAME = 200  # bytes: that of a file has at most 255
 _OURS = {
@@ -288,7 +288,7 @@ def _check_experiment(content: Mapping[str, Any], path: Path, where: str) -> Non
             f"{where}: kernel: an experiment chooses a kernel by 'defaults: [override /kernel: NAME]', or "
             f"sweeps it under hydra.sweeper.params"
         )
-    for key in ("device", "timing", "hydra"):
+    for key in ("device", "timing", "profile", "hydra"):
         if not isinstance(content.get(key, {}), dict):
             raise UsageError(
                 f"{where}: {key}: expected keys with values, not {shown(content[key])}; "

@@ -26,13 +26,14 @@ from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import MOST_PARAMETERS, read_yaml
 from runner.metrics import TIME, Metric, require_rankable, together
-from runner.settings import DeviceConfig, TimingConfig
+from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
 from runner.sources import EXTRA_PARAMETERS
 
 _GROUPS = (
     "kernel",
     "device",
     "timing",
+    "profile",
     "experiment",
     "compiler",
     "seed",
@@ -58,6 +59,7 @@ def register(search_path: Sequence[Path]) -> None:
         ("kernel", Any, None),
         ("device", DeviceConfig, field(default_factory=DeviceConfig)),
         ("timing", TimingConfig, field(default_factory=TimingConfig)),
+        ("profile", ProfileConfig, field(default_factory=ProfileConfig)),
         ("compiler", str, "nvcc"),
         ("seed", int, 0),
         ("record_host", bool, False),
@@ -73,6 +75,7 @@ def register(search_path: Sequence[Path]) -> None:
     store.store(group="schema", name="config", node=dataclasses.make_dataclass("Config", fields))
     store.store(group="schema", name="device", node=DeviceConfig)
     store.store(group="schema", name="timing", node=TimingConfig)
+    store.store(group="schema", name="profile", node=ProfileConfig)
     parameter_names.cache_clear()
 
 
@@ -96,7 +99,7 @@ def known_keys() -> list[str]:
 
 def further_keys() -> list[str]:
     """The keys of the groups, as `device.threads`."""
-    groups = {"device": DeviceConfig, "timing": TimingConfig}
+    groups = {"device": DeviceConfig, "timing": TimingConfig, "profile": ProfileConfig}
     return [f"{group}.{f.name}" for group, node in groups.items() for f in dataclasses.fields(node)]
 
 
@@ -123,6 +126,7 @@ class Composed:
     kernel: Kernel
     device: DeviceConfig
     timing: TimingConfig
+    profile: ProfileConfig
     swept: frozenset[str]  # names that an experiment sweeps
     origin: Origin
     read: dict[frozenset[str], tuple[Metric, ...]] = field(
@@ -141,9 +145,13 @@ class Composed:
 def read(config: DictConfig, hydra: DictConfig) -> Composed:
     """Read a job's configuration and Hydra's own node; a `UsageError` if a group of it cannot be understood."""
     values: Any = OmegaConf.to_container(config, resolve=True)
-    device, timing = OmegaConf.to_object(config.device), OmegaConf.to_object(config.timing)
-    if not isinstance(device, DeviceConfig) or not isinstance(timing, TimingConfig):
-        raise UsageError("the groups device and timing must start from the defaults /schema/device and /schema/timing")
+    device, timing, profile = (OmegaConf.to_object(config[group]) for group in ("device", "timing", "profile"))
+    if (
+        not isinstance(device, DeviceConfig)
+        or not isinstance(timing, TimingConfig)
+        or not isinstance(profile, ProfileConfig)
+    ):
+        raise UsageError("the groups device, timing and profile must start from the defaults /schema/GROUP")
     name, folders, names = str(hydra.runtime.choices.get("kernel")), folders_of(hydra), parameter_names()
     path = next((p for f in folders if (p := f / "kernel" / f"{name}.yaml").is_file()), None)
     if path is None:
@@ -163,7 +171,7 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
     known = CONF not in folders or any((f / "kernel" / f"{kernel.baseline}.yaml").is_file() for f in folders)
     if kernel.baseline and not known:
         raise KernelMistake(f"{path.name}: baseline: there is no kernel '{kernel.baseline}' on the search path")
-    return Composed(values, kernel, device, timing, swept, origin)
+    return Composed(values, kernel, device, timing, profile, swept, origin)
 
 
 def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str], number: int) -> Job:
@@ -200,9 +208,9 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     case = _case(composed.kernel, plain)
     metrics = composed.metrics_of(case)
     require_rankable(plain["rank_by"], metrics, f"kernel {composed.kernel.name}")
-    return Job(
-        case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"], plain["lines"]
-    )
+    ranking = metrics, plain["rank_by"]
+    further = plain["lines"], composed.profile
+    return Job(case, device, composed.timing, compiler, number, composed.origin, *ranking, *further)
 
 
 def _case(kernel: Kernel, values: Mapping[str, Any]) -> Case:
