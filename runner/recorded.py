@@ -28,7 +28,7 @@ from runner.errors import UsageError
 from runner.folder import RunFolder, named
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
-from runner.profiling import stage
+from runner.profiling import steps
 from runner.session import Session
 from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
 from runner.shards import clusters
@@ -105,7 +105,7 @@ def resume(path: Path, session: Session) -> None:
         keys = {
             job.key
             for job in found.jobs
-            if ledger.finished(job, row := known.get(job.number)) and not stage.lacks(job, row, found.folder)
+            if ledger.finished(job, row := known.get(job.number)) and not steps.lacks(job, row, found.folder)
         }
     missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())
     done = sum(job.key in keys for job in found.jobs)

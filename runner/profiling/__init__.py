@@ -1,1 +1,1 @@
-"""What is measured beside the times: counters, ceilings, compute-sanitizer, energy. All of it after the timed rounds."""
+"""What is measured beside the times: counters, ceilings, compute-sanitizer, energy; all after the timed rounds."""

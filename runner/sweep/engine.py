@@ -26,7 +26,7 @@ from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 from runner.folder import RunFolder
 from runner.kernel.case import Case
 from runner.pace import Pace
-from runner.profiling import stage
+from runner.profiling import steps
 from runner.samples import append_hot, append_round
 from runner.settings import Protocol
 from runner.sweep import line_costs, results
@@ -75,7 +75,7 @@ def run(
                 if len(groups) == 1 and ledger.empty:
                     raise  # nothing was run: the user's mistake, not a failed sweep
                 ledger.mark_not_run(str(e), group)
-        stage.run(ledger, folder, progress)
+        steps.run(ledger, folder, progress)
     except KeyboardInterrupt:
         ledger.mark_not_run("interrupted before this case was reached", ledger.jobs)
         raise

@@ -109,7 +109,7 @@ def measure_overhead(stream: driver.Stream, flush: Callable[[], None]) -> dict[s
         "event_pair_us": float(np.median(nothing)),  # two events with nothing in between
         "event_tick_us": round(float(steps.min()), 4) if len(steps) else 0.0,  # the smallest step between two times
         "flush_us": float(np.median(flushes)),  # writing over the L2 cache, behind which a launch is queued
-        "copy_gbps": _copy_gbps(stream),
+        "copy_gbps": copy_gbps(stream),
     }
 
 
@@ -129,7 +129,7 @@ def _between(
     return np.array(times)
 
 
-def _copy_gbps(stream: driver.Stream) -> float | None:
+def copy_gbps(stream: driver.Stream) -> float | None:
     """Read + write bandwidth of a device-to-device copy, the median of ten; `None` where there is no room for one."""
     try:
         source, target = driver.mem_alloc(COPY_BYTES), driver.mem_alloc(COPY_BYTES)

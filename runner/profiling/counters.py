@@ -1,0 +1,224 @@
+"""`profile=ncu`: Nsight Compute counts what one launch of a case does, in a process beside the sweep."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner.config import Job
+from runner.device import plain
+from runner.device.kinds import is_emulated
+from runner.kernel.case import Case
+from runner.profiling.stage import Result, Row, Stage
+from runner.profiling.watched import OUTPUT, watch
+
+NAME = "ncu"
+DEFAULT = "default"
+
+TIME = "gpu__time_duration.sum"  # ns; weighs the launches of a case
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+STALLS = (
+    "barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle", "long_scoreboard",
+    "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected", "short_scoreboard",
+    "sleeping", "tex_throttle", "wait",
+)  # fmt: skip
+"""Why a warp does not issue: the warp states of the Nsight Compute documentation, without `selected`."""
+
+GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
+SHARED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum", "smsp__inst_executed_op_shared_{}.sum"
+BUSY = "sm__pipe_{}_cycles_active.avg.pct_of_peak_sustained_active"
+
+COUNTERS: Mapping[str, tuple[str, ...]] = {
+    "ncu_dram_read": ("dram__bytes_read.sum",),
+    "ncu_dram_written": ("dram__bytes_write.sum",),
+    "ncu_dram_percent": ("dram__throughput.avg.pct_of_peak_sustained_elapsed",),
+    "ncu_l1_hit_percent": ("l1tex__t_sectors_lookup_hit.sum", "l1tex__t_sectors.sum"),
+    "ncu_l2_hit_percent": ("lts__t_sectors_lookup_hit.sum", "lts__t_sectors.sum"),
+    "ncu_load_sectors": (GLOBAL.format("sectors", "ld"), GLOBAL.format("requests", "ld")),
+    "ncu_store_sectors": (GLOBAL.format("sectors", "st"), GLOBAL.format("requests", "st")),
+    "ncu_load_wavefronts": (SHARED[0].format("ld"), SHARED[1].format("ld")),
+    "ncu_store_wavefronts": (SHARED[0].format("st"), SHARED[1].format("st")),
+    "ncu_instructions": ("smsp__inst_issued.sum",),
+    "ncu_issue_percent": ("smsp__issue_active.avg.pct_of_peak_sustained_active",),
+    "ncu_warps_percent": ("sm__warps_active.avg.pct_of_peak_sustained_active",),
+    "ncu_sm_percent": ("sm__throughput.avg.pct_of_peak_sustained_elapsed",),
+    "ncu_fma_percent": (BUSY.format("fma"),),
+    "ncu_fp64_percent": (BUSY.format("fp64"),),
+    "ncu_tensor_percent": (BUSY.format("tensor"),),
+}
+"""By column of results.csv: a metric, or two whose ratio it is."""
+
+EXECUTED = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
+OPERATIONS = {
+    "float32": {"fadd": 1, "fmul": 1, "ffma": 2},
+    "float64": {"dadd": 1, "dmul": 1, "dfma": 2},
+    "float16": {"hadd": 1, "hmul": 1, "hfma": 2},
+}
+"""By precision: instructions of a thread, and the operations of each; for a roofline of counted operations."""
+
+LACKING = re.compile(r"Failed to find metric (?:regex:)?([\w.]+)|[Mm]etric ([\w.]+) (?:not|could not be) found")
+NO_RIGHT = "ERR_NVGPUCTRPERM"
+
+
+@dataclass
+class Ncu:
+    """The step."""
+
+    name: str = NAME
+    lacking: dict[str, None] = field(default_factory=dict)  # metrics that this GPU lacks
+
+    def wants(self, job: Job, row: Row) -> bool:
+        """Only cases that are right."""
+        return bool(job.profile.metrics) and row["status"] == "ok" and not is_emulated(str(row["device"]))
+
+    def run(self, jobs: Sequence[Job], stage: Stage) -> Iterator[tuple[Job, Result]]:
+        """Count in one process, and in another one after a case that the GPU did not survive."""
+        if shutil.which("ncu") is None:
+            stage.say("no counters: ncu is not on the PATH; it belongs to Nsight Compute and comes with the toolkit")
+            return
+        wanted = metrics(jobs[0].profile.metrics, operations=jobs[0].profile.roofline)
+        left = list(jobs)
+        while left:
+            asked = [metric for metric in wanted if metric not in self.lacking]
+            seen = watch(command(asked), left, stage)
+            said = f"{seen.output}\n{seen.said}"
+            if NO_RIGHT in said:
+                stage.say(
+                    f"no counters: this user may not read them ({NO_RIGHT}); an administrator allows it by the "
+                    f"driver's option NVreg_RestrictProfilingToAdminUsers=0, or run the sweep with CAP_SYS_ADMIN"
+                )
+                return
+            if unknown := [m for m in lacking(said) if m in asked]:
+                stage.say(f"{', '.join(unknown)}: this GPU, or this version of ncu, has no such metric; left out")
+                self.lacking |= dict.fromkeys(unknown)
+                continue
+            if not seen.done and seen.failed is None:
+                break
+            yield from _results(seen.done, read(seen.output), asked)
+            if seen.failed:
+                yield seen.failed, Result({"reason": f"the launch failed under ncu: {seen.reason}"})
+            left = [job for job in left if job not in seen.done and job is not seen.failed]
+
+
+def metrics(names: Iterable[str], *, operations: bool = False) -> list[str]:
+    """The metrics behind the names of `profile.metrics`, each once."""
+    useful = [*(m for those in COUNTERS.values() for m in those), *map(STALL.format, STALLS)]
+    given = [metric for name in names for metric in (useful if name == DEFAULT else [name])]
+    counted = [EXECUTED.format(op) for ops in OPERATIONS.values() for op in ops] if operations else []
+    return list(dict.fromkeys([TIME, *given, *counted]))
+
+
+def command(asked: Sequence[str]) -> list[str]:
+    """The words before a command that make ncu count. Clocks stay as they are; caches are cold, as in the timing."""
+    options = "--clock-control none --cache-control all --profile-from-start off --target-processes all"
+    form = f"--csv --page raw --print-units base --log-file {OUTPUT}"
+    return ["ncu", *options.split(), *form.split(), "--metrics", ",".join(asked)]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What ncu counted of one launch of a kernel."""
+
+    kernel: str
+    values: Mapping[str, float]
+    units: Mapping[str, str]
+
+
+def read(text: str) -> list[Launch]:
+    """The launches in ncu's table, in order. Its messages, which begin with `==`, are no part of it."""
+    lines = csv.reader(line for line in text.splitlines() if line.startswith('"'))
+    head = next(lines, [])
+    if "Kernel Name" not in head:
+        return []
+    units = dict(zip(head, next(lines, []), strict=False))
+    found = []
+    for line in lines:
+        row = dict(zip(head, line, strict=False))
+        values = {name: number for name in head if "__" in name and (number := _number(row.get(name, ""))) is not None}
+        found.append(Launch(plain(row["Kernel Name"].partition("(")[0].split()[-1]), values, units))
+    return found
+
+
+def lacking(said: str) -> list[str]:
+    """The metrics that ncu does not know, by its messages."""
+    return [one or other for one, other in LACKING.findall(said)]
+
+
+def summed(launches: Sequence[Launch]) -> dict[str, float]:
+    """The metrics of a case: sums of its launches' sums, and their other values, weighted by the launches' times."""
+    weights = [launch.values.get(TIME, 1.0) for launch in launches]
+    found = {}
+    for name in dict.fromkeys(name for launch in launches for name in launch.values):
+        pairs = [(o.values[name], w) for o, w in zip(launches, weights, strict=True) if name in o.values]
+        whole = sum(w for _, w in pairs)
+        mean = sum(v * w for v, w in pairs) / whole if whole else 0.0
+        found[name] = sum(v for v, _ in pairs) if name.endswith(".sum") else mean
+    return found
+
+
+def columns(values: Mapping[str, float]) -> dict[str, Any]:
+    """The columns of results.csv from a case's metrics; those of other metrics are called `ncu_` and the metric."""
+    row: dict[str, Any] = {}
+    for name, (of, *per) in COUNTERS.items():
+        if of not in values:
+            continue
+        if not per:
+            row[name] = values[of]
+        elif values.get(per[0]):
+            row[name] = values[of] / values[per[0]] * (100 if name.endswith("percent") else 1)
+    for whole in ("ncu_dram_read", "ncu_dram_written", "ncu_instructions"):
+        if whole in row:
+            row[whole] = round(row[whole])
+    if shares := stalls(values):
+        row["ncu_stalls"] = ", ".join(f"{reason} {100 * share:.0f} %" for reason, share in shares[:3])
+    known = {*metrics([DEFAULT], operations=True)}
+    return row | {f"ncu_{name}": value for name, value in values.items() if name not in known}
+
+
+def functions(case: Case) -> list[str]:
+    """The kernels that a launch of a case runs, in order, without namespaces and template arguments."""
+    return [plain(one.function or case.source().function) for one in case.launches]
+
+
+def stalls(values: Mapping[str, float]) -> list[tuple[str, float]]:
+    """What a warp waits for and which part of its waiting that is, the longest first."""
+    waits = {reason: values.get(STALL.format(reason), 0.0) for reason in STALLS}
+    whole = sum(waits.values())
+    shares = [(reason, wait / whole) for reason, wait in waits.items() if whole and wait]
+    return sorted(shares, key=lambda one: -one[1])
+
+
+def operations(values: Mapping[str, float], precision: str) -> float | None:
+    """The operations that threads executed in a precision; `None` if they were not counted."""
+    counted = [(values.get(EXECUTED.format(op)), each) for op, each in OPERATIONS.get(precision, {}).items()]
+    known = [number * each for number, each in counted if number is not None]
+    return sum(known) if known and len(known) == len(counted) else None
+
+
+def _results(done: Sequence[Job], launches: Sequence[Launch], asked: Sequence[str]) -> Iterator[tuple[Job, Result]]:
+    """Each case with its launches, which come in order."""
+    left = list(launches)
+    for job in done:
+        names = functions(job.case)
+        own, left = left[: len(names)], left[len(names) :]
+        if [launch.kernel for launch in own] != names:
+            counted = ", ".join(launch.kernel for launch in own) or "none"
+            yield job, Result({"reason": f"ncu counted the launches {counted} instead of {', '.join(names)}"})
+            continue
+        values = summed(own)
+        units = {name: own[0].units.get(name, "") for name in values}
+        kept = [{"kernel": launch.kernel, "metrics": dict(launch.values)} for launch in own]
+        missing = [name for name in asked if name not in values]
+        record = {"launches": kept, "units": units, "metrics": values, **({"missing": missing} if missing else {})}
+        yield job, Result(record, columns(values))
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:  # n/a, or a text such as `(no data)`
+        return None

@@ -1,0 +1,129 @@
+"""`python -m runner.profiling.launch FOLDER JOB...`: launch cases of a sweep once each, for a tool that watches.
+
+The cases are built from the run folder as the worker builds them. Only their launches lie between the calls that start
+and stop a profiler:
+
+    ncu --profile-from-start off --set full -o seen python -m runner.profiling.launch outputs/X 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner import recorded
+from runner.config import Job
+from runner.device import Device, Role
+from runner.device.kinds import compiler_for
+from runner.errors import RunnerError
+from runner.folder import RunFolder
+from runner.kernel.contents import contents
+from runner.sweep.trial import poison, upload
+
+LOST = 3  # exit status: the GPU must be opened anew for the rest
+
+Log = Callable[[int, str], None]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Launch the cases; the exit status is `LOST` after one that the GPU did not survive."""
+    parser = argparse.ArgumentParser("python -m runner.profiling.launch", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("job", type=int, nargs="+")
+    parser.add_argument("--log", type=Path, help="gets a line of JSON for each launch")
+    parser.add_argument("--checked", action="store_true", help="line numbers, and arrays as a program would have them")
+    given = parser.parse_args(arguments)
+
+    def log(job: int, state: str) -> None:
+        if given.log:
+            with given.log.open("a") as file:
+                file.write(json.dumps({"job": job, "state": state}) + "\n")
+
+    numbers = set(given.job)
+    jobs = [job for job in recorded.jobs_of(RunFolder(given.folder.absolute()), numbers) if job.number in numbers]
+    device = open_gpu(jobs[0].device.index, exact=given.checked)
+    for job in jobs:
+        if not launched(device, job, log, checked=given.checked):
+            sys.stdout.flush()
+            os._exit(LOST)  # an orderly end fails after a fault
+    device.close()
+    return 0
+
+
+def launched(device: Device, job: Job, log: Log, *, checked: bool) -> bool:
+    """Launch a case and wait for its end; `False` if the GPU did not survive that. Errors are logged."""
+    from pycuda import driver  # noqa: PLC0415  (only where there is a GPU)
+
+    try:
+        source = job.case.source()
+        binary = _compiler(device, job, lines=checked).compile(source)
+        program = device.load(source, binary)
+        with ExitStack() as stack:
+            launch, arrays = upload(device, program, job.case, contents(job.case), stack)
+            if not checked:  # initcheck should see reads of what nobody wrote
+                poison(job.case, arrays)
+            log(job.number, "launching")
+            driver.start_profiler()
+            try:
+                device.launch(launch, job.device.time_limit_s)
+            finally:
+                with suppress(driver.Error):
+                    driver.stop_profiler()
+    except (RunnerError, driver.Error, MemoryError) as e:
+        log(job.number, " ".join(str(e).split()) or type(e).__name__)
+        return bool(getattr(device, "usable", True))
+    log(job.number, "done")
+    return True
+
+
+def open_gpu(index: int, *, exact: bool) -> Any:
+    """A GPU; if `exact`, its arrays have no guards beside them, and no content but what the host gives them."""
+    from pycuda import driver  # noqa: PLC0415
+
+    from runner.device.cuda.device import CudaDevice  # noqa: PLC0415
+
+    class Exact:
+        def __init__(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> None:
+            self.role = role
+            self._memory = driver.mem_alloc(max(1, value.nbytes + offset * value.itemsize))
+            self.begin = int(self._memory) + offset * value.itemsize
+            self.pointer = self.begin + lead * value.itemsize
+            if value.nbytes and role in (Role.IN, Role.INOUT):
+                driver.memcpy_htod(self.begin, np.ascontiguousarray(value))
+            elif value.nbytes and role is Role.STATE:
+                driver.memset_d8(self.begin, 0, value.nbytes)
+
+        def free(self) -> None:
+            with suppress(driver.Error):
+                self._memory.free()
+
+    class ExactDevice(CudaDevice):
+        def _placed(self, value: NDArray[Any], role: Role, offset: int, lead: int) -> Any:
+            return Exact(value, role, offset, lead)
+
+    return (ExactDevice if exact else CudaDevice)(index)
+
+
+def _compiler(device: Device, job: Job, *, lines: bool) -> Any:
+    if not lines:
+        return compiler_for(job.device, device.info, job.compiler)
+    from runner.device.cuda.compiler import find_nvcc  # noqa: PLC0415
+
+    if find_nvcc() is None:
+        return compiler_for(job.device, device.info, job.compiler)
+    config = replace(job.device, nvcc_options=[*job.device.nvcc_options, "-lineinfo"])
+    return compiler_for(config, device.info, "nvcc")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

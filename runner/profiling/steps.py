@@ -1,0 +1,84 @@
+"""The last stage of a sweep: each step of `profile` measures what it lacks of the cases, in processes of its own.
+
+A step's result is kept in the job's profile.json under the step's name, and its columns enter the job's row. So a
+resumed sweep runs what is missing, and nothing that a profiler does can reach the times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runner import interruption
+from runner.config import Job
+from runner.device.kinds import is_emulated
+from runner.folder import RunFolder
+from runner.profiling.ceilings import Ceilings
+from runner.profiling.counters import Ncu
+from runner.profiling.stage import Row, Stage, Step, known
+from runner.sweep.ledger import Ledger
+from runner.terminal import SweepProgress
+
+
+def steps() -> tuple[Step, ...]:
+    """The steps, in order."""
+    return (Ncu(), Ceilings())
+
+
+def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress) -> None:
+    """Run each step for the jobs that want it and lack it."""
+    asking = [job for job in ledger.jobs if job.profile.asks and ledger.row(job)]
+    if asking and all(is_emulated(str((ledger.row(job) or {})["device"])) for job in asking):
+        progress.say(f"profile: nothing is profiled on {asking[0].device.kind}: counters and energy need a GPU")
+        return
+    for step in steps():
+        lacking = [job for job in asking if (row := ledger.row(job)) and _lacks(step, job, row, folder)]
+        chosen = _chosen(lacking, ledger, folder)
+        for job in lacking:
+            if job not in chosen:
+                _keep(folder, job.number, step.name, {"reason": f"not among profile.cases={job.profile.cases}"})
+        for group in _alike(chosen):
+            progress.stage(f"profiling ({step.name})", len(group))
+            rows = {job.number: row for job in group if (row := ledger.row(job))}
+            for job, result in step.run(group, Stage(folder, rows, progress)):
+                interruption.check()
+                _keep(folder, job.number, step.name, result.record)
+                ledger.add(job, {**rows[job.number], **result.columns})
+                progress.step()
+        ledger.write()
+
+
+def lacks(job: Job, row: Row | None, folder: RunFolder) -> bool:
+    """Whether a job that has its times still lacks a step; which cases are the fastest is not asked."""
+    return row is not None and any(_lacks(step, job, row, folder) for step in steps())
+
+
+def _lacks(step: Step, job: Job, row: Row, folder: RunFolder) -> bool:
+    return job.profile.asks and step.wants(job, row) and step.name not in known(folder, job.number)
+
+
+def _alike(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Jobs by device, compiler and profile."""
+    groups: dict[tuple[str, ...], list[Job]] = {}
+    for job in jobs:
+        groups.setdefault((*job.device.key, job.compiler, str(job.profile)), []).append(job)
+    return list(groups.values())
+
+
+def _chosen(jobs: Sequence[Job], ledger: Ledger, folder: RunFolder) -> list[Job]:
+    """The jobs that `profile.cases` asks for: the fastest of each ranking, by the report's own rule."""
+    if all(job.profile.cases == "all" for job in jobs):
+        return list(jobs)
+    from runner.report import findings, table  # noqa: PLC0415  (not for a sweep that profiles nothing)
+
+    ledger.write()
+    best, tied = set[int](), set[int]()
+    for ranking in findings.fastest(table.load(folder.path)):
+        best.add(int(ranking.fastest["job"]))
+        tied |= {int(row["job"]) for row in (*ranking.tied, *ranking.undecided)}
+    wanted = {"all": lambda _: True, "tied": (best | tied).__contains__, "fastest": best.__contains__}
+    return [job for job in jobs if wanted[job.profile.cases](job.number)]
+
+
+def _keep(folder: RunFolder, job: int, name: str, record: Mapping[str, Any]) -> None:
+    folder.write_json(folder.profile(job), {**known(folder, job), name: dict(record)})

@@ -1,0 +1,98 @@
+"""Launch cases in a process of their own under a tool that watches it, such as ncu or compute-sanitizer."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner import interruption
+from runner.config import Job
+from runner.profiling.stage import Stage
+
+POLL_S = 0.1
+SILENT_S = 120.0  # beside a launch's own limit: a tool replays a launch, and slows it down
+OUTPUT = "{output}"  # in a command: the file that the tool shall write
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What one process under a tool did."""
+
+    done: tuple[Job, ...]  # launched to the end, in order
+    failed: Job | None  # the one after which nothing more could be launched
+    reason: str  # why
+    output: str  # what the tool wrote into its file
+    said: str  # what was printed
+
+
+def watch(command: Sequence[str], jobs: Sequence[Job], stage: Stage, *options: str) -> Watched:
+    """Launch jobs of one device configuration, in order, until one fails."""
+    with tempfile.TemporaryDirectory(prefix="runner-profile-") as scratch:
+        log, output, said = (Path(scratch) / name for name in ("log", "output", "said"))
+        numbers = [str(job.number) for job in jobs]
+        child = [sys.executable, "-m", "runner.profiling.launch", str(stage.folder.path.absolute()), *numbers]
+        words = [word.replace(OUTPUT, str(output)) for word in command]
+        silent = _run([*words, *child, "--log", str(log), *options], jobs, stage, log, said)
+        states = _states(log)
+        done = tuple(job for job in jobs if states.get(job.number) == "done")
+        left = [job for job in jobs if job not in done]
+        reason = ""
+        if left:
+            state = states.get(left[0].number, "")
+            reason = state if state not in ("", "launching") else silent
+        text = [_text(file) for file in (output, said)]
+        return Watched(done, left[0] if left else None, reason, *text)
+
+
+def _run(command: Sequence[str], jobs: Sequence[Job], stage: Stage, log: Path, said: Path) -> str:
+    """Run a command while it goes on; why it did not end well, or the empty string."""
+    labels = {job.number: job.case.label for job in jobs}
+    limit = SILENT_S + max(job.device.time_limit_s for job in jobs)
+    with said.open("wb") as printed:
+        process = subprocess.Popen(
+            command,
+            env=stage.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            heard, since = 0, time.monotonic()
+            while process.poll() is None:
+                interruption.check()
+                states = _states(log)
+                if len(states) + sum(state == "done" for state in states.values()) > heard:
+                    heard, since = len(states) + sum(state == "done" for state in states.values()), time.monotonic()
+                    stage.progress.now(labels[list(states)[-1]])
+                if time.monotonic() - since > limit:
+                    return f"nothing happened for {limit:g} s; the process was ended"
+                time.sleep(POLL_S)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return f"the process ended with exit status {process.returncode}"
+
+
+def _states(log: Path) -> dict[int, str]:
+    """The last state of each job that was begun."""
+    found: dict[int, str] = {}
+    for line in _text(log).splitlines():
+        with contextlib.suppress(ValueError, KeyError):  # the last line may be incomplete
+            one = json.loads(line)
+            found[int(one["job"])] = str(one["state"])
+    return found
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
