@@ -266,6 +266,22 @@ class GpuState:
     throttled: bool  # slowed down so much that times cannot be trusted
 
 
+@dataclass(frozen=True)
+class Energy:
+    """A stretch of launches back to back, between two updates of a GPU's energy counter."""
+
+    watts: float  # of the whole board
+    seconds: float
+    us: float  # duration of a launch
+    idle_w: float  # while nothing runs and the context is open
+    alone: bool = True  # whether no other process used the GPU
+
+    @property
+    def joules(self) -> float:
+        """Of a launch."""
+        return self.watts * self.us * 1e-6
+
+
 class Program(Protocol):
     """A kernel loaded on a device."""
 
@@ -445,6 +461,9 @@ class Device(Protocol):
 
     def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
         """Total microseconds of launches back to back, with nothing restored or flushed."""
+
+    def energy(self, launch: Launch, seconds: float, time_limit: float) -> Energy | str:
+        """The energy of launches back to back for at least so many seconds, or why it cannot be measured."""
 
     def conditions(self) -> GpuState | None:
         """The device's state now; `None` if it is unknown."""

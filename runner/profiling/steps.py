@@ -15,6 +15,7 @@ from runner.device.kinds import is_emulated
 from runner.folder import RunFolder
 from runner.profiling.ceilings import Ceilings
 from runner.profiling.counters import Ncu
+from runner.profiling.energy import Energy
 from runner.profiling.stage import Row, Stage, Step, known
 from runner.sweep.ledger import Ledger
 from runner.terminal import SweepProgress
@@ -22,7 +23,7 @@ from runner.terminal import SweepProgress
 
 def steps() -> tuple[Step, ...]:
     """The steps, in order."""
-    return (Ncu(), Ceilings())
+    return (Ncu(), Ceilings(), Energy())
 
 
 def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress) -> None:

@@ -181,3 +181,17 @@ def test_figures_of_240_cases_leave_room_for_the_page(run_folder):
     """All figures of a large sweep together stay small enough for a page below 1 MB, which holds them as base64."""
     found = drawn(run_folder(runs.sweep(sizes=tuple(range(14, 30, 2)), blocks=(64, 128, 256, 512, 1024))))
     assert sum(len(one.files["svg"]) for one in found.values()) * 4 / 3 < 700_000
+
+
+def test_energy_is_drawn_against_time(run_folder):
+    """A run with joules has a panel for each size of several cases, with every case; others have none."""
+    rows = runs.sweep()
+    columns = [*runs.COLUMNS, "joules", "joules_ci", "energy_us", "energy_w"]
+    for number, row in enumerate(rows):
+        us, watts = float(row["median_us"]), 200 + 10 * (number % 7)
+        row |= {"energy_us": us, "energy_w": watts, "joules": watts * us * 1e-6, "joules_ci": us * 1e-6}
+    (figure,) = [one for one in chosen(run_folder(rows, columns=columns)) if one.stem == "energy"]
+    assert sorted(row["case"] for row in figure.rows()) == sorted(row["case"] for _, of in figure.panels for row in of)
+    assert len(figure.panels) == min(6, len({row["size"] for row in rows}))
+    found = words(figure)
+    assert {"300 W", "energy of a launch (J)"} <= set(found)

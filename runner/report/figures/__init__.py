@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from runner import door
-from runner.report.figures import heat, lanes, raw, speedup, times
+from runner.report.figures import energy, heat, lanes, raw, speedup, times
 from runner.report.figures.figure import Figure, Run, drawn
 from runner.report.findings import Ratio
 
@@ -23,12 +23,13 @@ MAKERS: tuple[Callable[[Run], Sequence[Figure]], ...] = (
     times.figures,
     heat.figures,
     speedup.figures,
+    energy.figures,
     lanes.figures,
     raw.figures,
 )
 """What makes figures, in the order in which a reader wants them."""
 
-OURS = re.compile(r"(lanes|statuses|bandwidth-by-|time-by-|heatmap-|speedup-by-|samples-).*\.(svg|png|csv)")
+OURS = re.compile(r"(lanes|statuses|bandwidth-by-|energy|time-by-|heatmap-|speedup-by-|samples-).*\.(svg|png|csv)")
 """The names of the report's figures, also of earlier versions. Nothing else in the folder is the report's to remove."""
 
 
