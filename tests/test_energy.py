@@ -99,12 +99,14 @@ def test_the_cpu_device_has_no_energy(runner):
 def test_a_sweep_measures_joules(runner):
     """Each case has its energy and the figure; without NVML, one sentence says so, and the times stay."""
     given = ("kernel=copyVector", "size=4096x4096", "block=128,256", "device=cuda", "timing=quick", "profile=energy")
+    given += ('+metrics.above_idle_j="(energy_w - idle_w) * energy_us / 1e6"',)
     done = runner(*given)
     assert done.code == 0, done.err
     for row in rows(done.folder):
         assert float(row["energy_w"]) > float(row["idle_w"]) > 0
         assert float(row["joules"]) == pytest.approx(float(row["energy_w"]) * float(row["energy_us"]) * 1e-6, rel=0.05)
         assert 0 < float(row["joules_ci"]) < float(row["joules"])
+        assert 0 < float(row["above_idle_j"]) < float(row["joules"])
     assert (done.folder / "figures" / "energy.csv").is_file()
     (done.directory / "broken").mkdir()
     (done.directory / "broken" / "pynvml.py").write_text("raise ImportError('there is no NVML')\n")

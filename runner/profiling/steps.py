@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runner import interruption
+from runner import interruption, metrics
 from runner.config import Job
 from runner.device.kinds import is_emulated
 from runner.folder import RunFolder
@@ -44,7 +44,8 @@ def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress) -> None:
             for job, result in step.run(group, Stage(folder, rows, progress)):
                 interruption.check()
                 _keep(folder, job.number, step.name, result.record)
-                ledger.add(job, {**rows[job.number], **result.columns})
+                row = {**rows[job.number], **result.columns}
+                ledger.add(job, {**row, **metrics.of_row(job.metrics, job.case.variables, row)})
                 progress.step()
         ledger.write()
 
