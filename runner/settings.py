@@ -129,6 +129,7 @@ class ProfileConfig:
     roofline: bool = False  # whether the GPU's ceilings are measured
     sanitizer: Any = False  # or true, or a list of compute-sanitizer's tools
     energy: bool = False  # whether the energy of a launch is measured
+    code: bool = True  # whether the machine code is kept
 
     def __post_init__(self) -> None:
         if self.cases not in PROFILED:

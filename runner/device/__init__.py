@@ -183,6 +183,13 @@ class Compiler(Protocol):
     def compile(self, source: Source) -> Binary:
         """Compile, or take the binary from the cache. A `CompileError` has the message at the kernel's own lines."""
 
+    def disassembled(self, source: Source, binary: Binary) -> tuple[str, str] | None:
+        """A GPU's machine code as nvdisasm writes it: the binary's own, and with lines; `None` if it is the host's.
+
+        Raises:
+            OSError: if it cannot be disassembled; the message says why.
+        """
+
     def stop(self) -> None:
         """End what other threads compile, and compile nothing else."""
 

@@ -17,10 +17,11 @@ MOST = 16
 
 # By the name of the same option in cuda.core.ProgramOptions.
 FLAGS = {"--use_fast_math": "use_fast_math", "--extra-device-vectorization": "extra_device_vectorization",
-         "--restrict": "restrict"}  # fmt: skip
+         "--restrict": "restrict", "--generate-line-info": "lineinfo"}  # fmt: skip
 VALUES = {"--maxrregcount": "max_register_count", "--ftz": "ftz", "--prec-div": "prec_div", "--prec-sqrt": "prec_sqrt",
           "--fmad": "fma"}  # fmt: skip
-_LONG = {**{name[1:]: name for name in (*FLAGS, *VALUES)}, "--ptxas-options": PTXAS}
+LINES = "--generate-line-info"
+_LONG = {"-lineinfo": LINES, **{name[1:]: name for name in (*FLAGS, *VALUES)}, "--ptxas-options": PTXAS}
 _WORD = re.compile(r"--?[A-Za-z][\w-]*(=[\w.+:/,=-]*)?")
 _OF_PTXAS = re.compile(r"--?(?!(o|c|arch|optf|output-file|options-file|gpu-name|compile-only)\b)[A-Za-z][\w-]*(=\w+)?")
 _FAST = re.compile(r"-use_fast_math|-(ftz|-ftz)[= ]?true|-prec-(div|sqrt)[= ]?false")

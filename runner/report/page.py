@@ -26,7 +26,7 @@ from runner.device import cache
 from runner.device.kinds import is_emulated, label
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.report import annotated, cells, findings, table
+from runner.report import annotated, cells, findings, machine, table
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 from runner.runs import environment, flat, section
 
@@ -156,6 +156,7 @@ def _context(
         "environment": list(flat(known)),
         "compiled": sources,
         "listings": annotated.listings(path, frame, {kernel.kernel: kernel.files for kernel in sources}),
+        "machine": machine.codes(path, frame, best, {kernel.kernel: kernel.files for kernel in sources}),
         "method": _method(known),
         "finishes": sorted({str(finish) for finish in frame["finish"]} - {""}),
     }

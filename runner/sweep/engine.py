@@ -29,7 +29,7 @@ from runner.pace import Pace
 from runner.profiling import steps
 from runner.samples import append_hot, append_round
 from runner.settings import Protocol
-from runner.sweep import line_costs, results
+from runner.sweep import disassembling, line_costs, results
 from runner.sweep.ledger import Ledger
 from runner.sweep.worker import Outcome, Task, Worker
 from runner.terminal import SweepProgress
@@ -130,7 +130,11 @@ class _Group:
                 self._take_binary(job, compiled[job.number])
             if self._binaries:
                 self._counting = line_costs.Builds([job for job in runnable if job.number in self._binaries], info)
-                self._run_rounds([job for job in runnable if job.number in self._binaries])
+                plan = [job for job in runnable if job.number in self._binaries]
+                self._run_rounds(plan)
+                if not info.emulated:
+                    rows = {job.number: row for job in plan if (row := self._ledger.row(job))}
+                    disassembling.keep(plan, rows, self._binaries, compiler, self._folder, self._progress)
         except BaseException:
             self._worker.kill()  # it may be in the middle of a launch
             raise

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,17 @@ class CudaCompiler:
     def stop(self) -> None:
         """End what is being compiled, and compile nothing else."""
         self._toolchain.stop()
+
+    def disassembled(self, source: Source, binary: Binary) -> tuple[str, str]:
+        """The output of nvdisasm for a binary, and for one that is compiled again with the lines of the source."""
+        from runner.device.cuda import nvdisasm  # noqa: PLC0415  (it needs the toolkits of this module)
+
+        if (tool := nvdisasm.find()) is None:
+            raise OSError(
+                "nvdisasm is not on the PATH; it comes with the CUDA toolkit and the package nvidia-cuda-nvdisasm"
+            )
+        lined = self.compile(replace(source, options=(*source.options, options.LINES)))
+        return nvdisasm.disassembled(tool, binary.path), nvdisasm.disassembled(tool, lined.path)
 
     def _named(self, source: Source, text: str) -> tuple[bytes, str]:
         """The cubin, with the kernel in it, and the warnings."""
@@ -322,7 +334,7 @@ def _toolkit_headers() -> tuple[Path, ...]:
     """
     own = importlib.util.find_spec("nvidia")
     packages = [p / n for p in map(Path, own.submodule_search_locations or []) for n in NVIDIA] if own else []
-    folders = [f / "include" for f in (*_toolkits(), *packages)]
+    folders = [f / "include" for f in (*toolkits(), *packages)]
     first = next((f for f in folders if (f / "cuda_fp16.h").is_file()), None)
     return tuple(f for f in (first, first / "cccl") if f.is_dir()) if first else ()
 
@@ -330,11 +342,11 @@ def _toolkit_headers() -> tuple[Path, ...]:
 def find_nvcc() -> str | None:
     """Find nvcc on the PATH, or where the toolkit puts it."""
     return shutil.which("nvcc") or next(
-        (nvcc for home in _toolkits() if (nvcc := shutil.which(f"{home}/bin/nvcc"))), None
+        (nvcc for home in toolkits() if (nvcc := shutil.which(f"{home}/bin/nvcc"))), None
     )
 
 
-def _toolkits() -> list[Path]:
+def toolkits() -> list[Path]:
     """Folders in which a CUDA toolkit may be installed."""
     homes = os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"
     return [Path(home) for home in homes if home]
