@@ -1,6 +1,6 @@
 """The joules of `profile.energy` against nvidia-smi's average power over a minute of the same launches, on one GPU.
 
-python benchmarks/energy.py [SECONDS] > docs/h200/energy.txt
+python benchmarks/energy.py [SECONDS [KERNEL,KERNEL]] > docs/h200/energy.txt
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from runner.device.kinds import compiler_for
 from runner.folder import RunFolder
 from runner.sweep.worker import Task, Worker
 
-SWEEP = ["kernel=copyVector,transposeGmem", "size=16384x16384", "block=32x8", "timing=quick", "profile=energy"]
+SWEEP = ["size=16384x16384", "block=256", "timing=quick", "profile=energy"]
 QUERY = "power.draw.average,power.draw.instant,temperature.gpu,clocks.sm,clocks.mem,utilization.gpu"
 SETTLED_S = 3.0  # before the first of nvidia-smi's values that count: its average is over a second
 
@@ -31,7 +31,16 @@ def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "sweep"
-        command = [sys.executable, "-m", "runner", *SWEEP, "device=cuda", f"hydra.sweep.dir={folder}"]
+        kernels = sys.argv[2] if len(sys.argv) > 2 else "copyVector"
+        command = [
+            sys.executable,
+            "-m",
+            "runner",
+            f"kernel={kernels}",
+            *SWEEP,
+            "device=cuda",
+            f"hydra.sweep.dir={folder}",
+        ]
         subprocess.run(command, check=True, stdout=sys.stderr)
         rows = {int(row["job"]): row for row in csv.DictReader((folder / "results.csv").open(encoding="utf-8"))}
         jobs = [job for job in recorded.jobs_of(RunFolder(folder), set(rows)) if rows[job.number]["joules"]]

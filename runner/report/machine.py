@@ -28,7 +28,7 @@ class Code:
 
     title: str
     facts: str
-    text: str
+    lines: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -73,17 +73,19 @@ def _spilled(text: str) -> str:
     return f"{number or 'no'} instruction{'s' * (number != 1)} that load{'s' * (number == 1)} or store local memory"
 
 
-def _listing(text: str, sources: Mapping[str, str]) -> str:
-    """The code with the text of each line of the source."""
+def _listing(text: str, sources: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The lines of the source, and the instructions made from each; one of both is empty."""
     known = {PurePosixPath(name).name: content.splitlines() for name, content in sources.items()}
+    given = text.splitlines()
+    alone = len({line.rpartition(":")[0] for line in given if line[:3] == " @ "}) == 1
     lines = []
-    for line in text.splitlines()[:MOST_LINES]:
+    for line in given[:MOST_LINES]:
         place, _, number = line[3:].rpartition(":")
         if line[:3] != " @ " or not number.isdecimal():
-            lines.append(f"    {line}" if line[:1] == " " else line)
+            lines.append(("", f"   {line}" if line[:1] == " " else line))
             continue
-        of = known.get(place, [])
-        at = int(number) - 1
-        lines.append(f"{line[3:]:<24} {of[at].strip()[:120] if at < len(of) else ''}".rstrip())
-    left = len(text.splitlines()) - len(lines)
-    return "\n".join([*lines, *([f"... {left} further lines: see machine/ in the folder"] if left > 0 else [])])
+        of, at = known.get(place, []), int(number) - 1
+        words = of[at].strip()[:120] if at < len(of) else ""
+        lines.append((f"{number if alone else line[3:]}: {words}".rstrip(), ""))
+    left = len(given) - len(lines)
+    return [*lines, *([("", f"... {left} further lines: see machine/ in the folder")] if left > 0 else [])]
