@@ -40,6 +40,7 @@ class Energy:
         """Measure in a worker of its own, in as many passes over the cases as each has batches."""
         seconds = duration(len(jobs) * BATCHES * ABOUT_S)
         stage.progress.say(f"energy: {BATCHES} batches of {BATCH_S:g} s for each case take about {seconds}")
+        told: set[str] = set()
         measured: dict[int, list[device.Energy]] = {job.number: [] for job in jobs}
         worker = Worker(jobs[0].device)
         try:
@@ -59,7 +60,9 @@ class Energy:
                         measured[job.number].append(found)
                     else:
                         left.remove(job)
-                        stage.say(f"no energy of {job.case.label}: {found}")
+                        if found not in told:
+                            stage.say(f"no energy of {job.case.label}: {found}")
+                        told.add(found)
                         yield job, Result({"reason": found})
                     if isinstance(found, device.Energy) and number == BATCHES:
                         yield job, _result(measured[job.number], stage.rows[job.number])

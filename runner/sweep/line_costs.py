@@ -14,12 +14,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import atomic
-from runner.device import Array, Binary, Device, DeviceInfo, Role, cache
+from runner.device import Array, Binary, Device, DeviceInfo, Role, Source, cache
 from runner.device.checked import CheckedDevice
 from runner.device.cpu import CpuCompiler
 from runner.device.kinds import CHECKED
@@ -55,7 +55,7 @@ class Builds:
     def __init__(self, jobs: Sequence[Job], info: DeviceInfo) -> None:
         """Begin to compile what these jobs need."""
         compiler = CpuCompiler(limits=jobs[0].device.compile_limits, checked=True)
-        sources = dict.fromkeys(job.case.source() for job in jobs if _is_counted(job))
+        sources = dict.fromkeys(_source(job) for job in jobs if _is_counted(job))
         self._pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
         self._waiting = {source: self._pool.submit(compiler.compile, source) for source in sources}
         if not info.emulated:  # a busy host would disturb the times of a GPU
@@ -66,13 +66,18 @@ class Builds:
         if not _is_counted(job):
             return None
         try:
-            return self._waiting[job.case.source()].result()
+            return self._waiting[_source(job)].result()
         except (CompileError, OSError) as error:
             return str(error).partition("\n")[0]
 
     def close(self) -> None:
         """Compile no more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _source(job: Job) -> Source:
+    """What is compiled for the host: cases that differ in options for a GPU's compiler share it."""
+    return replace(job.case.source(), options=())
 
 
 def _is_counted(job: Job) -> bool:

@@ -18,7 +18,7 @@ def sweep(run_folder):
     rows = [row | {"binary": f"{number:012x}"} for number, row in enumerate(runs.sweep())]
     path = run_folder(rows, columns=[*runs.COLUMNS, "binary"])
     for number, row in enumerate(rows):
-        machine_code.keep(RunFolder(path), row["binary"], CODE + f" 0030 MOV R{number}, 0x1<b>\n")
+        machine_code.keep(RunFolder(path), row["binary"], CODE + f" 0030 MOV R{number}, 0x1<i>\n")
     (path / "sources" / "reduceShfl.cu").write_text("//\n//\n//\n    sum += in[i];  // here\n")
     return path
 
@@ -32,7 +32,7 @@ def test_the_fastest_cases_have_their_code(sweep):
     assert all(
         "4 instructions, 16 registers a thread, 0 bytes of local memory a thread, 1 instruction" in s for s in shown
     )
-    assert all("0x1&lt;b&gt;" in s and "<b>" not in s for s in shown)
+    assert all("0x1&lt;i&gt;" in s and "<i>" not in s for s in shown)
     own = [s for s in shown if "Machine code of reduceShfl," in s]
     assert all("sum += in[i];" in s for s in own)
     files = len(list((sweep / "machine").iterdir()))

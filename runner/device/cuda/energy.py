@@ -21,6 +21,7 @@ from runner.errors import LaunchTimeout
 WARM_S = 1.0  # of launches before the stretch: the power's average settles, and the board gets as warm as it will be
 IDLE_S = 2.0
 QUEUE_S = 0.02  # of launches that are queued in one call, ...
+MOST_LAUNCHES = 5000  # in a call
 QUEUES = 3  # ... and how many calls are ahead of the GPU, which so never waits for the host
 STUCK_S = 2.0  # without an update, the counter does not count
 PAUSE_S = 0.001  # between two readings
@@ -32,7 +33,7 @@ Record = Callable[[], Any]
 
 def per_call(us: float) -> int:
     """How many launches to queue in one call."""
-    return max(1, min(1000, math.ceil(QUEUE_S * 1e6 / us))) if us > 0 else 1000
+    return max(1, min(MOST_LAUNCHES, math.ceil(QUEUE_S * 1e6 / us))) if us > 0 else MOST_LAUNCHES
 
 
 def idle_watts(read: Read) -> float | str:
