@@ -195,3 +195,12 @@ def test_energy_is_drawn_against_time(run_folder):
     assert len(figure.panels) == min(6, len({row["size"] for row in rows}))
     found = words(figure)
     assert {"300 W", "energy of a launch (J)"} <= set(found)
+
+
+def test_options_of_a_compiler_are_named_without_dashes(run_folder):
+    """On an axis and over panels they are told apart though they are long."""
+    given = ["none", "--use_fast_math", "-Xptxas=-dlcm=cg --fmad=false", "-Xptxas=-dlcm=ca"]
+    rows = [runs.row(n, compile_options=one) | runs.timing(9 + n, 2**24) for n, one in enumerate(given)]
+    (plot,) = chosen(run_folder(rows, columns=[*runs.COLUMNS[:11], "compile_options", *runs.COLUMNS[11:]]))
+    assert plot.stem == "bandwidth-by-compile_options"
+    assert {"none", "use_fast_math", "dlcm=cg fmad=false", "dlcm=ca"} <= set(words(plot))

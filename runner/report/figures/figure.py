@@ -24,7 +24,7 @@ import pandas as pd
 
 from runner.report.findings import Ratio
 from runner.report.table import parameters
-from runner.report.text import absent, one_line, power, value_of
+from runner.report.text import absent, brief, one_line, power, value_of
 
 if TYPE_CHECKING:  # matplotlib would slow a report without figures
     from matplotlib.axes import Axes
@@ -237,7 +237,8 @@ def set_x(axes: Axes, places: dict[str, float], x: str, most: int = 11) -> None:
     margin = 0.04 * (high - low) or 0.5
     axes.set_xlim(low - margin, high + margin)
     shapes = all("x" in value for value in places)
-    ticks = {place: one_line(value, 14) for value, place in places.items()}
+    room = max(14, 90 // len(places))
+    ticks = {place: one_line(brief(x, value), room) for value, place in places.items()}
     powers = [float(k) for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)]
     if x == "size" and not shapes and len(powers) > 1:
         there = [k for k in powers if k in ticks]
