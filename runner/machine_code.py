@@ -88,7 +88,7 @@ def with_lines(text: str, lined: str) -> str:
 
 def count(text: str) -> int:
     """How many instructions it has."""
-    return sum(line[-1] != ":" for line in instructions(text))
+    return sum(not line.endswith(":") for line in instructions(text))
 
 
 def spills(text: str) -> int:
@@ -101,7 +101,7 @@ def difference(before: str, after: str) -> Difference:
     sides = [instructions(text)[:MOST_COMPARED] for text in (before, after)]
     diffs = [_unified(sides, [_renamed(side, registers=way) for side in sides]) for way in (False, True)]
     best = min(diffs, key=lambda lines: sum(line[0] in "+-" for line in lines))
-    gone, new = (sum(line[0] == sign and line[-1] != ":" for line in best) for sign in "-+")
+    gone, new = (sum(line[0] == sign and not line.endswith(":") for line in best) for sign in "-+")
     return Difference(gone, new, "\n".join(best))
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import types
 
 import pytest
 from support import case_of, shipped
@@ -11,6 +12,9 @@ from runner.device import Binary
 from runner.device.cuda import nvdisasm
 from runner.device.cuda.compiler import CudaCompiler, Nvrtc
 from runner.folder import RunFolder
+from runner.settings import ProfileConfig
+from runner.sweep import disassembling
+from runner.terminal import SweepProgress
 
 WRITTEN = """\
 	.target	sm_90
@@ -81,6 +85,9 @@ def test_only_a_binarys_name_is_read(tmp_path):
     (tmp_path / "secret.txt").write_text("secret")
     folder = RunFolder(tmp_path / "run")
     (tmp_path / "run" / "machine" / f"{'a' * 12}.txt").symlink_to(tmp_path / "secret.txt")
+    odd = "  \n\n : \n @ \n @ x\n\x00\n"
+    assert machine_code.difference(odd, WRITTEN).diff
+    assert machine_code.count(odd) >= 0
     machine_code.keep(folder, "b" * 12, "twice:\n")
     assert [machine_code.read(folder, n) for n in ("../../secret", "a" * 12, "b" * 12)] == ["", "", "twice:\n"]
 
@@ -106,3 +113,27 @@ def test_a_sweep_keeps_the_code_of_its_binaries(runner):
     assert len(texts) == 2
     assert all(" @ reduceShfl.cu:" in text for text in texts.values())
     assert "Machine code of reduceShfl" in (done.folder / "report.html").read_text()
+
+
+def test_of_many_binaries_the_fastest_are_kept(tmp_path, monkeypatch):
+    """Those of each size first; a binary of several cases once, and one that is there is not disassembled again."""
+    monkeypatch.setattr(disassembling, "MOST", 3)
+    folder, asked = RunFolder(tmp_path / "run"), []
+    folder.path.mkdir()
+
+    class Compiler:
+        def disassembled(self, _, binary):
+            asked.append(binary.name)
+            return WRITTEN, WRITTEN
+
+    sizes, names = [1, 1, 1, 2, 2], ["slow", "fast", "same", "other", "same"]
+    job = types.SimpleNamespace(case=case_of(shipped("reduceShfl")), profile=ProfileConfig())
+    jobs = [types.SimpleNamespace(number=n, **vars(job)) for n in range(5)]
+    rows = {n: {"median_us": us, "family": "f", "size": sizes[n]} for n, us in enumerate([9.0, 1.0, 2.0, 8.0, 5.0])}
+    digests = {name: f"{number:x}" * 64 for number, name in enumerate(dict.fromkeys(names))}
+    binaries = {n: Binary(tmp_path / name, digests[name], 0.0, cached=True) for n, name in enumerate(names)}
+    for _ in range(2):
+        disassembling.keep(jobs, rows, binaries, Compiler(), folder, SweepProgress(quiet=True))
+    kept = {path.stem for path in (folder.path / "machine").iterdir()}
+    assert kept == set(asked) == {digests[name][:12] for name in ("fast", "same", "other")}
+    assert len(asked) == 3

@@ -35,10 +35,10 @@ def keep(
     for job in sorted(timed, key=lambda job: float(rows[job.number]["median_us"])):
         row = rows[job.number]
         groups.setdefault((row["family"], row.get("size"), row.get("rows")), []).append(job)
-    by_rank = sorted((rank, n) for of in groups.values() for rank, n in enumerate(job.number for job in of))
-    wanted = {binaries[number].name: number for _, number in reversed(by_rank)}
-    numbers = sorted(wanted.values(), key=[number for _, number in by_rank].index)
-    missing = [n for n in numbers[:MOST] if not folder.has(folder.machine_code(binaries[n].name))]
+    wanted: dict[str, int] = {}  # a job of each binary
+    for _, number in sorted((rank, job.number) for of in groups.values() for rank, job in enumerate(of)):
+        wanted.setdefault(binaries[number].name, number)
+    missing = [n for name, n in list(wanted.items())[:MOST] if not folder.has(folder.machine_code(name))]
     if not missing:
         return
     sources = {job.number: job.case.source() for job in timed}
