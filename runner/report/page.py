@@ -33,7 +33,7 @@ from runner.runs import environment, flat, section
 if TYPE_CHECKING:
     from runner.report.figures.figure import Figure
 
-SECTIONS = ("times", "shape", "baseline", "lanes", "raw")
+SECTIONS = ("times", "shape", "baseline", "lanes", "energy", "raw")
 """Sections of the page that have figures."""
 
 MOST_LINKS = 12

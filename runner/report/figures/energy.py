@@ -24,7 +24,7 @@ STEPS_W = (50, 100, 150, 200, 300, 400, 500, 600, 700, 800, 1000, 1200)
 class Energies(Figure):
     """A panel for each size."""
 
-    section = "times"
+    section = "energy"
     panels: Sequence[tuple[str, list[Row]]]
     run: Run
 
