@@ -55,14 +55,16 @@ class Energies(Figure):
         axes.set_yscale("log")
         low, high = min(times) / 1.12, max(times) * 1.25
         least = min(j - e for j, e in zip(joules, errors, strict=True))
-        bottom, top = max(least, min(joules) / 2) / 1.12, max(map(sum, zip(joules, errors, strict=True))) * 1.12
+        bottom, top = max(least, min(joules) / 2) / 1.3, max(map(sum, zip(joules, errors, strict=True))) * 1.12
         set_ticks(axes.xaxis, low, high)
         set_ticks(axes.yaxis, bottom, top)
         axes.set_xlim(low, high)
         axes.set_ylim(bottom, top)
         axes.set_xlabel("time of a launch (µs)")
         axes.set_ylabel("energy of a launch (J)")
-        for watts in STEPS_W:
+        powers = [row["joules"] / row["energy_us"] * 1e6 for row in rows]
+        near = [watts for watts in STEPS_W if min(powers) / 1.4 < watts < max(powers) * 1.4]
+        for watts in near[:: 1 + len(near) // 5]:
             if (end := watts * high * 1e-6) > bottom and watts * low * 1e-6 < top:
                 axes.plot([low, high], [watts * low * 1e-6, end], ":", color=PALE, linewidth=0.8, label="_")
                 x, y = (high, end) if end < top else (top / watts * 1e6, top)
