@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.report.figures.figure import PALE, Figure, Row, Run, set_ticks, sheet
 from runner.report.findings import differing_peers
-from runner.report.table import ranked, records, size_key, varying
+from runner.report.table import measured, records, size_key, varying
 from runner.report.text import described, one_line, size_of
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def figures(run: Run) -> list[Energies]:
         return []
     groups: dict[tuple[Any, ...], list[Row]] = {}
     apart = differing_peers(run.frame)
-    for row in records(ranked(run.frame)):
+    for row in records(measured(run.frame)):
         if row["joules"] > 0 and row["energy_us"] > 0:
             groups.setdefault((size_key(row), *(str(row[name]) for name in apart)), []).append(row)
     panels = [(_title(rows[0], apart), rows) for _, rows in sorted(groups.items()) if len(rows) > 1]
