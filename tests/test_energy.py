@@ -2,10 +2,12 @@
 
 import csv
 import math
+import os
 import socket
 import types
 
 import pytest
+from support import ROOT
 
 from runner.device import Energy
 from runner.device.cuda import energy
@@ -125,7 +127,8 @@ def test_a_sweep_measures_joules(runner):
     (done.directory / "broken").mkdir()
     (done.directory / "broken" / "pynvml.py").write_text("raise ImportError('there is no NVML')\n")
     (done.directory / "other").mkdir()
-    again = runner(*given, "hydra.sweep.dir=other/run", PYTHONPATH=done.directory / "broken")
+    first = [str(done.directory / "broken"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    again = runner(*given, "hydra.sweep.dir=other/run", PYTHONPATH=os.pathsep.join(first))
     assert again.code == 0, again.err
     assert "no energy" in again.out + again.err
     assert {row["joules"] for row in rows(done.directory / "other" / "run")} == {""}
