@@ -2,7 +2,7 @@
 # Measures what docs/ cites, on a GPU. Each part writes its small tables (.txt) to docs/ and everything else to
 # outputs/evidence/, which is not tracked.
 #
-#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile example
+#   sh docs/evidence.sh PART...      # tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile energy example
 #   sh docs/evidence.sh all
 #
 # Beside what a sweep needs: nvcc; ncu for steps, profile and measuring; torch and cupy for limits; cuda-core,
@@ -12,7 +12,7 @@ python=${PYTHON:-python3}
 tables=docs/h200
 work=outputs/evidence
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" # the checkout's own runner
-parts="tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile example"
+parts="tutorials sweep experiments steps agreement limits measuring comparing trust checked gpus foreign profile energy example"
 
 run() { # NAME ARGUMENT...: sweep into outputs/evidence/NAME, and keep what the terminal said
   name=$1
@@ -102,6 +102,10 @@ comparing() { # what runner.compare says of two sweeps, without and with a chang
 
 profile() { # what Nsight Compute counts beside an earlier table and the addresses; what profiling adds to a sweep
   "$python" benchmarks/profiled.py --work "$work/profiled" --out "$tables/profile.txt"
+}
+
+energy() { # joules of a launch against nvidia-smi over a minute
+  "$python" benchmarks/energy.py 60 >"$tables/energy.txt"
 }
 
 example() { # docs/example.html and docs/report.png: the report of `sweep`

@@ -136,6 +136,15 @@ COLUMNS = (
     Column("sm_mhz", "integer", "MHz", "SM clock after measuring, the lowest of all rounds."),
     Column("temperature_c", "integer", "°C", "GPU temperature after measuring, the highest of all rounds."),
     Column("power_w", "real", "W", "GPU power after measuring, the highest of all rounds."),
+    Column("joules", "real", "J",
+           "With `profile.energy=true`: energy of a launch, from NVML's counter of the whole board, idle power "
+           "included, in batches of launches back to back with warm caches ([method](energy.md)).", Shown.MEASURED),
+    Column("joules_ci", "real", "J", "Half the 95 % confidence interval of `joules`.", Shown.MEASURED),
+    Column("gbps_per_watt", "real", "GB/s/W",
+           "`bytes_read` plus `bytes_written`, divided by `joules`.", Shown.MEASURED),
+    Column("energy_us", "real", "us", "Time of a launch in these batches.", Shown.ON_REQUEST),
+    Column("energy_w", "real", "W", "Mean power of the board in these batches.", Shown.ON_REQUEST),
+    Column("idle_w", "real", "W", "Power of the board before them, with an open context and nothing running."),
     Column("shared_load_wavefronts", "real", "",
            "Wavefronts (passes) per shared-memory load of a warp: 1 without bank conflicts, 2 for 8 bytes per thread, "
            "4 for 16. The average over all lines of [lines.csv](#lines), counted from the addresses that the kernel "

@@ -75,6 +75,10 @@ class RunFolder:
         """What the steps of `profile` found out about the job's case."""
         return self.job(number) / "profile.json"
 
+    def machine_code(self, binary: str) -> Path:
+        """The machine code of a binary, by its name."""
+        return self.path / "machine" / f"{binary}.txt"
+
     def compile_log(self, number: int) -> Path:
         """The compiler's messages."""
         return self.job(number) / "compile.log"

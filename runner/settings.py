@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from runner.device import options
 from runner.device.kinds import CHOICES, is_emulated
 from runner.device.limits import Limits
 from runner.errors import UsageError
@@ -47,9 +48,8 @@ class DeviceConfig:
 
     @property
     def fast_math(self) -> bool:
-        """Whether nvcc is told to compute less exactly; single options count as `-use_fast_math`."""
-        options = " ".join([*self.nvcc_options, *(os.environ.get(name, "") for name in NVCC_FLAGS)])
-        return bool(re.search(r"-use_fast_math|-(ftz|-ftz)[= ]?true|-prec-(div|sqrt)[= ]?false", options))
+        """Whether nvcc is told to compute less exactly, whatever the case."""
+        return options.is_fast(" ".join([*self.nvcc_options, *(os.environ.get(name, "") for name in NVCC_FLAGS)]))
 
     def __post_init__(self) -> None:
         if self.kind not in CHOICES:
@@ -129,6 +129,7 @@ class ProfileConfig:
     roofline: bool = False  # whether the GPU's ceilings are measured
     sanitizer: Any = False  # or true, or a list of compute-sanitizer's tools
     energy: bool = False  # whether the energy of a launch is measured
+    code: bool = True  # whether the machine code is kept
 
     def __post_init__(self) -> None:
         if self.cases not in PROFILED:

@@ -128,6 +128,16 @@ def median_ranks(n: int) -> tuple[int, int]:
     return low, n - 1 - low
 
 
+def mean_interval(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and half its 95 % confidence interval (Student); NaN with one value."""
+    from scipy import special  # noqa: PLC0415 - as below
+
+    mean, n = statistics.fmean(values), len(values)
+    if n < 2:
+        return mean, math.nan
+    return mean, float(special.stdtrit(n - 1, 0.5 + CONFIDENCE / 2)) * statistics.stdev(values) / math.sqrt(n)
+
+
 def spread_percent(medians: Times) -> float | None:
     """Standard deviation between the rounds' medians, in percent of their mean; `None` for a single round."""
     if len(medians) < 2 or not medians.mean():

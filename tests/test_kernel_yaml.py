@@ -29,9 +29,9 @@ def read(tmp_path):
 
 
 def test_a_sound_declaration_is_read(read, tmp_path):
-    """What the YAML says stands in the kernel; any kernel also has the parameter `cache`."""
+    """What the YAML says stands in the kernel; any kernel also has the parameters `cache` and `compile_options`."""
     kernel = read()
-    assert [p.name for p in kernel.parameters] == ["block", "size", "dtype", "cache"]
+    assert [p.name for p in kernel.parameters] == ["block", "size", "dtype", "cache", "compile_options"]
     assert kernel.source == tmp_path / "kernel" / "mine.cu"
     assert (kernel.name, kernel.family, kernel.finish, kernel.gpu_only) == ("mine", "mine", "device", "")
     assert (kernel.macros, kernel.in_flight, kernel.hazard) == ((), None, None)
@@ -120,7 +120,14 @@ def test_a_family_gives_what_its_kernels_have_in_common(read):
     files = {"family/adders.yaml": FAMILY}
     kernel = read(files, family="adders", grid=None, shared="twice * 4", constraints="{size > 8: too few}")
     case = case_of(kernel)
-    assert case.parameters == (("block", "64"), ("size", 1000), ("dtype", "int32"), ("cache", "none"), ("extra", 7))
+    assert case.parameters == (
+        ("block", "64"),
+        ("size", 1000),
+        ("dtype", "int32"),
+        ("cache", "none"),
+        ("compile_options", "none"),
+        ("extra", 7),
+    )
     assert (kernel.finish, kernel.common.name, case.grid, case.shared) == ("host", "adders.yaml", (16, 1, 1), 56)
     assert [c.reason for c in kernel.constraints[1:]] == ["nothing to add", "too few"]
     assert read(files, family="adders", finish="device").finish == "device"

@@ -15,6 +15,8 @@ from kernel_page import header
 from kernel_page.memory import ranges
 from kernel_page.pictures import STEPS, Studio
 
+from runner.kernel.declaration import NEUTRAL
+
 TEXT = (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^###? |\Z)", TEXT, re.MULTILINE | re.DOTALL))
 
@@ -48,7 +50,7 @@ def test_every_kernel_has_its_section(name):
     kernel, section = shipped(name), SECTIONS[name]
     assert f"```text\n{header.read(kernel.source).formula}\n```" in section
     told = re.search(r"^- Parameters: (.*)$", section, re.MULTILINE)[1]
-    assert {p.name for p in kernel.parameters if p.name != "cache"} <= set(re.findall(r"`(\w+)=", told))
+    assert {p.name for p in kernel.parameters if p.name not in NEUTRAL} <= set(re.findall(r"`(\w+)=", told))
     assert f"(../kernels/{name}.cu)" in section
     assert f"(../conf/kernel/{name}.yaml)" in section
     shown = re.search(r"!\[[^\]]{20,}\]\(pictures/\w+\.svg\)|^See the picture of \[(\w+)\]", section, re.MULTILINE)

@@ -29,7 +29,7 @@ from runner.errors import RunnerError
 from runner.kernel.arrays import is_float
 from runner.kernel.case import Case
 from runner.kernel.check import check
-from runner.kernel.declaration import Kernel
+from runner.kernel.declaration import NEUTRAL, Kernel
 from runner.kernel.reference import Expected, expect
 from runner.kernel.resolve import make
 from runner.settings import DeviceConfig
@@ -119,6 +119,8 @@ def _value(kernel: Kernel, name: str, draw: random.Random) -> Any:
         return draw.choice(MATRICES)
     if name in POOLS:
         return draw.choice(POOLS[name])
+    if name in NEUTRAL:
+        return NEUTRAL[name]
     if declared is not None and declared.allowed:
         return draw.choice(declared.allowed)
     raise SystemExit(f"{kernel.name}: tools/agreement.py has no values for its parameter '{name}'")

@@ -25,7 +25,7 @@ from kernel_page import header, memory  # noqa: E402  (the path must be there fi
 from kernel_page.pictures import Studio  # noqa: E402
 
 from runner import atomic, lines  # noqa: E402
-from runner.kernel.declaration import Kernel, written  # noqa: E402
+from runner.kernel.declaration import NEUTRAL, Kernel, written  # noqa: E402
 from runner.kernel.from_yaml import CACHES  # noqa: E402
 from runner.report.text import count  # noqa: E402
 
@@ -176,11 +176,11 @@ def _section(kernel: Kernel, kernels: Mapping[str, Kernel], page: Path) -> dict[
 
 
 def _parameter(kernel: Kernel, meanings: Mapping[str, str]) -> list[str]:
-    """Each parameter except `cache`: default, other allowed values, the meaning of its macro."""
+    """Each parameter except those of every kernel: default, other allowed values, the meaning of its macro."""
     macros = {e.text: meanings[name] for name, e in kernel.macros if name in meanings}
     found = []
     for p in kernel.parameters:
-        if p.name == "cache":
+        if p.name in NEUTRAL:
             continue
         others = [_code(written(p.kind, value)) for value in p.allowed if value != p.default]
         meaning = macros.get(p.name, "")

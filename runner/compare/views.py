@@ -21,6 +21,7 @@ from runner import statistics as rule
 from runner.compare.causes import Causes, changed_sources
 from runner.compare.changes import Change, Comparison, Word
 from runner.compare.lines import changed_lines, line_sentence, line_table
+from runner.compare.machine import changed_code
 from runner.compare.runs import Row, varying
 from runner.report import cells
 from runner.report.cells import Cell, Line
@@ -80,6 +81,7 @@ def show(
             say(console, f"  {remark}", "yellow")
     _show_causes(causes, comparisons, console)
     _show_lines(comparisons, console)
+    _show_code(comparisons, console)
     _show_cases(comparisons, found, console)
     for comparison in comparisons:
         for run, rows in _lone(comparison):
@@ -112,6 +114,7 @@ def page(comparisons: Sequence[Comparison], found: Sequence[Entry], causes: Caus
         "same_facts": causes.same,
         "diffs": [(c.other.short, d) for c in comparisons for d in changed_sources(c.base, c.other) if d.diff],
         "lines": [(c.other.short, line_table(lines)) for c in comparisons if (lines := changed_lines(c))],
+        "codes": [(c.other.short, code) for c in comparisons if (code := changed_code(c))],
         "picture": picture,
         "changes": _table(rest, comparisons, names),
         "same": _table(same, comparisons, names),
@@ -228,6 +231,19 @@ def _show_lines(comparisons: Sequence[Comparison], console: Console) -> None:
             say(console, f"  {line_sentence(line)}")
         if len(changed) > MOST_LINES:
             say(console, f"  {count(len(changed) - MOST_LINES, 'more line')}: --html writes all of them.", "dim")
+
+
+def _show_code(comparisons: Sequence[Comparison], console: Console) -> None:
+    """Print how much of the machine code differs."""
+    for comparison in comparisons:
+        changed = changed_code(comparison)
+        if changed:
+            say(console, f"Machine code in {comparison.other.short}, against the baseline's:", "bold")
+        for one in changed[:MOST_LINES]:
+            say(console, f"  {one.sentence}")
+        if changed:
+            more = f"{count(len(changed) - MOST_LINES, 'more binary')}; " if len(changed) > MOST_LINES else ""
+            say(console, f"  {more}--html shows which instructions.", "dim")
 
 
 def _show_cases(comparisons: Sequence[Comparison], found: Sequence[Entry], console: Console) -> None:

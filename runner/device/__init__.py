@@ -120,6 +120,7 @@ class Source:
     further: tuple[str, ...] = ()  # other `__global__` functions in it that a program of launches needs
     cooperative: bool = False  # launched with all blocks resident at once, so that they can wait for each other
     include: tuple[Path, ...] = ()  # further folders with what it includes
+    options: tuple[str, ...] = ()  # for a GPU's compiler; see `runner.device.options`
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -181,6 +182,13 @@ class Compiler(Protocol):
 
     def compile(self, source: Source) -> Binary:
         """Compile, or take the binary from the cache. A `CompileError` has the message at the kernel's own lines."""
+
+    def disassembled(self, source: Source, binary: Binary) -> tuple[str, str] | None:
+        """A GPU's machine code as nvdisasm writes it: the binary's own, and with lines; `None` if it is the host's.
+
+        Raises:
+            OSError: if it cannot be disassembled; the message says why.
+        """
 
     def stop(self) -> None:
         """End what other threads compile, and compile nothing else."""
@@ -263,6 +271,22 @@ class GpuState:
     power_w: float | None  # power draw; None if unknown
     reasons: tuple[str, ...]  # why the clocks are below their maximum, in NVML's words
     throttled: bool  # slowed down so much that times cannot be trusted
+
+
+@dataclass(frozen=True)
+class Energy:
+    """A stretch of launches back to back, between two updates of a GPU's energy counter."""
+
+    watts: float  # of the whole board
+    seconds: float
+    us: float  # duration of a launch
+    idle_w: float  # while nothing runs and the context is open
+    alone: bool = True  # whether no other process used the GPU
+
+    @property
+    def joules(self) -> float:
+        """Of a launch."""
+        return self.watts * self.us * 1e-6
 
 
 class Program(Protocol):
@@ -350,7 +374,7 @@ class Launch:
     block: Dim3  # threads of a block in x, y, z
     shared: int  # dynamic shared memory per block, in bytes
     arguments: tuple[Array | np.generic | Value | Inside | View, ...]  # NumPy scalars have the kernel's own types
-    cache: str = "none"  # the preferred split of on-chip memory: shared, l1, equal (cudaFuncSetCacheConfig) or none
+    cache: str = "none"  # preferred split of on-chip memory: shared, l1, equal, or percent of it as shared memory; none
     order: int = Order.USUAL  # in which lanes, warps and blocks run, where the device can choose; see `Order`
     variables: tuple[Array, ...] = ()  # `__device__` arrays that the kernel writes
     then: tuple[Launch, ...] = ()  # the launches that follow it; they run in its order
@@ -444,6 +468,9 @@ class Device(Protocol):
 
     def batch(self, launches: Sequence[Launch], time_limit: float) -> float:
         """Total microseconds of launches back to back, with nothing restored or flushed."""
+
+    def energy(self, launch: Launch, seconds: float, time_limit: float) -> Energy | str:
+        """The energy of launches back to back for at least so many seconds, or why it cannot be measured."""
 
     def conditions(self) -> GpuState | None:
         """The device's state now; `None` if it is unknown."""

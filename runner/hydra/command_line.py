@@ -26,9 +26,11 @@ from runner.commands import COMMANDS, OF_A_SWEEP, WITH_VALUE
 from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
 from runner.hydra import errors
+from runner.kernel.declaration import VOCABULARY, Kind
 from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parameters, shown
 
 FILES = ("kernel", "device", "timing", "profile", "experiment")  # groups whose choices are files
+OPTIONS = frozenset(name for name, kind in VOCABULARY.items() if kind is Kind.OPTIONS)
 LONGEST_NAME = 200  # bytes: that of a file has at most 255
 _OURS = {
     "hydra.callbacks": "the runner needs it to reserve the sweep's folder",
@@ -44,12 +46,20 @@ def ordered(arguments: Sequence[str]) -> list[str]:
     while rest:
         argument = rest.pop(0)
         if not argument.startswith("-"):
-            overrides.append(argument)
+            overrides.append(_with_quotes(argument))
             continue
         options.append(argument)
         if argument in WITH_VALUE and rest:
             options.append(rest.pop(0))
     return [*options, *overrides]
+
+
+def _with_quotes(override: str) -> str:
+    """Compiler options in quotes: Hydra's grammar takes no `=` in a value without them."""
+    key, _, value = override.partition("=")
+    if key.lstrip("+") not in OPTIONS or re.search(r"['\"(]", value):
+        return override
+    return f"{key}={re.sub(r'[^][,]*=[^][,]*', lambda found: quoted(found[0].strip()), value)}"
 
 
 def planning(arguments: Sequence[str]) -> tuple[str, list[str]]:

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.device import Dim3, Role, Source, Surface, Texture, cache
+from runner.device import Dim3, Role, Source, Surface, Texture, cache, options
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPES, FORMER_NAMES, DType
 from runner.kernel.declaration import (
+    NEUTRAL,
     ArrayArgument,
     Canonical,
     DeclaredTexture,
@@ -143,8 +144,13 @@ class Case:
 
     @property
     def chosen(self) -> dict[str, Canonical]:
-        """The parameters, without `cache=none`, which any kernel has and which changes nothing."""
-        return {n: v for n, v in self.parameters if (n, v) != ("cache", "none")}
+        """The parameters, without those of every kernel that change nothing, such as `cache=none`."""
+        return {n: v for n, v in self.parameters if NEUTRAL.get(n) != v}
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Options for a GPU's compiler."""
+        return options.words(str(dict(self.parameters)["compile_options"]))
 
     @functools.cached_property
     def variables(self) -> dict[str, Canonical]:
@@ -210,7 +216,9 @@ class Case:
         function, *further = self._functions
         more = tuple(further)
         own = self.kernel
-        return Source(path, text, function, macros, constants, headers, more, own.cooperative, own.include)
+        return Source(
+            path, text, function, macros, constants, headers, more, own.cooperative, own.include, self.options
+        )
 
     @functools.cached_property
     def _functions(self) -> tuple[str, ...]:

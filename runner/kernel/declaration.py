@@ -13,6 +13,7 @@ written in several ways (`16Mi`, `2**24`, `16777216`); each has one canonical fo
     mask      int, 0 to 2**32-1            0xffffffff, 0b1010, 255
     dtype     name in NumPy                int32, float32, double
     choice    text                         one of the words that the kernel allows
+    options   options, or none             --use_fast_math, -maxrregcount=32 -Xptxas -dlcm=cg, [-ftz=true, -fmad=false]
 
 `0x10` is always a hexadecimal number, never 0 by 10.
 """
@@ -30,7 +31,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from runner.device import Role, Surface, Texture
+from runner.device import Role, Surface, Texture, options
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
 from runner.kernel.expression import ArrayExpression, Expression, integer, shortened
@@ -52,6 +53,7 @@ class Kind(enum.StrEnum):
     MASK = "mask"
     DTYPE = "dtype"
     CHOICE = "choice"
+    OPTIONS = "options"
 
 
 # These words mean the same for every kernel. The order is that of the columns. Kernels may declare more.
@@ -60,7 +62,11 @@ VOCABULARY: dict[str, Kind] = {
     "dtype": Kind.DTYPE, "src_lane": Kind.INTEGER, "delta": Kind.INTEGER, "offset": Kind.INTEGER,
     "lane_mask": Kind.INTEGER, "per_thread": Kind.INTEGER, "first": Kind.INTEGER, "second": Kind.INTEGER,
     "pad": Kind.INTEGER, "blocks": Kind.INTEGER, "cache": Kind.CHOICE, "fill": Kind.CHOICE,
+    "compile_options": Kind.OPTIONS,
 }  # fmt: skip
+
+NEUTRAL: Mapping[str, Canonical] = {"cache": "none", "compile_options": options.NONE}
+"""Parameters that every kernel has, with the value that changes nothing and has no part in a case's identity."""
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _WITH_UNIT = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kmg]i?)?", re.IGNORECASE)
@@ -77,8 +83,11 @@ def canonical(name: str, kind: Kind, value: Any) -> Canonical:
     """
     if kind is Kind.BOOLEAN and isinstance(value, bool):
         return value
+    if kind is Kind.OPTIONS and isinstance(value, list):
+        value = " ".join(map(str, value))
     try:
-        return _read(kind, "" if value is None or isinstance(value, bool | list | dict) else str(value).strip())
+        text = "" if value is None or isinstance(value, bool | list | dict) else str(value).strip()
+        return options.canonical(text) if kind is Kind.OPTIONS else _read(kind, text)
     except (ValueError, KeyError, ArithmeticError):
         text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
         text = shortened(text, 60)
@@ -130,6 +139,7 @@ _EXPECTED = {
     Kind.BLOCK: "threads per block such as 256, or x by y (by z) such as 32x16",
     Kind.MASK: "a mask of 32 lanes such as 0xffffffff or 0b1010",
     Kind.DTYPE: f"one of {', '.join(DTYPES)}",
+    Kind.OPTIONS: f"none, or up to {options.MOST} options of a GPU's compiler such as --use_fast_math",
     Kind.CHOICE: "a word (in YAML, on, off, yes and no need quotes)",
 }
 

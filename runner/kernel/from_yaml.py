@@ -16,6 +16,7 @@ from runner.device import cache
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPES
 from runner.kernel.declaration import (
+    NEUTRAL,
     VOCABULARY,
     DeclaredHazard,
     Kernel,
@@ -58,8 +59,9 @@ ACCESSES = "what accesses cost is counted from the kernel itself now (lines.csv)
 
 BLANK = "???"  # what runner.importer leaves to be filled in
 
-# Every kernel has this parameter: the on-chip memory that it prefers (cudaFuncSetCacheConfig).
-CACHES = ("none", "shared", "l1", "equal")
+# What any kernel may prefer: a division of on-chip memory (cudaFuncSetCacheConfig), or a share of it in percent as
+# shared memory (cudaFuncAttributePreferredSharedMemoryCarveout).
+CACHES = ("none", "shared", "l1", "equal", "0", "25", "50", "75", "100")
 
 
 def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> Kernel:
@@ -109,8 +111,10 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name):
         raise UsageError(f"{d.where}: '{name}' is not a valid name; allowed: letters, digits and _, a letter first")
     parameters = tuple(parameter(f"{d.where}: parameters", n, v) for n, v in d.items("parameters"))
-    if all(p.name != "cache" for p in parameters):
-        parameters += (Parameter("cache", Kind.CHOICE, "none", CACHES),)
+    declared = {p.name for p in parameters}
+    parameters += tuple(
+        Parameter(n, VOCABULARY[n], v, CACHES if n == "cache" else ()) for n, v in NEUTRAL.items() if n not in declared
+    )
     d.known = _names(parameters)
     d.words = {p.name: p.allowed for p in parameters if p.kind is Kind.CHOICE and p.allowed}
     d.structs = structs(d)
@@ -276,7 +280,9 @@ def parameter(where: str, name: Any, content: Any) -> Parameter:
     d.only(("default", "allowed", "kind"))
     if d.raw.get("default") in (None, ""):
         raise UsageError(f"{d.where}: a default value is missing")
-    kind = VOCABULARY.get(name) or (Kind(d.choice("kind", list(Kind))) if "kind" in d.raw else _kind(d))
+    kind = VOCABULARY.get(name) or (
+        Kind(d.choice("kind", [k for k in Kind if k is not Kind.OPTIONS])) if "kind" in d.raw else _kind(d)
+    )
     allowed = tuple(canonical(f"{d.where}.allowed", kind, v) for v in d.sequence("allowed"))
     default = canonical(f"{d.where}.default", kind, d.raw["default"])
     if name == "cache":

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runner import interruption
+from runner import interruption, metrics
 from runner.config import Job
 from runner.device.kinds import is_emulated
 from runner.folder import RunFolder
 from runner.profiling.ceilings import Ceilings
 from runner.profiling.counters import Ncu
+from runner.profiling.energy import Energy
 from runner.profiling.sanitizer import Sanitizer
 from runner.profiling.stage import Row, Stage, Step, known
 from runner.sweep.ledger import Ledger
@@ -23,7 +24,7 @@ from runner.terminal import SweepProgress
 
 def steps() -> tuple[Step, ...]:
     """The steps, in order."""
-    return (Ncu(), Ceilings(), Sanitizer())
+    return (Ncu(), Ceilings(), Energy(), Sanitizer())
 
 
 def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress) -> None:
@@ -46,7 +47,8 @@ def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress) -> None:
                 _keep(folder, job.number, step.name, result.record)
                 if reason := result.record.get("reason"):
                     progress.say(f"profile: {job.case.label}: {reason}")
-                ledger.add(job, {**rows[job.number], **result.columns})
+                row = {**rows[job.number], **result.columns}
+                ledger.add(job, {**row, **metrics.of_row(job.metrics, job.case.variables, row)})
                 progress.step()
         ledger.write()
 

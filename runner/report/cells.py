@@ -24,6 +24,7 @@ Case = tuple[Row, Ratio]
 RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_us": ("q1_us", "q3_us")}
 EMULATED_TIME = "emulated_us"
 EXACT = ("us", "GB/s", "GFLOP/s")
+SMALL = ("J", "GB/s/W")  # as far below 1 as above
 BEST = "best against best"
 PROSE = frozenset(("reason", "note"))
 ZERO_IS_NOTHING = frozenset(("mismatches", "undefined_reads", "shared_dynamic", "shared_bytes", "local_bytes", "tied"))
@@ -279,10 +280,14 @@ def _cell(name: str, row: Row, ratios: dict[int, Ratio], metrics: Mapping[str, M
     if absent(row[name]) or (row["emulated"] and column and column.unit in EXACT):
         return Cell("")
     if column and column.type == "real":
-        return Cell(exact(row[name]) if column.unit in EXACT else rough(row[name]))
+        return Cell(_number(column.unit, row[name]))
     if name in metrics:
         return Cell("" if row["emulated"] and metrics[name].of_times else f"{row[name]:.4g}")
     return Cell(one_line(value_of(name, row), 80))
+
+
+def _number(unit: str, value: float) -> str:
+    return f"{value:.4g}" if unit in SMALL else exact(value) if unit in EXACT else rough(value)
 
 
 def _tied(one: Ranking) -> Cell:

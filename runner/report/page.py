@@ -26,14 +26,14 @@ from runner.device import cache
 from runner.device.kinds import is_emulated, label
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.report import annotated, cells, findings, reasons, table
+from runner.report import annotated, cells, findings, machine, reasons, table
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 from runner.runs import environment, flat, section
 
 if TYPE_CHECKING:
     from runner.report.figures.figure import Figure
 
-SECTIONS = ("times", "shape", "baseline", "lanes", "why", "raw", "gpus")
+SECTIONS = ("times", "shape", "baseline", "lanes", "why", "energy", "raw", "gpus")
 """Sections of the page that have figures."""
 
 MOST_LINKS = 12
@@ -157,6 +157,7 @@ def _context(
         "environment": list(flat(known)),
         "compiled": sources,
         "listings": annotated.listings(path, frame, {kernel.kernel: kernel.files for kernel in sources}),
+        "machine": machine.codes(path, frame, best, {kernel.kernel: kernel.files for kernel in sources}),
         "method": _method(known),
         "finishes": sorted({str(finish) for finish in frame["finish"]} - {""}),
     }

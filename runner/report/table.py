@@ -25,6 +25,7 @@ from runner import columns, limited, runs
 from runner.device.kinds import is_emulated
 from runner.errors import UsageError
 from runner.folder import RunFolder
+from runner.kernel.declaration import NEUTRAL
 from runner.metrics import Criterion, Metric, criterion, recorded
 from runner.report import gpus
 from runner.report.text import absent
@@ -34,9 +35,6 @@ from runner.sweep import results
 PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
 PEERS = ["device", "gpu", "dtype", "family", "finish"]
 """Cases that differ in one of these are not ranked against each other."""
-
-NEUTRAL = {"cache": "none"}
-"""Parameters of every kernel, with the value that changes nothing. They are mentioned only if some case differs."""
 
 OLD_VALUES = {"fill": {"seed_rand": "c_rand"}}
 """Values that older versions wrote, and their names of today."""

@@ -97,6 +97,11 @@ def value_of(name: str, row: dict[str, Any]) -> str:
     return "" if absent(value) else str(value)
 
 
+def brief(name: str, value: str) -> str:
+    """A parameter's value in a figure: options for a compiler without their dashes, as in `dlcm=cg fmad=false`."""
+    return re.sub(r"(^|\s)-+(Xptxas=-+)?", r"\1", value) if name == "compile_options" else value
+
+
 def described(row: dict[str, Any], names: list[str]) -> str:
     """A configuration in words: `reduceShflUnroll, block 256, unroll 8`."""
     pairs = [(name, value_of(name, row)) for name in names if name != "kernel"]

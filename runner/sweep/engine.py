@@ -20,7 +20,7 @@ from typing import Any
 
 from runner import environment, interruption, metrics, pace, sources
 from runner.config import TOGETHER, Job
-from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache
+from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache, options
 from runner.device.kinds import backend, compiler_for, is_emulated
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 from runner.folder import RunFolder
@@ -29,7 +29,7 @@ from runner.pace import Pace
 from runner.profiling import steps
 from runner.samples import append_hot, append_round
 from runner.settings import Protocol
-from runner.sweep import line_costs, results
+from runner.sweep import disassembling, line_costs, results
 from runner.sweep.ledger import Ledger
 from runner.sweep.worker import Outcome, Task, Worker
 from runner.terminal import SweepProgress
@@ -118,6 +118,8 @@ class _Group:
             if self._ledger.launcher not in TOGETHER:  # another job of the sweep may have run on another node
                 environment.require_same_toolchain(self._folder.path, entry)
             environment.note_device(self._folder, entry)
+            if info.emulated and any(job.case.options for job in self._jobs):
+                self._progress.say(f"compile_options are for a GPU's compiler: {info.label} ignores them")
             for job in self._jobs:
                 if reason := reason_to_skip(job.case, info):
                     self._ledger.mark(job, "skipped", reason)
@@ -128,7 +130,11 @@ class _Group:
                 self._take_binary(job, compiled[job.number])
             if self._binaries:
                 self._counting = line_costs.Builds([job for job in runnable if job.number in self._binaries], info)
-                self._run_rounds([job for job in runnable if job.number in self._binaries])
+                plan = [job for job in runnable if job.number in self._binaries]
+                self._run_rounds(plan)
+                if not info.emulated:
+                    rows = {job.number: row for job in plan if (row := self._ledger.row(job))}
+                    disassembling.keep(plan, rows, self._binaries, compiler, self._folder, self._progress)
         except BaseException:
             self._worker.kill()  # it may be in the middle of a launch
             raise
@@ -209,7 +215,7 @@ class _Group:
                 protocol,
                 job.device.time_limit_s,
                 None if isinstance(counted, str) else counted,
-                job.device.fast_math and not self._worker.info.emulated,
+                _is_fast(job) and not self._worker.info.emulated,
             ),
             lambda step: self._progress.now(f"{job.case.label}: {step}"),
             lambda: self._enter(number, which),
@@ -273,6 +279,11 @@ class _Group:
         hot_us = append_hot(self._folder, self._folder.hot_samples(case.id, job.number), measured.hot_us, number)
         row = {**before, **results.times(case, info, measured, samples, hot_us, before)}
         return {**row, **metrics.of_row(job.metrics, case.variables, row)}
+
+
+def _is_fast(job: Job) -> bool:
+    """Whether a GPU's compiler is told to compute less exactly."""
+    return job.device.fast_math or options.is_fast(" ".join(job.case.options))
 
 
 def _import_ahead(*, figures: bool) -> threading.Event:

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +48,7 @@ class Builds:
 
     def __init__(self, jobs: Sequence[Job], info: DeviceInfo) -> None:
         """Begin to compile what these jobs need, unless that was done before."""
-        sources = dict.fromkeys(job.case.source() for job in jobs if _is_counted(job))
+        sources = dict.fromkeys(_source(job) for job in jobs if _is_counted(job))
         self._built = {source: binary for source in sources if (binary := _built_before(source))}
         self._pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
         self._compiler = _compiler(jobs[0].device.compile_limits) if len(self._built) < len(sources) else None
@@ -64,7 +64,7 @@ class Builds:
         """A job's kernel, or why there is none; `None` if its lines are not to be counted."""
         if not _is_counted(job):
             return None
-        source = job.case.source()
+        source = _source(job)
         try:
             return self._built.get(source) or self._waiting[source].result()
         except (CompileError, OSError) as error:
@@ -75,6 +75,11 @@ class Builds:
         if self._compiler:
             self._compiler.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _source(job: Job) -> Source:
+    """What is compiled for the host: cases that differ in options for a GPU's compiler share it."""
+    return replace(job.case.source(), options=())
 
 
 def _is_counted(job: Job) -> bool:

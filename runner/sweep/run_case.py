@@ -26,7 +26,7 @@ from runner.device import Device, Launch, Program, Role, Timed
 from runner.device.kinds import open_device
 from runner.errors import CaseError, DeviceUnavailable, Hazard, UsageError
 from runner.kernel.case import Case
-from runner.kernel.contents import exact_wanted
+from runner.kernel.contents import contents, exact_wanted
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.settings import DeviceConfig
 from runner.statistics import unthrottled
@@ -41,7 +41,7 @@ from runner.sweep.further_checks import (
 )
 from runner.sweep.measure import Round
 from runner.sweep.pipe import SECRET, Pipe
-from runner.sweep.trial import Trial, WrongLater, set_constants, trials
+from runner.sweep.trial import Trial, WrongLater, set_constants, trials, upload
 from runner.sweep.worker import Outcome, Task
 
 UNPREPARED = 4  # launches after the timed ones with nothing reset; two if a launch takes longer than SLOW_MS
@@ -140,7 +140,20 @@ def _load_and_run(device: Device, task: Task, stack: ExitStack, heartbeat: Heart
     if needed > device.info.memory_bytes:
         reason = f"the arrays need {needed} bytes, the device has {device.info.memory_bytes}"
         return Outcome("out_of_memory", reason, resources=resources)
+    if task.energy_s:
+        return _energy(device, task, program, stack, heartbeat)
     return _run(device, task, program, stack, heartbeat)
+
+
+def _energy(device: Device, task: Task, program: Program, stack: ExitStack, heartbeat: Heartbeat) -> Outcome:
+    """Measure the energy of a case that earlier launches have shown to be right."""
+    heartbeat("inputs and reference")
+    launch, _ = upload(device, program, task.case, contents(task.case), stack)
+    heartbeat("checking")
+    device.launch(launch, task.time_limit_s)
+    heartbeat("energy")
+    found = device.energy(launch, task.energy_s, task.time_limit_s)
+    return Outcome("ok", found) if isinstance(found, str) else Outcome("ok", energy=found)
 
 
 def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbeat: Heartbeat) -> Outcome:

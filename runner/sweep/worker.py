@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.device import Binary, DeviceInfo, Resources, Source
+from runner.device import Binary, DeviceInfo, Energy, Resources, Source
 from runner.errors import DeviceUnavailable, Finding
 from runner.settings import DeviceConfig, Protocol
 from runner.sweep import sandbox
@@ -52,6 +52,7 @@ class Task:
     time_limit_s: float  # a launch that takes longer counts as endless
     counted: Binary | None = None  # the source, compiled so that accesses can be counted; None: what lines cost is not
     fast_math: bool = False  # whether the compiler was told to use fast functions
+    energy_s: float = 0.0  # seconds for which the energy is measured, in place of everything else
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class Outcome:
     active_blocks: int | None = None  # that fit on a multiprocessor at once
     measured: Round | None = None  # only if ok
     lines: LineCosts | None = None  # what each line costs, if that was counted
+    energy: Energy | None = None  # if that was asked for; the reason says why there is none
     usable: bool = True  # whether the device can take another case; if not, its process ends
 
 

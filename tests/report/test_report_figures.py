@@ -181,3 +181,27 @@ def test_figures_of_240_cases_leave_room_for_the_page(run_folder):
     """All figures of a large sweep together stay small enough for a page below 1 MB, which holds them as base64."""
     found = drawn(run_folder(runs.sweep(sizes=tuple(range(14, 30, 2)), blocks=(64, 128, 256, 512, 1024))))
     assert sum(len(one.files["svg"]) for one in found.values()) * 4 / 3 < 700_000
+
+
+def test_energy_is_drawn_against_time(run_folder):
+    """A run with joules has a panel for each size of several cases, with every case; others have none."""
+    rows = runs.sweep()
+    columns = [*runs.COLUMNS, "ceiling", "joules", "joules_ci", "energy_us", "energy_w"]
+    for number, row in enumerate(rows):
+        us, watts = float(row["median_us"]), 200 + 10 * (number % 7)
+        row |= {"energy_us": us, "energy_w": watts, "joules": watts * us * 1e-6, "joules_ci": us * 1e-6}
+        row["ceiling"] = number % 2 == 0  # has its energy, too
+    (figure,) = [one for one in chosen(run_folder(rows, columns=columns)) if one.stem == "energy"]
+    assert sorted(row["case"] for row in figure.rows()) == sorted(row["case"] for _, of in figure.panels for row in of)
+    assert len(figure.panels) == min(6, len({row["size"] for row in rows}))
+    found = words(figure)
+    assert {"300 W", "energy of a launch (J)"} <= set(found)
+
+
+def test_options_of_a_compiler_are_named_without_dashes(run_folder):
+    """On an axis and over panels they are told apart though they are long."""
+    given = ["none", "--use_fast_math", "-Xptxas=-dlcm=cg --fmad=false", "-Xptxas=-dlcm=ca"]
+    rows = [runs.row(n, compile_options=one) | runs.timing(9 + n, 2**24) for n, one in enumerate(given)]
+    (plot,) = chosen(run_folder(rows, columns=[*runs.COLUMNS[:11], "compile_options", *runs.COLUMNS[11:]]))
+    assert plot.stem == "bandwidth-by-compile_options"
+    assert {"none", "use_fast_math", "dlcm=cg fmad=false", "dlcm=ca"} <= set(words(plot))

@@ -175,6 +175,9 @@ class CpuCompiler:
         """End what is being compiled, and compile nothing else."""
         self._limited.stop()
 
+    def disassembled(self, source: Source, binary: Binary) -> None:
+        """None: the code of an emulation says nothing about a GPU's."""
+
     def compile(self, source: Source) -> Binary:
         """Compile a kernel, or take its binary from the cache. A cache that is deleted meanwhile is filled again.
 

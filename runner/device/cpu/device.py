@@ -135,6 +135,11 @@ class CpuDevice:
         prepared = {id(launch): self._prepared(launch, time_limit) for launch in launches}
         return float(sum(prepared[id(launch)].run().seconds for launch in launches)) * 1e6
 
+    def energy(self, launch: Launch, seconds: float, time_limit: float) -> str:
+        """Nothing counts the energy of an emulation."""
+        _ = launch, seconds, time_limit
+        return f"{self.info.label} has no energy counter"
+
     def conditions(self) -> None:
         """None: the host's clocks are unknown."""
 

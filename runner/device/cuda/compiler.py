@@ -15,10 +15,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from runner import atomic
-from runner.device import Binary, Source, cache, elf, plain
+from runner.device import Binary, Source, cache, elf, options, plain
 from runner.device.cuda.nvrtc import Nvrtc, first_error, toolkits
 from runner.device.excerpt import excerpt, explained, system_headers, unnamed
 from runner.device.kinds import CUDA
@@ -28,6 +29,7 @@ from runner.settings import NVCC_FLAGS
 
 _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) open source file "([^"]+)"')
 _OF_NAMING = re.compile(rf"{elf.NAMING_FILE}\((?P<line>\d+)\):\s*(?:error:\s*)?(?P<reason>.*)", re.DOTALL)
+_AT_A_LINE = re.compile(r"\(\d+\): ")
 
 
 class CudaCompiler:
@@ -41,17 +43,20 @@ class CudaCompiler:
     def compile(self, source: Source) -> Binary:
         """Compile, or take the cubin from the cache."""
         started = time.perf_counter()
+        if reason := options.refusal(source.options):
+            raise CompileError(f"{source.path.name}: compile_options: {reason}")
         text = _unit(source, {})
         reached = cache.includes(source.text, source.folders)
         included = [cache.read(path) for path in reached]
-        name = cache.key(text, *source.functions, *included, self._arch, *self._toolchain.identity())
+        parts = (*source.functions, *included, self._arch, *self._toolchain.identity(), *source.options)
+        name = cache.key(text, *parts)
         path, warnings = self._folder / f"{name}.cubin", ""
         cached = cache.intact(path)
         if not cached:
             with cache.alone(path, lambda: self._toolchain.stopped):
                 cached = cache.intact(path)
                 if not cached:
-                    cubin, warnings = self._named(source, text)
+                    cubin, warnings = self._with_options(source, text)
                     atomic.write(path, cubin)
                     cache.seal(path)
         return Binary(path, cache.digest(path), time.perf_counter() - started, cached, warnings)
@@ -59,6 +64,26 @@ class CudaCompiler:
     def stop(self) -> None:
         """End what is being compiled, and compile nothing else."""
         self._toolchain.stop()
+
+    def disassembled(self, source: Source, binary: Binary) -> tuple[str, str]:
+        """The output of nvdisasm for a binary, and for one that is compiled again with the lines of the source."""
+        from runner.device.cuda import nvdisasm  # noqa: PLC0415  (few runs need it)
+
+        if (tool := nvdisasm.find()) is None:
+            raise OSError(
+                "nvdisasm is not on the PATH; it comes with the CUDA toolkit and the package nvidia-cuda-nvdisasm"
+            )
+        lined = self.compile(replace(source, options=(*source.options, options.LINES)))
+        return nvdisasm.disassembled(tool, binary.path), nvdisasm.disassembled(tool, lined.path)
+
+    def _with_options(self, source: Source, text: str) -> tuple[bytes, str]:
+        """The cubin and the warnings; an error that names no line may be about the case's own options."""
+        try:
+            return self._named(source, text)
+        except CompileError as e:
+            if not source.options or isinstance(e, CompileLimit) or _AT_A_LINE.search(str(e)):
+                raise
+            raise CompileError(f"{e} (compile_options={' '.join(source.options)})", e.log) from None
 
     def _named(self, source: Source, text: str) -> tuple[bytes, str]:
         """The cubin, with the kernel in it, and the warnings."""
@@ -84,7 +109,7 @@ class CudaCompiler:
         """
         try:
             folders = (source.path.parent, *source.include)
-            return self._toolchain.cubin(source.path.name, f"{text}{further}", folders, self._arch)
+            return self._toolchain.cubin(source.path.name, f"{text}{further}", folders, self._arch, source.options)
         except CompileError as e:
             if (
                 isinstance(e, CompileLimit)
@@ -125,7 +150,8 @@ class CudaCompiler:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_text(f'#line 1 "{path}"\n{text}', encoding="utf-8", errors="surrogateescape")
             folders = [Path(f"{root}{path}") for path in source.folders]
-            return self._toolchain.cubin(own.name, f"{_unit(source, texts)}{further}", folders, self._arch)
+            unit = f"{_unit(source, texts)}{further}"
+            return self._toolchain.cubin(own.name, unit, folders, self._arch, source.options)
 
     @property
     def identity(self) -> str:
@@ -168,8 +194,13 @@ class Nvcc:
         _, version = self._found
         return (*self._options, *(os.environ.get(name, "") for name in NVCC_FLAGS), version)
 
-    def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
-        """Compile the text of the file `name`, whose #includes look in `folders`; the cubin and the warnings."""
+    def cubin(
+        self, name: str, text: str, folders: Sequence[Path], arch: str, further: Sequence[str]
+    ) -> tuple[bytes, str]:
+        """Compile the text of the file `name`, whose #includes look in `folders`, with `further` options.
+
+        Gives the cubin and the warnings.
+        """
         from pycuda import compiler, driver  # noqa: PLC0415  (not for NVRTC, nor for what is in the cache)
         from pytools import prefork  # noqa: PLC0415
 
@@ -180,7 +211,7 @@ class Nvcc:
             made: bytes = compiler.compile(
                 text,
                 nvcc=nvcc,
-                options=list(self._options),
+                options=[*self._options, *further],
                 no_extern_c=True,  # templates and C++ includes stay possible; kernels say extern "C" themselves
                 arch=arch,
                 cache_dir=False,

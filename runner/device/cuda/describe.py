@@ -172,6 +172,17 @@ class Nvml:
         given = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0]
         return given if given.startswith("MIG-") else str(self._asked(lambda n, h: n.nvmlDeviceGetUUID(h)) or "")
 
+    def processes(self) -> int:
+        """How many processes compute on the GPU; 0 if unknown."""
+        return len(self._asked(lambda n, h: n.nvmlDeviceGetComputeRunningProcesses(h)) or ())
+
+    def joules(self) -> float | None:
+        """The energy that the board has used since the driver was loaded; `None` if unknown, or shared with others."""
+        if self.uuid().startswith("MIG-"):
+            return None
+        millijoules = self._asked(lambda n, h: n.nvmlDeviceGetTotalEnergyConsumption(h))
+        return None if millijoules is None else millijoules / 1000.0
+
     def conditions(self) -> GpuState | None:
         """The GPU's state now; `None` if unknown."""
         clock = self._asked(lambda n, h: n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM))

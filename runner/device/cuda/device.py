@@ -7,6 +7,7 @@ import ctypes
 import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from pycuda import driver
 from runner.device import (
     Around,
     Binary,
+    Energy,
     GpuState,
     Launch,
     LaunchDiagnostics,
@@ -27,6 +29,7 @@ from runner.device import (
     View,
     elf,
 )
+from runner.device.cuda import energy
 from runner.device.cuda.describe import Nvml, describe, measure_overhead
 from runner.device.cuda.driver_calls import Graph, call
 from runner.device.cuda.guard import Guard
@@ -61,6 +64,7 @@ class CudaDevice:
         except driver.Error as e:
             raise DeviceUnavailable(f"device=cuda: the GPU cannot be opened: {e}") from None
         self.usable = True
+        self._idle_w: float | str | None = None
         try:
             self.stream = driver.Stream()
             self._nvml = Nvml(self._gpu.pci_bus_id())
@@ -227,6 +231,32 @@ class CudaDevice:
             self.usable = False  # the stream may still be capturing
             raise
         return float(before.time_till(after)) * 1000.0
+
+    def energy(self, launch: Launch, seconds: float, time_limit: float) -> Energy | str:
+        """Measure the energy of launches back to back, each queued in a graph of many."""
+        if self._idle_w is None:
+            self._idle_w = energy.idle_watts(self._nvml.joules)
+        if isinstance(self._idle_w, str):
+            return self._idle_w
+        self.batch([launch], time_limit)  # what is used for the first time takes longer
+        count = energy.per_call(self.batch([launch] * 3, 3 * time_limit) / 3)
+        queue_one = self.queued(launch)
+
+        def queue_all() -> None:
+            for _ in range(count):
+                queue_one()
+
+        try:
+            with self._captured([launch], queue_all) as call:
+                queue = energy.Queue(lambda: driver.Event().record(self.stream), call, count, time_limit)
+                found = energy.measure(self._nvml.joules, queue, seconds, self._idle_w)
+                self._wait(energy.QUEUES * count * time_limit)
+        except driver.Error as e:
+            raise self._failed(e) from None
+        except LaunchError:
+            self.usable = False
+            raise
+        return found if isinstance(found, str) else replace(found, alone=self._nvml.processes() <= 1)
 
     @contextlib.contextmanager
     def _captured(self, launches: Sequence[Launch], queue_all: Callable[[], None]) -> Iterator[Callable[[], None]]:

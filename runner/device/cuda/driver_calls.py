@@ -38,7 +38,7 @@ def call(name: str, *arguments: object) -> None:
         raise kind(f"{name} failed: {(text.value or b'').decode(errors='replace') or status}")
 
 
-MAX_DYNAMIC_SHARED_SIZE_BYTES = 8  # of CUfunction_attribute
+MAX_DYNAMIC_SHARED_SIZE_BYTES, PREFERRED_SHARED_MEMORY_CARVEOUT = 8, 9  # of CUfunction_attribute
 CACHES = ("none", "shared", "l1", "equal")  # in the order of CUfunc_cache
 COOPERATIVE = 2  # of CUlaunchAttributeID
 CAPTURE_THREAD_LOCAL = 1  # of CUstreamCaptureMode: other threads' calls do not matter
@@ -89,7 +89,10 @@ class DriverFunction:
     def active_blocks(self, launch: Launch) -> int:
         """How many blocks of the launch fit on one multiprocessor at the same time."""
         blocks, threads = ctypes.c_int(), math.prod(launch.block)
-        call("cuFuncSetCacheConfig", self._handle, CACHES.index(launch.cache))
+        if launch.cache.isdecimal():
+            call("cuFuncSetAttribute", self._handle, PREFERRED_SHARED_MEMORY_CARVEOUT, int(launch.cache))
+        else:
+            call("cuFuncSetCacheConfig", self._handle, CACHES.index(launch.cache))
         call("cuFuncSetAttribute", self._handle, MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.shared)
         shared = ctypes.c_size_t(launch.shared)
         call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(blocks), self._handle, threads, shared)

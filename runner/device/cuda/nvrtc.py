@@ -21,11 +21,12 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from runner.device import options
 from runner.device.limits import Limits, kept, ran_out_of_memory
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 
@@ -56,7 +57,9 @@ class Nvrtc:
         """The versions of NVRTC, cuda.core and CUDA's headers."""
         return self._version, f"cuda.core {importlib.metadata.version('cuda-core')}", f"headers {_digest_of_headers()}"
 
-    def cubin(self, name: str, text: str, folders: Sequence[Path], arch: str) -> tuple[bytes, str]:
+    def cubin(
+        self, name: str, text: str, folders: Sequence[Path], arch: str, further: Sequence[str]
+    ) -> tuple[bytes, str]:
         """As `Nvcc.cubin`."""
         include = [str(folder) for folder in (*folders, *toolkit_headers())]
         while True:
@@ -67,7 +70,7 @@ class Nvrtc:
             except queue.Empty:
                 process = self._started()
             try:
-                cubin, log = process.compile((text, include, arch), self._limits)
+                cubin, log = process.compile((text, include, arch, options.for_nvrtc(further)), self._limits)
             except _HasEnded:
                 continue
             except CompileLimit as e:
@@ -119,7 +122,7 @@ class _Process:
             raise DeviceUnavailable(f"compiler=nvrtc: cuda.core cannot be loaded: {answer}")
         self.version = answer
 
-    def compile(self, source: tuple[str, list[str], str], limits: Limits) -> tuple[bytes, str]:
+    def compile(self, source: tuple[str, list[str], str, Mapping[str, Any]], limits: Limits) -> tuple[bytes, str]:
         """The cubin, which is empty after an error, and the log; a `CompileLimit` if it exceeds a limit."""
         try:
             self._end.send(source)
@@ -169,13 +172,13 @@ def serve(descriptor: int, gb: float) -> None:
     threading.Thread(target=take, daemon=True).start()
     while True:
         try:
-            text, include, arch = sources.get(timeout=IDLE_S)
+            text, include, arch, further = sources.get(timeout=IDLE_S)
         except queue.Empty:
             os._exit(0)
         log = io.StringIO()
         try:
-            options = core.ProgramOptions(arch=arch, include_path=include)
-            made = core.Program(text, "c++", options).compile("cubin", logs=log)
+            asked = core.ProgramOptions(arch=arch, include_path=include, **further)
+            made = core.Program(text, "c++", asked).compile("cubin", logs=log)
             end.send((bytes(made.code), log.getvalue().replace("\0", "").strip()))
         except Exception as e:  # noqa: BLE001  (cuda.core has its own errors for each library)
             said = str(e).partition("compilation log:")[2].replace("\0", "").strip() or str(e)

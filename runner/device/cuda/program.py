@@ -227,7 +227,11 @@ def queued(launch: Launch, stream: driver.Stream) -> Callable[[], None]:
     types = _types(numbers)
     if program.prepared != (types, launch.shared, launch.cache):
         program.function.prepare(list(types))
-        program.function.set_cache_config(getattr(driver.func_cache, f"PREFER_{launch.cache.upper()}"))
+        if launch.cache.isdecimal():
+            carveout = driver.function_attribute.PREFERRED_SHARED_MEMORY_CARVEOUT
+            program.function.set_attribute(carveout, int(launch.cache))
+        else:
+            program.function.set_cache_config(getattr(driver.func_cache, f"PREFER_{launch.cache.upper()}"))
         attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
         if launch.shared > program.function.get_attribute(attribute):
             program.function.set_attribute(attribute, launch.shared)  # above 48 KiB a kernel must opt in

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from runner import door
-from runner.report.figures import gpus, heat, lanes, raw, roofline, speedup, stalls, times
+from runner.report.figures import energy, gpus, heat, lanes, raw, roofline, speedup, stalls, times
 from runner.report.figures.figure import Figure, Run, drawn
 from runner.report.findings import Ratio
 
@@ -23,6 +23,7 @@ MAKERS: tuple[Callable[[Run], Sequence[Figure]], ...] = (
     times.figures,
     heat.figures,
     speedup.figures,
+    energy.figures,
     lanes.figures,
     roofline.figures,
     stalls.figures,
@@ -32,7 +33,7 @@ MAKERS: tuple[Callable[[Run], Sequence[Figure]], ...] = (
 """What makes figures, in the order in which a reader wants them."""
 
 OURS = re.compile(
-    r"(lanes|gpus|statuses|bandwidth-by-|time-by-|heatmap-|speedup-by-|samples-|roofline-|stalls).*\.(svg|png|csv)"
+    r"(lanes|gpus|statuses|bandwidth-by-|time-by-|heatmap-|speedup-by-|samples-|roofline-|stalls|energy).*\.(svg|png|csv)"
 )
 """The names of the report's figures, also of earlier versions. Nothing else in the folder is the report's to remove."""
 

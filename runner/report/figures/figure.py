@@ -24,7 +24,7 @@ import pandas as pd
 
 from runner.report.findings import Ratio
 from runner.report.table import parameters
-from runner.report.text import absent, one_line, power, value_of
+from runner.report.text import absent, brief, one_line, power, value_of
 
 if TYPE_CHECKING:  # matplotlib would slow a report without figures
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ Row = dict[str, Any]
 View = dict[str, Any]
 """How the page's chart starts: its title, the columns on its axes, and the values that all its cases have."""
 
-Section = Literal["times", "shape", "baseline", "lanes", "why", "raw", "gpus"]
+Section = Literal["times", "shape", "baseline", "lanes", "why", "energy", "raw", "gpus"]
 
 # Okabe and Ito's colours, which colour-blind readers can distinguish, without the yellow that is invisible on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -242,7 +242,8 @@ def set_x(axes: Axes, places: dict[str, float], x: str, most: int = 11) -> None:
     margin = 0.04 * (high - low) or 0.5
     axes.set_xlim(low - margin, high + margin)
     shapes = all("x" in value for value in places)
-    ticks = {place: one_line(value, 14) for value, place in places.items()}
+    room = max(14, 90 // len(places))
+    ticks = {place: one_line(brief(x, value), room) for value, place in places.items()}
     powers = [float(k) for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)]
     if x == "size" and not shapes and len(powers) > 1:
         there = [k for k in powers if k in ticks]

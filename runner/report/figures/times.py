@@ -32,6 +32,7 @@ from runner.report.text import (
     PAIRS,
     absent,
     beside,
+    brief,
     count,
     exact,
     explained,
@@ -387,7 +388,7 @@ def _split(rows: list[Row], names: list[str]) -> list[tuple[str, list[Row]]]:
             found.sort(key=lambda value: places[value])
         if len(found) > 1:
             parts = [
-                (f"{title}, {name} {value}".removeprefix(", "), chosen)
+                (f"{title}, {name} {brief(name, value)}".removeprefix(", "), chosen)
                 for title, own in parts
                 for value in found
                 if (chosen := [row for row in own if value_of(name, row) in (value, "")])

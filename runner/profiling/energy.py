@@ -1,0 +1,97 @@
+"""`profile.energy=true`: the energy of a launch, in batches of launches back to back after the timed rounds.
+
+Each case has several batches, all other cases come between two of them, and their order differs, so that a GPU that
+gets warmer affects all cases equally and the interval shows it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from runner import device, interruption
+from runner.config import Job
+from runner.device import Binary
+from runner.device.kinds import compiler_for, is_emulated
+from runner.errors import CompileError, DeviceUnavailable
+from runner.profiling.stage import Result, Row, Stage
+from runner.statistics import mean_interval
+from runner.sweep.worker import Task, Worker
+from runner.terminal import duration
+
+NAME = "energy"
+BATCHES = 5
+BATCH_S = 2.0
+ABOUT_S = 4.0  # with what a batch takes beside: inputs, launches that warm up, the way to the counter's next update
+
+
+class Energy:
+    """The step."""
+
+    name = NAME
+
+    def wants(self, job: Job, row: Row) -> bool:
+        """Every case that is right."""
+        return job.profile.energy and row["status"] == "ok" and not is_emulated(str(row["device"]))
+
+    def run(self, jobs: Sequence[Job], stage: Stage) -> Iterator[tuple[Job, Result]]:
+        """Measure in a worker of its own, in as many passes over the cases as each has batches."""
+        seconds = duration(len(jobs) * BATCHES * ABOUT_S)
+        stage.progress.say(f"energy: {BATCHES} batches of {BATCH_S:g} s for each case take about {seconds}")
+        told: set[str] = set()
+        measured: dict[int, list[device.Energy]] = {job.number: [] for job in jobs}
+        worker = Worker(jobs[0].device)
+        try:
+            compiler = compiler_for(jobs[0].device, worker.info, jobs[0].compiler)
+            binaries = {job.number: compiler.compile(job.case.source()) for job in jobs}
+            left = list(jobs)
+            for number in range(1, BATCHES + 1):
+                random.Random(f"{jobs[0].timing.order_seed} {number}").shuffle(left)  # noqa: S311  (an order)
+                for job in list(left):
+                    interruption.check()
+                    if not worker.alive:
+                        worker.kill()
+                        worker = Worker(jobs[0].device)
+                    stage.progress.now(f"{job.case.label}: batch {number} of {BATCHES}")
+                    found = self._batch(worker, job, binaries[job.number])
+                    if isinstance(found, device.Energy):
+                        measured[job.number].append(found)
+                    else:
+                        left.remove(job)
+                        if found not in told:
+                            stage.say(f"no energy of {job.case.label}: {found}")
+                        told.add(found)
+                        yield job, Result({"reason": found})
+                    if isinstance(found, device.Energy) and number == BATCHES:
+                        yield job, _result(measured[job.number], stage.rows[job.number])
+            if not all(one.alone for batches in measured.values() for one in batches):
+                stage.say("another process used the GPU while energy was measured, and its energy is in the joules")
+            worker.close()
+        except (DeviceUnavailable, CompileError) as e:
+            stage.say(f"no energy: {e}")
+        finally:
+            worker.kill()
+
+    def _batch(self, worker: Worker, job: Job, binary: Binary) -> device.Energy | str:
+        protocol = job.timing.protocol(worker.info.kind)
+        task = Task(job.case, job.case.source(), binary, protocol, job.device.time_limit_s, energy_s=BATCH_S)
+        outcome = worker.run(task, lambda _: None)
+        return outcome.energy or outcome.reason
+
+
+def _result(batches: Sequence[device.Energy], row: Row) -> Result:
+    joules, half = mean_interval([one.joules for one in batches])
+    watts, _ = mean_interval([one.watts for one in batches])
+    us, _ = mean_interval([one.us for one in batches])
+    moved = sum(row.get(name) or 0 for name in ("bytes_read", "bytes_written"))
+    columns: dict[str, Any] = {
+        "joules": joules,
+        "joules_ci": half,
+        "gbps_per_watt": moved / joules / 1e9 if moved else None,
+        "energy_us": us,
+        "energy_w": watts,
+        "idle_w": batches[0].idle_w,
+    }
+    return Result({"batches": [dataclasses.asdict(one) for one in batches]}, columns)

@@ -1,0 +1,91 @@
+"""The machine code of the best cases in the page: instructions behind the lines of the source they were made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pandas as pd
+
+from runner import machine_code
+from runner.folder import RunFolder
+from runner.report.findings import Ranking
+from runner.report.table import varying
+from runner.report.text import absent, count, described
+
+MOST = 8  # binaries
+MOST_LINES = 500  # of a binary
+UNITS = {"registers": "registers a thread", "local_bytes": "bytes of local memory a thread"}
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Code:
+    """One binary."""
+
+    title: str
+    facts: str
+    lines: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Codes:
+    """The binaries of the page, and how many others the folder has."""
+
+    shown: Sequence[Code] = ()
+    others: int = 0
+
+
+def codes(path: Path, frame: pd.DataFrame, best: Sequence[Ranking], sources: Mapping[str, Mapping[str, str]]) -> Codes:
+    """The code of the fastest cases, those of the largest sizes first, then of those that are tied with them."""
+    folder, names = RunFolder(path), varying(frame)
+    fastest = [one.fastest for one in reversed(best)]
+    cases: dict[str, list[Row]] = {}
+    for row in [*fastest, *(row for one in reversed(best) for row in one.tied)]:
+        cases.setdefault(str(row.get("binary") or ""), []).append(row)
+    found = [(rows, text) for name, rows in cases.items() if (text := machine_code.read(folder, name))]
+    if not found:
+        return Codes()
+    kept = {str(name) for name in frame["binary"].unique() if name and folder.has(folder.machine_code(str(name)))}
+    shown = [
+        Code(_title(rows, names), _facts(rows[0], text), _listing(text, sources.get(str(rows[0]["kernel"]), {})))
+        for rows, text in found[:MOST]
+    ]
+    return Codes(shown, len(kept) - len(shown))
+
+
+def _title(rows: Sequence[Row], names: list[str]) -> str:
+    more = f", and {count(len(rows) - 1, 'other case')}" if len(rows) > 1 else ""
+    return f"{described(rows[0], names)}{more}"
+
+
+def _facts(row: Row, text: str) -> str:
+    parts = [count(machine_code.count(text), "instruction")]
+    parts += [f"{int(row[name])} {unit}" for name, unit in UNITS.items() if not absent(row.get(name))]
+    return ", ".join([*parts, _spilled(text)])
+
+
+def _spilled(text: str) -> str:
+    number = machine_code.spills(text)
+    return f"{number or 'no'} instruction{'s' * (number != 1)} that load{'s' * (number == 1)} or store local memory"
+
+
+def _listing(text: str, sources: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The lines of the source, and the instructions made from each; one of both is empty."""
+    known = {PurePosixPath(name).name: content.splitlines() for name, content in sources.items()}
+    given = text.splitlines()
+    alone = len({line.rpartition(":")[0] for line in given if line[:3] == " @ "}) == 1
+    lines = []
+    for line in given[:MOST_LINES]:
+        place, _, number = line[3:].rpartition(":")
+        if line[:3] != " @ " or not number.isdecimal():
+            lines.append(("", f"   {line}" if line[:1] == " " else line))
+            continue
+        of, at = known.get(place, []), int(number) - 1
+        words = of[at].strip()[:120] if at < len(of) else ""
+        lines.append((f"{number if alone else line[3:]}: {words}".rstrip(), ""))
+    left = len(given) - len(lines)
+    return [*lines, *([("", f"... {left} further lines: see machine/ in the folder")] if left > 0 else [])]
