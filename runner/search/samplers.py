@@ -66,8 +66,9 @@ class OfOptuna:
             "cmaes": lambda: optuna.samplers.CmaEsSampler(seed=seed),
         }
         journal.unlink(missing_ok=True)  # a resumed search tells it all again
-        backend: Any = JournalFileBackend
-        storage = JournalStorage(backend(str(journal)))
+        storage_of: Any = JournalStorage
+        backend_of: Any = JournalFileBackend
+        storage = storage_of(backend_of(str(journal)))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # experimental arguments
