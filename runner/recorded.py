@@ -146,7 +146,8 @@ def resume_search(path: Path, session: Session) -> RunFolder | None:
         return None
     found.folder.sweep_up()
     note_resumed(found.folder)
-    sys.stderr.write(f"{path}: the search goes on after {len(found.jobs)} cases, with the folder's own code\n")
+    measured = len(found.folder.text(found.folder.told).splitlines())
+    sys.stderr.write(f"{path}: the search goes on after {measured} cases, with the folder's own code\n")
     return found.folder
 
 

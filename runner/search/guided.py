@@ -29,7 +29,9 @@ LEARNED = 120  # of those, for the lengths
 AGAIN = 1.25  # the lengths are learned again when there are so many times as many points
 CANDIDATES = 1200  # drawn at random
 AROUND = 6  # best points whose neighbours are candidates
-ALOOF = 0.05  # of the points are drawn at random, so that no model is trusted for ever
+CUT = 0.5  # how far above the median values are cut off, in distances from the best to the median
+CHANGED = 0.3  # of the parameters of such a point
+ALOOF = 0.25  # of the points are good ones with random changes, so that no model is trusted for ever
 PRIOR = (0.5, 1.2)  # of the logarithm of a length: mean and deviation
 PRIOR_NOISE = (-4.0, 1.5)  # of the logarithm of the noise's variance
 
@@ -43,7 +45,7 @@ class Guided:
         self._space = space
         self._random = np.random.default_rng(seed)
         self._told: dict[Point, Values | None] = {}
-        self._theta = np.r_[np.full(len(space.axes), PRIOR[0]), 0.0, PRIOR_NOISE[0]]
+        self._theta = np.r_[np.full(sum(axis.features.shape[1] for axis in space.axes), PRIOR[0]), 0.0, PRIOR_NOISE[0]]
         self._learned = 0
 
     def tell(self, point: Point, values: Values | None) -> None:
@@ -69,7 +71,22 @@ class Guided:
                 self._learned = len(points)
             found = _most_promising(self._theta, x, y[kept], self._space.places(candidates), number - aloof)
             chosen = [candidates[i] for i in found]
+        best = [points[i] for i in order[:AROUND]]
+        for _ in range(number - len(chosen)):
+            chosen += self._changed(best, chosen)
         return chosen + self._space.draw(self._random, number - len(chosen), [*self._told, *chosen])
+
+    def _changed(self, best: list[Point], chosen: list[Point]) -> list[Point]:
+        """A good point with some parameters changed at random, as an evolution would; none if that fails."""
+        for _ in range(50):
+            near = list(best[int(self._random.integers(len(best)))])
+            for number, axis in enumerate(self._space.axes):
+                if self._random.random() < CHANGED:
+                    near[number] = int(self._random.integers(len(axis.values)))
+            point = tuple(near)
+            if point not in self._told and point not in chosen and self._space.legal(point):
+                return [point]
+        return []
 
     def _far_apart(self, number: int) -> list[Point]:
         """Random points, each the farthest of some from those before."""
@@ -97,7 +114,7 @@ class Guided:
             table = (table.max(1) + 0.05 * table.sum(1))[:, None]
         y = table[:, 0]
         good = y[np.isfinite(y)]
-        y = np.minimum(np.where(np.isfinite(y), y, np.inf), np.median(good) + 0.5 * (np.median(good) - good.min()))
+        y = np.minimum(np.where(np.isfinite(y), y, np.inf), np.median(good) + CUT * (np.median(good) - good.min()))
         return np.asarray((y - y.mean()) / (y.std() or 1.0), np.float64)
 
     def _kept(self, order: NDArray[np.int64]) -> NDArray[np.int64]:

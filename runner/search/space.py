@@ -24,6 +24,7 @@ from runner.kernel.resolve import MAX_BLOCK_Z, MAX_THREADS
 Point = tuple[int, ...]
 """A combination: the index of each parameter's value."""
 
+MOST_TWOS = 8  # factors of two that are told apart
 MOST_VALUES = 10_000  # of a parameter
 MOST_ENTRIES = 250_000  # of a constraint's table; a larger constraint is tested point by point
 LISTED = 100_000  # a space of fewer legal combinations is listed
@@ -40,16 +41,26 @@ class Axis:
     values: tuple[Any, ...]  # canonical, in the order in which they were given, or ascending if they are numbers
 
     @functools.cached_property
-    def positions(self) -> NDArray[np.float64]:
-        """Where the values lie between 0 and 1: powers of two, and other wide ranges, are evenly spaced by ratio."""
-        numbers = [v for v in self.values if isinstance(v, int | float) and not isinstance(v, bool)]
+    def features(self) -> NDArray[np.float64]:
+        """What makes values alike, each from 0 to 1, shape (values, features).
+
+        The first is a value's position; powers of two, and other wide ranges, are evenly spaced by ratio. For integers
+        the second is the largest power of two that divides the value: 32, 64 and 128 threads are more alike than 96.
+        """
         count = len(self.values)
+        rank = np.linspace(0.0, 1.0, count)
+        numbers = [v for v in self.values if isinstance(v, int | float) and not isinstance(v, bool)]
         if len(numbers) < count or count < 2:
-            return np.linspace(0.0, 1.0, count)
+            return rank[:, None]
         x = np.array(numbers, np.float64)
         if x.min() > 0 and x.max() / x.min() >= 8:
             x = np.log(x)
-        return np.asarray(0.5 * (x - x.min()) / (x.max() - x.min()) + 0.5 * np.linspace(0.0, 1.0, count), np.float64)
+        columns = [0.5 * (x - x.min()) / (x.max() - x.min()) + 0.5 * rank]
+        if all(isinstance(v, int) for v in numbers):
+            twos = np.array([min((v & -v).bit_length() - 1, MOST_TWOS) if v else MOST_TWOS for v in map(int, numbers)])
+            if count > 2 and twos.max() > twos.min() and (np.diff(twos) < 0).any():
+                columns.append((twos - twos.min()) / (twos.max() - twos.min()))
+        return np.column_stack(columns)
 
 
 @dataclass(frozen=True)
@@ -129,9 +140,9 @@ class Space:
         return {axis.name: axis.values[i] for axis, i in zip(self.axes, point, strict=True)}
 
     def places(self, points: Sequence[Point]) -> NDArray[np.float64]:
-        """Where points lie, shape (points, axes), each axis from 0 to 1."""
+        """What makes points alike, shape (points, features), each from 0 to 1."""
         array = np.array(points, np.int64).reshape(len(points), len(self.axes))
-        return np.column_stack([axis.positions[array[:, n]] for n, axis in enumerate(self.axes)])
+        return np.hstack([axis.features[array[:, n]] for n, axis in enumerate(self.axes)])
 
     @staticmethod
     def _within(points: NDArray[np.int64], tables: Iterable[Table]) -> NDArray[np.bool_]:
