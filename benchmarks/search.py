@@ -36,7 +36,10 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:] = [
+    str(ROOT),
+    *(p for p in sys.path if Path(p).resolve() != ROOT / "benchmarks"),
+]  # it has a kernel_tuner.py
 
 from runner import t4  # noqa: E402
 from runner.search import samplers  # noqa: E402

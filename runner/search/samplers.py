@@ -60,10 +60,11 @@ class OfOptuna:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._optuna, self._space = optuna, space
         self._spare = Random(space, seed)
+        named: Any = optuna.samplers
         made = {
-            "tpe": lambda: optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True),
-            "gp": lambda: optuna.samplers.GPSampler(seed=seed),
-            "cmaes": lambda: optuna.samplers.CmaEsSampler(seed=seed),
+            "tpe": lambda: named.TPESampler(seed=seed, multivariate=True, constant_liar=True),
+            "gp": lambda: named.GPSampler(seed=seed),
+            "cmaes": lambda: named.CmaEsSampler(seed=seed),
         }
         journal.unlink(missing_ok=True)  # a resumed search tells it all again
         storage_of: Any = JournalStorage
