@@ -1,14 +1,15 @@
-// matmulTile: c[r * n + j] = sum over i of a[r * k + i] * b[i * n + j], the product of matrices of m by k and k by n.
+// matmulTile: c[i * n + j] = sum over l of a[i * k + l] * b[l * n + j], the product of matrices of m by k and k by n.
 //
-// A block computes a tile of c. It goes along k in steps: it loads a tile of a, transposed, and a tile of b into shared
-// memory, and each thread multiplies them into its own tile in registers. Every tile has a macro, so that a search can
-// choose among some 10^5 variants.
-// Macros: BLOCK_X, BLOCK_Y threads per block; PER_X columns and PER_Y rows of c per thread; DEPTH elements of k per
-//      step; VECTOR elements per load; UNROLL_K elements of k that the inner loop unrolls; STAGES 1, or 2: the next
-//      tiles are loaded into registers and a second buffer while the first is used; PADDING elements after each row of
-//      a's tile; SPREAD 1: a thread's columns are BLOCK_X apart, so that a warp reads adjacent elements; GROUP rows of
-//      tiles that consecutive blocks share, so that they find b in L2.
-// Constraints: VECTOR divides DEPTH and the tiles' columns; UNROLL_K divides DEPTH; the tiles fit into 48 KiB.
+// New: a block computes a tile of c. It goes along k in steps: it loads a tile of a, transposed, and a tile of b into
+//      shared memory, and each thread multiplies them into its own tile in registers. Everything that may matter has a
+//      macro, so that a search can choose among half a million variants. With STAGES 2, the next tiles are loaded into
+//      registers, and then into a second buffer, while the first one is used. With SPREAD 1, a thread's columns are
+//      BLOCK_X apart, so that a warp reads adjacent elements.
+// Macros: BLOCK_X and BLOCK_Y threads per block, PER_X columns per thread, PER_Y rows per thread, DEPTH elements of k
+//      per step, VECTOR elements per load, UNROLL_K elements of k that the inner loop unrolls, STAGES buffers,
+//      PADDING elements after each row of a's tile, SPREAD whether a thread's columns lie apart, GROUP rows of tiles
+//      that consecutive blocks share.
+// Constraints: VECTOR divides DEPTH and the columns of a tile; UNROLL_K divides DEPTH; the tiles fit into 48 KiB.
 
 #if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(PER_X) || !defined(PER_Y) || !defined(DEPTH) || \
     !defined(VECTOR) || !defined(UNROLL_K) || !defined(STAGES) || !defined(PADDING) || !defined(SPREAD) || \

@@ -77,7 +77,7 @@ def test_a_search_finds_the_best_of_a_recorded_space_and_leaves_a_whole_run(reco
 
 def test_an_interrupted_search_goes_on_as_if_it_had_not_been(recorded):
     """What was measured is not measured again, and the points are those of an undisturbed search."""
-    run(recorded, *REPLAY, *SPACE, "hydra.sweeper.max_cases=40", "hydra.sweep.dir=whole")
+    run(recorded, *REPLAY, "hydra.sweeper.max_cases=40", "hydra.sweep.dir=whole")  # of all that was recorded
     shutil.copytree(recorded / "whole", recorded / "torn")
     torn = recorded / "torn"
     (torn / "search.json").unlink()
@@ -131,7 +131,7 @@ def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), ("no parameter has several values",)),
+        (("device=cpu", "device.recording="), ("no parameter has several values",)),
         (("tile=3,5",), ("tile: none of its values is allowed",)),
         (("tile=1,2", "hydra.sweeper.patience=0"), ("would not end",)),
         (("tile=1,2", "hydra.sweeper.max_cases=-1"), ("max_cases=-1",)),

@@ -71,6 +71,9 @@ class SearchSweeper(Sweeper):
             declared(OmegaConf.to_container(self._config.search, resolve=True)),
         )
         base = self._composer.job(fixed, 0, None)
+        if not axes and base.device.kind == REPLAY:  # all that was recorded
+            names = [p.name for p in base.case.kernel.parameters if not any(f.startswith(f"{p.name}=") for f in fixed)]
+            axes = replay.read(base.device.recording).varied(names)
         legal = _Legal(self._composer, fixed, base)
         own = {name: value for name, value in base.case.parameters if name not in axes}
         space = of_kernel(base.case.kernel, own, axes, legal)

@@ -46,6 +46,15 @@ class Recording:
         """Whether the recording has the job's case."""
         return job.case.id in self.cases or self._key(job) in self.results
 
+    def varied(self, names: Sequence[str]) -> dict[str, list[Any]]:
+        """The parameters, of these, that have several values in the recording."""
+        if self.cases:
+            rows: list[Mapping[str, Any]] = list(self.cases.values())
+        else:
+            rows = [dict(zip(self.parameters, values, strict=True)) for values in self.results]
+        found = {n: list(dict.fromkeys(row[n] for row in rows if row.get(n) is not None)) for n in names}
+        return {name: values for name, values in found.items() if len(values) > 1}
+
     def row(self, job: Job, launcher: str) -> tuple[Row, t4.Result | None]:
         """The job's row, and the entry of a T4 file that it comes from."""
         if found := self.cases.get(job.case.id):
