@@ -1,5 +1,6 @@
 """`hydra/sweeper=search`: the space, the samplers, the budgets, and a search from its command to its folder."""
 
+import csv
 import itertools
 import json
 import shutil
@@ -67,7 +68,10 @@ def test_a_search_finds_the_best_of_a_recorded_space_and_leaves_a_whole_run(reco
     assert len(rows) == 60 == len({row["case"] for row in rows})
     best = min((row for row in rows if row["status"] == "ok"), key=lambda row: float(row["median_us"]))
     assert (best["tile"], best["vector"], best["many"]) == ("8", "4", "6")
-    assert (recorded / "one" / "report.html").is_file()
+    assert "The best median_us so far" in (recorded / "one" / "report.html").read_text()
+    drawn = list(csv.DictReader((recorded / "one" / "figures" / "best-so-far.csv").open()))
+    assert float(drawn[-1]["best"]) == float(best["median_us"])
+    assert len(drawn) == sum(row["status"] == "ok" for row in rows)
     first, second = told(recorded / "one"), told(recorded / "two")
     assert [t["point"] for t in first] == [t["point"] for t in second]
     assert sum(t["values"] is None for t in first) == sum(row["status"] == "launch_error" for row in rows)

@@ -15,11 +15,12 @@ from pathlib import Path
 import pandas as pd
 
 from runner import door
-from runner.report.figures import heat, lanes, raw, speedup, times
+from runner.report.figures import heat, lanes, raw, search, speedup, times
 from runner.report.figures.figure import Figure, Run, drawn
 from runner.report.findings import Ratio
 
 MAKERS: tuple[Callable[[Run], Sequence[Figure]], ...] = (
+    search.figures,
     times.figures,
     heat.figures,
     speedup.figures,
@@ -28,7 +29,7 @@ MAKERS: tuple[Callable[[Run], Sequence[Figure]], ...] = (
 )
 """What makes figures, in the order in which a reader wants them."""
 
-OURS = re.compile(r"(lanes|statuses|bandwidth-by-|time-by-|heatmap-|speedup-by-|samples-).*\.(svg|png|csv)")
+OURS = re.compile(r"(best-so-far|lanes|statuses|bandwidth-by-|time-by-|heatmap-|speedup-by-|samples-).*\.(svg|png|csv)")
 """The names of the report's figures, also of earlier versions. Nothing else in the folder is the report's to remove."""
 
 
