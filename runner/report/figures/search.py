@@ -54,6 +54,7 @@ class BestSoFar(Figure):
         if low > 0:
             panels[0].set_yscale("log")
             set_ticks(panels[0].yaxis, low * 0.95, high * 1.05)
+            panels[0].set_ylim(low * 0.95, high * 1.05)  # of both panels
         panels[0].set_ylabel(self.objective)
         return figure
 
