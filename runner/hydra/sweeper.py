@@ -112,7 +112,8 @@ class SearchSweeper(Sweeper):
             measuring.finish([t.point for t in _finalists(search.trials, best)])
         finally:
             measuring.close()
-            results.write(folder, results.collect(folder))
+            if search.trials or known:  # otherwise nothing is left to resume
+                results.write(folder, results.collect(folder))
         folder.write_json(
             folder.search,
             {
