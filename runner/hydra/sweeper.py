@@ -76,8 +76,9 @@ class SearchSweeper(Sweeper):
             axes = replay.read(base.device.recording).varied(names)
         legal = _Legal(self._composer, fixed, base)
         own = {name: value for name, value in base.case.parameters if name not in axes}
-        space = of_kernel(base.case.kernel, own, axes, legal)
+        space = of_kernel(base.case.kernel, own, axes, legal.recorded if base.device.kind == REPLAY else None)
         legal.space = space
+        legal.remember(own)
         objectives = _objectives(given["objective"] or base.rank_by, base)
         sampler = samplers.made(given["sampler"], space, given["seed"], len(objectives), _folder_of(folder) / JOURNAL)
         OmegaConf.save(self._config, folder.multirun)
@@ -104,7 +105,7 @@ class SearchSweeper(Sweeper):
         )
         measuring.take_up(known)
         batches.write(folder, list(known.values()))
-        search = Search(sampler, budget, measuring.measure, known)
+        search = Search(sampler, budget, measuring.measure, known, legal)
         search.noted = lambda trials: batches.write(folder, trials if len(trials) > len(known) else [*known.values()])
         try:
             search.run(self._settings["batch"])
@@ -139,11 +140,21 @@ class _Legal:
         self.space: Space | None = None
         self._recording = replay.read(base.device.recording) if base.device.kind == REPLAY else None
         self._answers: dict[Point, bool] = {}
+        self._together: set[tuple[str, ...]] | None = None  # values that a T4 file has together
+
+    def remember(self, fixed: Mapping[str, Any]) -> None:
+        """Look up what a T4 file has, once."""
+        if self._recording and self.space:
+            self._together = self._recording.combinations([axis.name for axis in self.space.axes], fixed)
+
+    def recorded(self, point: Point) -> bool:
+        """Whether a recording has the point."""
+        if self._together is not None and self.space is not None:
+            return tuple(map(replay.plain, self.space.values(point).values())) in self._together
+        return self(point)
 
     def __call__(self, point: Point) -> bool:
-        """Called by the space."""
-        if self.space is None:
-            return True
+        """Whether the case of a point can run; of a recording, whether it is there."""
         if point not in self._answers:
             job = self.job(point, 0, None)
             self._answers[point] = not job.case.excluded and (self._recording is None or self._recording.has(job))

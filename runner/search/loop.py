@@ -62,6 +62,7 @@ class Search:
     budget: Budget
     measure: Callable[[Sequence[Point]], Mapping[Point, Values | None]]
     known: Mapping[Point, Trial] = field(default_factory=dict)  # of an interrupted search
+    possible: Callable[[Point], bool] = lambda _: True  # a point that is not is neither measured nor counted
     trials: list[Trial] = field(default_factory=list)
     ended: str = ""  # why
     noted: Callable[[Sequence[Trial]], None] = lambda _: None  # called after each batch
@@ -79,6 +80,9 @@ class Search:
             if not wanted:
                 self.ended = "every combination was measured"
                 return
+            for point in (impossible := [p for p in wanted if not self.possible(p)]):
+                self.sampler.tell(point, None)
+            wanted = [p for p in wanted if p not in impossible]
             new = [p for p in wanted if p not in self.known]
             measured = self.measure(new) if new else {}
             for point in wanted:

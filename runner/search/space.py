@@ -111,14 +111,17 @@ class Space:
 
     def draw(self, random: np.random.Generator, number: int, without: Iterable[Point] = ()) -> list[Point]:
         """Draw different legal points at random, each as likely as any other; fewer if there are no more."""
+        if number < 1:
+            return []
         taken = set(without)
         if self.listed is not None:
             left = [p for p in self.listed if p not in taken]
             chosen = random.choice(len(left), min(number, len(left)), replace=False) if left else ()
             return [left[i] for i in chosen]
         found: dict[Point, None] = {}
+        rows = min(DRAWN, 64 + 2 * number * self.size // max(1, self.count))
         for _ in range(DRAWS):
-            drawn = np.column_stack([random.integers(0, len(axis.values), DRAWN) for axis in self.axes])
+            drawn = np.column_stack([random.integers(0, len(axis.values), rows) for axis in self.axes])
             for row in drawn[self._within(drawn, self.tables)].tolist():
                 if (point := tuple(row)) not in taken and (self.also is None or self.also(point)):
                     found[point] = None
@@ -153,7 +156,10 @@ class Space:
 
 
 def of_kernel(
-    kernel: Kernel, fixed: Mapping[str, Any], given: Mapping[str, Sequence[Any]], also: Callable[[Point], bool]
+    kernel: Kernel,
+    fixed: Mapping[str, Any],
+    given: Mapping[str, Sequence[Any]],
+    also: Callable[[Point], bool] | None = None,
 ) -> Space:
     """The space of a kernel's parameters.
 

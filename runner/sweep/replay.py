@@ -55,6 +55,15 @@ class Recording:
         found = {n: list(dict.fromkeys(row[n] for row in rows if row.get(n) is not None)) for n in names}
         return {name: values for name, values in found.items() if len(values) > 1}
 
+    def combinations(self, names: Sequence[str], fixed: Mapping[str, Any]) -> set[tuple[str, ...]] | None:
+        """The values of some parameters that a T4 file has together, where the others are fixed; `None` for a run."""
+        if not self.parameters:
+            return None
+        places = [self.parameters.index(name) for name in names if name in self.parameters]
+        others = [(n, plain(fixed[name])) for n, name in enumerate(self.parameters) if name in fixed]
+        rows = (values for values in self.results if all(values[n] == value for n, value in others))
+        return {tuple(values[n] for n in places) for values in rows} if len(places) == len(names) else None
+
     def row(self, job: Job, launcher: str) -> tuple[Row, t4.Result | None]:
         """The job's row, and the entry of a T4 file that it comes from."""
         if found := self.cases.get(job.case.id):
@@ -70,10 +79,10 @@ class Recording:
 
     def _key(self, job: Job) -> tuple[str, ...]:
         values = {"kernel": job.case.kernel.name, **dict(job.case.parameters)}
-        return tuple(_plain(values.get(name)) for name in self.parameters)
+        return tuple(plain(values.get(name)) for name in self.parameters)
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
     """A value as text: 16, 16.0 and "16" are one."""
     return str(int(value)) if isinstance(value, float | bool) and float(value).is_integer() else str(value)
 
@@ -87,7 +96,7 @@ def read(name: str) -> Recording:
     if path.is_file():
         entries, metadata = t4.read(path)
         parameters = tuple(entries[0].configuration)
-        found = {tuple(_plain(e.configuration[p]) for p in parameters): e for e in entries}
+        found = {tuple(plain(e.configuration[p]) for p in parameters): e for e in entries}
         kind = str(metadata.get("device"))
         return Recording(path.name, {}, parameters, found, None, kind if kind in KINDS else REPLAY)
     folder = RunFolder(runs.one(name))
