@@ -205,7 +205,7 @@ def table(runs: Sequence[Mapping[str, Any]]) -> str:
     head = (
         f"| strategy | {' | '.join(f'{s:.0%}' for s in SHARES)} | CPU s | seeds |\n|---|{'---|' * (len(SHARES) + 2)}\n"
     )
-    return f"{len(spaces)} spaces\n\n{head}" + "".join(f"{lines[s][1]}\n" for s in order)
+    return f"{len(spaces)} space{'s' * (len(spaces) > 1)}\n\n{head}" + "".join(f"{lines[s][1]}\n" for s in order)
 
 
 def gpu(seeds: int, seconds: float, size: int, out: Path) -> None:

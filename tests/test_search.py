@@ -4,10 +4,12 @@ import csv
 import itertools
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-from support import read_kernel
+from support import ROOT, read_kernel
 from test_replay import entry, lay_t4, table
 from told import is_a_told_mistake, run
 
@@ -184,6 +186,18 @@ def test_a_space_of_ten_million_is_counted_and_drawn_from_without_a_list(tmp_pat
         chosen = space.values(point)
         assert chosen["first"] * chosen["second"] <= 5000
         assert (chosen["second"] + chosen["third"]) % 2 == 0
+
+
+def test_the_benchmark_replays_recorded_spaces(recorded, tmp_path):
+    """It has a line for each strategy, and repeats no run that its file has."""
+    shutil.copy(recorded / "theirs.json", tmp_path / "theirs_T4.json")
+    command = [sys.executable, "benchmarks/search.py", "replay", str(tmp_path), "--seeds", "2"]
+    command += ["--strategies", ".guided,.random", "--out", str(tmp_path / "runs.jsonl")]
+    for _ in range(2):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert done.stdout.startswith("1 space\n")
+        assert done.stdout.count("| 2 |\n") == 2
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 4
 
 
 SMALL = Space((Axis("a", tuple(range(8))), Axis("b", (1, 2, 4, 8)), Axis("c", ("x", "y"))))
