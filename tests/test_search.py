@@ -96,6 +96,12 @@ def test_an_interrupted_search_goes_on_as_if_it_had_not_been(recorded):
     assert [t["point"] for t in told(torn)] == [t["point"] for t in told(recorded / "whole")]
     assert len(table(torn)) == 40
     assert "the search is complete" in run(recorded, "resume", "torn").err
+    (torn / "search.json").unlink()
+    (torn / "search.jsonl").write_text('{"point": [0, 99, 0], "values": [1], "seconds": 1}\n')
+    done = run(recorded, "resume", "torn")
+    assert done.code == 2
+    assert "Malformed run folder" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_optuna_searches_and_keeps_its_journal(recorded):

@@ -99,7 +99,7 @@ class SearchSweeper(Sweeper):
         progress: SweepProgress,
         session: Session,
     ) -> None:
-        known = batches.read(folder) if not session.new else {}
+        known = batches.read(folder, space) if not session.new else {}
         measuring = batches.Batches(
             folder, progress, lambda point, number: legal.job(point, number, folder.job(number)), objectives
         )

@@ -14,14 +14,14 @@ import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from runner import limited, runs
 from runner.config import Job
 from runner.device.kinds import REPLAY
 from runner.folder import RunFolder
 from runner.metrics import Metric
 from runner.search.loop import Trial, Values
-from runner.search.space import Point
+from runner.search.space import Point, Space
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep import engine
 from runner.sweep.results import Row
@@ -176,11 +176,18 @@ def write(folder: RunFolder, trials: Sequence[Trial]) -> None:
     folder.write(folder.told, "".join(f"{line}\n" for line in lines))
 
 
-def read(folder: RunFolder) -> dict[Point, Trial]:
-    """What was told before; nothing in a new search."""
+def read(folder: RunFolder, space: Space) -> dict[Point, Trial]:
+    """What was told before; nothing in a new search. A `UsageError` if it is not of this space."""
     trials = []
-    for line in folder.text(folder.told).splitlines() if folder.has(folder.told) else ():
-        content: Any = json.loads(line)
-        values = content["values"] and tuple(map(float, content["values"]))
-        trials.append(Trial(tuple(map(int, content["point"])), values, float(content["seconds"])))
+    with runs.reading(folder.told):
+        for line in folder.text(folder.told).splitlines() if folder.has(folder.told) else ():
+            content = limited.load_json(line)
+            point, values = (
+                tuple(map(int, content["point"])),
+                content["values"] and tuple(map(float, content["values"])),
+            )
+            sizes = [len(axis.values) for axis in space.axes]
+            if not all(0 <= i < size for i, size in zip(point, sizes, strict=True)):
+                raise ValueError(f"{point} is not in the space")
+            trials.append(Trial(point, values, float(content["seconds"])))
     return {trial.point: trial for trial in trials}
