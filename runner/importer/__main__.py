@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _import(file: Path, kernel: str | None, source: Path | None, into: Path) -> int:
-    if file.name.endswith((".json", ".json.gz")) and not _is_t1(file):
+    if _is_t4(file):
         from runner.importer.recorded import of_t4  # noqa: PLC0415
 
         sys.stdout.write(of_t4(file, kernel, into))
@@ -50,10 +50,12 @@ def _import(file: Path, kernel: str | None, source: Path | None, into: Path) -> 
     return 0
 
 
-def _is_t1(file: Path) -> bool:
-    """Whether a JSON file declares a kernel; a T4 file has results."""
+def _is_t4(file: Path) -> bool:
+    """Whether a file has results; other JSON declares a kernel, as T1 does."""
+    if file.name.endswith(".json.gz"):
+        return True
     try:
-        return file.suffix == ".json" and '"KernelSpecification"' in file.read_text(encoding="utf-8", errors="replace")
+        return file.suffix == ".json" and '"results"' in file.read_text(encoding="utf-8", errors="replace")
     except OSError as e:
         raise UsageError(f"{file}: {e.strerror or e}") from None
 
