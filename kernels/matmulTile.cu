@@ -14,7 +14,7 @@
 #if !defined(BLOCK_X) || !defined(BLOCK_Y) || !defined(PER_X) || !defined(PER_Y) || !defined(DEPTH) || \
     !defined(VECTOR) || !defined(UNROLL_K) || !defined(STAGES) || !defined(PADDING) || !defined(SPREAD) || \
     !defined(GROUP)
-#error "this kernel needs BLOCK_X, BLOCK_Y, PER_X, PER_Y, DEPTH, VECTOR, UNROLL_K, STAGES, PADDING, SPREAD, GROUP"
+#error "this kernel needs the macros BLOCK_X, BLOCK_Y, PER_X, PER_Y, DEPTH and those of the header above"
 #endif
 
 constexpr int THREADS = BLOCK_X * BLOCK_Y;
