@@ -15,6 +15,7 @@ COMMANDS = {
     "calibrate": "runner.calibrate",
     "judge": "runner.judge",
     "import": "runner.importer.__main__",
+    "export": "runner.export",
     "show": "runner.show",
 }
 """The subcommands with their modules."""

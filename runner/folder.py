@@ -41,6 +41,8 @@ class RunFolder:
         self.lines = path / "lines.csv"  # what each line of each case costs
         self.environment = path / "environment.json"  # device, versions, command, commit
         self.multirun = path / "multirun.yaml"  # Hydra's configuration of the sweep; a plain run has none
+        self.told = path / "search.jsonl"  # of a search: what its sampler was told, in order
+        self.search = path / "search.json"  # of a finished search: its space, and why it ended
         self.sources = path / "sources"  # the kernels and the configuration of the sweep
 
     def samples(self, case: str, job: int) -> Path:

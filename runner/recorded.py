@@ -135,6 +135,28 @@ def resume(path: Path, session: Session) -> None:
         sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
 
 
+def is_search(path: Path) -> bool:
+    """Whether a folder holds a search, which chooses its cases while it runs."""
+    return path.is_dir() and RunFolder(path).has(RunFolder(path).told)
+
+
+def resume_search(path: Path, session: Session) -> RunFolder | None:
+    """Take up the folder of a search that was interrupted; `None` if it is complete."""
+    found = read(path)
+    session.resume(found.folder)
+    _require_same_runner(path)
+    if changed := next(_changed_sources(found), None):
+        raise UsageError(f"{path}: {changed} has changed since the run; restore it or start a new sweep")
+    if found.folder.has(found.folder.search):
+        sys.stderr.write(f"{path}: the search is complete; making its report again\n")
+        return None
+    found.folder.sweep_up()
+    note_resumed(found.folder)
+    measured = len(found.folder.text(found.folder.told).splitlines())
+    sys.stderr.write(f"{path}: the search goes on after {measured} cases, with the folder's own code\n")
+    return found.folder
+
+
 def repeat(path: Path, session: Session) -> None:
     """Run a sweep again in a new folder; nothing is written in the old one."""
     found = read_to_repeat(path)

@@ -32,7 +32,18 @@ def _resumed(name: str, options: Options) -> int:
 
     session = Session(options)
     path = Path(name) if Path(name).exists() else runs.one(name)
-    return run_sweep(session, lambda: recorded.resume(path, session))
+
+    def work() -> None:
+        if not recorded.is_search(path):
+            return recorded.resume(path, session)
+        folder = recorded.resume_search(path, session)
+        if folder is None:
+            return None
+        from runner.hydra import app, command_line  # noqa: PLC0415
+
+        return app.run(command_line.recorded(folder, []), session)
+
+    return run_sweep(session, work)
 
 
 if __name__ == "__main__":

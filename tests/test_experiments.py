@@ -9,6 +9,7 @@ from processes import LINES
 from support import KERNELS, ROOT
 
 FORMER = "seed_reductions"  # a name that is still understood
+FEW = ("hydra.sweeper.max_cases=6", "hydra.sweeper.batch=6")  # of a search
 EXPERIMENTS = [p for p in sorted((ROOT / "conf" / "experiment").glob("*.yaml")) if p.stem != FORMER]
 
 
@@ -29,6 +30,7 @@ def test_an_experiment_runs_on_the_cpu_device(path, runner):
         "block_ladder": ["block=32,256"],
         "unroll_ladder": ["unroll=1,8"],
         "width_ladder": ["width=2,32"],
+        "matmul_search": ["size=32x48", *FEW],
     }.get(path.stem, [])
     breaking = ("hazards", "races")
     counted = LINES if path.stem in ("line_costs", "races") else {}
@@ -45,7 +47,7 @@ def test_an_experiment_runs_on_the_cpu_device(path, runner):
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
 def test_an_experiment_runs_on_a_gpu(path, runner):
     """With its full sizes, every case is right; what is broken on purpose or cannot be launched is skipped."""
-    done = runner(f"experiment={path.stem}", "device=cuda")
+    done = runner(f"experiment={path.stem}", "device=cuda", *(FEW if path.stem.endswith("_search") else ()))
     skipping = ("hazards", "races", "ladder_reduction", "ladder_transpose")
     expected = {"ok", "skipped"} if path.stem in skipping else {"ok"}
     assert {row["status"] for row in rows(done.folder)} == expected, done.err

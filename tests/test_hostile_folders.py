@@ -29,7 +29,7 @@ HUGE = 10 * 2**30
 def made(tmp_path_factory):
     """A small sweep of one's own."""
     root = tmp_path_factory.mktemp("made")
-    options = ("kernel=reduceShfl", "size=1024", "block=64,128", "device=cpu", "hydra.sweep.dir=run")
+    options = ("kernel=reduceShfl", "size=1024", "block=64,128", "device=cpu", "hydra.sweep.dir=run", "lines=true")
     assert processes.run(root, "-m", *options, "timing=quick").code == 0
     return root / "run"
 

@@ -50,6 +50,7 @@ FAMILIES = {
     "stencil": "The derivative from eight neighbours. The first three kernels differ in where the coefficients are "
     "stored, the others in how a thread gets its neighbours' elements. "
     "[What each step gained](optimizing.md#stencils).",
+    "matmul": "The product of two matrices. One kernel has half a million variants, for [a search](search.md).",
     "counterexample": "Kernels that break a rule of CUDA on purpose, each with its repaired form in the same source. "
     "The CPU device reports the violation. On a GPU the broken form has undefined behaviour, so it is skipped.",
     "race": "Kernels that race on purpose, each with its repaired form in the same source. The broken form may give "

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CUDA = "cuda"
 CPU = "cpu"
 CHECKED = "checked"
+REPLAY = "replay"
 AUTO = "auto"  # the first kind below that is present
 
 
@@ -53,6 +54,7 @@ KINDS = {
         "races, memory fences and their scopes, reads of what nobody wrote, array bounds, barriers, masks, undefined "
         "reads. Not checked: accesses that the compiler has merged or removed, inputs that were not tried, speed.",
     ),
+    REPLAY: DeviceKind("a recording", emulated=False, automatic=False),
 }
 CHOICES = (AUTO, *KINDS)
 _AUTOMATIC = tuple(name for name, kind in KINDS.items() if kind.automatic)

@@ -211,11 +211,15 @@ def _make_folder(config: DictConfig) -> None:
             raise UsageError(f"{override}: a job's folder is its number; hydra.sweep.dir names the sweep's folder")
     exactly = any(override.startswith("hydra.sweep.dir=") for override in overrides)
     path = Path(wanted) if exactly else Path(f"{wanted}-{_what(config)}")
-    folder = current.get().reserve(path, exactly=exactly)
+    session = current.get()
+    resumed = session.folder if not session.new else None  # a search, which Hydra composes again
+    folder = resumed or session.reserve(path, exactly=exactly)
     with read_write(hydra), open_dict(config):
         hydra.sweep.dir = str(folder.path)
         # Composing a job applies these again.
         hydra.overrides.hydra.append(f"hydra.sweep.dir={command_line.quoted(str(folder.path))}")
+    if resumed:
+        return
     record_host = bool(OmegaConf.select(config, "record_host", default=False))
     known = environment.gather(sys.argv[1:], record_host=record_host)
     folder.write_json(folder.environment, {**known, "planned_at_once": _planned_at_once(hydra)})

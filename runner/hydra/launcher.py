@@ -46,7 +46,7 @@ class BatchLauncher(Launcher):
         _ = task_function  # the engine is called directly
         self._config = config
         loader: Any = hydra_context.config_loader
-        self._composer = Composer(loader, config)
+        self.composer = Composer(loader, config)
         require_reserved(RunFolder(Path(str(config.hydra.sweep.dir))))
         if (session := current.get()).options.dry_run:
             _require_plan(config, session.launcher, loader.get_group_options("hydra/launcher"))
@@ -70,7 +70,7 @@ class BatchLauncher(Launcher):
                 progress.now(" ".join(overrides))
                 try:
                     kept = None if session.options.dry_run else folder.job(number)
-                    plan.append(self._composer.job(overrides, number, kept))
+                    plan.append(self.composer.job(overrides, number, kept))
                 except KernelMistake as e:
                     mistakes.setdefault(_kernel(overrides), e)
                 progress.step()

@@ -43,6 +43,7 @@ _GROUPS = (
     "rank_by",
     "max_cases",
     "lines",
+    "search",
 )
 
 
@@ -68,6 +69,7 @@ def register(search_path: Sequence[Path]) -> None:
         ("rank_by", str, TIME),
         ("max_cases", int, MAX_CASES),
         ("lines", bool, True),
+        ("search", dict[str, Any], field(default_factory=dict)),
         *((word, Any, None) for word in parameters),
     ]
     store = ConfigStore.instance()

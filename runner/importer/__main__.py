@@ -1,6 +1,7 @@
 """`python -m runner.importer FILE`: a YAML for each kernel of a `.cu`, a script for Kernel Tuner, or a T1 file.
 
-It writes what the parser finds, and `???` where only a person knows. It never overwrites.
+It writes what the parser finds, and `???` where only a person knows. Of a T4 file it writes a kernel that stands for
+the results. It never overwrites.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write YAMLs."""
     parser = Parser("import", "Write a YAML for each kernel of a file, with ??? where something is to be filled in.")
-    parser.add_argument("file", type=Path, help="a .cu, a script that calls Kernel Tuner (.py), or a T1 file (.json)")
+    parser.add_argument("file", type=Path, help="a .cu, a script for Kernel Tuner (.py), or a T1 or T4 file (.json)")
     parser.add_argument("--kernel", metavar="NAME", help="only this kernel; default: each one of the file")
     parser.add_argument("--source", type=Path, metavar="FILE.cu", help="the kernel's file, if a script does not say it")
     parser.add_argument(
@@ -33,6 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _import(file: Path, kernel: str | None, source: Path | None, into: Path) -> int:
+    if _is_t4(file):
+        from runner.importer.recorded import of_t4  # noqa: PLC0415
+
+        sys.stdout.write(of_t4(file, kernel, into))
+        return 0
     from runner.importer.tuning import of_script, of_t1  # noqa: PLC0415  (Ctrl-C is quiet from the start)
 
     read = {".py": of_script, ".json": of_t1}.get(file.suffix)
@@ -42,6 +48,16 @@ def _import(file: Path, kernel: str | None, source: Path | None, into: Path) -> 
         where = f"--config-dir {into} kernel={name}"
     sys.stdout.write(f"Fill in each ???, then: python -m runner {where} device=cpu\n")
     return 0
+
+
+def _is_t4(file: Path) -> bool:
+    """Whether a file has results; other JSON declares a kernel, as T1 does."""
+    if file.name.endswith(".json.gz"):
+        return True
+    try:
+        return file.suffix == ".json" and '"results"' in file.read_text(encoding="utf-8", errors="replace")
+    except OSError as e:
+        raise UsageError(f"{file}: {e.strerror or e}") from None
 
 
 def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path | None, into: Path) -> dict[str, Path]:

@@ -21,7 +21,7 @@ from typing import Any
 from runner import environment, interruption, metrics, pace, sources
 from runner.config import TOGETHER, Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache, options
-from runner.device.kinds import backend, compiler_for, is_emulated
+from runner.device.kinds import REPLAY, backend, compiler_for, is_emulated
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 from runner.folder import RunFolder
 from runner.kernel.case import Case
@@ -29,7 +29,7 @@ from runner.pace import Pace
 from runner.profiling import steps
 from runner.samples import append_hot, append_round
 from runner.settings import Protocol
-from runner.sweep import disassembling, line_costs, results
+from runner.sweep import disassembling, line_costs, replay, results
 from runner.sweep.ledger import Ledger
 from runner.sweep.worker import Outcome, Task, Worker
 from runner.terminal import SweepProgress
@@ -56,6 +56,9 @@ def run(
         DeviceUnavailable: if the only device that was asked for is not there.
         KeyboardInterrupt: passed on, after the cases that were not reached have `not_run` rows.
     """
+    if any(job.device.kind == REPLAY for job in plan):
+        replay.refuse_mixed(plan)
+        return replay.run(plan, folder, progress, launcher)
     cache.require_writable()
     ledger = Ledger(plan, folder, launcher)
     sources.keep(folder, ledger.jobs)

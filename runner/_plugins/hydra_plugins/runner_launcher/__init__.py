@@ -9,9 +9,19 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 
 import runner.hydra.launcher
+import runner.hydra.sweeper
 from runner.hydra.app import ReserveFolder
 
-__all__ = ["BatchLauncher", "BatchLauncherConf", "GpusConf", "ReserveFolder", "ShardLauncher", "SlurmConf"]
+__all__ = [
+    "BatchLauncher",
+    "BatchLauncherConf",
+    "GpusConf",
+    "ReserveFolder",
+    "SearchConf",
+    "SearchSweeper",
+    "ShardLauncher",
+    "SlurmConf",
+]
 
 
 class BatchLauncher(runner.hydra.launcher.BatchLauncher):
@@ -84,3 +94,25 @@ class SlurmConf:
 
 
 ConfigStore.instance().store(group="hydra/launcher", name="slurm", node=SlurmConf, provider="runner")
+
+
+class SearchSweeper(runner.hydra.sweeper.SearchSweeper):
+    """Likewise."""
+
+
+@dataclass
+class SearchConf:
+    """The configuration of `hydra/sweeper=search`."""
+
+    _target_: str = "hydra_plugins.runner_launcher.SearchSweeper"
+    sampler: str = "guided"  # or random, grid, and Optuna's tpe, gp, cmaes
+    max_cases: int = 0  # 0: no limit
+    max_seconds: float = 0.0  # 0: no limit
+    patience: int = 50  # cases without an improvement of 1 %; 0: no limit
+    seed: int = 0
+    batch: int = 8  # cases that are compiled in parallel and measured side by side
+    objective: Any = ""  # a column, a metric or an expression, or a list of two; empty: rank_by
+    params: dict[str, Any] | None = None  # the space, as in an experiment for Hydra's own sweeper
+
+
+ConfigStore.instance().store(group="hydra/sweeper", name="search", node=SearchConf, provider="runner")

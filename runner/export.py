@@ -1,0 +1,81 @@
+"""`python -m runner.export --format t4 FOLDER`: a run as a T4 file, for Kernel Tuner and other tuners."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runner.cli import Parser, run_command
+
+if TYPE_CHECKING:
+    from runner.folder import RunFolder
+    from runner.t4 import Result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the file."""
+    parser = Parser("export", "Write a run's results in a format that other tools read.")
+    parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
+    parser.add_argument(
+        "--format", choices=("t4",), default="t4", help="the format; t4: one entry per case, with times"
+    )
+    parser.add_argument("--to", type=Path, metavar="FILE", help="FILE.json or FILE.json.gz; default: stdout")
+    given = parser.parse_args(arguments)
+    return run_command(lambda: _export(given.folder, given.to))
+
+
+def _export(name: str, to: Path | None) -> int:
+    from runner import runs, t4  # noqa: PLC0415  (Ctrl-C is quiet from the start)
+    from runner.folder import RunFolder  # noqa: PLC0415
+
+    folder = RunFolder(runs.one(name))
+    with runs.reading(name):
+        known = runs.environment(folder.path)
+        rows = _rows(folder)
+        devices = [entry.get("name") for entry in runs.section(known, "devices").values() if isinstance(entry, dict)]
+        about = {"timeunit": "ms", "device": rows[0]["device"], "names": devices, "runner": known.get("runner")}
+        text = t4.written(_results(folder, rows), about)
+    if to is None:
+        sys.stdout.write(text)
+    else:
+        t4.write(to, text)
+    return 0
+
+
+def _rows(folder: RunFolder) -> list[dict[str, Any]]:
+    """The finished cases of a run, which has one device."""
+    from runner.errors import UsageError  # noqa: PLC0415
+    from runner.sweep import results  # noqa: PLC0415
+
+    rows = [row for row in results.collect(folder) if row["status"] != "not_run"]
+    if not rows:
+        raise UsageError(f"{folder.path}: no case of this run is finished")
+    if len({row["device"] for row in rows}) > 1:
+        raise UsageError(f"{folder.path}: its rows are of several devices; a T4 file has one time for a configuration")
+    return rows
+
+
+def _results(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> Iterator[Result]:
+    """Rows as T4 has them. Those of several kernels name their kernel, too."""
+    import numpy as np  # noqa: PLC0415
+
+    from runner import samples  # noqa: PLC0415
+    from runner.statistics import unthrottled  # noqa: PLC0415
+    from runner.t4 import Result  # noqa: PLC0415
+
+    parameters = {row["job"]: (folder.record(row["job"]) or {})["parameters"] for row in rows}
+    names = dict.fromkeys(name for own in parameters.values() for name in own)
+    shared = [name for name in names if all(name in own for own in parameters.values())]
+    several = len({row["kernel"] for row in rows}) > 1
+    for row in rows:
+        own = parameters[row["job"]]
+        taken = samples.read(folder, folder.samples(str(row["case"]), int(row["job"])))
+        times = np.zeros(0) if taken is None or row["status"] != "ok" else unthrottled(taken)["us"]
+        configuration = ({"kernel": row["kernel"]} if several else {}) | {name: own[name] for name in shared}
+        yield Result(configuration, row["status"], times, row.get("median_us"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

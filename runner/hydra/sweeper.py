@@ -1,0 +1,248 @@
+"""The sweeper `search`: Hydra's command line names the space, and `runner.search` chooses the cases while it runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, QuotedString
+from hydra.core.plugins import Plugins
+from hydra.core.utils import setup_globals
+from hydra.plugins.sweeper import Sweeper
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig, OmegaConf
+
+from runner import metrics, sources
+from runner.config import Job
+from runner.device.kinds import REPLAY
+from runner.errors import UsageError
+from runner.folder import RunFolder
+from runner.hydra import schema
+from runner.hydra.command_line import FILES
+from runner.hydra.launcher import BatchLauncher, Composer
+from runner.metrics import Metric
+from runner.search import batches, samplers
+from runner.search.loop import Budget, Sampler, Search, Trial, front
+from runner.search.space import MOST_VALUES, Point, Space, of_kernel
+from runner.session import Session, current
+from runner.sweep import replay, results
+from runner.terminal import SweepProgress
+
+JOURNAL = "optuna.journal"  # of Optuna's samplers
+WAYS = ("choice", "range")  # to write the values of a key of `search`
+Axes = Mapping[str, Sequence[Any]]
+
+
+class SearchSweeper(Sweeper):
+    """Searches a space of parameters. Its arguments are those of `hydra.sweeper`."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Called by Hydra."""
+        super().__init__()
+        plain: Any = OmegaConf.to_container(OmegaConf.create(settings), resolve=True)
+        self._settings = dict(plain)
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """Called by Hydra."""
+        self._config = config
+        name = config.hydra.runtime.choices["hydra/launcher"]
+        if name != "batch":
+            raise UsageError(f"hydra/launcher={name}: a search needs hydra/launcher=batch, which it starts many times")
+        launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=hydra_context, task_function=task_function, config=config
+        )
+        if not isinstance(launcher, BatchLauncher):
+            raise UsageError(f"hydra/launcher={name}: a search needs the runner's own launcher")
+        self._composer = launcher.composer
+
+    def sweep(self, arguments: list[str]) -> None:
+        """Called by Hydra."""
+        setup_globals()
+        session, folder = current.get(), RunFolder(Path(str(self._config.hydra.sweep.dir)))
+        given = self._settings
+        budget = Budget(given["max_cases"], given["max_seconds"], given["patience"])
+        if not 1 <= given["batch"] <= 1024:
+            raise UsageError(f"hydra.sweeper.batch={given['batch']}: expected 1 to 1024")
+        fixed, axes = split(
+            OverridesParser.create().parse_overrides([*_assigned(given["params"]), *arguments]),
+            declared(OmegaConf.to_container(self._config.search, resolve=True)),
+        )
+        base = self._composer.job(fixed, 0, None)
+        if not axes and base.device.kind == REPLAY:  # all that was recorded
+            names = [p.name for p in base.case.kernel.parameters if not any(f.startswith(f"{p.name}=") for f in fixed)]
+            axes = replay.read(base.device.recording).varied(names)
+        legal = _Legal(self._composer, fixed, base)
+        own = {name: value for name, value in base.case.parameters if name not in axes}
+        space = of_kernel(base.case.kernel, own, axes, legal.recorded if base.device.kind == REPLAY else None)
+        legal.space = space
+        legal.remember(own)
+        objectives = _objectives(given["objective"] or base.rank_by, base)
+        sampler = samplers.made(given["sampler"], space, given["seed"], len(objectives), _folder_of(folder) / JOURNAL)
+        OmegaConf.save(self._config, folder.multirun)
+        sources.keep(folder, [base])
+        with SweepProgress(quiet=session.options.quiet) as progress:
+            most = "at most " * (space.listed is None)
+            progress.say(f"searching {most}{space.legal_count:,} legal of {space.size:,} combinations")
+            self._search(space, sampler, budget, objectives, legal, folder, progress, session)
+
+    def _search(
+        self,
+        space: Space,
+        sampler: Sampler,
+        budget: Budget,
+        objectives: Sequence[Metric],
+        legal: _Legal,
+        folder: RunFolder,
+        progress: SweepProgress,
+        session: Session,
+    ) -> None:
+        known = batches.read(folder, space) if not session.new else {}
+        measuring = batches.Batches(
+            folder, progress, lambda point, number: legal.job(point, number, folder.job(number)), objectives
+        )
+        measuring.take_up(known)
+        batches.write(folder, list(known.values()))
+        search = Search(sampler, budget, measuring.measure, known, legal)
+        search.noted = lambda trials: batches.write(folder, trials if len(trials) > len(known) else [*known.values()])
+        try:
+            search.run(self._settings["batch"])
+            best = front(search.trials)
+            measuring.finish([t.point for t in _finalists(search.trials, best)])
+        finally:
+            measuring.close()
+            if search.trials or known:  # otherwise nothing is left to resume
+                results.write(folder, results.collect(folder))
+        folder.write_json(
+            folder.search,
+            {
+                "parameters": [axis.name for axis in space.axes],
+                "values": [[str(v) for v in axis.values] for axis in space.axes],
+                "combinations": space.size,
+                "legal": space.legal_count,
+                "objectives": [m.name for m in objectives],
+                "settings": {name: value for name, value in self._settings.items() if name != "params"},
+                "cases": len(search.trials),
+                "ended": search.ended,
+            },
+        )
+        share = len(search.trials) / max(1, space.legal_count)
+        progress.say(f"{len(search.trials):,} cases, {share:.2%} of the legal combinations: {search.ended}")
+
+
+class _Legal:
+    """Whether a point can run, beyond what the tables of its space say; and its job."""
+
+    def __init__(self, composer: Composer, fixed: Sequence[str], base: Job) -> None:
+        self._composer, self._fixed, self._base = composer, list(fixed), base
+        self.space: Space | None = None
+        self._recording = replay.read(base.device.recording) if base.device.kind == REPLAY else None
+        self._answers: dict[Point, bool] = {}
+        self._together: set[tuple[str, ...]] | None = None  # values that a T4 file has together
+
+    def remember(self, fixed: Mapping[str, Any]) -> None:
+        """Look up what a T4 file has, once."""
+        if self._recording and self.space:
+            self._together = self._recording.combinations([axis.name for axis in self.space.axes], fixed)
+
+    def recorded(self, point: Point) -> bool:
+        """Whether a recording has the point."""
+        if self._together is not None and self.space is not None:
+            return tuple(map(replay.plain, self.space.values(point).values())) in self._together
+        return self(point)
+
+    def __call__(self, point: Point) -> bool:
+        """Whether the case of a point can run; of a recording, whether it is there."""
+        if point not in self._answers:
+            job = self.job(point, 0, None)
+            self._answers[point] = not job.case.excluded and (self._recording is None or self._recording.has(job))
+        return self._answers[point]
+
+    def job(self, point: Point, number: int, folder: Path | None) -> Job:
+        """The job of a point."""
+        assert self.space is not None  # noqa: S101
+        values = [f"{name}={value}" for name, value in self.space.values(point).items()]
+        return self._composer.job([*self._fixed, *values], number, folder)
+
+
+def split(overrides: Sequence[Override], further: Axes) -> tuple[list[str], dict[str, list[Any]]]:
+    """What overrides fix, as overrides, and what they vary. The key `search` of the configuration counts less."""
+    fixed: dict[str, str] = {}
+    axes: dict[str, list[Any]] = {name: list(values) for name, values in further.items()}
+    for override in overrides:
+        key = override.get_key_element()
+        axes.pop(key, None)
+        fixed.pop(key, None)
+        if not override.is_sweep_override():
+            fixed[key] = f"{key}={override.get_value_element_as_str()}"
+        elif key in FILES or "." in key:
+            raise UsageError(f"{override.input_line}: a search varies parameters of one kernel; run one for each {key}")
+        else:
+            values = [v.text if isinstance(v, QuotedString) else v for v in override.sweep_iterator()]
+            if len(values) > MOST_VALUES:
+                raise UsageError(f"{override.input_line}: {len(values):,} values; at most {MOST_VALUES:,} are searched")
+            axes[key] = values
+    return list(fixed.values()), axes
+
+
+def declared(content: Any) -> dict[str, list[Any]]:
+    """The key `search` of an experiment: the values of each parameter."""
+    axes: dict[str, list[Any]] = {}
+    for name, how in content.items():
+        key, values = next(iter(how.items())) if isinstance(how, dict) and len(how) == 1 else ("choice", how)
+        if key not in WAYS or not isinstance(values, list) or not values:
+            raise UsageError(
+                f"search.{name}: expected {{choice: [64, 128]}}, {{range: [1, 16]}} or {{range: [0, 64, 8]}}"
+            )
+        if key == "choice":
+            axes[name] = values
+            continue
+        if not all(type(v) is int for v in values) or len(values) not in (2, 3) or values[2:] == [0]:
+            raise UsageError(f"search.{name}.range: expected two or three integers: the first, the last and the step")
+        first, last, step = (*values, 1)[:3]
+        if not 0 < (last - first) // step + 1 <= MOST_VALUES:
+            raise UsageError(f"search.{name}.range: {values} has no value, or more than {MOST_VALUES:,}")
+        axes[name] = list(range(first, last + (1 if step > 0 else -1), step))
+    return axes
+
+
+def _objectives(wanted: Any, base: Job) -> tuple[Metric, ...]:
+    """The objectives: columns, metrics, or expressions of them, of which the smaller value is better."""
+    texts = [wanted] if isinstance(wanted, str) else list(wanted)
+    if not 1 <= len(texts) <= 2 or not all(isinstance(t, str) and t for t in texts):
+        raise UsageError("hydra.sweeper.objective: expected one or two columns or expressions")
+    known = {m.name: m for m in base.metrics}
+    found = []
+    for number, text in enumerate(texts):
+        if text in known and not known[text].better:
+            raise UsageError(
+                f"hydra.sweeper.objective={text}: the metric does not say whether lower or higher is better"
+            )
+        better = known[text].better if text in known else metrics.BETTER.get(text, "lower")
+        given = {f"objective{number}": {"value": text, "better": better}}
+        names, others = base.case.variables, schema.parameter_names()
+        (metric,) = [m for m in metrics.together(base.metrics, given, names, others) if m.name == f"objective{number}"]
+        found.append(dataclasses.replace(metric, name=text))
+    return tuple(found)
+
+
+def _finalists(trials: Sequence[Trial], best: Sequence[Trial]) -> list[Trial]:
+    """The best trials, and those that one short round cannot tell from the best one."""
+    if not best or best[0].values is None:
+        return []
+    if len(best[0].values) > 1:
+        return list(best[: batches.MOST_FINAL])
+    limit = best[0].values[0] + batches.MARGIN * abs(best[0].values[0])
+    near = sorted((t for t in trials if t.values and t.values[0] <= limit), key=lambda t: (t.values or (), t.point))
+    return near[: batches.MOST_FINAL]
+
+
+def _assigned(params: Mapping[str, Any] | None) -> list[str]:
+    return [f"{key}={value}" for key, value in (params or {}).items()]
+
+
+def _folder_of(folder: RunFolder) -> Path:
+    (folder.path / "search").mkdir(exist_ok=True)
+    return folder.path / "search"

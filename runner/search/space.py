@@ -1,0 +1,245 @@
+"""The space of a search: the values of each parameter, and which combinations are legal.
+
+A constraint becomes a table over the few parameters that it names. So combinations are counted by eliminating one
+parameter after the other, and drawn at random, without a list of them all.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.errors import UsageError
+from runner.kernel.case import known_values
+from runner.kernel.declaration import Canonical, Constraint, Kernel, Kind, canonical, threads
+from runner.kernel.resolve import MAX_BLOCK_Z, MAX_THREADS
+
+Point = tuple[int, ...]
+"""A combination: the index of each parameter's value."""
+
+MOST_TWOS = 8  # factors of two that are told apart
+MOST_VALUES = 10_000  # of a parameter
+MOST_ENTRIES = 250_000  # of a constraint's table; a larger constraint is tested point by point
+LISTED = 100_000  # a space of fewer legal combinations is listed
+DRAWN = 65_536  # at once
+DRAWS = 200  # of that many combinations, before a space counts as empty
+Table = tuple[tuple[int, ...], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A parameter that the search varies."""
+
+    name: str
+    values: tuple[Any, ...]  # canonical, in the order in which they were given, or ascending if they are numbers
+
+    @functools.cached_property
+    def features(self) -> NDArray[np.float64]:
+        """What makes values alike, each from 0 to 1, shape (values, features).
+
+        The first is a value's position; powers of two, and other wide ranges, are evenly spaced by ratio. For integers
+        the second is the largest power of two that divides the value: 32, 64 and 128 threads are more alike than 96.
+        """
+        count = len(self.values)
+        rank = np.linspace(0.0, 1.0, count)
+        numbers = [v for v in self.values if isinstance(v, int | float) and not isinstance(v, bool)]
+        if len(numbers) < count or count < 2:
+            return rank[:, None]
+        x = np.array(numbers, np.float64)
+        if x.min() > 0 and x.max() / x.min() >= 8:
+            x = np.log(x)
+        columns = [0.5 * (x - x.min()) / (x.max() - x.min()) + 0.5 * rank]
+        if all(isinstance(v, int) for v in numbers):
+            twos = np.array([min((v & -v).bit_length() - 1, MOST_TWOS) if v else MOST_TWOS for v in map(int, numbers)])
+            if count > 2 and twos.max() > twos.min() and (np.diff(twos) < 0).any():
+                columns.append((twos - twos.min()) / (twos.max() - twos.min()))
+        return np.column_stack(columns)
+
+
+@dataclass(frozen=True)
+class Space:
+    """The combinations of some axes that meet all tables, and `also` a test of a single point."""
+
+    axes: tuple[Axis, ...]
+    tables: tuple[Table, ...] = ()
+    also: Callable[[Point], bool] | None = field(default=None, compare=False)
+
+    @functools.cached_property
+    def size(self) -> int:
+        """All combinations, legal or not."""
+        return math.prod(len(axis.values) for axis in self.axes)
+
+    @functools.cached_property
+    def count(self) -> int:
+        """How many combinations meet the tables; exact, whatever the size."""
+        operands: list[Any] = []
+        for names, table in self.tables:
+            operands += [table.astype(np.float64), list(names)]
+        for number, axis in enumerate(self.axes):
+            operands += [np.ones(len(axis.values)), [number]]
+        return round(float(np.einsum(*operands, [], optimize="greedy")))
+
+    @property
+    def legal_count(self) -> int:
+        """How many combinations are legal; at most so many if they are not listed."""
+        return self.count if self.listed is None else len(self.listed)
+
+    @functools.cached_property
+    def listed(self) -> tuple[Point, ...] | None:
+        """All legal points; `None` if there are too many."""
+        if self.count > LISTED:
+            return None
+        found = np.zeros((1, 0), np.int64)
+        for number, axis in enumerate(self.axes):
+            values = np.arange(len(axis.values))
+            found = np.column_stack([np.repeat(found, len(values), axis=0), np.tile(values, len(found))])
+            found = found[self._within(found, [t for t in self.tables if max(t[0]) == number])]
+        points = [tuple(row) for row in found.tolist()]
+        return tuple(p for p in points if self.also is None or self.also(p))
+
+    def legal(self, point: Point) -> bool:
+        """Whether a combination is legal."""
+        meets = all(table[tuple(point[n] for n in names)] for names, table in self.tables)
+        return bool(meets) and (self.also is None or self.also(point))
+
+    def draw(self, random: np.random.Generator, number: int, without: Iterable[Point] = ()) -> list[Point]:
+        """Draw different legal points at random, each as likely as any other; fewer if there are no more."""
+        if number < 1:
+            return []
+        taken = set(without)
+        if self.listed is not None:
+            left = [p for p in self.listed if p not in taken]
+            chosen = random.choice(len(left), min(number, len(left)), replace=False) if left else ()
+            return [left[i] for i in chosen]
+        found: dict[Point, None] = {}
+        rows = min(DRAWN, 64 + 2 * number * self.size // max(1, self.count))
+        for _ in range(DRAWS):
+            drawn = np.column_stack([random.integers(0, len(axis.values), rows) for axis in self.axes])
+            for row in drawn[self._within(drawn, self.tables)].tolist():
+                if (point := tuple(row)) not in taken and (self.also is None or self.also(point)):
+                    found[point] = None
+                if len(found) == number:
+                    return list(found)
+        return list(found)
+
+    def neighbours(self, point: Point) -> Iterator[Point]:
+        """The legal points that differ in one parameter."""
+        for number, axis in enumerate(self.axes):
+            for value in range(len(axis.values)):
+                if value != point[number]:
+                    near = (*point[:number], value, *point[number + 1 :])
+                    if self.legal(near):
+                        yield near
+
+    def values(self, point: Point) -> dict[str, Any]:
+        """The parameters' values."""
+        return {axis.name: axis.values[i] for axis, i in zip(self.axes, point, strict=True)}
+
+    def places(self, points: Sequence[Point]) -> NDArray[np.float64]:
+        """What makes points alike, shape (points, features), each from 0 to 1."""
+        array = np.array(points, np.int64).reshape(len(points), len(self.axes))
+        return np.hstack([axis.features[array[:, n]] for n, axis in enumerate(self.axes)])
+
+    @staticmethod
+    def _within(points: NDArray[np.int64], tables: Iterable[Table]) -> NDArray[np.bool_]:
+        meets = np.ones(len(points), np.bool_)
+        for names, table in tables:
+            meets &= table[tuple(points[:, n] for n in names)]
+        return meets
+
+
+def of_kernel(
+    kernel: Kernel,
+    fixed: Mapping[str, Any],
+    given: Mapping[str, Sequence[Any]],
+    also: Callable[[Point], bool] | None = None,
+) -> Space:
+    """The space of a kernel's parameters.
+
+    Args:
+        kernel: The kernel, which has the constraints.
+        fixed: Canonical values of the parameters that are not varied.
+        given: The values of those that are, as written.
+        also: What else a combination must meet.
+
+    Raises:
+        UsageError: if there is nothing to vary, a parameter is none of the kernel's, or no combination is legal.
+    """
+    own = {p.name: p for p in kernel.parameters}
+    if not given:
+        raise UsageError("hydra/sweeper=search: no parameter has several values; write block=64,128 or a key 'search'")
+    if strange := [name for name in given if name not in own]:
+        raise UsageError(f"search: kernel {kernel.name} has no parameter '{strange[0]}'; it has {', '.join(own)}")
+    axes = [
+        Axis(name, _ordered([canonical(name, own[name].kind, v) for v in values])) for name, values in given.items()
+    ]
+    tables: list[Table] = []
+    for number, axis in enumerate(axes):
+        allowed = [_allowed(own[axis.name], value) for value in axis.values]
+        if not any(allowed):
+            raise UsageError(f"search: {axis.name}: none of its values is allowed for kernel {kernel.name}")
+        tables.append(((number,), np.array(allowed)))
+    some = {name: p.default for name, p in own.items()} | {axis.name: axis.values[0] for axis in axes} | dict(fixed)
+    tables += [table for constraint in kernel.constraints if (table := _table(kernel, constraint, axes, some))]
+    space = Space(tuple(axes), tuple(tables), also)
+    if not space.count:
+        raise UsageError(
+            f"search: none of the {space.size:,} combinations meets all constraints of kernel {kernel.name}; widen the "
+            f"values of {', '.join(axis.name for axis in axes)}"
+        )
+    return space
+
+
+def _table(kernel: Kernel, constraint: Constraint, axes: Sequence[Axis], some: Mapping[str, Canonical]) -> Table | None:
+    """A constraint as a table over the axes that it names; `None` if that is too large, or if it names none.
+
+    A `UsageError` if nothing meets it. `some` has a value for each parameter.
+    """
+    own = {p.name: p for p in kernel.parameters}
+    names = [n for n, axis in enumerate(axes) if _names(own[axis.name]) & constraint.require.names]
+    shape = [len(axes[n].values) for n in names]
+    if math.prod(shape) > MOST_ENTRIES:
+        return None
+    table = np.zeros(shape, np.bool_)
+    for at in itertools.product(*map(range, shape)):
+        chosen = {axes[n].name: axes[n].values[i] for n, i in zip(names, at, strict=True)}
+        table[at] = bool(constraint.require(known_values(kernel, {**some, **chosen})))
+    if not table.any():
+        raise UsageError(
+            f"search: no combination meets the constraint '{constraint.require.full}' of kernel {kernel.name}: "
+            f"{constraint.reason}"
+        )
+    return (tuple(names), table) if names else None
+
+
+def _ordered(values: Sequence[Canonical]) -> tuple[Canonical, ...]:
+    different = list(dict.fromkeys(values))
+    if len(different) > MOST_VALUES:
+        raise UsageError(f"search: a parameter has {len(different):,} values; at most {MOST_VALUES:,} are searched")
+    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in different):
+        different.sort(key=float)
+    return tuple(different)
+
+
+def _names(parameter: Any) -> frozenset[str]:
+    """The names that expressions have for a parameter."""
+    name = parameter.name
+    if parameter.kind is Kind.BLOCK:
+        return frozenset((name, *(f"{name}_{axis}" for axis in "xyz")))
+    return frozenset((name, "rows", "cols")) if parameter.kind is Kind.SIZE else frozenset((name,))
+
+
+def _allowed(parameter: Any, value: Canonical) -> bool:
+    if parameter.allowed and value not in parameter.allowed:
+        return False
+    if parameter.kind is not Kind.BLOCK:
+        return True
+    block = threads(value)
+    return min(block) >= 1 and math.prod(block) <= MAX_THREADS and block[2] <= MAX_BLOCK_Z

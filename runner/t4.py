@@ -1,0 +1,135 @@
+"""T4, the open format for results of autotuning: https://github.com/odgaard/TuningSchema, written by Kernel Tuner.
+
+A T4 file has one entry per combination of parameters: its configuration, the time of each launch, and whether it was
+valid. Times are in milliseconds.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from runner import limited
+from runner.errors import UsageError
+from runner.statistics import Times
+
+MOST_BYTES = 512 * 2**20  # of a file, unpacked
+US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
+STATUS = {
+    "correct": "ok", "compile": "compile_error", "runtime": "launch_error", "timeout": "timeout",
+    "correctness": "mismatch", "constraints": "skipped",
+}  # fmt: skip
+_WRONG = ("mismatch", "hazard", "implausible")  # of our statuses: a result that cannot be trusted
+_INVALIDITY = {
+    **{status: word for word, status in STATUS.items()}, **dict.fromkeys(_WRONG, "correctness"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Result:
+    """One combination of parameters."""
+
+    configuration: Mapping[str, Any]
+    status: str  # as rows have it
+    times_us: Times  # of single launches, in order; empty if they were not kept
+    time_us: float | None  # of the combination, as the file says it; `None` if it has none
+
+
+def read(path: Path) -> tuple[list[Result], Mapping[str, Any]]:
+    """Read the results and the metadata of a T4 file, which may be compressed by gzip.
+
+    A `UsageError` names the file and the entry if it is not T4.
+    """
+    try:
+        with path.open("rb") as file:
+            packed = file.read(MOST_BYTES)
+        content = limited.load_json(_unpacked(packed).decode())
+    except OSError as e:
+        raise UsageError(f"{path}: {e.strerror or e}") from None
+    except (ValueError, EOFError, zlib.error) as e:
+        raise UsageError(f"{path}: not a T4 file: {e}") from None
+    entries = content.get("results") if isinstance(content, dict) else None
+    if not isinstance(entries, list) or not entries:
+        raise UsageError(f"{path}: not a T4 file: it has no 'results'")
+    if len(entries) > limited.MOST_ROWS:
+        raise UsageError(f"{path}: {len(entries):,} results; at most {limited.MOST_ROWS:,} are read")
+    metadata = content.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    scale = US.get(str(metadata.get("timeunit")), US["ms"])  # "miliseconds" is written, too
+    found = []
+    for number, entry in enumerate(entries):
+        try:
+            found.append(_result(entry, scale))
+        except (KeyError, TypeError, ValueError, AttributeError) as e:
+            raise UsageError(f"{path}: results[{number}] is not as T4 has it: {e!r}") from None
+    if len({tuple(r.configuration) for r in found}) > 1:
+        raise UsageError(f"{path}: not all results have the same parameters")
+    return found, metadata
+
+
+def _unpacked(packed: bytes) -> bytes:
+    if not packed.startswith(b"\x1f\x8b"):
+        return packed
+    unpacker = zlib.decompressobj(wbits=31)
+    plain = unpacker.decompress(packed, MOST_BYTES)
+    if unpacker.unconsumed_tail:
+        raise limited.TooMuch(f"more than {MOST_BYTES:,} bytes")
+    return plain
+
+
+def _result(entry: Mapping[str, Any], scale: float) -> Result:
+    status = STATUS[entry["invalidity"]]
+    configuration = dict(entry["configuration"])
+    if not all(isinstance(value, str | int | float) for value in configuration.values()):
+        raise TypeError("a configuration has numbers and words")
+    runtimes = np.array(entry.get("times", {}).get("runtimes") or [], np.float64) * scale
+    if runtimes.ndim != 1 or not (np.isfinite(runtimes) & (runtimes > 0)).all():
+        raise ValueError("a runtime is a number above 0")
+    wanted = (entry.get("objectives") or ["time"])[0]
+    time_us = None
+    for measured in entry.get("measurements") or []:
+        if measured["name"] == wanted and isinstance(measured["value"], int | float):
+            time_us = float(measured["value"]) * US.get(measured.get("unit", ""), scale)
+    if len(runtimes):
+        time_us = float(np.median(runtimes))
+    if status == "ok" and not (time_us and math.isfinite(time_us) and time_us > 0):
+        raise ValueError("a correct result has a time above 0")
+    return Result(configuration, status, runtimes, time_us if status == "ok" else None)
+
+
+def written(results: Iterable[Result], metadata: Mapping[str, Any]) -> str:
+    """The text of a T4 file."""
+    entries = [
+        {
+            "configuration": dict(r.configuration),
+            "times": {"runtimes": [us / US["ms"] for us in r.times_us.tolist()]},
+            "invalidity": _INVALIDITY.get(r.status, "runtime"),
+            "correctness": float(r.status not in _WRONG),
+            "measurements": []
+            if r.time_us is None
+            else [{"name": "time", "value": r.time_us / US["ms"], "unit": "ms"}],
+            "objectives": ["time"],
+        }
+        for r in results
+    ]
+    return json.dumps({"schema_version": "1.0.0", "metadata": dict(metadata), "results": entries}, indent=1) + "\n"
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file that is not there yet; compressed if it is called so."""
+    content = text.encode()
+    try:
+        with path.open("xb") as file:
+            file.write(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+    except FileExistsError:
+        raise UsageError(f"{path}: is there already; nothing is overwritten") from None
+    except OSError as e:
+        raise UsageError(f"{path}: {e.strerror or e}") from None

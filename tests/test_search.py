@@ -1,0 +1,276 @@
+"""`hydra/sweeper=search`: the space, the samplers, the budgets, and a search from its command to its folder."""
+
+import csv
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from support import ROOT, read_kernel
+from test_replay import entry, lay_t4, table
+from told import is_a_told_mistake, run
+
+from runner.errors import UsageError
+from runner.hydra.sweeper import declared
+from runner.search import samplers
+from runner.search.loop import Budget, Search, Trial, front
+from runner.search.space import Axis, Space, of_kernel
+
+TILES, VECTORS, UNROLLS = (1, 2, 4, 8, 16, 32), (1, 2, 4), tuple(range(1, 9))
+
+
+def cost(tile, vector, unroll):
+    """A made-up time in milliseconds, the best at 8, 4, 6; some combinations fail."""
+    if tile * vector > 64:
+        return None
+    return 1.0 + abs(np.log2(tile / 8)) + 0.5 * abs(np.log2(vector / 4)) + 0.1 * abs(unroll - 6)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A folder with a recorded space of 144 combinations, and the kernel that stands for it."""
+    folder = tmp_path_factory.mktemp("recorded")
+    found = []
+    for tile, vector, unroll in itertools.product(TILES, VECTORS, UNROLLS):
+        ms = cost(tile, vector, unroll)
+        found.append(
+            entry([ms] * 3 if ms else [], "correct" if ms else "runtime", tile=tile, vector=vector, many=unroll)
+        )
+    lay_t4(folder, "theirs.json", found)
+    assert run(folder, "import", "theirs.json", "--into", "mine").code == 0
+    return folder
+
+
+REPLAY = (
+    "--config-dir",
+    "mine",
+    "kernel=theirs",
+    "device=replay",
+    "device.recording=theirs.json",
+    "hydra/sweeper=search",
+)
+SPACE = ("tile=1,2,4,8,16,32", "vector=1,2,4", "many=range(1,9)")
+
+
+def told(folder):
+    """What the sampler of a search was told, in order."""
+    return [json.loads(line) for line in (folder / "search.jsonl").read_text().splitlines()]
+
+
+def test_a_search_finds_the_best_of_a_recorded_space_and_leaves_a_whole_run(recorded):
+    """The budget is kept, failures are told as such, and the folder is that of a sweep; the seed repeats it all."""
+    for name in ("one", "two"):
+        done = run(recorded, *REPLAY, *SPACE, "hydra.sweeper.max_cases=60", "hydra.sweeper.patience=0",
+                   f"hydra.sweep.dir={name}")  # fmt: skip
+        assert "60 cases, 41.67% of the legal combinations" in done.err, done.err
+    rows = table(recorded / "one")
+    assert len(rows) == 60 == len({row["case"] for row in rows})
+    best = min((row for row in rows if row["status"] == "ok"), key=lambda row: float(row["median_us"]))
+    assert (best["tile"], best["vector"], best["many"]) == ("8", "4", "6")
+    assert "The best median_us so far" in (recorded / "one" / "report.html").read_text()
+    drawn = list(csv.DictReader((recorded / "one" / "figures" / "best-so-far.csv").read_text().splitlines()))
+    assert float(drawn[-1]["best"]) == float(best["median_us"])
+    assert len(drawn) == sum(row["status"] == "ok" for row in rows)
+    first, second = told(recorded / "one"), told(recorded / "two")
+    assert [t["point"] for t in first] == [t["point"] for t in second]
+    assert sum(t["values"] is None for t in first) == sum(row["status"] == "launch_error" for row in rows)
+    ended = json.loads((recorded / "one" / "search.json").read_text())
+    assert (ended["legal"], ended["cases"], ended["objectives"]) == (144, 60, ["median_us"])
+
+
+def test_an_interrupted_search_goes_on_as_if_it_had_not_been(recorded):
+    """What was measured is not measured again, and the points are those of an undisturbed search."""
+    run(recorded, *REPLAY, "hydra.sweeper.max_cases=40", "hydra.sweep.dir=whole")  # of all that was recorded
+    shutil.copytree(recorded / "whole", recorded / "torn")
+    torn = recorded / "torn"
+    (torn / "search.json").unlink()
+    lines = (torn / "search.jsonl").read_text().splitlines(keepends=True)
+    (torn / "search.jsonl").write_text("".join(lines[:16]))
+    for number in range(16, 40):
+        shutil.rmtree(torn / str(number))
+    done = run(recorded, "resume", "torn")
+    assert "the search goes on after 16 cases" in done.err
+    assert [t["point"] for t in told(torn)] == [t["point"] for t in told(recorded / "whole")]
+    assert len(table(torn)) == 40
+    assert "the search is complete" in run(recorded, "resume", "torn").err
+    (torn / "search.json").unlink()
+    (torn / "search.jsonl").write_text('{"point": [0, 99, 0], "values": [1], "seconds": 1}\n')
+    done = run(recorded, "resume", "torn")
+    assert done.code == 2
+    assert "Malformed run folder" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_optuna_searches_and_keeps_its_journal(recorded):
+    """TPE is told the same values, and its study can be opened."""
+    optuna = pytest.importorskip("optuna")
+    run(recorded, *REPLAY, *SPACE, "hydra.sweeper.sampler=tpe", "hydra.sweeper.max_cases=24", "hydra.sweep.dir=tpe")
+    assert len(table(recorded / "tpe")) == 24
+    backend = optuna.storages.journal.JournalFileBackend(str(recorded / "tpe" / "search" / "optuna.journal"))
+    study = optuna.load_study(study_name="search", storage=optuna.storages.JournalStorage(backend))
+    values = sorted(trial.value for trial in study.trials if trial.value is not None)
+    assert values == pytest.approx(sorted(t["values"][0] for t in told(recorded / "tpe") if t["values"]))
+
+
+def test_two_objectives_give_a_front(recorded):
+    """A search for two things at once keeps the trade-offs."""
+    run(recorded, *REPLAY, *SPACE, "hydra.sweeper.objective=[median_us,tile*vector]", "hydra.sweeper.max_cases=40",
+        "hydra.sweep.dir=two_objectives")  # fmt: skip
+    trials = [
+        Trial(tuple(t["point"]), t["values"] and tuple(t["values"]), 0.0) for t in told(recorded / "two_objectives")
+    ]
+    best = front(trials)
+    assert len(best) > 1
+    assert all(a.values[0] < b.values[0] and a.values[1] > b.values[1] for a, b in itertools.pairwise(best))
+
+
+def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
+    """On the CPU device: kernels are compiled and checked, an excluded block is never asked for, the winner is anew."""
+    done = run(tmp_path, "kernel=reduceShfl", "block=range(32,257,16)", "size=1000", "device=cpu", "timing.cpu_rounds=2",
+               "hydra/sweeper=search", "hydra.sweeper.max_cases=6", "hydra.sweeper.batch=3", "hydra.sweep.dir=found")  # fmt: skip
+    assert done.code == 0, done.err
+    assert "searching 8 legal of 15 combinations" in done.err
+    rows = table(tmp_path / "found")
+    assert len(rows) == 6
+    assert {int(row["block"]) % 32 for row in rows} == {0}
+    assert "2" in {row["rounds"] for row in rows}
+    assert not (tmp_path / "found" / "search" / "batch").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("device=cpu", "device.recording="), ("no parameter has several values",)),
+        (("tile=3,5",), ("tile: none of its values is allowed",)),
+        (("tile=1,2", "hydra.sweeper.patience=0"), ("would not end",)),
+        (("tile=1,2", "hydra.sweeper.max_cases=-1"), ("max_cases=-1",)),
+        (("tile=1,2", "hydra.sweeper.sampler=best"), ("sampler=best", "guided")),
+        (("tile=1,2", "hydra.sweeper.objective=[a,b,c]"), ("one or two",)),
+        (("tile=1,2", "device=cpu,replay"), ("device",)),
+        (("+block_size=1,2",), ("block_size",)),
+    ],
+)
+def test_a_search_that_cannot_be_is_refused(recorded, arguments, words):
+    """An empty space, a budget of nothing, unknown names: one sentence, and no folder."""
+    is_a_told_mistake(run(recorded, "--quiet", *REPLAY, *arguments), *words)
+
+
+def kernel_with(tmp_path, constraints):
+    """A kernel with constraints."""
+    (tmp_path / "k.cu").write_text("__global__ void k(int* out) { out[0] = 0; }")
+    (tmp_path / "k.yaml").write_text(
+        "parameters: {block: 64, first: 1, second: 1, third: 1}\narguments: [{name: out, role: out, dtype: int32, shape: 1}]\n"
+        f"grid: 1\nconstraints: {constraints}\nreference: {{out: arange(1)}}\n"
+    )
+    return read_kernel(tmp_path / "k.yaml")
+
+
+def test_a_constraint_that_nothing_meets_is_named(tmp_path):
+    """The message has the constraint and its reason."""
+    kernel = kernel_with(tmp_path, "{first * second > 100: they are large}")
+    with pytest.raises(UsageError, match="they are large"):
+        of_kernel(kernel, {}, {"first": [1, 2], "second": [1, 2]}, lambda _: True)
+    kernel = kernel_with(tmp_path, "{first > second: a, second > third: b, third > first: c}")
+    with pytest.raises(UsageError, match="none of the 64 combinations"):
+        of_kernel(kernel, {}, {"first": [1, 2, 3, 4], "second": [1, 2, 3, 4], "third": [1, 2, 3, 4]}, lambda _: True)
+
+
+def test_a_space_of_ten_million_is_counted_and_drawn_from_without_a_list(tmp_path):
+    """The count is exact, and what is drawn is legal and differs."""
+    kernel = kernel_with(tmp_path, "{first * second <= 5000: they fit, (second + third) % 2 == 0: even}")
+    values = {"first": list(range(1, 301)), "second": list(range(1, 301)), "third": list(range(1, 401))}
+    space = of_kernel(kernel, {}, values, lambda _: True)
+    assert space.size == 36_000_000
+    assert space.count == sum(min(300, 5000 // second) for second in range(1, 301)) * 200
+    assert space.listed is None
+    drawn = space.draw(np.random.default_rng(0), 50)
+    assert len(set(drawn)) == 50
+    for point in drawn:
+        chosen = space.values(point)
+        assert chosen["first"] * chosen["second"] <= 5000
+        assert (chosen["second"] + chosen["third"]) % 2 == 0
+
+
+def test_the_benchmark_replays_recorded_spaces(recorded, tmp_path):
+    """It has a line for each strategy, and repeats no run that its file has."""
+    shutil.copy(recorded / "theirs.json", tmp_path / "theirs_T4.json")
+    command = [sys.executable, "benchmarks/search.py", "replay", str(tmp_path), "--seeds", "2"]
+    command += ["--strategies", ".guided,.random", "--out", str(tmp_path / "runs.jsonl")]
+    for _ in range(2):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert done.stdout.startswith("1 space\n")
+        assert done.stdout.count("| 2 |\n") == 2
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 4
+
+
+SMALL = Space((Axis("a", tuple(range(8))), Axis("b", (1, 2, 4, 8)), Axis("c", ("x", "y"))))
+
+
+@pytest.mark.parametrize("name", ["guided", "random", "grid", "tpe", "cmaes"])
+def test_each_sampler_asks_for_every_legal_point_once(tmp_path, name):
+    """A search without a limit measures the whole space, and no point twice."""
+    if name in ("tpe", "cmaes"):
+        pytest.importorskip("optuna")
+    space = Space(SMALL.axes, (((0, 1), np.add.outer(np.arange(8), np.arange(4)) % 3 > 0),))
+    sampler = samplers.made(name, space, 0, 1, tmp_path / "journal")
+    asked = []
+
+    def measure(points):
+        asked.extend(points)
+        return {p: None if p[0] == 3 else (1.0 + sum(p),) for p in points}
+
+    search = Search(sampler, Budget(max_cases=1000), measure)
+    search.run(5)
+    assert sorted(asked) == sorted(space.listed)
+    assert search.ended == "every combination was measured"
+
+
+def test_the_default_sampler_searches_a_space_that_is_not_listed():
+    """In a space of 10^7 points it comes near the best one in 80 cases, and proposes no point twice."""
+    space = Space(tuple(Axis(name, tuple(range(1, 26))) for name in "abcde"))
+    assert space.listed is None
+
+    def measure(points):
+        return {p: (1.0 + sum(abs(i - 12) for i in p),) for p in points}
+
+    search = Search(samplers.made("guided", space, 0, 1, None), Budget(max_cases=80, patience=0), measure)
+    search.run(8)
+    assert len({trial.point for trial in search.trials}) == 80
+    assert front(search.trials)[0].values[0] <= 6.0  # a random one has 32
+
+
+def test_a_case_that_cannot_run_is_neither_measured_nor_counted():
+    """The sampler is told, and the budget is for the others."""
+    measured = []
+
+    def measure(points):
+        measured.extend(points)
+        return dict.fromkeys(points, (1.0,))
+
+    sampler = samplers.Random(SMALL, 0)
+    search = Search(sampler, Budget(max_cases=20, patience=0), measure, possible=lambda point: point[0] % 2 == 0)
+    search.run(6)
+    assert len(measured) == 20
+    assert all(point[0] % 2 == 0 for point in measured)
+
+
+def test_a_search_ends_when_the_best_no_longer_improves():
+    """Fifty cases without an improvement of 1 % are enough; smaller improvements do not count."""
+    times = itertools.chain([10.0, 9.0], (8.995 - 1e-4 * n for n in itertools.count()))
+    space = Space((Axis("a", tuple(range(1000))),))
+    search = Search(samplers.Random(space, 0), Budget(), lambda points: {p: (next(times),) for p in points})
+    search.run(1)
+    assert len(search.trials) == 52
+
+
+def test_the_key_search_has_choices_and_ranges():
+    """A range includes its last value; anything else is refused with what is expected."""
+    assert declared({"a": {"choice": [1, 4]}, "b": {"range": [1, 4]}, "c": {"range": [0, 8, 4]}, "d": ["x"]}) == {
+        "a": [1, 4], "b": [1, 2, 3, 4], "c": [0, 4, 8], "d": ["x"],
+    }  # fmt: skip
+    for wrong in ({"range": [4, 1]}, {"range": [1]}, {"from": [1]}, 3, {"range": [1, 2, 0]}, {"choice": []}):
+        with pytest.raises(UsageError, match=r"search\.a"):
+            declared({"a": wrong})
