@@ -31,6 +31,12 @@ LOCK_ATTEMPTS, LOCK_S = 4, 0.05  # `locked` holds the lock for a moment
 _ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # what `atomic` calls an incomplete file
 
 
+def _is_a_record(content: dict[str, Any]) -> bool:
+    run = content.get("run")
+    words = isinstance(run, list) and all(isinstance(word, str) for word in run)
+    return content.keys() >= _OF_A_RECORD and words and isinstance(content["row"], dict)
+
+
 class RunFolder:
     """The files of one sweep."""
 
@@ -128,7 +134,7 @@ class RunFolder:
     def record(self, number: int) -> dict[str, Any] | None:
         """The job's case.json; `None` if it is missing or cut off, a `UsageError` if it records no case."""
         content = self.json(self.case(number))
-        if content is None or (isinstance(content, dict) and content.keys() >= _OF_A_RECORD):
+        if content is None or (isinstance(content, dict) and _is_a_record(content)):
             return content
         raise UsageError(f"{self.path.name}/{number}/case.json: not a record of a case; start a new sweep")
 

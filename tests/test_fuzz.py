@@ -176,7 +176,7 @@ KERNELS = [
     saxpy(bytes={"read": "2**100", "written": "2**120"}), saxpy(operations="2**100"), saxpy(shared="-(2**64)"),
     saxpy(reference={"y": "-" * 100_000 + "x"}), saxpy(reference={"y": None}), saxpy(reference=None), saxpy(reference="1j"),
     saxpy(parameters={"block": "2026-11-22", "size": 1000, "factor": 3}), saxpy(let={"a": "b", "b": "a"}),
-    saxpy(grid=nested(100)), saxpy(macros=["X" * 100_000]), saxpy(depth="10**30"), saxpy(in_flight="2**100"),
+    saxpy(family="x" * 300), saxpy(grid=nested(100)), saxpy(macros=["X" * 100_000]), saxpy(depth="10**30"), saxpy(in_flight="2**100"),
 ]  # fmt: skip
 
 

@@ -250,6 +250,20 @@ def test_records_of_lines_that_are_none_do_not_count(given, content):
     assert len(lines.read(RunFolder(given))) == len(sound) - 1
 
 
+@pytest.mark.parametrize("key", ["run", "row"])
+@pytest.mark.parametrize("value", [None, 1, [["a"]], {"a": 1}])
+def test_a_record_of_a_case_is_one_of_its_kind(given, key, value):
+    """A case.json with another kind of value is refused, whoever reads it."""
+    path = given / "0" / "case.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, key: value}))
+    if key == "row" and isinstance(value, dict):
+        RunFolder(given).record(0)
+        return
+    with pytest.raises(UsageError, match="not a record of a case"):
+        RunFolder(given).record(0)
+
+
 def test_a_run_in_python_is_refused_likewise(given):
     """`runner.open` raises a `UsageError` when something is asked for."""
     pipe("environment.json")(given)

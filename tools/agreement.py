@@ -61,6 +61,12 @@ POOLS: dict[str, list[Any]] = {
     "cache": ["none"],
     "tile_rows": [32, 64, 128],
     "tile_cols": [32, 64, 128],
+    "inner": [1, 5, 16, 100],
+    "per_x": [1, 2, 4],
+    "per_y": [1, 2, 4],
+    "depth": [1, 4, 8, 16],
+    "unroll_k": [1, 2, 4],
+    "group": [1, 2, 3],
 }
 TRIES = 10_000  # draws for one valid case; one in ten is valid for transposeVector
 

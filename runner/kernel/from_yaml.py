@@ -198,7 +198,7 @@ def _blank(content: Any) -> str:
 def _family(own: Reader, folders: Sequence[Path]) -> Path | None:
     """The file with the keys that the kernels of a family have in common; `None` if there is none."""
     name = own.raw.get("family")
-    if not isinstance(name, str) or not re.fullmatch(r"\w+", name):
+    if not isinstance(name, str) or not re.fullmatch(r"\w{1,200}", name):
         return None
     files = (f / "family" / f"{name}.yaml" for f in folders)
     found = list(dict.fromkeys(f for f in files if f.is_file()))
