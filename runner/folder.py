@@ -87,6 +87,10 @@ class RunFolder:
         """The machine code of a binary, by its name."""
         return self.path / "machine" / f"{binary}.txt"
 
+    def ptx(self, binary: str) -> Path:
+        """The PTX of a binary, by its name."""
+        return self.path / "machine" / f"{binary}.ptx"
+
     def compile_log(self, number: int) -> Path:
         """The compiler's messages."""
         return self.job(number) / "compile.log"

@@ -7,16 +7,18 @@ were made from:
      @ reduceShfl.cu:24
      0090 @!P0 LDG.E.CONSTANT R4, desc[UR6][R4.64]
     .L_x_1:
+
+`machine/BINARY.ptx` has the PTX as the compiler wrote it.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from runner.errors import UsageError
 from runner.folder import RunFolder
@@ -133,15 +135,25 @@ def _renamed(lines: Sequence[str], *, registers: bool) -> list[str]:
     return [_NAMED.sub(name, line) for line in lines]
 
 
-def keep(folder: RunFolder, binary: str, text: str) -> None:
-    """Write the machine code of a binary."""
+def keep(folder: RunFolder, binary: str, text: str, ptx: str) -> None:
+    """Write the machine code of a binary, and its PTX without what is above `MOST_BYTES`."""
     folder.write(folder.machine_code(binary), text)
+    folder.write(folder.ptx(binary), ptx.encode()[:MOST_BYTES].decode(errors="ignore"))
 
 
 def read(folder: RunFolder, binary: str) -> str:
     """The machine code of a binary that a row names; empty if the folder has none."""
+    return _read(folder, folder.machine_code, binary)
+
+
+def read_ptx(folder: RunFolder, binary: str) -> str:
+    """The PTX of a binary that a row names; empty if the folder has none."""
+    return _read(folder, folder.ptx, binary)
+
+
+def _read(folder: RunFolder, of: Callable[[str], Path], binary: str) -> str:
     if not _BINARY.fullmatch(binary):
         return ""
     with suppress(OSError, UsageError):
-        return folder.read(folder.machine_code(binary), MOST_BYTES).decode(errors="replace")
+        return folder.read(of(binary), MOST_BYTES).decode(errors="replace")
     return ""

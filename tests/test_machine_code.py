@@ -88,7 +88,8 @@ def test_only_a_binarys_name_is_read(tmp_path):
     odd = "  \n\n : \n @ \n @ x\n\x00\n"
     assert machine_code.difference(odd, WRITTEN).diff
     assert machine_code.count(odd) >= 0
-    machine_code.keep(folder, "b" * 12, "twice:\n")
+    machine_code.keep(folder, "b" * 12, "twice:\n", ".entry twice\n")
+    assert [machine_code.read_ptx(folder, n) for n in ("../../secret", "b" * 12)] == ["", ".entry twice\n"]
     assert [machine_code.read(folder, n) for n in ("../../secret", "a" * 12, "b" * 12)] == ["", "", "twice:\n"]
 
 
@@ -112,7 +113,10 @@ def test_a_sweep_keeps_the_code_of_its_binaries(runner):
     texts = {name: (done.folder / "machine" / f"{name}.txt").read_text() for name in names}
     assert len(texts) == 2
     assert all(" @ reduceShfl.cu:" in text for text in texts.values())
-    assert "Machine code of reduceShfl" in (done.folder / "report.html").read_text()
+    assert all(".entry reduceShfl" in (done.folder / "machine" / f"{name}.ptx").read_text() for name in names)
+    page = (done.folder / "report.html").read_text()
+    assert "Machine code of reduceShfl" in page
+    assert ".entry reduceShfl" in page
 
 
 def test_of_many_binaries_the_fastest_are_kept(tmp_path, monkeypatch):
@@ -125,6 +129,9 @@ def test_of_many_binaries_the_fastest_are_kept(tmp_path, monkeypatch):
         def disassembled(self, _, binary):
             asked.append(binary.name)
             return WRITTEN, WRITTEN
+
+        def ptx(self, _):
+            return ".entry twice"
 
     sizes, names = [1, 1, 1, 2, 2], ["slow", "fast", "same", "other", "same"]
     job = types.SimpleNamespace(case=case_of(shipped("reduceShfl")), profile=ProfileConfig())

@@ -190,6 +190,9 @@ class Compiler(Protocol):
             OSError: if it cannot be disassembled; the message says why.
         """
 
+    def ptx(self, source: Source) -> str:
+        """The PTX that a GPU's machine code is made from; empty if there is none."""
+
     def stop(self) -> None:
         """End what other threads compile, and compile nothing else."""
 

@@ -21,6 +21,7 @@ FLAGS = {"--use_fast_math": "use_fast_math", "--extra-device-vectorization": "ex
 VALUES = {"--maxrregcount": "max_register_count", "--ftz": "ftz", "--prec-div": "prec_div", "--prec-sqrt": "prec_sqrt",
           "--fmad": "fma"}  # fmt: skip
 LINES = "--generate-line-info"
+PTX = "--ptx"  # not an option of a case: for PTX in place of machine code
 _LONG = {"-lineinfo": LINES, **{name[1:]: name for name in (*FLAGS, *VALUES)}, "--ptxas-options": PTXAS}
 _WORD = re.compile(r"--?[A-Za-z][\w-]*(=[\w.+:/,=-]*)?")
 _OF_PTXAS = re.compile(r"--?(?!(o|c|arch|optf|output-file|options-file|gpu-name|compile-only)\b)[A-Za-z][\w-]*(=\w+)?")

@@ -29,6 +29,7 @@ class Code:
     title: str
     facts: str
     lines: Sequence[tuple[str, str]]
+    ptx: str
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,12 @@ def codes(path: Path, frame: pd.DataFrame, best: Sequence[Ranking], sources: Map
         return Codes()
     kept = {str(name) for name in frame["binary"].unique() if name and folder.has(folder.machine_code(str(name)))}
     shown = [
-        Code(_title(rows, names), _facts(rows[0], text), _listing(text, sources.get(str(rows[0]["kernel"]), {})))
+        Code(
+            _title(rows, names),
+            _facts(rows[0], text),
+            _listing(text, sources.get(str(rows[0]["kernel"]), {})),
+            _first_lines(machine_code.read_ptx(folder, str(rows[0]["binary"])).splitlines()),
+        )
         for rows, text in found[:MOST]
     ]
     return Codes(shown, len(kept) - len(shown))
@@ -71,6 +77,13 @@ def _facts(row: Row, text: str) -> str:
 def _spilled(text: str) -> str:
     number = machine_code.spills(text)
     return f"{number or 'no'} instruction{'s' * (number != 1)} that load{'s' * (number == 1)} or store local memory"
+
+
+def _first_lines(lines: Sequence[str]) -> str:
+    left = len(lines) - MOST_LINES
+    return "\n".join(
+        [*lines[:MOST_LINES], *([f"... {left} further lines: see machine/ in the folder"] if left > 0 else [])]
+    )
 
 
 def _listing(text: str, sources: Mapping[str, str]) -> list[tuple[str, str]]:

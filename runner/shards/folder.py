@@ -111,7 +111,7 @@ def copy_row(source: RunFolder, target: RunFolder, number: int, row: Row) -> Non
     """Copy a row with its samples, the row last: a row that is there is complete."""
     files = [name(str(row["case"]), number) for name in (source.samples, source.hot_samples)]
     files += [source.compile_log(number), source.lines_of(number), source.hazards(number), source.profile(number)]
-    files += [source.machine_code(str(name))] if (name := row.get("binary")) else []
+    files += [of(str(name)) for of in (source.machine_code, source.ptx)] if (name := row.get("binary")) else []
     for file in files:
         with suppress(FileNotFoundError):
             target.write(target.path / file.relative_to(source.path), source.read(file))

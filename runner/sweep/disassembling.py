@@ -45,17 +45,20 @@ def keep(
     progress.stage("disassembling", len(missing))
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
 
-        def code(number: int) -> str | None:
+        def code(number: int) -> tuple[str, str] | None:
             with suppress(CompileError):  # of a toolkit that has changed meanwhile
                 if both := compiler.disassembled(sources[number], binaries[number]):
-                    return machine_code.with_lines(*map(machine_code.text_of, both))
+                    ptx = ""
+                    with suppress(CompileError):
+                        ptx = compiler.ptx(sources[number])
+                    return machine_code.with_lines(*map(machine_code.text_of, both)), ptx
             return None
 
         try:
-            for number, text in zip(missing, pool.map(code, missing), strict=True):
-                if text is None:
+            for number, found in zip(missing, pool.map(code, missing), strict=True):
+                if found is None:
                     return
-                machine_code.keep(folder, binaries[number].name, text)
+                machine_code.keep(folder, binaries[number].name, *found)
                 progress.step()
         except OSError as e:
             progress.say(f"no machine code: {e}")

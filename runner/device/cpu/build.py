@@ -178,6 +178,10 @@ class CpuCompiler:
     def disassembled(self, source: Source, binary: Binary) -> None:
         """None: the code of an emulation says nothing about a GPU's."""
 
+    def ptx(self, source: Source) -> str:  # noqa: ARG002
+        """None."""
+        return ""
+
     def compile(self, source: Source) -> Binary:
         """Compile a kernel, or take its binary from the cache. A cache that is deleted meanwhile is filled again.
 

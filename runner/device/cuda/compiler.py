@@ -43,7 +43,7 @@ class CudaCompiler:
     def compile(self, source: Source) -> Binary:
         """Compile, or take the cubin from the cache."""
         started = time.perf_counter()
-        if reason := options.refusal(source.options):
+        if reason := options.refusal([option for option in source.options if option != options.PTX]):
             raise CompileError(f"{source.path.name}: compile_options: {reason}")
         text = _unit(source, {})
         reached = cache.includes(source.text, source.folders)
@@ -76,6 +76,11 @@ class CudaCompiler:
         lined = self.compile(replace(source, options=(*source.options, options.LINES)))
         return nvdisasm.disassembled(tool, binary.path), nvdisasm.disassembled(tool, lined.path)
 
+    def ptx(self, source: Source) -> str:
+        """The PTX of a kernel, which is compiled once more for it."""
+        made = self.compile(replace(source, options=(*source.options, options.PTX)))
+        return made.path.read_text(encoding="utf-8", errors="replace").rstrip("\0")
+
     def _with_options(self, source: Source, text: str) -> tuple[bytes, str]:
         """The cubin and the warnings; an error that names no line may be about the case's own options."""
         try:
@@ -89,6 +94,8 @@ class CudaCompiler:
         """The cubin, with the kernel in it, and the warnings."""
         if all(function == plain(function) for function in source.functions):
             made = self._cubin(source, text, "")
+            if options.PTX in source.options:  # it has no symbols
+                return made
             there = {s.name for s in elf.symbols(made[0])}
             if all(elf.kernel_symbol(made[0], function, i) in there for i, function in enumerate(source.functions)):
                 return made
@@ -211,7 +218,8 @@ class Nvcc:
             made: bytes = compiler.compile(
                 text,
                 nvcc=nvcc,
-                options=[*self._options, *further],
+                options=[*self._options, *(option for option in further if option != options.PTX)],
+                target="ptx" if options.PTX in further else "cubin",
                 no_extern_c=True,  # templates and C++ includes stay possible; kernels say extern "C" themselves
                 arch=arch,
                 cache_dir=False,

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ class Nvrtc:
             except queue.Empty:
                 process = self._started()
             try:
-                cubin, log = process.compile((text, include, arch, options.for_nvrtc(further)), self._limits)
+                cubin, log = process.compile((text, include, arch, further), self._limits)
             except _HasEnded:
                 continue
             except CompileLimit as e:
@@ -122,7 +122,7 @@ class _Process:
             raise DeviceUnavailable(f"compiler=nvrtc: cuda.core cannot be loaded: {answer}")
         self.version = answer
 
-    def compile(self, source: tuple[str, list[str], str, Mapping[str, Any]], limits: Limits) -> tuple[bytes, str]:
+    def compile(self, source: tuple[str, list[str], str, Sequence[str]], limits: Limits) -> tuple[bytes, str]:
         """The cubin, which is empty after an error, and the log; a `CompileLimit` if it exceeds a limit."""
         try:
             self._end.send(source)
@@ -177,8 +177,9 @@ def serve(descriptor: int, gb: float) -> None:
             os._exit(0)
         log = io.StringIO()
         try:
-            asked = core.ProgramOptions(arch=arch, include_path=include, **further)
-            made = core.Program(text, "c++", asked).compile("cubin", logs=log)
+            given = options.for_nvrtc([option for option in further if option != options.PTX])
+            asked = core.ProgramOptions(arch=arch, include_path=include, **given)
+            made = core.Program(text, "c++", asked).compile("ptx" if options.PTX in further else "cubin", logs=log)
             end.send((bytes(made.code), log.getvalue().replace("\0", "").strip()))
         except Exception as e:  # noqa: BLE001  (cuda.core has its own errors for each library)
             said = str(e).partition("compilation log:")[2].replace("\0", "").strip() or str(e)
