@@ -33,7 +33,7 @@ from runner.runs import environment, flat, section
 if TYPE_CHECKING:
     from runner.report.figures.figure import Figure
 
-SECTIONS = ("times", "shape", "baseline", "lanes", "why", "energy", "raw", "gpus")
+SECTIONS = ("search", "times", "shape", "baseline", "lanes", "why", "energy", "raw", "gpus")
 """Sections of the page that have figures."""
 
 MOST_LINKS = 12

@@ -35,7 +35,7 @@ Row = dict[str, Any]
 View = dict[str, Any]
 """How the page's chart starts: its title, the columns on its axes, and the values that all its cases have."""
 
-Section = Literal["times", "shape", "baseline", "lanes", "why", "energy", "raw", "gpus"]
+Section = Literal["search", "times", "shape", "baseline", "lanes", "why", "energy", "raw", "gpus"]
 
 # Okabe and Ito's colours, which colour-blind readers can distinguish, without the yellow that is invisible on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")

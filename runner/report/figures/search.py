@@ -23,7 +23,7 @@ LEAST = 3  # measured cases that are worth a figure
 class BestSoFar(Figure):
     """The cases of a search in order. The best is the smallest value, or the largest if `higher`."""
 
-    section = "times"
+    section = "search"
     objective: str
     higher: bool
     cases: tuple[tuple[int, float, float], ...]  # number from 1, seconds since the start, value; without failed ones
