@@ -46,7 +46,10 @@ def test_pictures_are_svg_on_white_with_text_as_text(files):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_kernel_has_its_section(name):
-    """A section has the formula, the parameters with their defaults, the sources and a picture; a race has its message."""
+    """A section has the formula, the parameters with their defaults, the sources and a picture; a race has its message.
+
+    A kernel that is there to be searched has no picture, because it has no one idea.
+    """
     kernel, section = shipped(name), SECTIONS[name]
     assert f"```text\n{header.read(kernel.source).formula}\n```" in section
     told = re.search(r"^- Parameters: (.*)$", section, re.MULTILINE)[1]
@@ -57,7 +60,7 @@ def test_every_kernel_has_its_section(name):
     if kernel.family == "race":
         assert f"> `{name}.cu:" in section
         return
-    assert shown
+    assert shown or kernel.family == "matmul"
     assert not shown[1] or "](pictures/" in SECTIONS[shown[1]]
 
 

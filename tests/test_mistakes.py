@@ -53,7 +53,10 @@ CHOICES = {
     "an absolute path": (["kernel=/etc/passwd"], ["kernel=/etc/passwd: expected a name, not a path"]),
     "a kernel in a folder": (["kernel=a/b"], ["kernel=a/b: there is no such kernel"]),
     "a pattern that matches nothing": (["kernel=glob(nope*)"], ["kernel=glob(nope*): matches no name"]),
-    "an unknown device": (["device=gpu"], ["device=gpu: expected one of auto, checked, cpu, cuda; did you mean"]),
+    "an unknown device": (
+        ["device=gpu"],
+        ["device=gpu: expected one of auto, checked, cpu, cuda, replay; did you mean"],
+    ),
     "no device": (["device=null"], ["device=null: expected the name of a file in conf/device"]),
     "an unknown timing": (["timing=nope"], ["timing=nope: expected one of default"]),
     "no timing": (["timing=null"], ["timing=null: expected the name of a file in conf/timing"]),
