@@ -60,7 +60,9 @@ def test_every_kernel_has_its_section(name):
     if kernel.family == "race":
         assert f"> `{name}.cu:" in section
         return
-    assert shown or kernel.family == "matmul"
+    if kernel.family == "matmul":
+        return
+    assert shown
     assert not shown[1] or "](pictures/" in SECTIONS[shown[1]]
 
 

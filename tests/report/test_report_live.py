@@ -26,7 +26,7 @@ def running(tmp_path):
         folder.job(row["job"]).mkdir(parents=True)
         unrun = {**row, "status": "not_run", "median_us": None}
         known = {name: row[name] for name in ("case", "kernel", "seed", "device")}
-        record = {"run": [row["case"], row["job"]], "parameters": {}, "asked": {}, "row": unrun}
+        record = {"run": [row["case"], str(row["job"])], "parameters": {}, "asked": {}, "row": unrun}
         folder.write_json(folder.case(row["job"]), known | record)
     for row in ROWS[:4]:
         folder.write_json(folder.result(row["job"]), row)
