@@ -4,6 +4,7 @@ import csv
 import importlib.util
 import types
 
+import processes
 import pytest
 from support import case_of, shipped
 
@@ -141,6 +142,10 @@ def test_of_many_binaries_the_fastest_are_kept(tmp_path, monkeypatch):
     binaries = {n: Binary(tmp_path / name, digests[name], 0.0, cached=True) for n, name in enumerate(names)}
     for _ in range(2):
         disassembling.keep(jobs, rows, binaries, Compiler(), folder, SweepProgress(quiet=True))
+    again = RunFolder(tmp_path / "again")
+    again.path.mkdir()
+    disassembling.keep(jobs, rows, binaries, Compiler(), again, SweepProgress(quiet=True))  # from the cache
+    assert processes.content(again.path / "machine") == processes.content(folder.path / "machine")
     kept = {path.stem for path in (folder.path / "machine").iterdir()}
     assert kept == set(asked) == {digests[name][:12] for name in ("fast", "same", "other")}
     assert len(asked) == 3

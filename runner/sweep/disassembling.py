@@ -8,14 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from runner import machine_code
+from runner import atomic, machine_code
 from runner.config import Job
-from runner.device import Binary, Compiler
+from runner.device import Binary, Compiler, cache
 from runner.errors import CompileError
 from runner.folder import RunFolder
 from runner.terminal import SweepProgress
 
 MOST = 64  # binaries of a sweep
+ENDINGS = (".sass", ".ptx")  # of what the cache keeps beside a binary: disassembling takes a second
 
 
 def keep(
@@ -30,15 +31,15 @@ def keep(
 
     The source is compiled a second time, with line numbers, which do not change the code.
     """
-    groups: dict[tuple[Any, ...], list[Job]] = {}
     timed = [job for job in jobs if rows.get(job.number, {}).get("median_us") and job.profile.code]
-    for job in sorted(timed, key=lambda job: float(rows[job.number]["median_us"])):
-        row = rows[job.number]
-        groups.setdefault((row["family"], row.get("size"), row.get("rows")), []).append(job)
-    wanted: dict[str, int] = {}  # a job of each binary
-    for _, number in sorted((rank, job.number) for of in groups.values() for rank, job in enumerate(of)):
-        wanted.setdefault(binaries[number].name, number)
-    missing = [n for name, n in list(wanted.items())[:MOST] if not folder.has(folder.machine_code(name))]
+    missing = []
+    for name, number in _wanted(timed, rows, binaries):
+        if folder.has(folder.machine_code(name)):
+            continue
+        if known := _known(binaries[number]):
+            machine_code.keep(folder, name, *known)
+        else:
+            missing.append(number)
     if not missing:
         return
     sources = {job.number: job.case.source() for job in timed}
@@ -59,8 +60,39 @@ def keep(
                 if found is None:
                     return
                 machine_code.keep(folder, binaries[number].name, *found)
+                _note(binaries[number], found)
                 progress.step()
         except OSError as e:
             progress.say(f"no machine code: {e}")
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _wanted(
+    timed: Sequence[Job], rows: Mapping[int, Mapping[str, Any]], binaries: Mapping[int, Binary]
+) -> list[tuple[str, int]]:
+    """The binaries by name, each with the number of a job; of many, those of the fastest of each family and size."""
+    groups: dict[tuple[Any, ...], list[Job]] = {}
+    for job in sorted(timed, key=lambda job: float(rows[job.number]["median_us"])):
+        row = rows[job.number]
+        groups.setdefault((row["family"], row.get("size"), row.get("rows")), []).append(job)
+    wanted: dict[str, int] = {}  # a job of each binary
+    for _, number in sorted((rank, job.number) for of in groups.values() for rank, job in enumerate(of)):
+        wanted.setdefault(binaries[number].name, number)
+    return list(wanted.items())[:MOST]
+
+
+def _known(binary: Binary) -> tuple[str, str] | None:
+    """The machine code and the PTX that an earlier sweep found out."""
+    code, ptx = (binary.path.with_suffix(ending) for ending in ENDINGS)
+    if not (cache.intact(code) and cache.intact(ptx)):
+        return None
+    return code.read_text(encoding="utf-8"), ptx.read_text(encoding="utf-8")
+
+
+def _note(binary: Binary, found: tuple[str, str]) -> None:
+    for ending, text in zip(ENDINGS, found, strict=True):
+        path = binary.path.with_suffix(ending)
+        with suppress(OSError):
+            atomic.write_text(path, text)
+            cache.seal(path)
