@@ -142,6 +142,11 @@ class RunFolder:
             return content
         raise UsageError(f"{self.path.name}/{number}/case.json: not a record of a case; start a new sweep")
 
+    def row(self, number: int) -> dict[str, Any] | None:
+        """The job's result.json; `None` if it is missing, cut off, or not a row with a status."""
+        content = self.json(self.result(number))
+        return content if isinstance(content, dict) and isinstance(content.get("status"), str) else None
+
     def jobs(self) -> list[int]:
         """The numbers of the jobs that have a folder."""
         with os.scandir(self.path) as entries:

@@ -264,6 +264,15 @@ def test_a_record_of_a_case_is_one_of_its_kind(given, key, value):
         RunFolder(given).record(0)
 
 
+def test_a_row_without_a_status_is_measured_again(given):
+    """`resume` takes it for a case that was not reached."""
+    path = given / "0" / "result.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "status": {"a": 1}, "median_us": "x"}))
+    done = processes.run(given.parent, given, module="runner.resume")
+    assert done.code == 0, done.err
+    assert json.loads(path.read_text())["status"] == "ok"
+
+
 def test_a_run_in_python_is_refused_likewise(given):
     """`runner.open` raises a `UsageError` when something is asked for."""
     pipe("environment.json")(given)

@@ -102,8 +102,8 @@ def _numbers(sweep: RunFolder, below: Path) -> list[int]:
 def rows_of(folder: RunFolder, numbers: Iterable[int]) -> Iterator[tuple[int, Row]]:
     """The rows of the cases that a start, or the sweep, has reached."""
     for number in numbers:
-        row = folder.json(folder.result(number))
-        if isinstance(row, dict) and row.get("status") not in (None, "not_run"):
+        row = folder.row(number)
+        if row and row["status"] != "not_run":
             yield number, row
 
 

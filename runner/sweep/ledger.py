@@ -183,8 +183,8 @@ def _measured(row: Row | None, rounds: int) -> bool:
 
 def _previous_row(job: Job, folder: RunFolder) -> Row | None:
     """A job's row; `None` if it was not reached, or if a power cut tore the samples of its rounds."""
-    row = folder.json(folder.result(job.number))
-    if not isinstance(row, dict) or row.get("case") != job.case.id or row.get("status") in (None, "not_run"):
+    row = folder.row(job.number)
+    if row is None or row.get("case") != job.case.id or row["status"] == "not_run":
         return None
     if row["status"] != "ok":
         return row

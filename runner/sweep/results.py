@@ -251,8 +251,7 @@ def collect(folder: RunFolder) -> list[Row]:
     for number in folder.jobs():
         case = folder.record(number)
         if case is not None and "same_as" not in case:
-            row = folder.json(folder.result(number))
-            rows.setdefault(tuple(case["run"]), row if isinstance(row, dict) else case["row"])
+            rows.setdefault(tuple(case["run"]), folder.row(number) or case["row"])
     return list(rows.values())
 
 
