@@ -34,7 +34,9 @@ _ASIDE = re.compile(r"\..+\.[a-z0-9_]{8}")  # what `atomic` calls an incomplete 
 def _is_a_record(content: dict[str, Any]) -> bool:
     run = content.get("run")
     words = isinstance(run, list) and all(isinstance(word, str) for word in run)
-    return content.keys() >= _OF_A_RECORD and words and isinstance(content["row"], dict)
+    if not (content.keys() >= _OF_A_RECORD and words and isinstance(content["row"], dict)):
+        return False
+    return isinstance(content["row"].get("status"), str)
 
 
 class RunFolder:
