@@ -19,7 +19,7 @@ def two(compare, tmp_path):
         compare.write(name, rows)
         codes = [CODE, CODE, CODE] if name == "A" else [CODE, MOVED, MOVED.replace("FADD", "FMUL")]
         for binary, code in zip(binaries, codes, strict=True):
-            machine_code.keep(RunFolder(tmp_path / name), binary, code)
+            machine_code.keep(RunFolder(tmp_path / name), binary, code, "")
     return tmp_path
 
 
