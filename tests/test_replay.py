@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import shutil
 
 import pytest
 from told import is_a_told_mistake, run
@@ -118,3 +119,37 @@ def test_a_recording_must_be_named_and_only_for_replay(tmp_path):
     is_a_told_mistake(run(tmp_path, "--quiet", *CASES, "device=replay"), "device.recording=")
     is_a_told_mistake(run(tmp_path, "--quiet", *CASES, "device=cpu", "device.recording=x"), "only device=replay")
     is_a_told_mistake(run(tmp_path, "--quiet", *CASES, "device=replay", "device.recording=nowhere"), "no such folder")
+
+
+def test_a_recording_from_elsewhere_cannot_reach_beyond_its_folder(recorded, tmp_path):
+    """A link in place of samples is refused and what it names is not copied; a malformed row is told; missing samples are no fault."""
+    (tmp_path / "secret").write_text("not yours")
+    replay = ("--quiet", *CASES, "device=replay", "device.recording=theirs", "hydra.sweep.dir=again")
+    rows = sorted((recorded / "first").glob("[0-9]/result.json"))
+    name = f"{json.loads(rows[0].read_text())['case']}-0.npy"
+
+    def lay(change):
+        for folder in ("theirs", "again"):
+            shutil.rmtree(tmp_path / folder, ignore_errors=True)
+        shutil.copytree(recorded / "first", tmp_path / "theirs")
+        change(tmp_path / "theirs")
+        return run(tmp_path, *replay)
+
+    def link(folder):
+        (folder / "samples" / name).unlink()
+        (folder / "samples" / name).symlink_to(tmp_path / "secret")
+
+    done = lay(link)
+    assert done.code == 2
+    assert "link" in done.err
+    assert "Traceback" not in done.err
+    assert not (tmp_path / "again" / "samples" / name).exists()
+
+    done = lay(lambda folder: (folder / "0" / "result.json").write_text(
+        json.dumps(json.loads(rows[0].read_text()) | {"job": []})))  # fmt: skip
+    assert done.code == 2
+    assert "Malformed run folder: theirs" in done.err
+
+    done = lay(lambda folder: shutil.rmtree(folder / "samples"))
+    assert done.code == 0, done.err
+    assert table(tmp_path / "again")[0]["median_us"] == table(recorded / "first")[0]["median_us"]

@@ -6,8 +6,8 @@ case with the same values of its parameters.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -101,11 +101,11 @@ def read(name: str) -> Recording:
         return Recording(path.name, {}, parameters, found, None, kind if kind in KINDS else REPLAY)
     folder = RunFolder(runs.one(name))
     with runs.reading(name):
-        rows = [row for row in results.collect(folder) if row["status"] != "not_run"]
-    if not rows:
-        raise UsageError(f"{name}: no case of this run is finished, so there is nothing to replay")
-    rows.sort(key=lambda row: is_emulated(row["device"]), reverse=True)  # a GPU's row counts more
-    return Recording(folder.path.name, {row["case"]: row for row in rows}, (), {}, folder)
+        rows = [{**row, "job": int(row["job"])} for row in results.collect(folder) if row["status"] != "not_run"]
+        if not rows:
+            raise UsageError(f"{name}: no case of this run is finished, so there is nothing to replay")
+        rows.sort(key=lambda row: is_emulated(row["device"]), reverse=True)  # a GPU's row counts more
+        return Recording(folder.path.name, {str(row["case"]): row for row in rows}, (), {}, folder)
 
 
 def run(plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, launcher: str) -> None:
@@ -137,10 +137,8 @@ def _replay(job: Job, recording: Recording, ledger: Ledger, folder: RunFolder) -
         ends = (summary.ci_low, summary.ci_high, summary.min, summary.q1, summary.q3)
         row |= dict(zip(names, ends, strict=True)) if result.status == "ok" else {}
     elif recording.folder and (found := recording.cases.get(job.case.id)):
-        kept = recording.folder.samples(job.case.id, int(found["job"]))
-        if recording.folder.has(kept):
-            target.parent.mkdir(exist_ok=True)
-            shutil.copyfile(kept, target)
+        with suppress(FileNotFoundError):  # not every run keeps its samples
+            folder.write(target, recording.folder.read(recording.folder.samples(job.case.id, found["job"])))
     ledger.add(job, row)
 
 
