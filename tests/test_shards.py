@@ -337,6 +337,15 @@ def test_resume_leaves_the_files_of_running_shards(tmp_path):
     assert [file.exists() for file in files] == [False, True]
 
 
+@pytest.mark.parametrize("plan", [{"jobs": ["x"]}, {"jobs": 3}, {"jobs": [0], "copy": []}])
+def test_a_malformed_plan_of_a_shard_is_told(tmp_path, plan):
+    """A folder from elsewhere may hold anything."""
+    shard = ShardFolder(RunFolder(tmp_path), 0)
+    shard.sweep.write_json(shard.path / "shard.json", plan)
+    with pytest.raises(UsageError, match="Malformed run folder"):
+        assert shard.jobs == shard.copy
+
+
 def test_a_start_takes_over_what_earlier_ones_have(tmp_path):
     """Of several starts the latest with a row counts, though a later one died before it had any; files are complete."""
     sweep = RunFolder(tmp_path)

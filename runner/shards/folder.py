@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from runner import door, environment
+from runner import door, environment, runs
 from runner.device import cache
 from runner.folder import RunFolder
 
@@ -56,13 +56,15 @@ class ShardFolder:
 
     @property
     def jobs(self) -> list[int]:
-        """The numbers of its jobs."""
-        return [int(n) for n in self.planned.get("jobs", ())]
+        """The numbers of its jobs; a `UsageError` if the plan is malformed."""
+        with runs.reading(self.path):
+            return [int(n) for n in self.planned.get("jobs", ())]
 
     @property
     def copy(self) -> int:
-        """The number of the sweep's copy that it measures; 0 unless the sweep is measured on several GPUs."""
-        return int(self.planned.get("copy", 0))
+        """The number of the sweep's copy that it measures, 0 without copies; a `UsageError` likewise."""
+        with runs.reading(self.path):
+            return int(self.planned.get("copy", 0))
 
     def attempts(self) -> list[Attempt]:
         """Its starts, the latest last."""
