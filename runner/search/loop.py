@@ -67,16 +67,15 @@ class Search:
     ended: str = ""  # why
     noted: Callable[[Sequence[Trial]], None] = lambda _: None  # called after each batch
 
-    def run(self, batch: int, first: Sequence[Point] = ()) -> None:
-        """Search. `first` are points to begin with.
+    def run(self, batch: int) -> None:
+        """Search, in batches of so many points.
 
         A resumed search asks as it did before, and has only those points measured that are not known.
         """
         since = time.monotonic() - max((t.seconds for t in self.known.values()), default=0.0)
-        wanted = list(first)
         while not self.ended:
             number = min(batch, self.budget.max_cases - len(self.trials)) if self.budget.max_cases else batch
-            wanted = wanted[:number] or self.sampler.ask(number)
+            wanted = self.sampler.ask(number)
             if not wanted:
                 self.ended = "every combination was measured"
                 return
@@ -90,7 +89,6 @@ class Search:
                 trial = self.known[point] if point in self.known else Trial(point, measured[point], at)
                 self.trials.append(trial)
                 self.sampler.tell(point, trial.values)
-            wanted = []
             self.noted(self.trials)
             self.ended = self._reason(time.monotonic() - since)
 
