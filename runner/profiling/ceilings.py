@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 
+from runner import children
 from runner.config import Job
 from runner.device.kinds import is_emulated
 from runner.profiling.stage import Result, Row, Stage
@@ -30,7 +31,7 @@ class Ceilings:
         words = [sys.executable, "-m", "runner.device.cuda.ceilings", str(jobs[0].device.index)]
         try:
             done = subprocess.run(
-                words, env=stage.environment, capture_output=True, text=True, timeout=LIMIT_S, check=True
+                words, env=children.environment(), capture_output=True, text=True, timeout=LIMIT_S, check=True
             )
             found = json.loads(done.stdout)
         except (subprocess.SubprocessError, ValueError) as e:

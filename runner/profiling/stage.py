@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 from runner.config import Job
@@ -30,12 +28,6 @@ class Stage:
     folder: RunFolder
     rows: Mapping[int, Row]  # by job
     progress: SweepProgress
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Of a process that imports this package."""
-        root = str(Path(__file__).resolve().parents[2])
-        return {**os.environ, "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])}
 
     def say(self, sentence: str) -> None:
         """Print a sentence that stays, also in quiet mode."""

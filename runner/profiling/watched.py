@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner import interruption
+from runner import children, interruption
 from runner.config import Job
 from runner.profiling.stage import Stage
 
@@ -80,7 +80,7 @@ def _run(command: Sequence[str], jobs: Sequence[Job], stage: Stage, log: Path, s
     with said.open("wb") as printed:
         process = subprocess.Popen(
             command,
-            env=stage.environment,
+            env=children.environment(),
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=subprocess.STDOUT,

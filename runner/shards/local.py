@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner import children
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.shards.folder import ShardFolder
@@ -79,13 +80,11 @@ class LocalGpus:
             own = self._places[shard.copy % self.most]  # a copy of the sweep stays on its GPU
             place = self._where[shard.number] = free.pop(free.index(own) if own in free else 0)
             shard.sweep.write_json(shard.path / "place.json", place)
-            root = str(Path(__file__).resolve().parents[2])
-            paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
             lock = RunFolder(shard.path).lock()  # the process has it from its first moment on
             with shard.log.open("ab") as log:
                 self._processes[shard.number] = subprocess.Popen(
                     [sys.executable, "-m", "runner.shards.process", str(shard.sweep.path), str(shard.number)],
-                    env={**os.environ, **self._environment(place), "PYTHONPATH": paths},
+                    env={**children.environment(), **self._environment(place)},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

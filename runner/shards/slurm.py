@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from runner import children
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.shards.folder import ShardFolder
@@ -130,9 +131,7 @@ class Slurm:
             return
         if ended := [job for shard in new if (job := _job(shard))]:
             _run("scancel", *ended)  # Slurm may still requeue one that it has lost
-        os.environ["PYTHONPATH"] = os.pathsep.join(
-            [str(Path(__file__).resolve().parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
-        )
+        os.environ["PYTHONPATH"] = children.python_path()
         for copy in sorted({shard.copy for shard in new}) if isinstance(self._constraints, list) else [None]:
             self._submit([shard for shard in new if copy in (None, shard.copy)], copy)
 

@@ -18,9 +18,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runner import children
 from runner.device import Binary, DeviceInfo, Energy, Resources, Source
 from runner.errors import DeviceUnavailable, Finding
 from runner.settings import DeviceConfig, Protocol
@@ -222,8 +222,6 @@ def _started(
 
     The signals that a terminal or a batch system sends to all processes of the program are blocked: the parent ends it.
     """
-    root = str(Path(__file__).resolve().parents[2])  # makes this package importable
-    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     program = f"from runner.sweep.run_case import serve; serve({descriptor})"
     if config:  # the first import takes long
         program = f"from runner.device.kinds import prepare; prepare({config.kind!r}, {config.index}); {program}"
@@ -232,7 +230,7 @@ def _started(
         return subprocess.Popen(
             [*command, sys.executable, "-c", program],
             pass_fds=(descriptor,),
-            env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(paths)},
+            env={**children.environment(), **environment},
             stdin=subprocess.DEVNULL,
             stdout=prints,
             stderr=prints,

@@ -26,6 +26,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from runner import children
 from runner.device import options
 from runner.device.limits import Limits, kept, ran_out_of_memory
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
@@ -102,14 +103,13 @@ class _Process:
     """One process; `version` is that of its NVRTC, and `kill` ends it, whatever it is doing."""
 
     def __init__(self, limits: Limits) -> None:
-        paths = [str(Path(__file__).resolve().parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])]
         ours, theirs = socket.socketpair()
         code = f"from runner.device.cuda.nvrtc import serve; serve({theirs.fileno()}, {limits.gb})"
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", code], pass_fds=(theirs.fileno(),), process_group=0, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                env=children.environment(),
             )  # fmt: skip
         self.kill = weakref.finalize(self, _killed, self._process)  # or when nothing needs it any more
         self._end = Connection(ours.detach())
