@@ -78,3 +78,13 @@ def test_the_worker_needs_neither_configuration_nor_tables():
     slow = "pandas", "hydra", "omegaconf", "matplotlib", "rich", "yaml", "scipy"
     code = f"import sys, runner.sweep.run_case; print([m for m in {slow} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_hydra_finds_the_plugins_without_importing_what_few_runs_need():
+    """Hydra imports the launchers and the search's sweeper in every run; SciPy, Optuna and submitit only where one is used."""
+    slow = "pandas", "scipy", "optuna", "matplotlib", "submitit"
+    code = (
+        f"import runner.hydra.app, hydra_plugins.runner_launcher, sys; print([m for m in {slow} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

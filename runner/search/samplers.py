@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from runner.errors import UsageError
-from runner.search.guided import Guided
 from runner.search.loop import Sampler, Values
 from runner.search.space import Point, Space
 
@@ -117,7 +116,13 @@ class OfOptuna:
         return list(self._asked)
 
 
-_OURS: dict[str, Callable[[Space, int], Sampler]] = {"guided": Guided, "random": Random, "grid": Grid}
+def _guided(space: Space, seed: int) -> Sampler:
+    from runner.search.guided import Guided  # noqa: PLC0415  (every run imports this module, and SciPy takes half a second)
+
+    return Guided(space, seed)
+
+
+_OURS: dict[str, Callable[[Space, int], Sampler]] = {"guided": _guided, "random": Random, "grid": Grid}
 NAMES = (*_OURS, "tpe", "gp", "cmaes")
 
 
