@@ -17,8 +17,7 @@ DIGITS = 6
 GLOBAL, SHARED = "global", "shared"
 LOAD, STORE, ATOMIC, BRANCH = "load", "store", "atomic", "branch"
 
-UNITS = {GLOBAL: "sectors", SHARED: "wavefronts"}
-"""What a request to a memory is counted in."""
+UNITS = {GLOBAL: "sectors", SHARED: "wavefronts"}  # what a request to a memory is counted in
 
 
 @dataclass(frozen=True)

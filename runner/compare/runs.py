@@ -20,8 +20,7 @@ from runner.report.text import absent, listed, one_line, slug, value_of
 from runner.runs import flat, section
 
 Row = dict[str, Any]
-Folders = tuple[Path, ...]
-"""One side of a comparison: a run, or several runs of the same sweep."""
+Folders = tuple[Path, ...]  # one side of a comparison: a run, or several runs of the same sweep
 
 LAST = ("seed", "device")
 ALWAYS_THERE = frozenset(("dtype", *LAST))  # every case has them, but the row of a case that never ran may not
@@ -32,8 +31,7 @@ MOST_VALUES = 8
 KINDS = ("kernel source", "parameters", "device", "driver", "toolkit", "method", "clocks", "runner", "command", "other")
 """Kinds of differences between runs, the likeliest cause of a changed time first."""
 
-SURROUNDINGS = ("device", "driver", "toolkit", "method")
-"""The kinds that change times although the kernel is the same."""
+SURROUNDINGS = ("device", "driver", "toolkit", "method")  # the kinds that change times although the kernel is the same
 
 # The kind of each entry of environment.json, by the first pattern that matches. None: never a cause.
 RULES: tuple[tuple[str, str | None], ...] = (

@@ -32,8 +32,7 @@ from runner.report.text import absent, count, described, exact, listed, one_line
 if TYPE_CHECKING:
     from runner.compare.figure import Picture
 
-Entry = tuple[int, Change]
-"""The number of the compared run, counted from 1, and what became of a case in it."""
+Entry = tuple[int, Change]  # the number of the compared run, counted from 1, and what became of a case in it
 
 WORSE, UNDECIDED = 1, 3  # exit statuses; 0: nothing is worse, 2: a usage error
 DECIDED = frozenset((Word.SLOWER, Word.FASTER, Word.SAME, Word.ONLY_OTHER))

@@ -397,8 +397,7 @@ class Launch:
         return [a for a in each.values() if a.role in roles]
 
 
-Around = Callable[[Launch], None]
-"""What is done before and after a timed launch."""
+Around = Callable[[Launch], None]  # what is done before and after a timed launch
 
 
 class Device(Protocol):

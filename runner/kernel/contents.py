@@ -23,8 +23,7 @@ from runner.kernel.reference import Expected
 
 Contents = Mapping[str, NDArray[Any]]
 Chosen = tuple[Fill, int]  # a fill and its seed
-Choice = Callable[[ArraySpec], Chosen]
-"""What fills an array, or a member of its structure."""
+Choice = Callable[[ArraySpec], Chosen]  # what fills an array, or a member of its structure
 
 SEEDED = {
     "random": "random",

@@ -19,17 +19,10 @@ from runner.lines import LineCost
 from runner.report import table
 from runner.report.text import absent, count, described, one_line
 
-MOST_READINGS = 6
-"""Of a kernel. lines.csv has all."""
-
-AROUND = 4
-"""Lines without a note that are shown before and after one with a note. Longer runs are folded."""
-
-COSTLY = 1.25
-"""A line is marked if it takes that many times the ideal."""
-
-MOST_HAZARDS = 8
-"""At one line."""
+MOST_READINGS = 6  # of a kernel; lines.csv has all
+AROUND = 4  # lines without a note that are shown before and after one with a note; longer runs are folded
+COSTLY = 1.25  # a line is marked if it takes that many times the ideal
+MOST_HAZARDS = 8  # at one line
 
 _PLACE = re.compile(r"(?P<file>[\w.+-]+\.(?:cuh?|hpp|h|inc)):(?P<line>\d+)")
 

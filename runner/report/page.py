@@ -39,14 +39,9 @@ SECTIONS = ("search", "times", "shape", "baseline", "lanes", "why", "energy", "r
 MOST_LINKS = 12
 MOST_FILES = 4
 MOST_LETTERS = 1500
-MOST_CHARACTERS = 200_000
-"""Of all source files together. The folder has the rest."""
-
-MOST_READ = 64 * 2**20
-"""Characters of source files that are read at all."""
-
-MOST_VALUES = 12
-"""Of one macro."""
+MOST_CHARACTERS = 200_000  # of all source files together; the folder has the rest
+MOST_READ = 64 * 2**20  # characters of source files that are read at all
+MOST_VALUES = 12  # of one macro
 
 OVERHEADS = ("empty_kernel_us", "event_pair_us", "event_tick_us", "flush_us", "copy_gbps", "toolchain")
 """The overheads of timing, measured when the GPU was opened."""

@@ -23,8 +23,7 @@ from runner.report.table import PEERS, varying
 from runner.report.text import absent, described, size_of
 from runner.runs import section
 
-MOST_CASES = 10
-"""Of each ranking."""
+MOST_CASES = 10  # of each ranking
 
 HIGH, LOW = 80.0, 60.0  # percent
 WASTED, FULL, WAITING = 10.0, 1.0, 30.0  # percent, waves, percent

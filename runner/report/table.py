@@ -36,8 +36,7 @@ PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
 PEERS = ["device", "gpu", "dtype", "family", "finish"]
 """Cases that differ in one of these are not ranked against each other."""
 
-OLD_VALUES = {"fill": {"seed_rand": "c_rand"}}
-"""Values that older versions wrote, and their names of today."""
+OLD_VALUES = {"fill": {"seed_rand": "c_rand"}}  # values that older versions wrote, and their names of today
 
 NOT_REACHED = "the run ended before this case was reached"
 

@@ -24,16 +24,12 @@ from runner.runs import environment, section
 
 Row = dict[str, Any]
 
-ALL_UP_TO = 20
-"""So many rows are all shown. Of more, each kernel's fastest by size."""
+ALL_UP_TO = 20  # so many rows are all shown; of more, each kernel's fastest by size
 
 MOST_GROUPS, MOST_LINES, MOST_SENTENCES = 12, 48, 4
 MOST_PROBLEMS, MOST_IN_MARKDOWN = 10, 20
-MOST_LETTERS = 800
-"""Of a reason: a mismatch ends with the largest error and what to do."""
-
-BROAD = 100_000
-"""Columns: more than any line has."""
+MOST_LETTERS = 800  # of a reason: a mismatch ends with the largest error and what to do
+BROAD = 100_000  # columns: more than any line has
 
 INDENT = 4
 

@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 MOST_BARS, MOST_PANELS = 24, 6
-FEW = 3
-"""Values of a parameter up to which each has bars of its own. More of them are drawn as a line."""
+FEW = 3  # values of a parameter up to which each has bars of its own; more of them are drawn as a line
 
 APART = ("kernel", "size", "dtype", "seed", "device")
 """Parameters that no point combines, and that are no axis of a figure of their own."""
