@@ -90,8 +90,7 @@ def exists(root: Path, path: Path) -> bool:
 def files(root: Path, below: Path, most: int = MOST_FILES) -> list[Path]:
     """The files below a folder of it, sorted; none if there is no such folder.
 
-    Raises:
-        UsageError: if there is anything but folders and regular files, a file is too large, or there are too many.
+    A `UsageError` if there is anything but folders and regular files, a file is too large, or there are too many.
     """
     try:
         with _above(root, below / "any") as folder:

@@ -147,8 +147,7 @@ def as_csv(jobs: Iterable[Mapping[str, Any]]) -> str:
 def read(folder: RunFolder) -> dict[str, list[LineCost]]:
     """The costs of each case that lines.csv has; of a sweep that runs or was killed, those that its jobs have.
 
-    Raises:
-        UsageError: if the table cannot be read.
+    A `UsageError` if the table cannot be read.
     """
     if not folder.has(folder.lines):
         jobs = _of_jobs(folder) if folder.path.is_dir() else []

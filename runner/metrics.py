@@ -175,8 +175,7 @@ class Criterion:
 def criterion(plan: Any, name: str = "") -> Criterion:
     """The column or metric that ranks a run's cases: the one in plan.json, or another one of the run.
 
-    Raises:
-        UsageError: if the run has no such metric, or it does not say which values are better.
+    A `UsageError` if the run has no such metric, or it does not say which values are better.
     """
     plan = plan if isinstance(plan, dict) else {}
     name = name or str(plan.get("rank_by") or TIME)

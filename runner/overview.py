@@ -45,11 +45,7 @@ class Overview:
 
 
 def print_runs(root: Path, most: int) -> None:
-    """Print the newest runs below a folder.
-
-    Raises:
-        UsageError: if there is no such folder.
-    """
+    """Print the newest runs below a folder; a `UsageError` if there is no such folder."""
     if root != runs.OUTPUTS and not root.is_dir():
         raise UsageError(f"{root}: there is no such folder")
     known = runs.below(root)

@@ -145,11 +145,7 @@ def kind_of(entry: str) -> str | None:
 
 
 def read(paths: Sequence[Path]) -> Iterator[Run]:
-    """Read the runs from their folders, one after the other.
-
-    Raises:
-        UsageError: if a table cannot be read.
-    """
+    """Read the runs from their folders, one after the other; a `UsageError` if a table cannot be read."""
     for path, name in zip(paths, _names(paths), strict=True):
         frame, folder = load(path), RunFolder(path)
         rows = records(frame)
@@ -188,9 +184,7 @@ def join(base: Run, other: Run) -> Joined:
 
     A case has its id, which covers kernel, parameters and seed, and its kind of device. If the runs have no kind of
     device in common, the id alone counts. Where both runs used the same models of GPU, so does the model.
-
-    Raises:
-        UsageError: if there is no common case.
+    A `UsageError` if there is no common case.
     """
     by_kind = bool(base.kinds & other.kinds) or not (base.kinds and other.kinds)
     by_place = {row["place"] for row in base.rows} == {row["place"] for row in other.rows}
@@ -211,9 +205,7 @@ def pooled(parts: Sequence[Run]) -> Run:
     """Combine several runs of the same sweep into one. A case that failed in one of them failed.
 
     `A1,A2 B1,B2`, measured in the order A B B A, is free of a steady drift of the device.
-
-    Raises:
-        UsageError: if they are not runs of the same.
+    A `UsageError` if they are not runs of the same.
     """
     first, *others = parts
     rows = list(first.rows)

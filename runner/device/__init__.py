@@ -186,8 +186,7 @@ class Compiler(Protocol):
     def disassembled(self, source: Source, binary: Binary) -> tuple[str, str] | None:
         """A GPU's machine code as nvdisasm writes it: the binary's own, and with lines; `None` if it is the host's.
 
-        Raises:
-            OSError: if it cannot be disassembled; the message says why.
+        An `OSError` if it cannot be disassembled; the message says why.
         """
 
     def ptx(self, source: Source) -> str:

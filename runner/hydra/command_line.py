@@ -136,8 +136,7 @@ def _folder(text: str) -> Path | None:
 def refuse(arguments: Sequence[str], folders: Sequence[Path]) -> None:
     """Refuse overrides and chosen files that Hydra would misread; `folders` is the search path.
 
-    Raises:
-        UsageError: naming the override, or the file.
+    A `UsageError` naming the override, or the file.
     """
     for text in _options(arguments).overrides:
         try:

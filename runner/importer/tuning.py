@@ -49,11 +49,7 @@ class Tuning:
 
 
 def of_script(path: Path) -> Tuning:
-    """What the call of `tune_kernel` in a script says.
-
-    Raises:
-        UsageError: if there is none.
-    """
+    """What the call of `tune_kernel` in a script says; a `UsageError` if there is none."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError) as e:
@@ -68,11 +64,7 @@ def of_script(path: Path) -> Tuning:
 
 
 def of_t1(path: Path) -> Tuning:
-    """What a T1 file says.
-
-    Raises:
-        UsageError: if it is none.
-    """
+    """What a T1 file says; a `UsageError` if it is none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         space, kernel = content["ConfigurationSpace"], content["KernelSpecification"]

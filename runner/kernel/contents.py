@@ -37,8 +37,7 @@ READ = (Role.IN, Role.INOUT)
 def contents(case: Case, choice: Choice | None = None) -> dict[str, NDArray[Any]]:
     """The arrays' contents before the first launch, by name.
 
-    Raises:
-        UsageError: if a fill cannot be made, or is made from itself.
+    A `UsageError` if a fill cannot be made, or is made from itself.
     """
     found: dict[str, NDArray[Any]] = {}
     keys = _keys(case, choice or _own(case))

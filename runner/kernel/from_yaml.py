@@ -270,8 +270,7 @@ def _require_name(where: str, name: Any) -> None:
 def parameter(where: str, name: Any, content: Any) -> Parameter:
     """Read one entry of `parameters:`; a plain value is its default.
 
-    Raises:
-        UsageError: if the name is taken or a value cannot be read.
+    A `UsageError` if the name is taken or a value cannot be read.
     """
     _require_name(where, name)
     if name in RESERVED:

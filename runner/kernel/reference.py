@@ -298,11 +298,7 @@ def module_file(kernel: Kernel) -> Path | None:
 
 
 def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]], Any]:
-    """Import a kernel's reference by its dotted path.
-
-    Raises:
-        UsageError: if there is no such function.
-    """
+    """Import a kernel's reference by its dotted path; a `UsageError` if there is no such function."""
     path = str(kernel.reference)
     module_name, _, function = path.rpartition(".")
     file = module_file(kernel)

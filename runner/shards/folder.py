@@ -158,9 +158,7 @@ def require_one_toolchain(sweep: RunFolder, entry: environment.Entry) -> None:
     """Refuse another toolchain than that of the first shard that started on such a GPU. Shards may start at once.
 
     The first one makes the file; creating a file is atomic on every file system.
-
-    Raises:
-        UsageError: if another shard has other versions or another toolchain.
+    A `UsageError` if another shard has other versions or another toolchain.
     """
     environment.require_same_toolchain(sweep.path, entry)
     model = cache.key(*(json.dumps(entry.get(name)) for name in environment.OF_A_MODEL))

@@ -42,8 +42,7 @@ class LocalGpus:
     def __init__(self, chosen: Sequence[str], shards: int) -> None:
         """Use these GPUs, by number or UUID; if there are none, so many processes on the CPU device.
 
-        Raises:
-            UsageError: if a GPU is chosen that is not there.
+        A `UsageError` if a GPU is chosen that is not there.
         """
         known = gpus()
         if chosen:

@@ -102,10 +102,7 @@ class Trial:
         """Check what a timed launch left: by a hash if it is what another one left, or else element by element.
 
         Atomics on floats leave other digits each time. Comparing all of them may take long, so that only some are
-        compared once that took two seconds. The kernel cannot know which.
-
-        Raises:
-            WrongLater: if it is wrong.
+        compared once that took two seconds. The kernel cannot know which. A `WrongLater` if it is wrong.
         """
         if self._digest(*WRITTEN) in self._accepted:
             return
@@ -119,11 +116,7 @@ class Trial:
             raise WrongLater(verdict)
 
     def require_inputs_unchanged(self) -> None:
-        """Require that no launch wrote to an input.
-
-        Raises:
-            WrongLater: if one did.
-        """
+        """Require that no launch wrote to an input; a `WrongLater` if one did."""
         if self._digest(Role.IN) != self._given:
             raise WrongLater(CheckResult(1, 1, "a launch wrote to an array of the role 'in'"))
 

@@ -112,8 +112,7 @@ class Toolchain:
 def find_toolchain(cxx: str | None = None) -> Toolchain:
     """Find the compiler: `cxx`, or `$CXX`, or the first of the usual ones.
 
-    Raises:
-        CompileError: if there is none, or it does not work.
+    A `CompileError` if there is none, or it does not work.
     """
     wanted = cxx or os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
     if wanted is None:
@@ -185,8 +184,7 @@ class CpuCompiler:
     def compile(self, source: Source) -> Binary:
         """Compile a kernel, or take its binary from the cache. A cache that is deleted meanwhile is filled again.
 
-        Raises:
-            CompileError: with the compiler's own message, at the kernel's own lines.
+        A `CompileError` with the compiler's own message, at the kernel's own lines.
         """
         for tries_left in reversed(range(TRIES)):
             runtime = None
