@@ -71,17 +71,11 @@ def read(
     let: Mapping[str, str] | None = None,
     others: Collection[str] = (),
 ) -> tuple[Metric, ...]:
-    """Read the key `metrics` of a kernel or an experiment.
+    """Read the key `metrics` of a kernel or an experiment: expressions, or `{value, unit, better}`, by name.
 
-    Args:
-        content: Each metric's expression, or `{value, unit, better}`, by name.
-        where: The place, for messages.
-        own: The names that the kernel's expressions have.
-        let: What further names stand for.
-        others: Parameters of other kernels. A metric that needs one is left out here; none may be called as one.
-
-    Raises:
-        UsageError: naming the metric, what is wrong, and what is there.
+    The kernel's expressions have the names `own`, and those that `let` defines. A metric that needs a parameter of
+    other kernels (`others`) is left out here; none may be called as one. A `UsageError` names the metric and what is
+    wrong.
     """
     if not isinstance(content, Mapping):
         raise UsageError(f"{where}: expected metrics by name, such as {{gflops: operations / median_us / 1e3}}")

@@ -111,12 +111,9 @@ class Joined:
 def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
     """The sides that a user means, the baseline first.
 
-    Args:
-        texts: Each a run as `runner.runs` knows it, a pattern for several runs, or runs of one side with commas.
-        baseline: One side, named likewise; `None`: the first of the texts.
-
-    Raises:
-        UsageError: if there is no such run, one is named twice, or there are fewer than two.
+    Each text is a run as `runner.runs` knows it, a pattern for several runs, or the runs of one side with commas. The
+    baseline is one side, named likewise, or else the first. A `UsageError` if there is no such run, one is named twice,
+    or there are fewer than two.
     """
     first = [] if baseline is None else _sides(baseline)
     if len(first) > 1:

@@ -179,11 +179,7 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
 def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str], number: int) -> Job:
     """Make a job, fully checked; a `UsageError` if a value cannot be understood.
 
-    Args:
-        composed: What the job's choices of groups give.
-        values: The parameters and the seed that the job sets itself.
-        overrides: Everything that the job sets, as written.
-        number: The job's number.
+    `values` are the parameters and the seed that the job sets itself; `overrides` all that it sets, as written.
     """
     for override in overrides:
         if override.lstrip("+~").startswith("kernel."):  # it would change a case and not its name

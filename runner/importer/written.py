@@ -50,14 +50,7 @@ class _Parameters:
 
 
 def written(found: Found, folder: Path, tuning: Tuning | None, *, overloads: bool) -> str:
-    """The YAML.
-
-    Args:
-        found: The kernel.
-        folder: The YAML's folder.
-        tuning: What is known from elsewhere.
-        overloads: Whether there are others of its name.
-    """
+    """The YAML, for `folder`; `overloads` says whether other kernels have the same name."""
     parameters = _Parameters()
     block, grid = _launch(found, tuning, parameters)
     function = _function(found, parameters)

@@ -40,13 +40,7 @@ Product = Callable[..., Array]
 
 
 def _contracted(product: Product, count: int, operands: tuple[Bounded, ...]) -> Bounded:
-    """Sums of products, in any order, each product rounded or not.
-
-    Args:
-        product: Of as many arrays as there are operands; it is linear in each of them.
-        count: Terms of one sum.
-        operands: The factors.
-    """
+    """Sums of `count` products in any order, each rounded or not; `product` is linear in each of its operands."""
     how = arithmetic_of(*operands)
     if how is None or all(x.whole and x.certain for x in operands):
         value = product(*(integral(x.value) for x in operands))

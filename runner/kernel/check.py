@@ -84,13 +84,10 @@ def check(
     depth: int | None = None,
     tolerance: Tolerance | None = None,
 ) -> CheckResult:
-    """Compare all outputs, element by element.
+    """Compare the expected outputs with the actual ones, element by element.
 
-    Args:
-        actual: The outputs of the kernel, by name.
-        expected: The expected outputs; others are not compared.
-        depth: Longest chain of rounded operations in the kernel; `None` for the reference's own.
-        tolerance: What floats may differ by, in place of their bounds.
+    `depth` is the longest chain of rounded operations in the kernel; `None` for the reference's own. Where a
+    `tolerance` is given, floats may differ by that in place of their bounds.
     """
     mismatches = compared = unlikely = undecided = 0
     listed: list[str] = []

@@ -140,15 +140,10 @@ EXACT = {"random": "exact_signed", "c_rand": "exact_positive", "random_bytes": "
 
 
 def exact_contents(case: Case, inputs: Mapping[str, NDArray[Any]], seed: int) -> dict[str, NDArray[Any]]:
-    """The inputs with exact numbers in place of random floats; empty if there is nothing to replace.
+    """The inputs with exact numbers in place of random floats, by one of `exact_seeds`; empty if nothing is replaced.
 
     Arrays of other fills, such as indices, and those with `refill: false` keep their contents, unless these are made
     from arrays that do not.
-
-    Args:
-        case: The case.
-        inputs: Its own inputs, by name.
-        seed: Which of the further inputs.
     """
     columns = [c for a in case.arrays() for c in a.columns()]
     if not any(c.dtype.is_float and _replaceable(c) for c in columns):

@@ -65,16 +65,9 @@ CACHES = ("none", "shared", "l1", "equal", "0", "25", "50", "75", "100")
 
 
 def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> Kernel:
-    """Read one kernel's YAML.
+    """Read one kernel's YAML. Its families lie in `folders`, or else in the configuration folder of the file itself.
 
-    Args:
-        name: The kernel's: the name of the file without `.yaml`.
-        content: The content of the YAML: plain dictionaries and lists.
-        yaml: The file; `source` is relative to its folder.
-        folders: Configuration folders in which families lie; none: the one in which the kernel lies.
-
-    Raises:
-        UsageError: naming the file, the key, the offending value and what is allowed.
+    A `UsageError` names the file, the key, the offending value and what is allowed.
     """
     if content is None or content == {}:
         raise UsageError(f"{yaml.name} is empty")

@@ -96,12 +96,9 @@ class Arithmetic:
         return finite(np.abs(result) * ((2 * ulps + 1) * self.unit) + (ulps + 0.5) * self.tiny)
 
     def error(self, name: str, argument: Array, result: Array) -> Array:
-        """The absolute error of a function's result, apart from what the error of its argument does.
+        """The absolute error of a function's exact result, apart from what the error of its argument does.
 
-        Args:
-            name: exp, log, sin, cos, tanh, sqrt, divide, or a key of `_MORE_ULPS`.
-            argument: The function's argument; not used for divide.
-            result: The exact result.
+        `name` is exp, log, sin, cos, tanh, sqrt, divide (which uses no argument), or a key of `_MORE_ULPS`.
         """
         if self.flushed and name in ("exp", "log", "log2", "sin", "cos", "tanh", "sqrt", "divide"):
             return self._fast_error(name, argument, result)

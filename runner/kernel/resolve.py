@@ -38,15 +38,10 @@ LARGEST_ARRAY = 2**48  # bytes: beyond any machine, and NumPy's own limits are n
 
 
 def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
-    """Make a case from requested values.
+    """Make a case from requested values, as written; `None` stands for the kernel's default.
 
-    Args:
-        kernel: The kernel; values of parameters that it does not read are ignored.
-        requested: Values as written; `None` for the kernel's default.
-        seed: The seed of random inputs.
-
-    Raises:
-        UsageError: if a value cannot be read. A value that can be read but not used makes an excluded case.
+    Values of parameters that the kernel does not read are ignored. A `UsageError` if a value cannot be read; one that
+    can be read but not used makes an excluded case.
     """
     order = {name: i for i, name in enumerate(VOCABULARY)}
     values: dict[str, Canonical] = {}

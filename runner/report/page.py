@@ -92,11 +92,9 @@ def rendered(path: Path, frame: pd.DataFrame, verdict: findings.Verdict, live: t
 
 
 def template(name: str, *packages: str) -> jinja2.Template:
-    """A page's template. All text that enters it is escaped and stripped of control characters.
+    """A page's template, from the folder `template` of the first package that has it, as have its parts.
 
-    Args:
-        name: The name of its file.
-        packages: Packages whose folder `template` is searched, in this order, for the template and its parts.
+    All text that enters it is escaped and stripped of control characters.
     """
     loaded = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package, "template") for package in packages]),

@@ -20,20 +20,9 @@ NAMES = ("gpus", "slurm")
 def run(
     name: str, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, settings: Mapping[str, Any]
 ) -> bool:
-    """Run what a sweep lacks, in shards.
+    """Run what a sweep lacks, in shards; `settings` are the launcher's, and `record_host`.
 
-    Args:
-        name: The launcher: `gpus` or `slurm`.
-        plan: All jobs of the sweep.
-        folder: Its folder.
-        progress: Shows what happens.
-        settings: Of the launcher, and `record_host`.
-
-    Returns:
-        Whether no shard ended early, as far as this process waited.
-
-    Raises:
-        UsageError: if a setting is wrong.
+    Gives whether no shard ended early, as far as this process waited. A `UsageError` if a setting is wrong.
     """
     folder = RunFolder(folder.path.absolute())  # for processes that start elsewhere
     cluster = make(name, settings, folder)

@@ -121,8 +121,7 @@ def copy_row(source: RunFolder, target: RunFolder, number: int, row: Row) -> Non
 def merge(sweep: RunFolder) -> dict[int, Row]:
     """Bring what the shards have measured since into the sweep's folder.
 
-    Returns:
-        The rows that are new, or have more rounds than before, by job.
+    Gives the rows that are new, or have more rounds than before, by job.
     """
     new: dict[int, Row] = {}
     for shard in shards(sweep):

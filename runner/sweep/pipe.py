@@ -43,11 +43,7 @@ class Garbled(Exception):
 
 
 class Pipe:
-    """One end of the pipe. The parent's end also shows what its worker prints.
-
-    Attributes:
-        closed: Whether it was closed here.
-    """
+    """One end of the pipe. The parent's end also shows what its worker prints."""
 
     def __init__(self, end: socket.socket, secret: bytes, printed: int | None = None) -> None:
         """`printed` is the parent's descriptor of what the worker prints, and makes it the parent's end."""

@@ -27,12 +27,8 @@ _WITHOUT_CONTENT = (Role.OUT, Role.SCRATCH)
 class CheckedDevice(CpuDevice):
     """The CPU device with checks; `DeviceUnavailable` if the compiler cannot instrument memory accesses.
 
-    Timed launches are not checked.
-
-    Args:
-        threads: OS threads that run blocks; 0 for one per core.
-        schedules: In how many orders of blocks, warps and lanes a case is launched.
-        ignore_same_value: Whether unordered writes of one value are allowed.
+    A case is launched in as many orders of blocks, warps and lanes as there are schedules. Timed launches are not
+    checked.
     """
 
     kind = CHECKED

@@ -50,8 +50,7 @@ MOST_RESIDENT_BLOCKS = 512  # each has shared memory of its own
 class CpuDevice:
     """The host's CPU as a CUDA device; `DeviceUnavailable` without a working C++ compiler.
 
-    Args:
-        threads: OS threads that run blocks; 0 for one per core. One thread makes float atomics repeatable.
+    Its OS threads run blocks, one for each core if none are given. One thread makes float atomics repeatable.
     """
 
     kind = CPU
