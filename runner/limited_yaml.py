@@ -19,15 +19,15 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C take
 _NUMBER = re.compile(r"[-+]?(0x[0-9a-fA-F_]*|[0-9_:.]+)")
 
 
-def load_yaml(text: str, loader: Any = LOADER) -> Any:
-    """Read one YAML document, by a loader that makes plain values.
+def load_yaml(text: str) -> Any:
+    """Read one YAML document as plain values.
 
     Raises:
         TooMuch: if it exceeds a limit.
         yaml.YAMLError: if it is malformed.
     """
     check_yaml(text)
-    return yaml.load(text, Loader=loader)  # noqa: S506  (a safe one)
+    return yaml.load(text, Loader=LOADER)  # noqa: S506  (a safe one)
 
 
 def check_yaml(text: str, most: int = MOST_YAML_NODES) -> None:

@@ -6,7 +6,7 @@ carry nothing give no words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,23 +35,14 @@ SPEED_OF_LIGHT = NCU.format("SOLBottleneck")
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a case; a number that is not known is `None`.
+    """What is known of a case; a number that is not known is `None`."""
 
-    Attributes:
-        row: Its row of results.csv.
-        reached: Its declared bytes a second, in percent of a copy on this GPU.
-        dram: The DRAM's throughput under ncu, in percent of the same copy; of its peak where no copy was measured.
-        of: What `reached` and `dram` are shares of, in words.
-        waits: What its warps waited for, and which part of the time, the longest first.
-        costs: What its lines cost.
-    """
-
-    row: Mapping[str, Any]
-    reached: float | None
-    dram: float | None
-    of: str
-    waits: Sequence[tuple[str, float]]
-    costs: Sequence[LineCost]
+    row: Mapping[str, Any]  # of results.csv
+    reached: float | None  # its declared bytes a second, in percent of a copy on this GPU
+    dram: float | None  # throughput under ncu, in percent of the same copy; of its peak where no copy was measured
+    of: str  # what `reached` and `dram` are shares of, in words
+    waits: Sequence[tuple[str, float]]  # what its warps waited for, and which part of the time, the longest first
+    costs: Sequence[LineCost]  # what its lines cost
 
     def __getitem__(self, name: str) -> float | None:
         return None if absent(self.row.get(name)) else float(self.row[name])
@@ -210,8 +201,3 @@ def _known(
     reached = number("percent_copy") if share else number("percent_peak")
     counted = None if dram is None else dram / share if share else dram
     return Known(row, reached, counted, "a copy" if share else "the peak", waits, costs)
-
-
-def of_rules() -> Iterator[tuple[str, str, str]]:
-    """The rules as a table: name, when it holds, source."""
-    yield from ((rule.name, rule.when, rule.source) for rule in (*BOUNDS, *REMARKS))

@@ -130,14 +130,9 @@ def find_toolchain(cxx: str | None = None) -> Toolchain:
 
 
 class CpuCompiler:
-    """Compiles kernels for the CPU device.
+    """Compiles kernels for the CPU device, `checked` so that the runtime is told of each access.
 
-    Args:
-        cache_dir: Where binaries are kept; by default the user's cache folder.
-        cxx: The C++ compiler; by default `$CXX`, or the first one found.
-        host_flags: Further flags for it.
-        limits: What one call of it may take.
-        checked: Whether the runtime is told of each access of the kernel.
+    By default binaries are kept in the user's cache folder, and the compiler is `$CXX`, or the first one found.
     """
 
     def __init__(
