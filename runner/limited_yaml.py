@@ -53,7 +53,6 @@ class _Open:
 
 
 def _count(events: Iterator[Any], most: int) -> None:
-    """Count the nodes of a YAML, each alias as what it stands for."""
     count, above = 0, [_Open(None, 0)]
     known: dict[str | None, tuple[int, int]] = {}  # by anchor: nodes and height
     for event in events:

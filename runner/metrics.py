@@ -205,7 +205,6 @@ def constants(metrics: Iterable[Metric], variables: Names) -> dict[str, Any]:
 
 
 def _entry(where: str, name: Any, given: Any, parameters: Collection[str]) -> Mapping[str, Any]:
-    """An entry as `{value, unit, better}`."""
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
         raise UsageError(f"{where}: '{name}' is not a valid name; allowed: a-z, 0-9 and _, a letter first")
     if name in parameters or (name in columns.RESERVED and name != "gflops"):

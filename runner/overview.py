@@ -116,7 +116,6 @@ def show(found: Sequence[Overview], console: RichConsole) -> None:
 
 
 def _planned(folder: RunFolder) -> list[str]:
-    """The kernels of the planned cases, one per case."""
     try:
         return [str(case["kernel"]) for case in folder.planned()["cases"]]
     except runs.MALFORMED:

@@ -97,7 +97,6 @@ class _Loader(yaml.SafeLoader):
     """Keeps scalars as they were written."""
 
     def construct_as_written(self, node: yaml.ScalarNode) -> _Scalar:
-        """Called by PyYAML."""
         scalar = _Scalar(self.construct_scalar(node))
         scalar.tag = node.tag
         return scalar
@@ -107,15 +106,12 @@ class _Dumper(yaml.SafeDumper):
     """Writes scalars as they were written, and puts a collection on one line if it fits."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
-        """Write a list in full wherever it occurs."""
         return True
 
     def represent_mapping(self, tag: str, mapping: Any, flow_style: Any = None) -> yaml.MappingNode:
-        """Called by PyYAML."""
         return super().represent_mapping(tag, mapping, flow_style or _fits(mapping))
 
     def represent_sequence(self, tag: str, sequence: Any, flow_style: Any = None) -> yaml.SequenceNode:
-        """Called by PyYAML."""
         return super().represent_sequence(tag, sequence, flow_style or _fits(sequence))
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002

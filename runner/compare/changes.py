@@ -186,7 +186,6 @@ def _by_times(pair: Pair, decision: Decision, *, alike: bool, known: bool) -> Ch
 
 
 def _by_correctness(base: Run, other: Run, pair: Pair) -> Change:
-    """The change of a case whose times are not compared."""
     match _state(pair.base), _state(pair.other):
         case "ok", "failed":
             return Change(pair, Word.BROKEN, _status(pair.other))

@@ -221,7 +221,6 @@ def _show_causes(causes: Causes, comparisons: Sequence[Comparison], console: Con
 
 
 def _show_lines(comparisons: Sequence[Comparison], console: Console) -> None:
-    """Print the lines that cost something else, the largest change first."""
     for comparison in comparisons:
         changed = changed_lines(comparison)
         if changed:
@@ -233,7 +232,6 @@ def _show_lines(comparisons: Sequence[Comparison], console: Console) -> None:
 
 
 def _show_code(comparisons: Sequence[Comparison], console: Console) -> None:
-    """Print how much of the machine code differs."""
     for comparison in comparisons:
         changed = changed_code(comparison)
         if changed:
@@ -246,7 +244,6 @@ def _show_code(comparisons: Sequence[Comparison], console: Console) -> None:
 
 
 def _show_cases(comparisons: Sequence[Comparison], found: Sequence[Entry], console: Console) -> None:
-    """Print the cases that need more than to be counted, the worst first."""
     shown = [entry for entry in found if entry[1].word not in QUIET]
     names = _varying(comparisons)
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -315,7 +312,6 @@ def _anchor(entry: Entry) -> str:
 
 
 def _varying(comparisons: Sequence[Comparison]) -> list[str]:
-    """The parameters that vary among the common cases."""
     rows = [change.row for comparison in comparisons for change in comparison.common]
     return varying(rows, comparisons[0].base.parameters)
 

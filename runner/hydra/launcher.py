@@ -243,7 +243,6 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
     """Writes YAML that OmegaConf reads as it was: it takes `1e3` for a number, too."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
-        """Write a list in full wherever it occurs."""
         return True
 
 

@@ -61,7 +61,6 @@ def _is_t4(file: Path) -> bool:
 
 
 def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path | None, into: Path) -> dict[str, Path]:
-    """The YAMLs by the names of their kernels."""
     from runner.device import Source, cache  # noqa: PLC0415
     from runner.device.excerpt import reached  # noqa: PLC0415
     from runner.importer.found import find, folders_nearby  # noqa: PLC0415

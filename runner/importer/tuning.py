@@ -115,7 +115,6 @@ def _statements(tree: ast.AST) -> list[ast.stmt]:
 
 
 def _assign(node: ast.stmt, known: dict[str, Any]) -> None:
-    """Take up what a statement sets, if it can be evaluated."""
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return
     target = node.targets[0]
@@ -170,7 +169,6 @@ def _of_call(call: ast.Call, known: Mapping[str, Any], path: Path, tree: ast.AST
 
 
 def _tried(node: ast.expr, known: Mapping[str, Any], default: Any = None) -> Any:
-    """The value of an expression, if it can be evaluated."""
     try:
         return _value(node, known)
     except _UNKNOWN:

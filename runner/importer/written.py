@@ -143,7 +143,6 @@ def _function(found: Found, parameters: _Parameters) -> str:
 
 
 def _macros(found: Found, tuning: Tuning | None, parameters: _Parameters) -> Iterator[str]:
-    """The macros: a tuner's parameters, and what nothing declares."""
     values = tuning.values if tuning else {}
     for name, listed in values.items():
         if tuning and name in tuning.block:

@@ -110,7 +110,6 @@ def _mean(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
 
 
 def _prod(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
-    """A product in any order."""
     options = {"axis": amount(axis), "keepdims": bool(amount(keepdims))}
     how = x.arithmetic
     if how is None or (x.whole and x.certain):
@@ -241,8 +240,6 @@ def _bincount(x: Bounded, bins: Bounded, weights: Bounded | None = None) -> Boun
 
 
 def _joined(function: Callable[..., Array]) -> Callable[..., Bounded]:
-    """Several arrays as one."""
-
     def call(*parts: Bounded, axis: Any = None) -> Bounded:
         at = 0 if axis is None else amount(axis)
         return combined(lambda *arrays: function(arrays, axis=at), parts)

@@ -141,7 +141,6 @@ def made(value: Array, low: Array, high: Array, how: Arithmetic, **more: Any) ->
 def _widened(
     value: Array, low: Array, high: Array, how: Arithmetic, roundings: int, growth: float = 1.0, **more: Any
 ) -> Bounded:
-    """A result after so many roundings."""
     unit = (1 + how.unit) ** roundings - 1
     tiny = growth * roundings * (how.tiny if how.flushed else how.tiny / 2)
     below, above = finite(np.abs(low) * unit + tiny), finite(np.abs(high) * unit + tiny)

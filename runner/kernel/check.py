@@ -172,7 +172,6 @@ def _flat(name: str, right: ExpectedArray, shape: tuple[int, ...]) -> tuple[_Par
 
 
 def _is_exact(right: ExpectedArray, dtype: np.dtype[Any]) -> bool:
-    """Whether a kernel's elements must be the values themselves."""
     if not is_float(dtype):
         return True
     if right.bounds is not None:
@@ -233,7 +232,6 @@ def _wrong_integers(got: Array, part: _Part) -> Mask:
 
 
 def _bounds(exact: Array, part: _Part, right: ExpectedArray, depth: int | None, how: Arithmetic) -> tuple[Array, Array]:
-    """The lowest and highest right values."""
     if part.low is not None and part.high is not None:
         return part.low, part.high
     if part.error is not None:

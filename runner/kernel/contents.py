@@ -82,7 +82,6 @@ def _spec(case: Case, name: str) -> ArraySpec:
 
 
 def _needs(spec: ArraySpec) -> set[str]:
-    """The arrays that a fill names."""
     fills = [column.fill for column in spec.columns()]
     return {n.partition(".")[0] for f in fills if isinstance(f, Recipe) for n in f.needs}
 

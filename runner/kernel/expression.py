@@ -74,7 +74,6 @@ def _popcount(a: Any) -> int:
 
 
 def _true(value: Any) -> bool:
-    """The value of a condition."""
     if isinstance(value, str):
         raise TypeError("text is not a condition")
     return bool(value)

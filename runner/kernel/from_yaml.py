@@ -174,7 +174,6 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
 
 
 def _passes_on(a: Argument, parameters: Sequence[Parameter]) -> bool:
-    """Whether an argument passes the parameter of the same name."""
     passes = isinstance(a, ScalarArgument) and isinstance(a.value, Expression) and a.value.text == a.name
     return passes and a.name in (p.name for p in parameters)
 

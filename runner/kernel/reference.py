@@ -171,7 +171,6 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool) -> E
 
 
 def _types(case: Case) -> dict[str, np.dtype[Any]]:
-    """The types of the arrays and of their parts."""
     return {n: d.numpy for a in case.arrays() for n, d in part_types(a.name, a.dtype).items()}
 
 

@@ -176,7 +176,6 @@ def _said(folder: RunFolder, row: Mapping[str, Any]) -> list[str]:
 
 
 def _hazards(kernel: str, said: Iterable[str], files: set[str]) -> dict[tuple[str, int], list[Hazard]]:
-    """The hazards of a kernel, by each line that they name."""
     found: dict[tuple[str, int], dict[str, Hazard]] = {}
     for text in said:
         places = [(m["file"], int(m["line"])) for m in _PLACE.finditer(text) if m["file"] in files]

@@ -283,7 +283,6 @@ def _rounds(row: Row) -> int:
 
 
 def _interval(row: Row) -> tuple[float, float]:
-    """The interval of a median; the median itself if it has none."""
     low, high = row["ci_low_us"], row["ci_high_us"]
     if absent(low) or absent(high) or low <= 0:
         return row["median_us"], row["median_us"]

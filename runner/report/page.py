@@ -242,7 +242,6 @@ def _names(found: Any) -> str:
 
 
 def _method(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """How the launches of each device were timed."""
     devices = section(known, "devices")
     found = []
     for kind in devices:
@@ -253,7 +252,6 @@ def _method(known: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _command(known: dict[str, Any]) -> str:
-    """The command of the sweep; empty if it was not recorded."""
     recorded = known.get("command") or ""
     return " ".join(map(str, recorded)) if isinstance(recorded, list) else str(recorded)
 

@@ -278,7 +278,6 @@ def _reals(cells: Iterable[str]) -> pd.Series[float]:
 
 
 def _own_type(cells: list[str]) -> columns.Type:
-    """The type of a column of a kernel's own parameter."""
     given = [cell for cell in cells if cell]
     if all(_is_whole(cell) for cell in given):
         return "integer"

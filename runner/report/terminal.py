@@ -147,7 +147,6 @@ def _references(group: pd.DataFrame) -> Iterable[tuple[tuple[str, ...], str]]:
 
 
 def _line(row: Row, names: list[str]) -> tuple[tuple[str, ...], str]:
-    """The cells of a case, and their style."""
     launch = "" if absent(row["grid"]) else f"<<<grid {one_line(row['grid'], 30)} block {one_line(row['block'], 30)}>>>"
     name, status = described(row, names), row["status"].replace("_", " ")
     if row["status"] != "ok":

@@ -121,7 +121,6 @@ class LocalGpus:
 
 
 def _place(shard: ShardFolder) -> str:
-    """The GPU of a shard that an earlier parent has started."""
     return str(shard.sweep.json(shard.path / "place.json") or "a GPU of this machine")
 
 

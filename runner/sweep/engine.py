@@ -188,7 +188,6 @@ class _Group:
                 self._enter(number, which)
 
     def _run_case(self, job: Job, protocol: Protocol, number: int, which: str) -> None:
-        """Run a case, in a new worker if the last one ended."""
         started = time.monotonic()
         for _ in range(TRIES):
             outcome = self._run_once(job, protocol, number, which)
@@ -285,7 +284,6 @@ class _Group:
 
 
 def _is_fast(job: Job) -> bool:
-    """Whether a GPU's compiler is told to compute less exactly."""
     return job.device.fast_math or options.is_fast(" ".join(job.case.options))
 
 

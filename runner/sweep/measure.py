@@ -134,5 +134,4 @@ def hot(batch: Callable[[int], float], cold_us: float, heartbeat: Callable[[str]
 
 
 def _fitting(launch_ms: float) -> int:
-    """How many launches to request at a time."""
     return CHUNK if launch_ms * CHUNK <= CHUNK_MS else max(1, int(CHUNK_MS / launch_ms))

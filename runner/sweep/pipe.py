@@ -98,7 +98,6 @@ class Pipe:
             self._printed = None
 
     def _taken(self) -> bytes | None:
-        """The content of the first message that came whole."""
         if len(self._came) < _HEADER.size:
             if not self._secret.startswith(self._came[: len(self._secret)]):
                 raise Garbled("it has no secret")
@@ -149,7 +148,6 @@ class Pipe:
 
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> object:
-        """Called by pickle."""
         if name in _ALLOWED.get(module, ()):
             return super().find_class(module, name)
         raise ValueError(f"it names {module}.{name}")

@@ -273,7 +273,6 @@ def _observed_sources(trial: Trial) -> tuple[int | None, ...]:
 
 
 def _note_for(case: Case, sources: tuple[int | None, ...]) -> str:
-    """The note on a case in which the device found nothing."""
     if case.hazard:
         return f"the hazard that its YAML declares was not found: {case.hazard}"
     if case.kernel.shuffle and not sources:

@@ -215,7 +215,6 @@ def _views(device: Device, case: Case, arrays: Mapping[str, Array], stack: ExitS
 def _passed(
     argument: ArraySpec | ScalarSpec | PointerSpec, arrays: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> Array | np.generic | Value | Inside:
-    """What the launch gets for an argument."""
     if isinstance(argument, ArraySpec):
         return arrays[argument.name]
     if isinstance(argument, ScalarSpec):

@@ -109,7 +109,6 @@ class CpuDevice:
         return self._diagnostics(self._prepared(launch, time_limit).run())
 
     def _diagnostics(self, report: LaunchReport) -> LaunchDiagnostics:
-        """What a launch reports that is no error."""
         kept = min(report.printed_bytes, PRINTED_BYTES - 1)
         text = self._printed.raw[:kept].decode(errors="replace")
         if dropped := report.printed_bytes - kept:
@@ -234,7 +233,6 @@ class InSequence:
 
 
 def _check_shape(program: CpuProgram, launch: Launch) -> None:
-    """Refuse the shapes that a GPU refuses."""
     name = program.function
     for what, given, allowed in (("grid", launch.grid, MAX_GRID), ("block", launch.block, MAX_BLOCK)):
         if any(not 1 <= part <= limit for part, limit in zip(given, allowed, strict=True)):
@@ -296,7 +294,6 @@ def _sentence(program: CpuProgram, at: Fault, what: str) -> str:
 
 
 def _what_faulted(at: Fault, arrays: Sequence[GuardedArray], shared: int) -> str:
-    """What a signal means."""
     if at.signal == signal.SIGFPE:
         return "integer division by zero (or of the smallest integer by -1): its result is undefined on a GPU"
     if at.signal in (signal.SIGILL, signal.SIGTRAP):

@@ -108,7 +108,6 @@ def _pointers(declaration: str, *, outside: bool) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """The text between commas that are in no brackets."""
     pieces, depth = [""], 0
     for character in text:
         depth += (character in "([<") - (character in ")]>")

@@ -211,7 +211,6 @@ def _values(rows: list[Row], name: str) -> list[str]:
 
 
 def _panel(title: str, rows: list[Row], axes: tuple[str, str]) -> Panel:
-    """The cells of a kernel."""
     chosen: dict[Place, Row] = {}
     timed = sorted((row for row in rows if _has_time(row)), key=lambda row: float(row["cost"]))
     rest = sorted((row for row in rows if not _has_time(row)), key=lambda row: row["status"] in IDLE)

@@ -114,7 +114,6 @@ def _spreads(row: Row) -> tuple[float, float]:
 
 
 def _width(row: Row) -> float:
-    """The larger of the two spreads, over its limit."""
     quartiles, rounds = _spreads(row)
     return max(quartiles / IQR_PERCENT, rounds / ROUNDS_PERCENT)
 

@@ -175,7 +175,6 @@ class Lines(Times):
             axes.yaxis.set_major_formatter(plain)
 
     def _lines(self, axes: Axes, panel: Panel, y: str, places: dict[str, float]) -> None:
-        """Draw a panel's lines with the bands of their quartiles."""
         lines: dict[str, list[Row]] = {}
         for row in sorted(panel.rows, key=lambda row: places[value_of(self.x, row)]):
             lines.setdefault(self.name(row), []).append(row)
@@ -396,7 +395,6 @@ def _split(rows: list[Row], names: list[str]) -> list[tuple[str, list[Row]]]:
 
 
 def _fastest(rows: list[Row], names: tuple[str, ...]) -> list[Row]:
-    """The fastest row of each combination of values."""
     slowest_first = sorted(rows, key=_order, reverse=True)
     best = {tuple(value_of(name, row) for name in names): row["row"] for row in slowest_first}
     chosen = set(best.values())
