@@ -8,9 +8,9 @@ from typing import Any
 from runner.config import Job
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.shards import parent
 from runner.shards import plan as planning
 from runner.shards.local import LocalGpus
+from runner.shards.parent import Parent
 from runner.shards.watch import Cluster
 from runner.terminal import SweepProgress
 
@@ -30,9 +30,9 @@ def run(
     if not folder.has(folder.plan) and (copies := _copies(settings, cluster)) > 1:
         plan = planning.copied(plan, copies)
     folder.write_json(folder.environment, {**(folder.json(folder.environment) or {}), "launcher": dict(settings)})
-    wait = bool(settings.get("wait", True))
     known = {"record_host": bool(settings["record_host"])}
-    return parent.run(plan, folder, progress, cluster, known, whole=bool(settings.get("replicate")), wait=wait)
+    whole, wait = bool(settings.get("replicate")), bool(settings.get("wait", True))
+    return Parent(plan, folder, progress, cluster, known, whole, wait).run()
 
 
 def make(name: str, settings: Mapping[str, Any], folder: RunFolder) -> Cluster:
