@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -149,21 +150,27 @@ class CpuDevice:
         """Nothing to do: arrays are freed one by one, and idle threads cost nothing."""
 
     def _prepared(self, launch: Launch, time_limit: float) -> Prepared | InSequence:
-        each = [Prepared(one, launch.order, self._threads, time_limit, self._printed) for one in launch.all]
-        return InSequence(each, self._printed) if len(each) > 1 else each[0]
+        way = self._way(launch, time_limit)
+        return in_sequence([Prepared(one, way) for one in launch.all], way)
+
+    def _way(self, launch: Launch, time_limit: float) -> Way:
+        return Way(launch.order, self._threads, time_limit, self._printed)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How to launch."""
+
+    order: int
+    threads: int  # of the host
+    time_limit: float
+    printed: ctypes.Array[ctypes.c_char]  # gets what the kernel prints
 
 
 class Prepared:
     """A checked launch in the form that the runtime library takes; it can be run repeatedly."""
 
-    def __init__(
-        self,
-        launch: Launch,
-        order: int,
-        threads: int,
-        time_limit: float,
-        printed: ctypes.Array[ctypes.c_char],
-    ) -> None:
+    def __init__(self, launch: Launch, way: Way) -> None:
         program = launch.program
         assert isinstance(program, CpuProgram)  # noqa: S101  (launches are made from what this device loaded)
         _check_shape(program, launch)
@@ -183,12 +190,12 @@ class Prepared:
             dynamic_shared=launch.shared,
             code_begin=program.code_begin,
             code_end=program.code_end,
-            printed=ctypes.addressof(printed),
+            printed=ctypes.addressof(way.printed),
             printed_capacity=PRINTED_BYTES,
-            time_limit=time_limit,
-            os_threads=threads,
+            time_limit=way.time_limit,
+            os_threads=way.threads,
             cooperative=program.cooperative,
-            order=order,
+            order=way.order,
             zones=program.zones,
             zone_count=len(program.zones),
         )
@@ -209,6 +216,11 @@ class Prepared:
         for array in self.arrays:
             array.check_canaries()
         return report
+
+
+def in_sequence(launches: Sequence[Prepared], way: Way) -> Prepared | InSequence:
+    """One launch, or several as one."""
+    return InSequence(launches, way.printed) if len(launches) > 1 else launches[0]
 
 
 class InSequence:
