@@ -239,7 +239,7 @@ def _show_code(comparisons: Sequence[Comparison], console: Console) -> None:
         for one in changed[:MOST_LINES]:
             say(console, f"  {one.sentence}")
         if changed:
-            more = f"{count(len(changed) - MOST_LINES, 'more binary')}; " if len(changed) > MOST_LINES else ""
+            more = f"{len(changed) - MOST_LINES:,} more; " if len(changed) > MOST_LINES else ""
             say(console, f"  {more}--html shows which instructions.", "dim")
 
 
