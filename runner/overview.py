@@ -174,7 +174,6 @@ def _best(frame: pd.DataFrame) -> str:
 
 
 def _pasted(path: Path) -> str:
-    """A path as a shell takes it, relative to the working directory if it is below it."""
-    here = Path.cwd()
-    text = shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    """A path as a shell takes it."""
+    text = shlex.quote(runs.shown(path))
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

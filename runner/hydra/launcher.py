@@ -108,12 +108,9 @@ class ShardLauncher(BatchLauncher):
 
     def _run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
         kept = {**self._settings, "record_host": bool(self._config.get("record_host", False))}
-        session.ended_early = not clusters.run(self._name, plan, folder, progress, kept)
+        name = str(self._config.hydra.runtime.choices["hydra/launcher"])
+        session.ended_early = not clusters.run(name, plan, folder, progress, kept)
         session.detached = not kept.get("wait", True)
-
-    @property
-    def _name(self) -> str:
-        return str(self._config.hydra.runtime.choices["hydra/launcher"])
 
 
 def require_reserved(folder: RunFolder) -> None:

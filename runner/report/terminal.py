@@ -20,7 +20,7 @@ from runner.report import cells, reasons
 from runner.report.findings import IDLE, WORDS, Verdict, fastest, judge
 from runner.report.table import load, measured, records, varying, where_read
 from runner.report.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
-from runner.runs import environment, section
+from runner.runs import environment, section, shown
 
 Row = dict[str, Any]
 
@@ -46,11 +46,10 @@ def say(console: Console, text: str, style: str = "", *, whole: bool = False) ->
 
 def say_path(console: Console, words: str, path: Path) -> None:
     """Print a path; in a terminal relative to the working directory, and unbroken on a line of its own if need be."""
-    here = Path.cwd()
     if not console.is_terminal:
         console.print(Text(f"{words}{path}"), soft_wrap=True)
         return
-    text = Text(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    text = Text(shown(path))
     fits = len(words) + text.cell_len <= console.width
     console.print(Text(words if fits else words.rstrip() + "\n").append_text(text), soft_wrap=True)
 

@@ -289,14 +289,10 @@ def lines_of(program: CpuProgram, addresses: Sequence[int]) -> dict[int, str]:
     return found
 
 
-def _line_of(program: CpuProgram, addresses: Sequence[int]) -> str | None:
-    lines = lines_of(program, [address for address in addresses if address])
-    return next((lines[address] for address in addresses if address in lines), None)
-
-
 def _sentence(program: CpuProgram, at: Fault, what: str) -> str:
     """The line of a fault, what happened, and the thread."""
-    line = _line_of(program, at.code_addresses)
+    lines = lines_of(program, [address for address in at.code_addresses if address])
+    line = next((lines[address] for address in at.code_addresses if address in lines), None)
     if line is None and at.last_line:
         line = f"{Path(at.last_file.decode(errors='replace')).name}:{at.last_line}"
     elif line is None and program.definition_line:
