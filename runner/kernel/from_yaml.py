@@ -72,7 +72,9 @@ def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> K
     if content is None or content == {}:
         raise UsageError(f"{yaml.name} is empty")
     own = Reader(content, yaml.name)
-    _only(own, KEYS)
+    if "accesses" in own.raw:  # a key of older versions
+        raise UsageError(f"{own.where}: accesses: {ACCESSES}")
+    own.only(KEYS)
     if blank := _blank(content):
         raise UsageError(f"{yaml.name}: {blank}: {BLANK} is still to be filled in")
     common = _family(own, folders or [yaml.parent.parent])
@@ -203,13 +205,6 @@ def _content(common: Path, loader: Any = LOADER) -> dict[str, Any]:
     d = Reader(read_yaml(common, loader), f"family/{common.name}")
     d.only(KEYS - _OF_THE_KERNEL_ALONE)
     return d.raw
-
-
-def _only(d: Reader, keys: frozenset[str]) -> None:
-    """Refuse other keys, and say what became of the one that older versions had."""
-    if "accesses" in d.raw:
-        raise UsageError(f"{d.where}: accesses: {ACCESSES}")
-    d.only(keys)
 
 
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

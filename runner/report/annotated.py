@@ -184,13 +184,9 @@ def _hazards(kernel: str, said: Iterable[str], files: set[str]) -> dict[tuple[st
             links = tuple((_anchor(kernel, *other), f"line {other[1]}") for other in others)
             at = found.setdefault(place, {})
             if len(at) < MOST_HAZARDS:
-                at.setdefault(f"{_without_numbers(text)} {links}", Hazard(one_line(text, 400), links))
+                alike = re.sub(r"\d+", "", text)  # hazards that differ in the thread alone
+                at.setdefault(f"{alike} {links}", Hazard(one_line(text, 400), links))
     return {place: list(hazards.values()) for place, hazards in found.items()}
-
-
-def _without_numbers(text: str) -> str:
-    """What two hazards have in common that differ in the thread alone."""
-    return re.sub(r"\d+", "", text)
 
 
 def _words(rows: Sequence[Mapping[str, Any]], names: list[str]) -> str:

@@ -121,14 +121,6 @@ def _waste(case: Known) -> str:
     return f"DRAM moves {case.moved:.1f} times the declared bytes" if case.moved and case.moved >= MOVED else ""
 
 
-def _conflicts(case: Known) -> str:
-    return _worst(case, SHARED, "bank conflicts")
-
-
-def _uncoalesced(case: Known) -> str:
-    return _worst(case, GLOBAL, "scattered accesses")
-
-
 def _worst(case: Known, memory: str, what: str) -> str:
     """The line with most units beyond the ideal, if those of all lines are a tenth of the units or more."""
     if case.reached is not None and case.reached >= HIGH:
@@ -145,9 +137,10 @@ REMARKS = (
     Rule("small grid", "less than one wave of blocks", SPEED_OF_LIGHT, _grid),
     Rule("more traffic", f"{MOVED:g} x the declared bytes", "none: a choice of this project", _waste),
     Rule("bank conflicts", f"{WASTED:.0f} % of the wavefronts, unless memory-bound",
-         NCU.format("SharedMemoryConflicts"), _conflicts),
+         NCU.format("SharedMemoryConflicts"), lambda case: _worst(case, SHARED, "bank conflicts")),
     Rule("scattered accesses", f"{WASTED:.0f} % of the sectors, unless memory-bound",
-         NCU.format("UncoalescedGlobalAccess") + ", which has no threshold", _uncoalesced),
+         NCU.format("UncoalescedGlobalAccess") + ", which has no threshold",
+         lambda case: _worst(case, GLOBAL, "scattered accesses")),
 )  # fmt: skip
 """What else the numbers say of a case: all that hold."""
 

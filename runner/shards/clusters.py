@@ -26,7 +26,8 @@ def run(
     """
     folder = RunFolder(folder.path.absolute())  # for processes that start elsewhere
     cluster = make(name, settings, folder)
-    _refuse_index(plan)
+    if index := next((job.device.index for job in plan if job.device.index), 0):
+        raise UsageError(f"device.index={index}: the launcher chooses the GPU; use hydra.launcher.gpus=[{index}]")
     if not folder.has(folder.plan) and (copies := _copies(settings, cluster)) > 1:
         plan = planning.copied(plan, copies)
     folder.write_json(folder.environment, {**(folder.json(folder.environment) or {}), "launcher": dict(settings)})
@@ -57,8 +58,3 @@ def _copies(settings: Mapping[str, Any], cluster: Cluster) -> int:
             f"(hydra.launcher.array_parallelism, hydra.launcher.shards)"
         )
     return cluster.most if settings.get("replicate") else several
-
-
-def _refuse_index(plan: Sequence[Job]) -> None:
-    if index := next((job.device.index for job in plan if job.device.index), 0):
-        raise UsageError(f"device.index={index}: the launcher chooses the GPU; use hydra.launcher.gpus=[{index}]")
