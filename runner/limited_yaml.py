@@ -20,12 +20,7 @@ _NUMBER = re.compile(r"[-+]?(0x[0-9a-fA-F_]*|[0-9_:.]+)")
 
 
 def load_yaml(text: str) -> Any:
-    """Read one YAML document as plain values.
-
-    Raises:
-        TooMuch: if it exceeds a limit.
-        yaml.YAMLError: if it is malformed.
-    """
+    """Read a YAML document as plain values; `TooMuch` if it exceeds a limit, a `yaml.YAMLError` if it is malformed."""
     check_yaml(text)
     return yaml.load(text, Loader=LOADER)  # noqa: S506  (a safe one)
 

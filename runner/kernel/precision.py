@@ -138,11 +138,7 @@ class Arithmetic:
         floating-point arithmetic, 2013). If no chain of additions is longer than d, it is at most d u / (1 - d u)
         (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). The likely bound is
         lambda sqrt(n) u (Higham and Mary, A new approach to probabilistic rounding error analysis, 2019). It is also
-        taken where the certain one says nothing because it is 1 or more.
-
-        Args:
-            count: Terms of one sum.
-            sums: How many sums there are: the likely bound holds for all of them at once.
+        taken where the certain one says nothing because it is 1 or more, and holds for all `sums` at once.
         """
         n, unit = max(count - 1, 0), self.unit
         certain = n * unit

@@ -51,10 +51,8 @@ def run(
     Each row names the launcher, since cases that were launched alone were not measured side by side. The worker is one
     that was started while the plan was made.
 
-    Raises:
-        UsageError: if no compiled kernel can be kept.
-        DeviceUnavailable: if the only device that was asked for is not there.
-        KeyboardInterrupt: passed on, after the cases that were not reached have `not_run` rows.
+    A `UsageError` if no compiled kernel can be kept; `DeviceUnavailable` if the only device that was asked for is not
+    there. A `KeyboardInterrupt` is passed on, after the cases that were not reached have `not_run` rows.
     """
     if any(job.device.kind == REPLAY for job in plan):
         replay.refuse_mixed(plan)

@@ -68,9 +68,7 @@ class Pipe:
     def receive(self, limit: float | None = None) -> object:
         """The next message; `None` if none came within that many seconds.
 
-        Raises:
-            EOFError: if the other end is closed.
-            Garbled: if what came is no message.
+        An `EOFError` if the other end is closed; `Garbled` if what came is no message.
         """
         while (content := self._taken()) is None:
             limit = self._wait(limit, writing=False)
