@@ -25,7 +25,7 @@ from runner.config import CONF
 from runner.device import Launch, Role
 from runner.errors import CompileError, UsageError
 from runner.kernel import from_yaml
-from runner.kernel.arrays import cached_fill
+from runner.kernel.arrays import cached, fill
 from runner.kernel.case import ArraySpec, Case, ScalarSpec
 from runner.kernel.resolve import make
 
@@ -90,7 +90,8 @@ def prepared(device: Any, compiler: Any, case: Case, tensors: Mapping[str, Any])
 
 def _content(spec: ArraySpec) -> NDArray[Any]:
     if spec.role is Role.IN:
-        return cached_fill(spec.fill, spec.shape, spec.dtype, 0, spec.name)
+        what = spec.fill, spec.shape, spec.dtype, 0, spec.name
+        return cached(what, lambda: fill(*what))
     return np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
 
 

@@ -26,8 +26,7 @@ if _plugins not in sys.path:
 def open(name: str | Path = "latest") -> Run:  # noqa: A001 - runner.open("latest") says what it does
     """Open a run: its folder, `latest` (below `outputs/`), or `latest~1` for the one before it.
 
-    Raises:
-        runner.errors.UsageError: if the run does not exist.
+    A `runner.errors.UsageError` if the run does not exist.
     """
     from runner.opened import named  # noqa: PLC0415 - pandas would slow every command's start
 

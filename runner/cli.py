@@ -149,9 +149,9 @@ def _resume(folder: RunFolder) -> str:
 
 
 def _here(folder: RunFolder) -> str:
-    here = Path.cwd()
-    path = folder.path.relative_to(here) if folder.path.is_relative_to(here) else folder.path
-    return shlex.quote(str(path))
+    from runner.runs import shown  # noqa: PLC0415
+
+    return shlex.quote(shown(folder.path))
 
 
 def _finish(folder: RunFolder, options: Options) -> int:

@@ -239,22 +239,13 @@ BY_NAME = MappingProxyType({column.name: column for column in COLUMNS})
 NAMES = tuple(BY_NAME)
 
 _COMMON_PARAMETERS = frozenset(("block", "size", "width", "mask", "unroll", "dtype"))
-_CONFIGURATION_KEYS = (
-    "timing",
-    "profile",
-    "experiment",
-    "hydra",
-    "schema",
-    "record_host",
-    "on_cpu",
-    "metrics",
-    "rank_by",
-    "lines",
+_FURTHER = (
+    *"timing profile experiment hydra schema record_host on_cpu metrics rank_by lines".split(),  # of a configuration
+    *("grid_x", "grid_y"),  # in expressions
+    *("emulated", "row", "cost"),  # that the report adds
 )
-_IN_EXPRESSIONS = ("grid_x", "grid_y")
-_ADDED_BY_THE_REPORT = ("emulated", "row", "cost")
 
-RESERVED = frozenset((*NAMES, *_CONFIGURATION_KEYS, *_IN_EXPRESSIONS, *_ADDED_BY_THE_REPORT)) - _COMMON_PARAMETERS
+RESERVED = frozenset((*NAMES, *_FURTHER)) - _COMMON_PARAMETERS
 """Names that no parameter of a kernel may have."""
 
 

@@ -88,7 +88,6 @@ def _beginning(start: str, words: Iterable[str]) -> list[str]:
 
 
 def _options_of(command: str) -> list[str]:
-    """The options in the usage of a subcommand."""
     with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
         import_module(COMMANDS[command]).main(["--help"])
     return ["--help", *re.findall(r"--[a-z][a-z-]*", text.getvalue().partition("\n\n")[0])]

@@ -40,11 +40,9 @@ _KINDS = {
 
 
 def stream(root: Path, path: Path) -> IO[bytes]:
-    """Open a file below a folder.
+    """Open a file below a folder; an `OSError` if there is none.
 
-    Raises:
-        UsageError: if a part of the path is a link, or the file is not regular or too large for its kind.
-        OSError: if there is no such file.
+    A `UsageError` if a part of the path is a link, or the file is not regular or too large for its kind.
     """
     with _above(root, path) as folder:
         return os.fdopen(_opened(folder, path, os.O_RDONLY), "rb")
@@ -90,8 +88,7 @@ def exists(root: Path, path: Path) -> bool:
 def files(root: Path, below: Path, most: int = MOST_FILES) -> list[Path]:
     """The files below a folder of it, sorted; none if there is no such folder.
 
-    Raises:
-        UsageError: if there is anything but folders and regular files, a file is too large, or there are too many.
+    A `UsageError` if there is anything but folders and regular files, a file is too large, or there are too many.
     """
     try:
         with _above(root, below / "any") as folder:

@@ -169,8 +169,7 @@ class RunFolder:
     def lock(self) -> int:
         """Lock the folder until this process ends; a `UsageError` if another process has locked it.
 
-        Returns:
-            The descriptor of the lock's file. The lock ends when each process that has it has closed it.
+        Gives the descriptor of the lock's file. The lock ends when each process that has it has closed it.
         """
         descriptor = door.lock_file(self.path, self.path / ".lock", make=True)
         for attempt in range(LOCK_ATTEMPTS):

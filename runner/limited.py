@@ -62,9 +62,7 @@ _CAREFUL = json.JSONDecoder(parse_int=_integer)  # takes three times as long
 def read_csv(content: bytes) -> Iterator[list[str]]:
     """The lines of a table, without empty ones.
 
-    Raises:
-        ValueError: if it is not UTF-8, or exceeds a limit.
-        csv.Error: if it is no table.
+    A `ValueError` if it is not UTF-8 or exceeds a limit; a `csv.Error` if it is no table.
     """
     cells = 0
     lines = csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8", newline=""), strict=True)

@@ -19,15 +19,10 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C take
 _NUMBER = re.compile(r"[-+]?(0x[0-9a-fA-F_]*|[0-9_:.]+)")
 
 
-def load_yaml(text: str, loader: Any = LOADER) -> Any:
-    """Read one YAML document, by a loader that makes plain values.
-
-    Raises:
-        TooMuch: if it exceeds a limit.
-        yaml.YAMLError: if it is malformed.
-    """
+def load_yaml(text: str) -> Any:
+    """Read a YAML document as plain values; `TooMuch` if it exceeds a limit, a `yaml.YAMLError` if it is malformed."""
     check_yaml(text)
-    return yaml.load(text, Loader=loader)  # noqa: S506  (a safe one)
+    return yaml.load(text, Loader=LOADER)  # noqa: S506  (a safe one)
 
 
 def check_yaml(text: str, most: int = MOST_YAML_NODES) -> None:
@@ -53,7 +48,6 @@ class _Open:
 
 
 def _count(events: Iterator[Any], most: int) -> None:
-    """Count the nodes of a YAML, each alias as what it stands for."""
     count, above = 0, [_Open(None, 0)]
     known: dict[str | None, tuple[int, int]] = {}  # by anchor: nodes and height
     for event in events:

@@ -17,8 +17,7 @@ DIGITS = 6
 GLOBAL, SHARED = "global", "shared"
 LOAD, STORE, ATOMIC, BRANCH = "load", "store", "atomic", "branch"
 
-UNITS = {GLOBAL: "sectors", SHARED: "wavefronts"}
-"""What a request to a memory is counted in."""
+UNITS = {GLOBAL: "sectors", SHARED: "wavefronts"}  # what a request to a memory is counted in
 
 
 @dataclass(frozen=True)
@@ -148,8 +147,7 @@ def as_csv(jobs: Iterable[Mapping[str, Any]]) -> str:
 def read(folder: RunFolder) -> dict[str, list[LineCost]]:
     """The costs of each case that lines.csv has; of a sweep that runs or was killed, those that its jobs have.
 
-    Raises:
-        UsageError: if the table cannot be read.
+    A `UsageError` if the table cannot be read.
     """
     if not folder.has(folder.lines):
         jobs = _of_jobs(folder) if folder.path.is_dir() else []

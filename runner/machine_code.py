@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from runner.errors import UsageError
 from runner.folder import RunFolder
@@ -141,19 +141,10 @@ def keep(folder: RunFolder, binary: str, text: str, ptx: str) -> None:
     folder.write(folder.ptx(binary), ptx.encode()[:MOST_BYTES].decode(errors="ignore"))
 
 
-def read(folder: RunFolder, binary: str) -> str:
-    """The machine code of a binary that a row names; empty if the folder has none."""
-    return _read(folder, folder.machine_code, binary)
-
-
-def read_ptx(folder: RunFolder, binary: str) -> str:
-    """The PTX of a binary that a row names; empty if the folder has none."""
-    return _read(folder, folder.ptx, binary)
-
-
-def _read(folder: RunFolder, of: Callable[[str], Path], binary: str) -> str:
+def read(folder: RunFolder, binary: str, *, ptx: bool = False) -> str:
+    """The machine code, or the PTX, of a binary that a row names; empty if the folder has none."""
     if not _BINARY.fullmatch(binary):
         return ""
     with suppress(OSError, UsageError):
-        return folder.read(of(binary), MOST_BYTES).decode(errors="replace")
+        return folder.read((folder.ptx if ptx else folder.machine_code)(binary), MOST_BYTES).decode(errors="replace")
     return ""

@@ -71,17 +71,11 @@ def read(
     let: Mapping[str, str] | None = None,
     others: Collection[str] = (),
 ) -> tuple[Metric, ...]:
-    """Read the key `metrics` of a kernel or an experiment.
+    """Read the key `metrics` of a kernel or an experiment: expressions, or `{value, unit, better}`, by name.
 
-    Args:
-        content: Each metric's expression, or `{value, unit, better}`, by name.
-        where: The place, for messages.
-        own: The names that the kernel's expressions have.
-        let: What further names stand for.
-        others: Parameters of other kernels. A metric that needs one is left out here; none may be called as one.
-
-    Raises:
-        UsageError: naming the metric, what is wrong, and what is there.
+    The kernel's expressions have the names `own`, and those that `let` defines. A metric that needs a parameter of
+    other kernels (`others`) is left out here; none may be called as one. A `UsageError` names the metric and what is
+    wrong.
     """
     if not isinstance(content, Mapping):
         raise UsageError(f"{where}: expected metrics by name, such as {{gflops: operations / median_us / 1e3}}")
@@ -175,8 +169,7 @@ class Criterion:
 def criterion(plan: Any, name: str = "") -> Criterion:
     """The column or metric that ranks a run's cases: the one in plan.json, or another one of the run.
 
-    Raises:
-        UsageError: if the run has no such metric, or it does not say which values are better.
+    A `UsageError` if the run has no such metric, or it does not say which values are better.
     """
     plan = plan if isinstance(plan, dict) else {}
     name = name or str(plan.get("rank_by") or TIME)
@@ -212,7 +205,6 @@ def constants(metrics: Iterable[Metric], variables: Names) -> dict[str, Any]:
 
 
 def _entry(where: str, name: Any, given: Any, parameters: Collection[str]) -> Mapping[str, Any]:
-    """An entry as `{value, unit, better}`."""
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
         raise UsageError(f"{where}: '{name}' is not a valid name; allowed: a-z, 0-9 and _, a letter first")
     if name in parameters or (name in columns.RESERVED and name != "gflops"):

@@ -54,14 +54,10 @@ def of_device(device: Mapping[str, Any]) -> DeviceNoise:
 
 
 def measured(cases: Sequence[Times]) -> dict[str, float]:
-    """The noise of identical cases, in percent.
+    """The noise of identical cases in percent, from the medians of each one's rounds in microseconds, shape (rounds,).
 
-    Args:
-        cases: For each case the medians of its rounds, in microseconds, shape (rounds,).
-
-    Returns:
-        `alike_percent`: standard deviation between the cases; `round_percent`: standard deviation between the rounds of
-        a case, pooled over the cases.
+    `alike_percent`: standard deviation between the cases; `round_percent`: standard deviation between the rounds of a
+    case, pooled over the cases.
     """
     alike, rounds = spread_of([case.mean() for case in cases]), pooled(map(spread_of, cases))
     found = {"alike_percent": alike, "round_percent": rounds}

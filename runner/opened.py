@@ -28,11 +28,7 @@ _TYPES = {"text": "string", "integer": "Int64", "real": "float64", "flag": "bool
 
 
 class Run:
-    """A run's folder.
-
-    Attributes:
-        path: The folder.
-    """
+    """A run's folder, at `path`."""
 
     def __init__(self, path: Path) -> None:
         """Open a folder; nothing is read yet."""
@@ -70,14 +66,10 @@ class Run:
         return findings.judge(self._frame).headline
 
     def samples(self, case: str | Mapping[str, Any] | pd.Series[Any]) -> pd.DataFrame:
-        """The timed launches of a case.
+        """The timed launches of a case: a row of `table`, or the case's id if only one row has it.
 
-        Args:
-            case: A row of `table`, or the case's id if only one row has it.
-
-        Returns:
-            One row per launch, in order: `round`, `us` (its time), `enqueue_us` (the time the host took to queue it),
-            `throttled` (whether the GPU was throttled).
+        Gives one row per launch, in order: `round`, `us` (its time), `enqueue_us` (the time the host took to queue it),
+        `throttled` (whether the GPU was throttled).
         """
         row = self._row(case) if isinstance(case, str) else dict(case)
         folder = RunFolder(self.path)
@@ -92,13 +84,8 @@ class Run:
     def best(self, by: str = "") -> pd.DataFrame:
         """The best case of each size among comparable cases: those of one device, dtype, family and finish.
 
-        Emulated times of the CPU device are not ranked.
-
-        Args:
-            by: The column or metric to rank by, such as `gflops`; empty: the run's own choice.
-
-        Returns:
-            Rows of `table`, and `tied`: how many further cases cannot be told from this one.
+        Emulated times of the CPU device are not ranked. Cases are ranked `by` a column or metric such as `gflops`, or
+        else by the run's own choice. `tied` says how many further cases cannot be told from this one.
         """
         frame = self._frame
         if by:
@@ -109,11 +96,7 @@ class Run:
         return rows.assign(tied=[len(one.tied) for one in found])
 
     def compare(self, baseline: Run | str | Path) -> Comparison:
-        """Compare this run with an earlier one, case by case, as `python -m runner.compare BASELINE RUN` does.
-
-        Args:
-            baseline: The earlier run, or its name as `runner.open` takes it.
-        """
+        """Compare this run with an earlier one, case by case, as `python -m runner.compare BASELINE RUN` does."""
         before = baseline if isinstance(baseline, Run) else named(baseline)
         with runs.reading(f"{before.path}, {self.path}"):
             base, after = compared.united(list(compared.read([before.path, self.path])))

@@ -45,11 +45,7 @@ class Overview:
 
 
 def print_runs(root: Path, most: int) -> None:
-    """Print the newest runs below a folder.
-
-    Raises:
-        UsageError: if there is no such folder.
-    """
+    """Print the newest runs below a folder; a `UsageError` if there is no such folder."""
     if root != runs.OUTPUTS and not root.is_dir():
         raise UsageError(f"{root}: there is no such folder")
     known = runs.below(root)
@@ -120,7 +116,6 @@ def show(found: Sequence[Overview], console: RichConsole) -> None:
 
 
 def _planned(folder: RunFolder) -> list[str]:
-    """The kernels of the planned cases, one per case."""
     try:
         return [str(case["kernel"]) for case in folder.planned()["cases"]]
     except runs.MALFORMED:
@@ -179,7 +174,6 @@ def _best(frame: pd.DataFrame) -> str:
 
 
 def _pasted(path: Path) -> str:
-    """A path as a shell takes it, relative to the working directory if it is below it."""
-    here = Path.cwd()
-    text = shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    """A path as a shell takes it."""
+    text = shlex.quote(runs.shown(path))
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

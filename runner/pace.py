@@ -51,12 +51,7 @@ class Pace:
         return sum(rounds * known.get(number, mean) for number, rounds in waiting.items())
 
     def warning(self, waiting: Mapping[int, int], spent_s: float) -> str:
-        """A sentence with the time and its source if the waiting jobs take long; else, or if it is unknown, empty.
-
-        Args:
-            waiting: As for `left`.
-            spent_s: Seconds since the first case.
-        """
+        """A sentence with the time and its source if the waiting jobs (see `left`) take long; else empty."""
         if not self._own:
             known = [rounds * self._earlier[number] for number, rounds in waiting.items() if number in self._earlier]
             if sum(known) < LONG_S:

@@ -23,7 +23,6 @@ from omegaconf.errors import OmegaConfBaseException
 
 from runner import __version__, environment, limited, limited_yaml, metrics, runs, sources
 from runner.config import TOGETHER, Job, Origin, read_kernel
-from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
 from runner.errors import UsageError
 from runner.folder import RunFolder, named
@@ -95,11 +94,7 @@ def resume(path: Path, session: Session) -> None:
 
     Device and toolchain must be the same, since all rows enter one table. If it cannot be resumed, nothing is changed.
     """
-    found = read(path)
-    session.resume(found.folder)
-    _require_same_runner(path)
-    if changed := next(_changed_sources(found), None):
-        raise UsageError(f"{path}: {changed} has changed since the run; restore it or start a new sweep")
+    found = _taken_up(path, session)
     with runs.reading(path):
         merge(found.folder)
         known = ledger.previous_rows(found.jobs, found.folder)
@@ -111,22 +106,21 @@ def resume(path: Path, session: Session) -> None:
     missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())
     done = sum(job.key in keys for job in found.jobs)
     found.folder.sweep_up()
-    announcement = (
-        f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest, with the folder's own code"
-    )
+    words = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest, with the folder's own code"
     if missing and found.launcher in clusters.NAMES:
         settings = {**runs.section(runs.environment(path), "launcher"), "wait": True}
         note_resumed(found.folder)
         with SweepProgress(quiet=session.options.quiet) as progress:
-            progress.say(
-                f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest, with the folder's own code"
-            )
+            progress.say(words)
             session.ended_early = not clusters.run(found.launcher, found.jobs, found.folder, progress, settings)
     elif missing:
         with SweepProgress(quiet=session.options.quiet) as progress:
             session.worker = Worker(missing[0].device)
-            _require_same_device(path, found.folder, missing[0], session.worker.info)
-            progress.say(announcement)
+            info = session.worker.info
+            compiler = compiler_for(missing[0].device, info, missing[0].compiler)
+            environment.require_same_device(path, environment.device(info, missing[0], compiler))
+            note_resumed(found.folder)
+            progress.say(words)
             engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker())
     else:
         ledger.write_plan(found.jobs, found.folder, found.launcher)  # a power cut may have torn a case.json
@@ -142,11 +136,7 @@ def is_search(path: Path) -> bool:
 
 def resume_search(path: Path, session: Session) -> RunFolder | None:
     """Take up the folder of a search that was interrupted; `None` if it is complete."""
-    found = read(path)
-    session.resume(found.folder)
-    _require_same_runner(path)
-    if changed := next(_changed_sources(found), None):
-        raise UsageError(f"{path}: {changed} has changed since the run; restore it or start a new sweep")
+    found = _taken_up(path, session)
     if found.folder.has(found.folder.search):
         sys.stderr.write(f"{path}: the search is complete; making its report again\n")
         return None
@@ -190,7 +180,10 @@ def read_to_repeat(path: Path) -> RecordedSweep:
     return found
 
 
-def _require_same_runner(path: Path) -> None:
+def _taken_up(path: Path, session: Session) -> RecordedSweep:
+    """A sweep to resume, whose folder is locked; neither the runner nor its sources may have changed."""
+    found = read(path)
+    session.resume(found.folder)
     if not (known := runs.environment(path)):
         raise UsageError(f"{path}: environment.json is missing or corrupt; start a new sweep")
     if (then := known.get("runner")) != __version__:
@@ -198,6 +191,9 @@ def _require_same_runner(path: Path) -> None:
             f"{path}: the runner has changed from version {then} to {__version__} since the run; restore it or start a "
             f"new sweep"
         )
+    if changed := next(_changed_sources(found), None):
+        raise UsageError(f"{path}: {changed} has changed since the run; restore it or start a new sweep")
+    return found
 
 
 def _changed_sources(found: RecordedSweep) -> Iterator[str]:
@@ -207,13 +203,6 @@ def _changed_sources(found: RecordedSweep) -> Iterator[str]:
         for file in (file for file in then if now.get(file) != then[file]):
             kept = next(found.folder.sources.rglob(Path(file).name), None)
             yield kept.relative_to(found.folder.path).as_posix() if kept else file
-
-
-def _require_same_device(path: Path, folder: RunFolder, first: Job, info: DeviceInfo) -> None:
-    """Refuse another device or toolchain than the sweep's; then note that the sweep is resumed."""
-    compiler = compiler_for(first.device, info, first.compiler)
-    environment.require_same_device(path, environment.device(info, first, compiler))
-    note_resumed(folder)
 
 
 def note_resumed(folder: RunFolder) -> None:

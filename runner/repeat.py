@@ -59,7 +59,6 @@ def _repeated(name: str, overrides: Sequence[str]) -> int:
 
 
 def _compared(old: RunFolder, new: RunFolder, status: int) -> int:
-    """Compare the new sweep with the old one."""
     from runner.compare.__main__ import main as compare  # noqa: PLC0415
     from runner.sweep import results  # noqa: PLC0415
 

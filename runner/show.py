@@ -12,6 +12,7 @@ import yaml
 
 from runner.cli import Parser, run_command
 from runner.errors import UsageError
+from runner.runs import shown
 
 NEAR, LIKENESS = 3, 0.75  # names that are suggested
 ONE_LINE = 110  # characters, quotes included
@@ -55,7 +56,7 @@ def _show(name: str | None, config_dir: str | None) -> int:
 
 
 def _as_written(path: Path) -> str:
-    return f"# {_beside(path)}\n{path.read_text(encoding='utf-8').rstrip()}\n"
+    return f"# {shown(path)}\n{path.read_text(encoding='utf-8').rstrip()}\n"
 
 
 def _kernel(path: Path, content: Any, folders: Sequence[Path]) -> str:
@@ -66,9 +67,9 @@ def _kernel(path: Path, content: Any, folders: Sequence[Path]) -> str:
     from runner.kernel.yaml_reader import read_yaml  # noqa: PLC0415
 
     kernel = read_kernel(path.stem, content, path, folders)
-    family = f", with {_beside(kernel.common)}" if kernel.common else ""
+    family = f", with {shown(kernel.common)}" if kernel.common else ""
     lines = [f"# {kernel.name}: {kernel.summary}".rstrip(": "), "#"]
-    lines += [f"# YAML:   {_beside(path)}{family}", f"# source: {_beside(kernel.source)}", "#"]
+    lines += [f"# YAML:   {shown(path)}{family}", f"# source: {shown(kernel.source)}", "#"]
     width = max(len(p.name) for p in kernel.parameters)
     for p in kernel.parameters:
         allowed = f"  (one of {', '.join(written(p.kind, v) for v in p.allowed)})" if p.allowed else ""
@@ -78,12 +79,6 @@ def _kernel(path: Path, content: Any, folders: Sequence[Path]) -> str:
     ordered = {**{key: whole[key] for key in kept}, **whole}  # its own keys first
     text = yaml.dump(ordered, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=UNBROKEN)
     return "\n".join([*lines, "", text])
-
-
-def _beside(path: Path) -> str:
-    """A path, relative to the working directory if the path is below that."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path)
 
 
 class _Scalar(str):
@@ -97,7 +92,6 @@ class _Loader(yaml.SafeLoader):
     """Keeps scalars as they were written."""
 
     def construct_as_written(self, node: yaml.ScalarNode) -> _Scalar:
-        """Called by PyYAML."""
         scalar = _Scalar(self.construct_scalar(node))
         scalar.tag = node.tag
         return scalar
@@ -107,15 +101,12 @@ class _Dumper(yaml.SafeDumper):
     """Writes scalars as they were written, and puts a collection on one line if it fits."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
-        """Write a list in full wherever it occurs."""
         return True
 
     def represent_mapping(self, tag: str, mapping: Any, flow_style: Any = None) -> yaml.MappingNode:
-        """Called by PyYAML."""
         return super().represent_mapping(tag, mapping, flow_style or _fits(mapping))
 
     def represent_sequence(self, tag: str, sequence: Any, flow_style: Any = None) -> yaml.SequenceNode:
-        """Called by PyYAML."""
         return super().represent_sequence(tag, sequence, flow_style or _fits(sequence))
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002

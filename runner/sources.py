@@ -61,7 +61,6 @@ def keep(folder: RunFolder, plan: Sequence[Job]) -> None:
 
 
 def _files(kernel: Kernel) -> tuple[Path, ...]:
-    """The files that a kernel and its check are made of."""
     common = [kernel.common] if kernel.common else []
     included = _included(kernel.source, kernel.include)
     return (kernel.yaml, *common, kernel.source, *included, *_reference_modules(kernel), *_data(kernel))
@@ -181,6 +180,5 @@ def _with_neighbours(module: Path) -> list[Path]:
 
 
 def _installed(reference: object) -> list[Path]:
-    """The file of a reference in an installed package."""
     spec = importlib.util.find_spec(reference.rpartition(".")[0]) if isinstance(reference, str) else None
     return [Path(spec.origin)] if spec and spec.origin and Path(spec.origin).is_file() else []

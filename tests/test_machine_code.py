@@ -90,7 +90,7 @@ def test_only_a_binarys_name_is_read(tmp_path):
     assert machine_code.difference(odd, WRITTEN).diff
     assert machine_code.count(odd) >= 0
     machine_code.keep(folder, "b" * 12, "twice:\n", ".entry twice\n")
-    assert [machine_code.read_ptx(folder, n) for n in ("../../secret", "b" * 12)] == ["", ".entry twice\n"]
+    assert [machine_code.read(folder, n, ptx=True) for n in ("../../secret", "b" * 12)] == ["", ".entry twice\n"]
     assert [machine_code.read(folder, n) for n in ("../../secret", "a" * 12, "b" * 12)] == ["", "", "twice:\n"]
 
 

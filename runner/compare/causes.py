@@ -172,7 +172,6 @@ def _changed(comparison: Comparison, name: str) -> str:
 
 
 def _files(run: Run) -> dict[str, Path]:
-    """A run's sources by name."""
     root = run.folder.sources
     found = [path for part in ("kernels", "conf/kernel") for path in run.folder.files(root / part)]
     return {path.relative_to(root).as_posix(): path for path in found}

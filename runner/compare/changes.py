@@ -97,15 +97,9 @@ class Comparison:
 
 
 def compare(base: Run, other: Run, step: Callable[[str], None]) -> Comparison:
-    """Find out what became of each case.
+    """Find out what became of each case; a `UsageError` if the runs have none in common.
 
-    Args:
-        base: The run before.
-        other: The run after.
-        step: Called for each case, with the name of the run after.
-
-    Raises:
-        UsageError: if the runs have no case in common.
+    `step` is called for each case, with the name of the run after.
     """
     joined = join(base, other)
     why = "one of the runs has several rows of this case: timed in several ways, or on several devices"
@@ -192,7 +186,6 @@ def _by_times(pair: Pair, decision: Decision, *, alike: bool, known: bool) -> Ch
 
 
 def _by_correctness(base: Run, other: Run, pair: Pair) -> Change:
-    """The change of a case whose times are not compared."""
     match _state(pair.base), _state(pair.other):
         case "ok", "failed":
             return Change(pair, Word.BROKEN, _status(pair.other))

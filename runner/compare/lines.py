@@ -16,8 +16,7 @@ from runner.report import cells
 from runner.report.cells import Cell, Line
 from runner.report.text import count, one_line
 
-LEAST = 0.01
-"""The least change of sectors, wavefronts or divergent branches that counts, as a part of the larger."""
+LEAST = 0.01  # the least change of sectors, wavefronts or divergent branches that counts, as a part of the larger
 
 
 @dataclass

@@ -20,8 +20,7 @@ from runner.report.text import absent, listed, one_line, slug, value_of
 from runner.runs import flat, section
 
 Row = dict[str, Any]
-Folders = tuple[Path, ...]
-"""One side of a comparison: a run, or several runs of the same sweep."""
+Folders = tuple[Path, ...]  # one side of a comparison: a run, or several runs of the same sweep
 
 LAST = ("seed", "device")
 ALWAYS_THERE = frozenset(("dtype", *LAST))  # every case has them, but the row of a case that never ran may not
@@ -32,8 +31,7 @@ MOST_VALUES = 8
 KINDS = ("kernel source", "parameters", "device", "driver", "toolkit", "method", "clocks", "runner", "command", "other")
 """Kinds of differences between runs, the likeliest cause of a changed time first."""
 
-SURROUNDINGS = ("device", "driver", "toolkit", "method")
-"""The kinds that change times although the kernel is the same."""
+SURROUNDINGS = ("device", "driver", "toolkit", "method")  # the kinds that change times although the kernel is the same
 
 # The kind of each entry of environment.json, by the first pattern that matches. None: never a cause.
 RULES: tuple[tuple[str, str | None], ...] = (
@@ -113,12 +111,9 @@ class Joined:
 def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
     """The sides that a user means, the baseline first.
 
-    Args:
-        texts: Each a run as `runner.runs` knows it, a pattern for several runs, or runs of one side with commas.
-        baseline: One side, named likewise; `None`: the first of the texts.
-
-    Raises:
-        UsageError: if there is no such run, one is named twice, or there are fewer than two.
+    Each text is a run as `runner.runs` knows it, a pattern for several runs, or the runs of one side with commas. The
+    baseline is one side, named likewise, or else the first. A `UsageError` if there is no such run, one is named twice,
+    or there are fewer than two.
     """
     first = [] if baseline is None else _sides(baseline)
     if len(first) > 1:
@@ -147,11 +142,7 @@ def kind_of(entry: str) -> str | None:
 
 
 def read(paths: Sequence[Path]) -> Iterator[Run]:
-    """Read the runs from their folders, one after the other.
-
-    Raises:
-        UsageError: if a table cannot be read.
-    """
+    """Read the runs from their folders, one after the other; a `UsageError` if a table cannot be read."""
     for path, name in zip(paths, _names(paths), strict=True):
         frame, folder = load(path), RunFolder(path)
         rows = records(frame)
@@ -190,9 +181,7 @@ def join(base: Run, other: Run) -> Joined:
 
     A case has its id, which covers kernel, parameters and seed, and its kind of device. If the runs have no kind of
     device in common, the id alone counts. Where both runs used the same models of GPU, so does the model.
-
-    Raises:
-        UsageError: if there is no common case.
+    A `UsageError` if there is no common case.
     """
     by_kind = bool(base.kinds & other.kinds) or not (base.kinds and other.kinds)
     by_place = {row["place"] for row in base.rows} == {row["place"] for row in other.rows}
@@ -213,9 +202,7 @@ def pooled(parts: Sequence[Run]) -> Run:
     """Combine several runs of the same sweep into one. A case that failed in one of them failed.
 
     `A1,A2 B1,B2`, measured in the order A B B A, is free of a steady drift of the device.
-
-    Raises:
-        UsageError: if they are not runs of the same.
+    A `UsageError` if they are not runs of the same.
     """
     first, *others = parts
     rows = list(first.rows)

@@ -32,8 +32,7 @@ from runner.report.text import absent, count, described, exact, listed, one_line
 if TYPE_CHECKING:
     from runner.compare.figure import Picture
 
-Entry = tuple[int, Change]
-"""The number of the compared run, counted from 1, and what became of a case in it."""
+Entry = tuple[int, Change]  # the number of the compared run, counted from 1, and what became of a case in it
 
 WORSE, UNDECIDED = 1, 3  # exit statuses; 0: nothing is worse, 2: a usage error
 DECIDED = frozenset((Word.SLOWER, Word.FASTER, Word.SAME, Word.ONLY_OTHER))
@@ -222,7 +221,6 @@ def _show_causes(causes: Causes, comparisons: Sequence[Comparison], console: Con
 
 
 def _show_lines(comparisons: Sequence[Comparison], console: Console) -> None:
-    """Print the lines that cost something else, the largest change first."""
     for comparison in comparisons:
         changed = changed_lines(comparison)
         if changed:
@@ -234,7 +232,6 @@ def _show_lines(comparisons: Sequence[Comparison], console: Console) -> None:
 
 
 def _show_code(comparisons: Sequence[Comparison], console: Console) -> None:
-    """Print how much of the machine code differs."""
     for comparison in comparisons:
         changed = changed_code(comparison)
         if changed:
@@ -242,12 +239,11 @@ def _show_code(comparisons: Sequence[Comparison], console: Console) -> None:
         for one in changed[:MOST_LINES]:
             say(console, f"  {one.sentence}")
         if changed:
-            more = f"{count(len(changed) - MOST_LINES, 'more binary')}; " if len(changed) > MOST_LINES else ""
+            more = f"{len(changed) - MOST_LINES:,} more; " if len(changed) > MOST_LINES else ""
             say(console, f"  {more}--html shows which instructions.", "dim")
 
 
 def _show_cases(comparisons: Sequence[Comparison], found: Sequence[Entry], console: Console) -> None:
-    """Print the cases that need more than to be counted, the worst first."""
     shown = [entry for entry in found if entry[1].word not in QUIET]
     names = _varying(comparisons)
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -316,7 +312,6 @@ def _anchor(entry: Entry) -> str:
 
 
 def _varying(comparisons: Sequence[Comparison]) -> list[str]:
-    """The parameters that vary among the common cases."""
     rows = [change.row for comparison in comparisons for change in comparison.common]
     return varying(rows, comparisons[0].base.parameters)
 

@@ -186,8 +186,7 @@ class Compiler(Protocol):
     def disassembled(self, source: Source, binary: Binary) -> tuple[str, str] | None:
         """A GPU's machine code as nvdisasm writes it: the binary's own, and with lines; `None` if it is the host's.
 
-        Raises:
-            OSError: if it cannot be disassembled; the message says why.
+        An `OSError` if it cannot be disassembled; the message says why.
         """
 
     def ptx(self, source: Source) -> str:
@@ -397,8 +396,7 @@ class Launch:
         return [a for a in each.values() if a.role in roles]
 
 
-Around = Callable[[Launch], None]
-"""What is done before and after a timed launch."""
+Around = Callable[[Launch], None]  # what is done before and after a timed launch
 
 
 class Device(Protocol):

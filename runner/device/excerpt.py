@@ -32,12 +32,7 @@ class Excerpt:
 
 
 def excerpt(source: Source, has: Callable[[str], bool]) -> Excerpt | None:
-    """What is needed; `None` if only a preprocessor could tell.
-
-    Args:
-        source: The kernel.
-        has: Whether there is a header of that name.
-    """
+    """What a kernel needs; `None` if only a preprocessor could tell. `has` says if there is a header of that name."""
     files = dict(reached(source))
     items = [item for file in files.values() for item in file.items]
     if any(item.what is What.INCLUDE and not item.path for item in items):

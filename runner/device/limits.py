@@ -64,10 +64,7 @@ class Limited:
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a command that reads `text`. Of its messages on stderr the first and the last are kept.
 
-        `at_least_s` raises the limit of time.
-
-        Raises:
-            CompileLimit: if it exceeds a limit.
+        `at_least_s` raises the limit of time. A `CompileLimit` if it exceeds a limit.
         """
         line, ours = os.pipe()
         shell = _SHELL.format(kib=int(self.limits.gb * 1e9) >> 10, blocks=MOST >> 9, line=line)

@@ -38,8 +38,7 @@ ELSEWHERE = {
 def canonical(text: str) -> str:
     """Options in one form: long names, `=` before values, one option of ptxas in a word; `none` for no option.
 
-    Raises:
-        ValueError: if the text cannot be options.
+    A `ValueError` if the text cannot be options.
     """
     if text == NONE:
         return NONE

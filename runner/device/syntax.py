@@ -188,7 +188,6 @@ def text_of(node: tree_sitter.Node | None) -> str:
 
 
 def _words(node: tree_sitter.Node, end: int | None = None) -> set[str]:
-    """The words of a node's text, up to the byte `end`."""
     text = node.text or b""
     return set(WORD.findall(text[: None if end is None else end - node.start_byte].decode(errors="replace")))
 
@@ -263,7 +262,6 @@ def _path_of(include: tree_sitter.Node) -> tuple[str, bool]:
 
 
 def _declared(node: tree_sitter.Node, macros: _Macros) -> tuple[What, frozenset[str]]:
-    """What a declaration is, and the names that it declares."""
     inner = _declaration(node)
     names = frozenset(_names(inner))
     if inner.type in ("preproc_def", "preproc_function_def"):

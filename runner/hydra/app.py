@@ -234,7 +234,6 @@ def _planned_at_once(hydra: Any) -> bool:
 
 
 def _what(config: DictConfig) -> str:
-    """A word for the folder's name: the experiment, or the kernels."""
     choices = config.hydra.runtime.choices
     if choices.get("experiment"):
         return named(str(choices.experiment))

@@ -94,7 +94,6 @@ def replacing(folders: Sequence[Path]) -> list[Path]:
 
 
 def _primary(known: Any) -> Path:
-    """The folder with config.yaml."""
     folder = Path(known.config_path) if known.config_path is not None else config.CONF
     name = _config_name(known)
     if not folder.is_absolute():  # Hydra would look for it in the package
@@ -112,7 +111,6 @@ def _config_name(known: Any) -> str:
 
 
 def _added(known: Any) -> list[str]:
-    """Further folders, as written."""
     added = [] if known.config_dir is None else [known.config_dir]
     for override in known.overrides:
         if found := re.fullmatch(r"hydra\.searchpath=\[?([^\[\]]*)\]?", override):
@@ -136,8 +134,7 @@ def _folder(text: str) -> Path | None:
 def refuse(arguments: Sequence[str], folders: Sequence[Path]) -> None:
     """Refuse overrides and chosen files that Hydra would misread; `folders` is the search path.
 
-    Raises:
-        UsageError: naming the override, or the file.
+    A `UsageError` naming the override, or the file.
     """
     for text in _options(arguments).overrides:
         try:
@@ -229,7 +226,6 @@ def _length(override: Override, folders: Sequence[Path]) -> int:
 
 
 def _values(override: Override) -> Iterator[Any]:
-    """The names that an override chooses; none for a pattern."""
     value = override.value()
     if isinstance(value, ChoiceSweep):
         yield from (v.text if isinstance(v, QuotedString) else v for v in value.list)
@@ -259,7 +255,6 @@ def check_kernel(name: str, folders: Sequence[Path]) -> None:
 
 
 def _chosen(group: str, name: str, folders: Sequence[Path]) -> Path | None:
-    """The file that Hydra takes for a choice."""
     return next((p for f in folders if os.path.lexists(p := f / group / f"{name}.yaml")), None)
 
 

@@ -108,12 +108,9 @@ class ShardLauncher(BatchLauncher):
 
     def _run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
         kept = {**self._settings, "record_host": bool(self._config.get("record_host", False))}
-        session.ended_early = not clusters.run(self._name, plan, folder, progress, kept)
+        name = str(self._config.hydra.runtime.choices["hydra/launcher"])
+        session.ended_early = not clusters.run(name, plan, folder, progress, kept)
         session.detached = not kept.get("wait", True)
-
-    @property
-    def _name(self) -> str:
-        return str(self._config.hydra.runtime.choices["hydra/launcher"])
 
 
 def require_reserved(folder: RunFolder) -> None:
@@ -243,7 +240,6 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
     """Writes YAML that OmegaConf reads as it was: it takes `1e3` for a number, too."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
-        """Write a list in full wherever it occurs."""
         return True
 
 

@@ -43,7 +43,6 @@ def _parsed(text: str, rule: str) -> Any:
 
 
 def _plain(text: str) -> int | float | str:
-    """A value as Hydra's grammar reads it."""
     if re.fullmatch(_INTEGER, text):
         return int(text)
     return float(text) if re.fullmatch(_REAL, text) else text

@@ -29,23 +29,10 @@ from runner.metrics import TIME, Metric, require_rankable, together
 from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
 from runner.sources import EXTRA_PARAMETERS
 
-_GROUPS = (
-    "kernel",
-    "device",
-    "timing",
-    "profile",
-    "experiment",
-    "compiler",
-    "seed",
-    "record_host",
-    "on_cpu",
-    "metrics",
-    "rank_by",
-    "max_cases",
-    "lines",
-    "search",
+_GROUPS = tuple(
+    "kernel device timing profile experiment compiler seed record_host on_cpu".split()
+    + "metrics rank_by max_cases lines search".split()
 )
-
 
 MAX_CASES = 100_000
 MOST_NAMES = 2000  # Hydra composes that many keys in seconds, and ten times as many in minutes
@@ -131,9 +118,7 @@ class Composed:
     profile: ProfileConfig
     swept: frozenset[str]  # names that an experiment sweeps
     origin: Origin
-    read: dict[frozenset[str], tuple[Metric, ...]] = field(
-        default_factory=dict
-    )  # metrics, by the parameters that a case has
+    read: dict[frozenset[str], tuple[Metric, ...]] = field(default_factory=dict)  # metrics, by a case's parameters
 
     def metrics_of(self, case: Case) -> tuple[Metric, ...]:
         """The metrics of a case. They are read once for all cases with the same parameters: a sweep may have many."""
@@ -148,10 +133,8 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
     """Read a job's configuration and Hydra's own node; a `UsageError` if a group of it cannot be understood."""
     values: Any = OmegaConf.to_container(config, resolve=True)
     device, timing, profile = (OmegaConf.to_object(config[group]) for group in ("device", "timing", "profile"))
-    if (
-        not isinstance(device, DeviceConfig)
-        or not isinstance(timing, TimingConfig)
-        or not isinstance(profile, ProfileConfig)
+    if not (
+        isinstance(device, DeviceConfig) and isinstance(timing, TimingConfig) and isinstance(profile, ProfileConfig)
     ):
         raise UsageError("the groups device, timing and profile must start from the defaults /schema/GROUP")
     name, folders, names = str(hydra.runtime.choices.get("kernel")), folders_of(hydra), parameter_names()
@@ -159,7 +142,8 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
     if path is None:
         raise UsageError(f"kernel={name}: there is no kernel/{name}.yaml in {', '.join(map(str, folders))}")
     if added := [k for k in values if k not in _GROUPS and k not in names]:
-        written = next((o for o in _task_overrides(hydra) if o.lstrip("+").startswith(f"{added[0]}=")), f"+{added[0]}")
+        given: Any = OmegaConf.to_container(hydra.overrides.task, resolve=False)
+        written = next((o for o in map(str, given) if o.lstrip("+").startswith(f"{added[0]}=")), f"+{added[0]}")
         raise UsageError(f"{written}: no kernel on the search path declares a parameter of that name")
     if unknown := [k for k in values["on_cpu"] if k not in names]:
         raise UsageError(f"on_cpu.{unknown[0]}: no kernel on the search path declares a parameter of that name")
@@ -179,11 +163,7 @@ def read(config: DictConfig, hydra: DictConfig) -> Composed:
 def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str], number: int) -> Job:
     """Make a job, fully checked; a `UsageError` if a value cannot be understood.
 
-    Args:
-        composed: What the job's choices of groups give.
-        values: The parameters and the seed that the job sets itself.
-        overrides: Everything that the job sets, as written.
-        number: The job's number.
+    `values` are the parameters and the seed that the job sets itself; `overrides` all that it sets, as written.
     """
     for override in overrides:
         if override.lstrip("+~").startswith("kernel."):  # it would change a case and not its name
@@ -219,10 +199,6 @@ def _case(kernel: Kernel, values: Mapping[str, Any]) -> Case:
         return make(kernel, values, values["seed"])
     except UsageError as e:  # of a value, or of an expression in the YAML
         raise (KernelMistake(str(e)) if str(e).startswith(f"{kernel.yaml.name}: ") else e) from None
-
-
-def _task_overrides(hydra: DictConfig) -> list[str]:
-    return [str(o) for o in OmegaConf.to_container(hydra.overrides.task, resolve=False)]  # type: ignore[union-attr]
 
 
 def folders_of(hydra: DictConfig) -> tuple[Path, ...]:

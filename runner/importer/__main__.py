@@ -61,11 +61,10 @@ def _is_t4(file: Path) -> bool:
 
 
 def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path | None, into: Path) -> dict[str, Path]:
-    """The YAMLs by the names of their kernels."""
     from runner.device import Source, cache  # noqa: PLC0415
     from runner.device.excerpt import reached  # noqa: PLC0415
     from runner.importer.found import find, folders_nearby  # noqa: PLC0415
-    from runner.importer.written import name_of, written  # noqa: PLC0415
+    from runner.importer.written import name_of, write_new, written  # noqa: PLC0415
 
     folder = into / "kernel"
     files: dict[Path, str] = {}
@@ -98,11 +97,7 @@ def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path
         named[name] = folder / f"{name}.yaml"
         overloads = sum(k.name == one.name for k in kernels) > 1
         files[named[name]] = written(found, folder, tuning, overloads=overloads)
-    if there := [str(p) for p in files if p.exists()]:
-        raise UsageError(f"{there[0]}: is there already; nothing is overwritten. --into FOLDER writes elsewhere")
-    for target, content in files.items():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(content, encoding="utf-8")
+    write_new(files)
     return named
 
 

@@ -94,7 +94,6 @@ def find(source: Source, kernel: Kernel) -> Found:
 
 
 def _axes(fields: list[str], name: str) -> int:
-    """How many axes of `threadIdx` or `blockIdx` are read."""
     return 3 if f"{name}.z" in fields else 2 if f"{name}.y" in fields else 1
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from runner import t4
 from runner.columns import RESERVED
 from runner.errors import UsageError
+from runner.importer.written import write_new
 from runner.kernel.declaration import VOCABULARY
 from runner.kernel.expression import FUNCTIONS
 
@@ -61,17 +61,9 @@ def of_t4(file: Path, kernel: str | None, into: Path) -> str:
             name=name, into=into, file=file, count=f"{len(entries):,}", parameters="\n".join(parameters)
         ),
     }
-    if there := next((path for path in written if path.exists()), None):
-        raise UsageError(f"{there}: is there already; nothing is overwritten. --into FOLDER writes elsewhere")
-    folder.mkdir(parents=True, exist_ok=True)
-    for path, text in written.items():
-        path.write_text(text, encoding="utf-8")
+    write_new(written)
     command = ["--config-dir", str(into), f"kernel={name}", "device=replay", f"device.recording={file}"]
-    return "".join(f"{path}\n" for path in written) + f"Replay it: python -m runner {_joined(command)}\n"
-
-
-def _joined(command: Sequence[str]) -> str:
-    return " ".join(map(shlex.quote, command))
+    return "".join(f"{path}\n" for path in written) + f"Replay it: python -m runner {shlex.join(command)}\n"
 
 
 def _shown(value: Any) -> str:

@@ -49,11 +49,7 @@ class Tuning:
 
 
 def of_script(path: Path) -> Tuning:
-    """What the call of `tune_kernel` in a script says.
-
-    Raises:
-        UsageError: if there is none.
-    """
+    """What the call of `tune_kernel` in a script says; a `UsageError` if there is none."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError) as e:
@@ -68,11 +64,7 @@ def of_script(path: Path) -> Tuning:
 
 
 def of_t1(path: Path) -> Tuning:
-    """What a T1 file says.
-
-    Raises:
-        UsageError: if it is none.
-    """
+    """What a T1 file says; a `UsageError` if it is none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         space, kernel = content["ConfigurationSpace"], content["KernelSpecification"]
@@ -123,7 +115,6 @@ def _statements(tree: ast.AST) -> list[ast.stmt]:
 
 
 def _assign(node: ast.stmt, known: dict[str, Any]) -> None:
-    """Take up what a statement sets, if it can be evaluated."""
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return
     target = node.targets[0]
@@ -178,7 +169,6 @@ def _of_call(call: ast.Call, known: Mapping[str, Any], path: Path, tree: ast.AST
 
 
 def _tried(node: ast.expr, known: Mapping[str, Any], default: Any = None) -> Any:
-    """The value of an expression, if it can be evaluated."""
     try:
         return _value(node, known)
     except _UNKNOWN:

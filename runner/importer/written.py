@@ -6,12 +6,13 @@ import keyword
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from runner.columns import RESERVED
+from runner.errors import UsageError
 from runner.importer.found import Found, plain_type
 from runner.importer.tuning import AXES, Tuning
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES
@@ -50,14 +51,7 @@ class _Parameters:
 
 
 def written(found: Found, folder: Path, tuning: Tuning | None, *, overloads: bool) -> str:
-    """The YAML.
-
-    Args:
-        found: The kernel.
-        folder: The YAML's folder.
-        tuning: What is known from elsewhere.
-        overloads: Whether there are others of its name.
-    """
+    """The YAML, for `folder`; `overloads` says whether other kernels have the same name."""
     parameters = _Parameters()
     block, grid = _launch(found, tuning, parameters)
     function = _function(found, parameters)
@@ -95,6 +89,15 @@ def written(found: Found, folder: Path, tuning: Tuning | None, *, overloads: boo
         *(f"  {name}: {BLANK}" for name in outputs or ["output"]),
     ]
     return "\n".join(line for line in lines if line) + "\n"
+
+
+def write_new(files: Mapping[Path, str]) -> None:
+    """Write files; none if one of them exists."""
+    if there := next((path for path in files if path.exists()), None):
+        raise UsageError(f"{there}: is there already; nothing is overwritten. --into FOLDER writes elsewhere")
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def name_of(found: Found) -> str:
@@ -150,7 +153,6 @@ def _function(found: Found, parameters: _Parameters) -> str:
 
 
 def _macros(found: Found, tuning: Tuning | None, parameters: _Parameters) -> Iterator[str]:
-    """The macros: a tuner's parameters, and what nothing declares."""
     values = tuning.values if tuning else {}
     for name, listed in values.items():
         if tuning and name in tuning.block:

@@ -40,13 +40,7 @@ Product = Callable[..., Array]
 
 
 def _contracted(product: Product, count: int, operands: tuple[Bounded, ...]) -> Bounded:
-    """Sums of products, in any order, each product rounded or not.
-
-    Args:
-        product: Of as many arrays as there are operands; it is linear in each of them.
-        count: Terms of one sum.
-        operands: The factors.
-    """
+    """Sums of `count` products in any order, each rounded or not; `product` is linear in each of its operands."""
     how = arithmetic_of(*operands)
     if how is None or all(x.whole and x.certain for x in operands):
         value = product(*(integral(x.value) for x in operands))
@@ -116,7 +110,6 @@ def _mean(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
 
 
 def _prod(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
-    """A product in any order."""
     options = {"axis": amount(axis), "keepdims": bool(amount(keepdims))}
     how = x.arithmetic
     if how is None or (x.whole and x.certain):
@@ -247,8 +240,6 @@ def _bincount(x: Bounded, bins: Bounded, weights: Bounded | None = None) -> Boun
 
 
 def _joined(function: Callable[..., Array]) -> Callable[..., Bounded]:
-    """Several arrays as one."""
-
     def call(*parts: Bounded, axis: Any = None) -> Bounded:
         at = 0 if axis is None else amount(axis)
         return combined(lambda *arrays: function(arrays, axis=at), parts)

@@ -242,15 +242,8 @@ CACHED_BYTES, CACHED = 4 << 30, 1024  # at most that many arrays: a sweep may ha
 _cache: dict[tuple[Any, ...], NDArray[Any]] = {}  # least recently used first
 
 
-def cached_fill(
-    name: str | tuple[int | float, ...], shape: tuple[int, ...], dtype: DType, seed: int, label: str
-) -> NDArray[Any]:
-    """`fill`, cached and read-only: the cases of a sweep share their inputs, which take long to make."""
-    return cached((name, shape, dtype, seed, label), lambda: fill(name, shape, dtype, seed, label))
-
-
 def cached(key: tuple[Any, ...], make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-    """The content that `make` makes, cached by what it follows from, and read-only."""
+    """The content that `make` makes, cached by what it follows from, and read-only: the cases of a sweep share it."""
     content = _cache.pop(key, None)
     if content is None:
         content = make()

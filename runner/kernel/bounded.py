@@ -141,7 +141,6 @@ def made(value: Array, low: Array, high: Array, how: Arithmetic, **more: Any) ->
 def _widened(
     value: Array, low: Array, high: Array, how: Arithmetic, roundings: int, growth: float = 1.0, **more: Any
 ) -> Bounded:
-    """A result after so many roundings."""
     unit = (1 + how.unit) ** roundings - 1
     tiny = growth * roundings * (how.tiny if how.flushed else how.tiny / 2)
     below, above = finite(np.abs(low) * unit + tiny), finite(np.abs(high) * unit + tiny)
@@ -482,12 +481,8 @@ def _growing(how: Arithmetic, shape: tuple[int, ...], axis: int, terms: int) -> 
 def wandered(length: float, squares: Array, value: Array) -> float:
     """A bound for the sums of all parts of terms whose signs are random (Hoeffding), or infinity if they are not.
 
-    The bound lambda * sqrt(sum of squares) holds for a million orders of additions but for one in 10^12.
-
-    Args:
-        length: Terms of all sums together.
-        squares: The sums of the terms' squares.
-        value: The sums.
+    The bound lambda * sqrt(sum of squares) holds for a million orders of additions but for one in 10^12. `length`
+    counts the terms of all sums together; `squares` are the sums of the terms' squares, `value` the sums.
     """
     away = math.sqrt(2 * math.log(2 * max(length, 1) * 1e18)) * np.sqrt(squares)
     return float(np.max(away, initial=0)) if (np.abs(value) <= away).all() else math.inf

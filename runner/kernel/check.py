@@ -84,13 +84,10 @@ def check(
     depth: int | None = None,
     tolerance: Tolerance | None = None,
 ) -> CheckResult:
-    """Compare all outputs, element by element.
+    """Compare the expected outputs with the actual ones, element by element.
 
-    Args:
-        actual: The outputs of the kernel, by name.
-        expected: The expected outputs; others are not compared.
-        depth: Longest chain of rounded operations in the kernel; `None` for the reference's own.
-        tolerance: What floats may differ by, in place of their bounds.
+    `depth` is the longest chain of rounded operations in the kernel; `None` for the reference's own. Where a
+    `tolerance` is given, floats may differ by that in place of their bounds.
     """
     mismatches = compared = unlikely = undecided = 0
     listed: list[str] = []
@@ -175,7 +172,6 @@ def _flat(name: str, right: ExpectedArray, shape: tuple[int, ...]) -> tuple[_Par
 
 
 def _is_exact(right: ExpectedArray, dtype: np.dtype[Any]) -> bool:
-    """Whether a kernel's elements must be the values themselves."""
     if not is_float(dtype):
         return True
     if right.bounds is not None:
@@ -236,7 +232,6 @@ def _wrong_integers(got: Array, part: _Part) -> Mask:
 
 
 def _bounds(exact: Array, part: _Part, right: ExpectedArray, depth: int | None, how: Arithmetic) -> tuple[Array, Array]:
-    """The lowest and highest right values."""
     if part.low is not None and part.high is not None:
         return part.low, part.high
     if part.error is not None:

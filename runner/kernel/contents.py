@@ -23,8 +23,7 @@ from runner.kernel.reference import Expected
 
 Contents = Mapping[str, NDArray[Any]]
 Chosen = tuple[Fill, int]  # a fill and its seed
-Choice = Callable[[ArraySpec], Chosen]
-"""What fills an array, or a member of its structure."""
+Choice = Callable[[ArraySpec], Chosen]  # what fills an array, or a member of its structure
 
 SEEDED = {
     "random": "random",
@@ -38,8 +37,7 @@ READ = (Role.IN, Role.INOUT)
 def contents(case: Case, choice: Choice | None = None) -> dict[str, NDArray[Any]]:
     """The arrays' contents before the first launch, by name.
 
-    Raises:
-        UsageError: if a fill cannot be made, or is made from itself.
+    A `UsageError` if a fill cannot be made, or is made from itself.
     """
     found: dict[str, NDArray[Any]] = {}
     keys = _keys(case, choice or _own(case))
@@ -84,7 +82,6 @@ def _spec(case: Case, name: str) -> ArraySpec:
 
 
 def _needs(spec: ArraySpec) -> set[str]:
-    """The arrays that a fill names."""
     fills = [column.fill for column in spec.columns()]
     return {n.partition(".")[0] for f in fills if isinstance(f, Recipe) for n in f.needs}
 
@@ -142,15 +139,10 @@ EXACT = {"random": "exact_signed", "c_rand": "exact_positive", "random_bytes": "
 
 
 def exact_contents(case: Case, inputs: Mapping[str, NDArray[Any]], seed: int) -> dict[str, NDArray[Any]]:
-    """The inputs with exact numbers in place of random floats; empty if there is nothing to replace.
+    """The inputs with exact numbers in place of random floats, by one of `exact_seeds`; empty if nothing is replaced.
 
     Arrays of other fills, such as indices, and those with `refill: false` keep their contents, unless these are made
     from arrays that do not.
-
-    Args:
-        case: The case.
-        inputs: Its own inputs, by name.
-        seed: Which of the further inputs.
     """
     columns = [c for a in case.arrays() for c in a.columns()]
     if not any(c.dtype.is_float and _replaceable(c) for c in columns):

@@ -78,8 +78,7 @@ _TRIPLE = re.compile(rf"{_PAIR.pattern}\s*x\s*([1-9][0-9_]*)")
 def canonical(name: str, kind: Kind, value: Any) -> Canonical:
     """Bring the value of the parameter `name`, as written in YAML or on the command line, into its canonical form.
 
-    Raises:
-        UsageError: if it cannot be read.
+    A `UsageError` if it cannot be read.
     """
     if kind is Kind.BOOLEAN and isinstance(value, bool):
         return value

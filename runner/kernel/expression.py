@@ -74,7 +74,6 @@ def _popcount(a: Any) -> int:
 
 
 def _true(value: Any) -> bool:
-    """The value of a condition."""
     if isinstance(value, str):
         raise TypeError("text is not a condition")
     return bool(value)
@@ -186,8 +185,7 @@ class Expression(Formula):
     def __call__(self, variables: Mapping[str, Value]) -> Any:
         """Evaluate.
 
-        Raises:
-            UsageError: if a name is unknown, a divisor is zero, or a result needs more than 128 bits or is no integer.
+        A `UsageError` if a name is unknown, a divisor is zero, or a result needs more than 128 bits or is no integer.
         """
         value = self._evaluate(variables, lambda v: v)
         if self.number and isinstance(value, str):
@@ -272,8 +270,7 @@ class ArrayExpression(Formula):
     def __call__(self, names: Mapping[str, Any], arithmetic: Arithmetic | None = None) -> bounded.Bounded:
         """Evaluate over arrays and numbers, with bounds for a kernel of that arithmetic.
 
-        Raises:
-            UsageError: if a name is unknown or the shapes do not fit.
+        A `UsageError` if a name is unknown or the shapes do not fit.
         """
         leaf = functools.partial(bounded.plain, arithmetic=arithmetic)
         with np.errstate(all="ignore"):
@@ -286,8 +283,7 @@ class ArrayExpression(Formula):
 def integer(text: str) -> int:
     """Evaluate an integer expression without variables, such as `2**24`, `0xff` or `1<<24`.
 
-    Raises:
-        ValueError: if it is none.
+    A `ValueError` if it is none.
     """
     try:
         value = Expression(text, "value")({})

@@ -65,21 +65,16 @@ CACHES = ("none", "shared", "l1", "equal", "0", "25", "50", "75", "100")
 
 
 def read(name: str, content: Any, yaml: Path, folders: Sequence[Path] = ()) -> Kernel:
-    """Read one kernel's YAML.
+    """Read one kernel's YAML. Its families lie in `folders`, or else in the configuration folder of the file itself.
 
-    Args:
-        name: The kernel's: the name of the file without `.yaml`.
-        content: The content of the YAML: plain dictionaries and lists.
-        yaml: The file; `source` is relative to its folder.
-        folders: Configuration folders in which families lie; none: the one in which the kernel lies.
-
-    Raises:
-        UsageError: naming the file, the key, the offending value and what is allowed.
+    A `UsageError` names the file, the key, the offending value and what is allowed.
     """
     if content is None or content == {}:
         raise UsageError(f"{yaml.name} is empty")
     own = Reader(content, yaml.name)
-    _only(own, KEYS)
+    if "accesses" in own.raw:  # a key of older versions
+        raise UsageError(f"{own.where}: accesses: {ACCESSES}")
+    own.only(KEYS)
     if blank := _blank(content):
         raise UsageError(f"{yaml.name}: {blank}: {BLANK} is still to be filled in")
     common = _family(own, folders or [yaml.parent.parent])
@@ -181,7 +176,6 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
 
 
 def _passes_on(a: Argument, parameters: Sequence[Parameter]) -> bool:
-    """Whether an argument passes the parameter of the same name."""
     passes = isinstance(a, ScalarArgument) and isinstance(a.value, Expression) and a.value.text == a.name
     return passes and a.name in (p.name for p in parameters)
 
@@ -211,13 +205,6 @@ def _content(common: Path, loader: Any = LOADER) -> dict[str, Any]:
     d = Reader(read_yaml(common, loader), f"family/{common.name}")
     d.only(KEYS - _OF_THE_KERNEL_ALONE)
     return d.raw
-
-
-def _only(d: Reader, keys: frozenset[str]) -> None:
-    """Refuse other keys, and say what became of the one that older versions had."""
-    if "accesses" in d.raw:
-        raise UsageError(f"{d.where}: accesses: {ACCESSES}")
-    d.only(keys)
 
 
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -270,8 +257,7 @@ def _require_name(where: str, name: Any) -> None:
 def parameter(where: str, name: Any, content: Any) -> Parameter:
     """Read one entry of `parameters:`; a plain value is its default.
 
-    Raises:
-        UsageError: if the name is taken or a value cannot be read.
+    A `UsageError` if the name is taken or a value cannot be read.
     """
     _require_name(where, name)
     if name in RESERVED:

@@ -132,12 +132,8 @@ _PARAMETERS = ("width", "mask", "block", "first", "second")
 def received(given: NDArray[Any], got: NDArray[Any]) -> list[int | None]:
     """Which element of the input each element of the output holds: `Exchange.source` as measured.
 
-    Args:
-        given: The input, shape (n,), or (n, 2) for elements of two numbers.
-        got: The output, or its beginning.
-
-    Returns:
-        An index for each value; `None` for a value that is not in the input. Empty if two inputs are equal.
+    The input has the shape (n,), or (n, 2) for elements of two numbers; the output may be cut. Gives an index for each
+    value; `None` for one that is not in the input. Empty if two inputs are equal.
     """
     index = {element.tobytes(): i for i, element in enumerate(given)}
     if len(index) < len(given):

@@ -15,12 +15,7 @@ THREADS = min(4, len(os.sched_getaffinity(0)))  # more wait for it, too
 
 
 def in_pieces(function: Callable[[slice], T], count: int) -> list[T]:
-    """The results of a function for each piece of `count` elements, in order.
-
-    Args:
-        function: Is called with where the piece lies. It may be called in other threads.
-        count: Elements.
-    """
+    """The results of a function for each piece of `count` elements, in order. It may be called in other threads."""
     pieces = [slice(first, min(first + PIECE, count)) for first in range(0, count, PIECE)]
     if len(pieces) < 2 * THREADS:  # not worth the threads
         return [function(piece) for piece in pieces]

@@ -96,12 +96,9 @@ class Arithmetic:
         return finite(np.abs(result) * ((2 * ulps + 1) * self.unit) + (ulps + 0.5) * self.tiny)
 
     def error(self, name: str, argument: Array, result: Array) -> Array:
-        """The absolute error of a function's result, apart from what the error of its argument does.
+        """The absolute error of a function's exact result, apart from what the error of its argument does.
 
-        Args:
-            name: exp, log, sin, cos, tanh, sqrt, divide, or a key of `_MORE_ULPS`.
-            argument: The function's argument; not used for divide.
-            result: The exact result.
+        `name` is exp, log, sin, cos, tanh, sqrt, divide (which uses no argument), or a key of `_MORE_ULPS`.
         """
         if self.flushed and name in ("exp", "log", "log2", "sin", "cos", "tanh", "sqrt", "divide"):
             return self._fast_error(name, argument, result)
@@ -141,11 +138,7 @@ class Arithmetic:
         floating-point arithmetic, 2013). If no chain of additions is longer than d, it is at most d u / (1 - d u)
         (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). The likely bound is
         lambda sqrt(n) u (Higham and Mary, A new approach to probabilistic rounding error analysis, 2019). It is also
-        taken where the certain one says nothing because it is 1 or more.
-
-        Args:
-            count: Terms of one sum.
-            sums: How many sums there are: the likely bound holds for all of them at once.
+        taken where the certain one says nothing because it is 1 or more, and holds for all `sums` at once.
         """
         n, unit = max(count - 1, 0), self.unit
         certain = n * unit

@@ -84,8 +84,7 @@ def make(
 ) -> Array:
     """Make a content; as `runner.kernel.arrays.fill`, with the arrays that the recipe needs.
 
-    Raises:
-        UsageError: if the recipe cannot give an array of that shape and dtype.
+    A `UsageError` if the recipe cannot give an array of that shape and dtype.
     """
     if not isinstance(recipe, Recipe):
         return fill(recipe, shape, dtype, seed, label)

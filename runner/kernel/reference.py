@@ -80,14 +80,8 @@ DEFAULT_ULPS = {1: 1, 2: 4, 4: 16, 8: 16}  # by the type's bytes; for references
 def expect(case: Case, inputs: Inputs, *, fast: bool = False, random_signs: bool = False) -> Expected:
     """Compute the expected outputs of a launch from the arrays before it.
 
-    Args:
-        case: The case.
-        inputs: The arrays by name.
-        fast: Whether the kernel was compiled with `-use_fast_math`.
-        random_signs: Whether the signs of the inputs were drawn at random.
-
-    Raises:
-        UsageError: if the reference cannot be found or does not return what it should.
+    `fast` is for `-use_fast_math`, `random_signs` for inputs whose signs were drawn at random. A `UsageError` if the
+    reference cannot be found or does not return what it should.
     """
     fixed = {a.name: inputs[a.name] for a in case.arrays() if a.role in READ and a.name in inputs}
     if any(array.flags.writeable for array in fixed.values()):  # may be changed
@@ -177,7 +171,6 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool) -> E
 
 
 def _types(case: Case) -> dict[str, np.dtype[Any]]:
-    """The types of the arrays and of their parts."""
     return {n: d.numpy for a in case.arrays() for n, d in part_types(a.name, a.dtype).items()}
 
 
@@ -226,13 +219,9 @@ def _by_default(given: Any, dtype: np.dtype[Any] | None) -> ExpectedArray:
 def evaluate(
     expression: ArrayExpression, inputs: Inputs, parameters: Parameters, how: Arithmetic | None = None
 ) -> ExpectedArray:
-    """An output by its expression. One that only moves elements is cached: the cases of a sweep share it.
+    """An output by its expression, for a kernel that computes `how`, or else in the coarsest type of the arrays.
 
-    Args:
-        expression: The reference.
-        inputs: The arrays by name.
-        parameters: The values by name.
-        how: What the kernel computes in; `None`: in the coarsest type of the arrays.
+    One that only moves elements is cached: the cases of a sweep share it.
     """
     read = [n for n in sorted(expression.names) if n in inputs]
     if len(read) == 1 and expression.only_moves:
@@ -298,11 +287,7 @@ def module_file(kernel: Kernel) -> Path | None:
 
 
 def find(kernel: Kernel) -> Callable[[Inputs, Parameters, tuple[int, int, int]], Any]:
-    """Import a kernel's reference by its dotted path.
-
-    Raises:
-        UsageError: if there is no such function.
-    """
+    """Import a kernel's reference by its dotted path; a `UsageError` if there is no such function."""
     path = str(kernel.reference)
     module_name, _, function = path.rpartition(".")
     file = module_file(kernel)
@@ -322,13 +307,7 @@ _cache: dict[int, dict[str, Any]] = {}  # by the id of the array; an entry goes 
 
 
 def cached_per_array(array: Array, key: str, make: Callable[[], T]) -> T:
-    """The result of `make`, cached as long as the array lives; not cached if the array may be written to.
-
-    Args:
-        array: The only thing that the result depends on.
-        key: Tells the results for one array apart.
-        make: Computes the result.
-    """
+    """What `make` makes of an array, cached by `key` as long as it lives; not cached if it may be written to."""
     if array.flags.writeable:
         return make()
     if id(array) not in _cache:

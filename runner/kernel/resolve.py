@@ -38,15 +38,10 @@ LARGEST_ARRAY = 2**48  # bytes: beyond any machine, and NumPy's own limits are n
 
 
 def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
-    """Make a case from requested values.
+    """Make a case from requested values, as written; `None` stands for the kernel's default.
 
-    Args:
-        kernel: The kernel; values of parameters that it does not read are ignored.
-        requested: Values as written; `None` for the kernel's default.
-        seed: The seed of random inputs.
-
-    Raises:
-        UsageError: if a value cannot be read. A value that can be read but not used makes an excluded case.
+    Values of parameters that the kernel does not read are ignored. A `UsageError` if a value cannot be read; one that
+    can be read but not used makes an excluded case.
     """
     order = {name: i for i, name in enumerate(VOCABULARY)}
     values: dict[str, Canonical] = {}
@@ -127,7 +122,6 @@ def _impossible(case: Case) -> str:
 
 
 def _unlaunchable(launch: LaunchSpec, arrays: Mapping[str, ArraySpec]) -> str:
-    """Why a launch cannot be made; empty if it can."""
     if reason := _beyond_limits(launch.grid) or _beyond_block(launch.block):
         return reason
     if not 0 <= launch.shared < 2**31:
@@ -141,7 +135,6 @@ def _unlaunchable(launch: LaunchSpec, arrays: Mapping[str, ArraySpec]) -> str:
 
 
 def _unreachable(s: PointerSpec, array: ArraySpec) -> str:
-    """Why the array cannot be accessed this way; empty if it can."""
     size = math.prod(array.shape)
     if s.texture:
         return _no_view(s.texture, array)
@@ -151,7 +144,6 @@ def _unreachable(s: PointerSpec, array: ArraySpec) -> str:
 
 
 def _unmakeable(a: ArraySpec) -> str:
-    """Why there cannot be such an array; empty if there can."""
     most = math.prod(max(1, n) for n in a.shape)  # NumPy refuses 2**62 columns of no rows, too
     if min(a.shape) < 0 or a.offset < 0 or (most + a.offset) * a.dtype.itemsize > LARGEST_ARRAY:
         return f"the array '{a.name}' would have the shape {a.shape} at offset {a.offset}"

@@ -120,7 +120,6 @@ def _image(d: Reader) -> DeclaredTexture | Surface | None:
 
 
 def _texture(d: Reader) -> DeclaredTexture:
-    """The key `texture`."""
     level = d.at("texture", d.raw["texture"])
     level.only((*TEXTURE_WORDS, "normalized_coords", "border_color"))
     words = []
@@ -147,7 +146,6 @@ def _scalar(d: Reader, counting: Collection[str]) -> ScalarArgument:
 
 
 def _members(dtype: DType) -> Iterator[DType]:
-    """The types of a structure's members, including nested ones."""
     for f in dtype.fields:
         yield f.dtype
         yield from _members(f.dtype)

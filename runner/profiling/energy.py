@@ -47,25 +47,23 @@ class Energy:
             compiler = compiler_for(jobs[0].device, worker.info, jobs[0].compiler)
             binaries = {job.number: compiler.compile(job.case.source()) for job in jobs}
             left = list(jobs)
-            for number in range(1, BATCHES + 1):
-                random.Random(f"{jobs[0].timing.order_seed} {number}").shuffle(left)  # noqa: S311  (an order)
-                for job in list(left):
-                    interruption.check()
-                    if not worker.alive:
-                        worker.kill()
-                        worker = Worker(jobs[0].device)
-                    stage.progress.now(f"{job.case.label}: batch {number} of {BATCHES}")
-                    found = self._batch(worker, job, binaries[job.number])
-                    if isinstance(found, device.Energy):
-                        measured[job.number].append(found)
-                    else:
-                        left.remove(job)
-                        if found not in told:
-                            stage.say(f"no energy of {job.case.label}: {found}")
-                        told.add(found)
-                        yield job, Result({"reason": found})
-                    if isinstance(found, device.Energy) and number == BATCHES:
+            for number, job in _turns(left, jobs[0].timing.order_seed):
+                interruption.check()
+                if not worker.alive:
+                    worker.kill()
+                    worker = Worker(jobs[0].device)
+                stage.progress.now(f"{job.case.label}: batch {number} of {BATCHES}")
+                found = self._batch(worker, job, binaries[job.number])
+                if isinstance(found, device.Energy):
+                    measured[job.number].append(found)
+                    if number == BATCHES:
                         yield job, _result(measured[job.number], stage.rows[job.number])
+                    continue
+                left.remove(job)
+                if found not in told:
+                    stage.say(f"no energy of {job.case.label}: {found}")
+                told.add(found)
+                yield job, Result({"reason": found})
             if not all(one.alone for batches in measured.values() for one in batches):
                 stage.say("another process used the GPU while energy was measured, and its energy is in the joules")
             worker.close()
@@ -79,6 +77,13 @@ class Energy:
         task = Task(job.case, job.case.source(), binary, protocol, job.device.time_limit_s, energy_s=BATCH_S)
         outcome = worker.run(task, lambda _: None)
         return outcome.energy or outcome.reason
+
+
+def _turns(left: list[Job], seed: int) -> Iterator[tuple[int, Job]]:
+    """The passes over the jobs that are left, each in an order of its own."""
+    for number in range(1, BATCHES + 1):
+        random.Random(f"{seed} {number}").shuffle(left)  # noqa: S311  (an order)
+        yield from ((number, job) for job in list(left))
 
 
 def _result(batches: Sequence[device.Energy], row: Row) -> Result:

@@ -39,27 +39,16 @@ _NOWHERE = (0, 0, 0)
 
 @dataclass(frozen=True)
 class Said:
-    """One record of compute-sanitizer.
+    """One record of compute-sanitizer."""
 
-    Attributes:
-        kernel: The function in which it happened.
-        words: Its first line, without positions.
-        lines: The source lines that it names, in order.
-        files: The names of their files.
-        threads: The threads that it names, in order.
-        block: The first block that it names.
-        near: What is wrong with the address: misaligned, or where it lies beside an array.
-        count: How often it happened.
-    """
-
-    kernel: str
-    words: str
-    lines: tuple[int, ...]
-    files: tuple[str, ...] = ()
-    threads: tuple[Place, ...] = ()
-    block: Place | None = None
-    near: str = ""
-    count: int = 1
+    kernel: str  # the function in which it happened
+    words: str  # its first line, without positions
+    lines: tuple[int, ...]  # the source lines that it names, in order
+    files: tuple[str, ...] = ()  # the names of their files
+    threads: tuple[Place, ...] = ()  # that it names, in order
+    block: Place | None = None  # the first one that it names
+    near: str = ""  # what is wrong with the address: misaligned, or where it lies beside an array
+    count: int = 1  # how often it happened
 
 
 def sanitizer_records(text: str, kernels: Collection[str]) -> list[Said]:

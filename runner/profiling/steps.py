@@ -63,7 +63,6 @@ def _lacks(step: Step, job: Job, row: Row, folder: RunFolder) -> bool:
 
 
 def _alike(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Jobs by device, compiler and profile."""
     groups: dict[tuple[str, ...], list[Job]] = {}
     for job in jobs:
         groups.setdefault((*job.device.key, job.compiler, str(job.profile)), []).append(job)

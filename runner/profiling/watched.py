@@ -105,7 +105,6 @@ def _run(command: Sequence[str], jobs: Sequence[Job], stage: Stage, log: Path, s
 
 
 def _states(log: Path) -> dict[int, str]:
-    """The last state of each job that was begun."""
     found: dict[int, str] = {}
     for line in _text(log).splitlines():
         with contextlib.suppress(ValueError, KeyError):  # the last line may be incomplete

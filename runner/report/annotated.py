@@ -19,17 +19,10 @@ from runner.lines import LineCost
 from runner.report import table
 from runner.report.text import absent, count, described, one_line
 
-MOST_READINGS = 6
-"""Of a kernel. lines.csv has all."""
-
-AROUND = 4
-"""Lines without a note that are shown before and after one with a note. Longer runs are folded."""
-
-COSTLY = 1.25
-"""A line is marked if it takes that many times the ideal."""
-
-MOST_HAZARDS = 8
-"""At one line."""
+MOST_READINGS = 6  # of a kernel; lines.csv has all
+AROUND = 4  # lines without a note that are shown before and after one with a note; longer runs are folded
+COSTLY = 1.25  # a line is marked if it takes that many times the ideal
+MOST_HAZARDS = 8  # at one line
 
 _PLACE = re.compile(r"(?P<file>[\w.+-]+\.(?:cuh?|hpp|h|inc)):(?P<line>\d+)")
 
@@ -183,7 +176,6 @@ def _said(folder: RunFolder, row: Mapping[str, Any]) -> list[str]:
 
 
 def _hazards(kernel: str, said: Iterable[str], files: set[str]) -> dict[tuple[str, int], list[Hazard]]:
-    """The hazards of a kernel, by each line that they name."""
     found: dict[tuple[str, int], dict[str, Hazard]] = {}
     for text in said:
         places = [(m["file"], int(m["line"])) for m in _PLACE.finditer(text) if m["file"] in files]
@@ -192,13 +184,9 @@ def _hazards(kernel: str, said: Iterable[str], files: set[str]) -> dict[tuple[st
             links = tuple((_anchor(kernel, *other), f"line {other[1]}") for other in others)
             at = found.setdefault(place, {})
             if len(at) < MOST_HAZARDS:
-                at.setdefault(f"{_without_numbers(text)} {links}", Hazard(one_line(text, 400), links))
+                alike = re.sub(r"\d+", "", text)  # hazards that differ in the thread alone
+                at.setdefault(f"{alike} {links}", Hazard(one_line(text, 400), links))
     return {place: list(hazards.values()) for place, hazards in found.items()}
-
-
-def _without_numbers(text: str) -> str:
-    """What two hazards have in common that differ in the thread alone."""
-    return re.sub(r"\d+", "", text)
 
 
 def _words(rows: Sequence[Mapping[str, Any]], names: list[str]) -> str:

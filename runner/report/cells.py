@@ -306,7 +306,6 @@ def _gain(row: Row | None, base: Row | None, ranked: Callable[[Sequence[Row]], R
 
 
 def _cases(by_size: dict[str, list[Case]]) -> Cell:
-    """How many cases a size has."""
     numbers = sorted({len(found) for found in by_size.values()})
     return Cell(f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0]))
 

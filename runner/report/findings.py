@@ -29,17 +29,13 @@ NORMAL = 1.96  # standard errors on either side of a median's interval
 LOOSE = frozenset(("width", "mask", "unroll"))
 """Parameters that a baseline may not read, besides those that kernels declare. All others must be equal."""
 
-LADDER = 3
-"""So many kernels, each the baseline of the next, are a ladder."""
+LADDER = 3  # so many kernels, each the baseline of the next, are a ladder
 
 WORDS: dict[Level, str] = {"good": "Passed", "bad": "Failed", "partial": "Not finished", "none": "Nothing ran"}
 """The level for those who see no colours."""
 
-IDLE = ("skipped", "not_run")
-"""Statuses of cases that were never launched."""
-
-NAMED = 6
-"""Tied cases that a sentence names."""
+IDLE = ("skipped", "not_run")  # statuses of cases that were never launched
+NAMED = 6  # tied cases that a sentence names
 
 
 TIME = Criterion()
@@ -99,14 +95,10 @@ class Verdict:
     """What a reader should know first."""
 
     level: Level
-    headline: str
-    """How many cases match, and the fastest."""
-    further: tuple[str, ...]
-    """The tied cases by name, and the fastest of each further group of comparable cases."""
-    cautions: tuple[str, ...]
-    """Why some of the times should not be trusted, and what an emulation leaves open."""
-    problems: tuple[Problem, ...]
-    """Failures first, then the cases that were not launched."""
+    headline: str  # how many cases match, and the fastest
+    further: tuple[str, ...]  # the tied cases by name, and the fastest of each further group of comparable cases
+    cautions: tuple[str, ...]  # why some of the times should not be trusted, and what an emulation leaves open
+    problems: tuple[Problem, ...]  # failures first, then the cases that were not launched
 
 
 def noise(rows: Iterable[Row], device: Mapping[str, Any], by: Criterion = TIME) -> DeviceNoise:
@@ -291,7 +283,6 @@ def _rounds(row: Row) -> int:
 
 
 def _interval(row: Row) -> tuple[float, float]:
-    """The interval of a median; the median itself if it has none."""
     low, high = row["ci_low_us"], row["ci_high_us"]
     if absent(low) or absent(high) or low <= 0:
         return row["median_us"], row["median_us"]

@@ -93,7 +93,6 @@ def _by_model(environment: Mapping[str, Any]) -> dict[str, list[Gpu]]:
 
 
 def _model(gpu: str) -> str:
-    """The name of a GPU without its UUID."""
     return gpu.rpartition(" ")[0]
 
 
@@ -170,7 +169,6 @@ def sentences(environment: Mapping[str, Any]) -> list[str]:
 
 
 def _ranked(environment: Mapping[str, Any], alike: Sequence[Gpu]) -> str:
-    """How the cases are ranked that these GPUs measured."""
     if not section(dict(environment), "launcher").get("replicate"):
         return "Cases are ranked within one GPU."
     if spread(alike) > THRESHOLD:

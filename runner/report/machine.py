@@ -53,30 +53,22 @@ def codes(path: Path, frame: pd.DataFrame, best: Sequence[Ranking], sources: Map
     kept = {str(name) for name in frame["binary"].unique() if name and folder.has(folder.machine_code(str(name)))}
     shown = [
         Code(
-            _title(rows, names),
+            described(rows[0], names) + (f", and {count(len(rows) - 1, 'other case')}" if len(rows) > 1 else ""),
             _facts(rows[0], text),
             _listing(text, sources.get(str(rows[0]["kernel"]), {})),
-            _first_lines(machine_code.read_ptx(folder, str(rows[0]["binary"])).splitlines()),
+            _first_lines(machine_code.read(folder, str(rows[0]["binary"]), ptx=True).splitlines()),
         )
         for rows, text in found[:MOST]
     ]
     return Codes(shown, len(kept) - len(shown))
 
 
-def _title(rows: Sequence[Row], names: list[str]) -> str:
-    more = f", and {count(len(rows) - 1, 'other case')}" if len(rows) > 1 else ""
-    return f"{described(rows[0], names)}{more}"
-
-
 def _facts(row: Row, text: str) -> str:
     parts = [count(machine_code.count(text), "instruction")]
     parts += [f"{int(row[name])} {unit}" for name, unit in UNITS.items() if not absent(row.get(name))]
-    return ", ".join([*parts, _spilled(text)])
-
-
-def _spilled(text: str) -> str:
-    number = machine_code.spills(text)
-    return f"{number or 'no'} instruction{'s' * (number != 1)} that load{'s' * (number == 1)} or store local memory"
+    spills = machine_code.spills(text)
+    words = f"{spills or 'no'} instruction{'s' * (spills != 1)} that load{'s' * (spills == 1)} or store local memory"
+    return ", ".join([*parts, words])
 
 
 def _first_lines(lines: Sequence[str]) -> str:

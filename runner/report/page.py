@@ -39,14 +39,9 @@ SECTIONS = ("search", "times", "shape", "baseline", "lanes", "why", "energy", "r
 MOST_LINKS = 12
 MOST_FILES = 4
 MOST_LETTERS = 1500
-MOST_CHARACTERS = 200_000
-"""Of all source files together. The folder has the rest."""
-
-MOST_READ = 64 * 2**20
-"""Characters of source files that are read at all."""
-
-MOST_VALUES = 12
-"""Of one macro."""
+MOST_CHARACTERS = 200_000  # of all source files together; the folder has the rest
+MOST_READ = 64 * 2**20  # characters of source files that are read at all
+MOST_VALUES = 12  # of one macro
 
 OVERHEADS = ("empty_kernel_us", "event_pair_us", "event_tick_us", "flush_us", "copy_gbps", "toolchain")
 """The overheads of timing, measured when the GPU was opened."""
@@ -97,11 +92,9 @@ def rendered(path: Path, frame: pd.DataFrame, verdict: findings.Verdict, live: t
 
 
 def template(name: str, *packages: str) -> jinja2.Template:
-    """A page's template. All text that enters it is escaped and stripped of control characters.
+    """A page's template, from the folder `template` of the first package that has it, as have its parts.
 
-    Args:
-        name: The name of its file.
-        packages: Packages whose folder `template` is searched, in this order, for the template and its parts.
+    All text that enters it is escaped and stripped of control characters.
     """
     loaded = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package, "template") for package in packages]),
@@ -249,7 +242,6 @@ def _names(found: Any) -> str:
 
 
 def _method(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """How the launches of each device were timed."""
     devices = section(known, "devices")
     found = []
     for kind in devices:
@@ -260,7 +252,6 @@ def _method(known: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _command(known: dict[str, Any]) -> str:
-    """The command of the sweep; empty if it was not recorded."""
     recorded = known.get("command") or ""
     return " ".join(map(str, recorded)) if isinstance(recorded, list) else str(recorded)
 

@@ -31,7 +31,6 @@ def cases(path: Path, frame: pd.DataFrame, step: str) -> Iterator[tuple[Row, dic
 
 
 def _asked(plan: Any) -> bool:
-    """Whether a case of a plan was to be profiled."""
     ways = plan.get("ways") if isinstance(plan, dict) else None
     return isinstance(ways, list) and any(isinstance(way, dict) and way.get("profile") for way in ways)
 

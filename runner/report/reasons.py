@@ -6,7 +6,7 @@ carry nothing give no words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,7 @@ from runner.report.table import PEERS, varying
 from runner.report.text import absent, described, size_of
 from runner.runs import section
 
-MOST_CASES = 10
-"""Of each ranking."""
+MOST_CASES = 10  # of each ranking
 
 HIGH, LOW = 80.0, 60.0  # percent
 WASTED, FULL, WAITING = 10.0, 1.0, 30.0  # percent, waves, percent
@@ -36,23 +35,14 @@ SPEED_OF_LIGHT = NCU.format("SOLBottleneck")
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a case; a number that is not known is `None`.
+    """What is known of a case; a number that is not known is `None`."""
 
-    Attributes:
-        row: Its row of results.csv.
-        reached: Its declared bytes a second, in percent of a copy on this GPU.
-        dram: The DRAM's throughput under ncu, in percent of the same copy; of its peak where no copy was measured.
-        of: What `reached` and `dram` are shares of, in words.
-        waits: What its warps waited for, and which part of the time, the longest first.
-        costs: What its lines cost.
-    """
-
-    row: Mapping[str, Any]
-    reached: float | None
-    dram: float | None
-    of: str
-    waits: Sequence[tuple[str, float]]
-    costs: Sequence[LineCost]
+    row: Mapping[str, Any]  # of results.csv
+    reached: float | None  # its declared bytes a second, in percent of a copy on this GPU
+    dram: float | None  # throughput under ncu, in percent of the same copy; of its peak where no copy was measured
+    of: str  # what `reached` and `dram` are shares of, in words
+    waits: Sequence[tuple[str, float]]  # what its warps waited for, and which part of the time, the longest first
+    costs: Sequence[LineCost]  # what its lines cost
 
     def __getitem__(self, name: str) -> float | None:
         return None if absent(self.row.get(name)) else float(self.row[name])
@@ -131,14 +121,6 @@ def _waste(case: Known) -> str:
     return f"DRAM moves {case.moved:.1f} times the declared bytes" if case.moved and case.moved >= MOVED else ""
 
 
-def _conflicts(case: Known) -> str:
-    return _worst(case, SHARED, "bank conflicts")
-
-
-def _uncoalesced(case: Known) -> str:
-    return _worst(case, GLOBAL, "scattered accesses")
-
-
 def _worst(case: Known, memory: str, what: str) -> str:
     """The line with most units beyond the ideal, if those of all lines are a tenth of the units or more."""
     if case.reached is not None and case.reached >= HIGH:
@@ -155,9 +137,10 @@ REMARKS = (
     Rule("small grid", "less than one wave of blocks", SPEED_OF_LIGHT, _grid),
     Rule("more traffic", f"{MOVED:g} x the declared bytes", "none: a choice of this project", _waste),
     Rule("bank conflicts", f"{WASTED:.0f} % of the wavefronts, unless memory-bound",
-         NCU.format("SharedMemoryConflicts"), _conflicts),
+         NCU.format("SharedMemoryConflicts"), lambda case: _worst(case, SHARED, "bank conflicts")),
     Rule("scattered accesses", f"{WASTED:.0f} % of the sectors, unless memory-bound",
-         NCU.format("UncoalescedGlobalAccess") + ", which has no threshold", _uncoalesced),
+         NCU.format("UncoalescedGlobalAccess") + ", which has no threshold",
+         lambda case: _worst(case, GLOBAL, "scattered accesses")),
 )  # fmt: skip
 """What else the numbers say of a case: all that hold."""
 
@@ -211,8 +194,3 @@ def _known(
     reached = number("percent_copy") if share else number("percent_peak")
     counted = None if dram is None else dram / share if share else dram
     return Known(row, reached, counted, "a copy" if share else "the peak", waits, costs)
-
-
-def of_rules() -> Iterator[tuple[str, str, str]]:
-    """The rules as a table: name, when it holds, source."""
-    yield from ((rule.name, rule.when, rule.source) for rule in (*BOUNDS, *REMARKS))

@@ -36,8 +36,7 @@ PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
 PEERS = ["device", "gpu", "dtype", "family", "finish"]
 """Cases that differ in one of these are not ranked against each other."""
 
-OLD_VALUES = {"fill": {"seed_rand": "c_rand"}}
-"""Values that older versions wrote, and their names of today."""
+OLD_VALUES = {"fill": {"seed_rand": "c_rand"}}  # values that older versions wrote, and their names of today
 
 NOT_REACHED = "the run ended before this case was reached"
 
@@ -279,7 +278,6 @@ def _reals(cells: Iterable[str]) -> pd.Series[float]:
 
 
 def _own_type(cells: list[str]) -> columns.Type:
-    """The type of a column of a kernel's own parameter."""
     given = [cell for cell in cells if cell]
     if all(_is_whole(cell) for cell in given):
         return "integer"

@@ -20,20 +20,16 @@ from runner.report import cells, reasons
 from runner.report.findings import IDLE, WORDS, Verdict, fastest, judge
 from runner.report.table import load, measured, records, varying, where_read
 from runner.report.text import absent, beside, count, described, exact, explained, one_line, rough, size_of, value_of
-from runner.runs import environment, section
+from runner.runs import environment, section, shown
 
 Row = dict[str, Any]
 
-ALL_UP_TO = 20
-"""So many rows are all shown. Of more, each kernel's fastest by size."""
+ALL_UP_TO = 20  # so many rows are all shown; of more, each kernel's fastest by size
 
 MOST_GROUPS, MOST_LINES, MOST_SENTENCES = 12, 48, 4
 MOST_PROBLEMS, MOST_IN_MARKDOWN = 10, 20
-MOST_LETTERS = 800
-"""Of a reason: a mismatch ends with the largest error and what to do."""
-
-BROAD = 100_000
-"""Columns: more than any line has."""
+MOST_LETTERS = 800  # of a reason: a mismatch ends with the largest error and what to do
+BROAD = 100_000  # columns: more than any line has
 
 INDENT = 4
 
@@ -50,11 +46,10 @@ def say(console: Console, text: str, style: str = "", *, whole: bool = False) ->
 
 def say_path(console: Console, words: str, path: Path) -> None:
     """Print a path; in a terminal relative to the working directory, and unbroken on a line of its own if need be."""
-    here = Path.cwd()
     if not console.is_terminal:
         console.print(Text(f"{words}{path}"), soft_wrap=True)
         return
-    text = Text(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    text = Text(shown(path))
     fits = len(words) + text.cell_len <= console.width
     console.print(Text(words if fits else words.rstrip() + "\n").append_text(text), soft_wrap=True)
 
@@ -151,7 +146,6 @@ def _references(group: pd.DataFrame) -> Iterable[tuple[tuple[str, ...], str]]:
 
 
 def _line(row: Row, names: list[str]) -> tuple[tuple[str, ...], str]:
-    """The cells of a case, and their style."""
     launch = "" if absent(row["grid"]) else f"<<<grid {one_line(row['grid'], 30)} block {one_line(row['block'], 30)}>>>"
     name, status = described(row, names), row["status"].replace("_", " ")
     if row["status"] != "ok":

@@ -8,9 +8,9 @@ from typing import Any
 from runner.config import Job
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.shards import parent
 from runner.shards import plan as planning
 from runner.shards.local import LocalGpus
+from runner.shards.parent import Parent
 from runner.shards.watch import Cluster
 from runner.terminal import SweepProgress
 
@@ -20,30 +20,20 @@ NAMES = ("gpus", "slurm")
 def run(
     name: str, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, settings: Mapping[str, Any]
 ) -> bool:
-    """Run what a sweep lacks, in shards.
+    """Run what a sweep lacks, in shards; `settings` are the launcher's, and `record_host`.
 
-    Args:
-        name: The launcher: `gpus` or `slurm`.
-        plan: All jobs of the sweep.
-        folder: Its folder.
-        progress: Shows what happens.
-        settings: Of the launcher, and `record_host`.
-
-    Returns:
-        Whether no shard ended early, as far as this process waited.
-
-    Raises:
-        UsageError: if a setting is wrong.
+    Gives whether no shard ended early, as far as this process waited. A `UsageError` if a setting is wrong.
     """
     folder = RunFolder(folder.path.absolute())  # for processes that start elsewhere
     cluster = make(name, settings, folder)
-    _refuse_index(plan)
+    if index := next((job.device.index for job in plan if job.device.index), 0):
+        raise UsageError(f"device.index={index}: the launcher chooses the GPU; use hydra.launcher.gpus=[{index}]")
     if not folder.has(folder.plan) and (copies := _copies(settings, cluster)) > 1:
         plan = planning.copied(plan, copies)
     folder.write_json(folder.environment, {**(folder.json(folder.environment) or {}), "launcher": dict(settings)})
-    wait = bool(settings.get("wait", True))
     known = {"record_host": bool(settings["record_host"])}
-    return parent.run(plan, folder, progress, cluster, known, whole=bool(settings.get("replicate")), wait=wait)
+    whole, wait = bool(settings.get("replicate")), bool(settings.get("wait", True))
+    return Parent(plan, folder, progress, cluster, known, whole, wait).run()
 
 
 def make(name: str, settings: Mapping[str, Any], folder: RunFolder) -> Cluster:
@@ -68,8 +58,3 @@ def _copies(settings: Mapping[str, Any], cluster: Cluster) -> int:
             f"(hydra.launcher.array_parallelism, hydra.launcher.shards)"
         )
     return cluster.most if settings.get("replicate") else several
-
-
-def _refuse_index(plan: Sequence[Job]) -> None:
-    if index := next((job.device.index for job in plan if job.device.index), 0):
-        raise UsageError(f"device.index={index}: the launcher chooses the GPU; use hydra.launcher.gpus=[{index}]")

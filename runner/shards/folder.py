@@ -123,8 +123,7 @@ def copy_row(source: RunFolder, target: RunFolder, number: int, row: Row) -> Non
 def merge(sweep: RunFolder) -> dict[int, Row]:
     """Bring what the shards have measured since into the sweep's folder.
 
-    Returns:
-        The rows that are new, or have more rounds than before, by job.
+    Gives the rows that are new, or have more rounds than before, by job.
     """
     new: dict[int, Row] = {}
     for shard in shards(sweep):
@@ -160,9 +159,7 @@ def require_one_toolchain(sweep: RunFolder, entry: environment.Entry) -> None:
     """Refuse another toolchain than that of the first shard that started on such a GPU. Shards may start at once.
 
     The first one makes the file; creating a file is atomic on every file system.
-
-    Raises:
-        UsageError: if another shard has other versions or another toolchain.
+    A `UsageError` if another shard has other versions or another toolchain.
     """
     environment.require_same_toolchain(sweep.path, entry)
     model = cache.key(*(json.dumps(entry.get(name)) for name in environment.OF_A_MODEL))

@@ -43,8 +43,7 @@ class LocalGpus:
     def __init__(self, chosen: Sequence[str], shards: int) -> None:
         """Use these GPUs, by number or UUID; if there are none, so many processes on the CPU device.
 
-        Raises:
-            UsageError: if a GPU is chosen that is not there.
+        A `UsageError` if a GPU is chosen that is not there.
         """
         known = gpus()
         if chosen:
@@ -121,7 +120,6 @@ class LocalGpus:
 
 
 def _place(shard: ShardFolder) -> str:
-    """The GPU of a shard that an earlier parent has started."""
     return str(shard.sweep.json(shard.path / "place.json") or "a GPU of this machine")
 
 

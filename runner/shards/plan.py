@@ -22,8 +22,7 @@ def copied(jobs: Sequence[Job], copies: int) -> list[Job]:
 def split_copies(jobs: Sequence[Job], most: int, seconds: Mapping[int, float], *, whole: bool) -> list[list[Job]]:
     """Split jobs as `split` does. Copies of a sweep share no shard; with `whole`, each is a single shard.
 
-    Returns:
-        At most `most` shards, so that some copies may be left out, and at least one.
+    Gives at least one and at most `most` shards, so that some copies may be left out.
     """
     copies = sorted({job.copy for job in jobs})[:most]
     each = 1 if whole else most // max(len(copies), 1)
@@ -34,15 +33,7 @@ def split(jobs: Sequence[Job], most: int, seconds: Mapping[int, float]) -> list[
     """Split jobs into at most `most` shards of about equal time. Cases that are compared stay together.
 
     The longest group of comparable cases goes first, each to the shard with the least to do (Graham's LPT rule, SIAM
-    Journal on Applied Mathematics 17(2), 1969).
-
-    Args:
-        jobs: The jobs, in the order of the sweep; each shard keeps this order.
-        most: The number of GPUs.
-        seconds: Estimated seconds of each job by its number; see `weights`.
-
-    Returns:
-        The jobs of each shard, at least one each.
+    Journal on Applied Mathematics 17(2), 1969). `seconds` are the estimates of `weights`. Each shard keeps the order.
     """
     groups: dict[tuple[Any, ...], list[Job]] = {}
     for job in jobs:

@@ -123,8 +123,7 @@ class Slurm:
     def start(self, shards: Sequence[ShardFolder]) -> None:
         """Submit those that have no job, or whose job has ended, as one array.
 
-        Raises:
-            UsageError: if Slurm refuses the array.
+        A `UsageError` if Slurm refuses the array.
         """
         new = [shard for shard in shards if self.state(shard).ended]
         if not new:

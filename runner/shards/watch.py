@@ -113,14 +113,7 @@ class Watcher:
         self._silent = ""
 
     def watch(self) -> bool:
-        """Wait until all shards have ended.
-
-        Returns:
-            Whether none of them ended early.
-
-        Raises:
-            DeviceUnavailable: if there is no row at all.
-        """
+        """Wait until all shards have ended: whether none ended early. `DeviceUnavailable` if there is no row at all."""
         self._progress.stage("measuring", sum(len(shard.jobs) for shard in self._watched))
         asked = 0.0
         while not all(shard.ended for shard in self._watched):

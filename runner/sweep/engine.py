@@ -51,10 +51,8 @@ def run(
     Each row names the launcher, since cases that were launched alone were not measured side by side. The worker is one
     that was started while the plan was made.
 
-    Raises:
-        UsageError: if no compiled kernel can be kept.
-        DeviceUnavailable: if the only device that was asked for is not there.
-        KeyboardInterrupt: passed on, after the cases that were not reached have `not_run` rows.
+    A `UsageError` if no compiled kernel can be kept; `DeviceUnavailable` if the only device that was asked for is not
+    there. A `KeyboardInterrupt` is passed on, after the cases that were not reached have `not_run` rows.
     """
     if any(job.device.kind == REPLAY for job in plan):
         replay.refuse_mixed(plan)
@@ -188,7 +186,6 @@ class _Group:
                 self._enter(number, which)
 
     def _run_case(self, job: Job, protocol: Protocol, number: int, which: str) -> None:
-        """Run a case, in a new worker if the last one ended."""
         started = time.monotonic()
         for _ in range(TRIES):
             outcome = self._run_once(job, protocol, number, which)
@@ -285,7 +282,6 @@ class _Group:
 
 
 def _is_fast(job: Job) -> bool:
-    """Whether a GPU's compiler is told to compute less exactly."""
     return job.device.fast_math or options.is_fast(" ".join(job.case.options))
 
 

@@ -6,9 +6,9 @@ Each may turn a right verdict into a wrong one, which says where the kernel is w
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 from runner.device import Device, DeviceInfo, Order, Program, Role
@@ -22,8 +22,6 @@ from runner.kernel.resolve import make
 from runner.sweep.trial import Trial, WrongLater, trials, upload
 from runner.sweep.worker import Outcome, Task
 
-Heartbeat = Callable[[str], Any]
-
 UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
 
 # Launches in another order: a random one only if a launch takes less than this, and none much longer than the first.
@@ -35,11 +33,28 @@ _right_further: set[tuple[str, str]] = set()  # cases and binaries that were rig
 _right_sizes: set[tuple[str, str]] = set()  # cases of other sizes, and binaries, that were right
 
 
-def with_exact_inputs(
-    device: Device, task: Task, first: Trial, verdict: CheckResult, stack: ExitStack, heartbeat: Heartbeat
-) -> CheckResult:
+@dataclass(frozen=True)
+class Work:
+    """A task on an open device."""
+
+    device: Device
+    task: Task
+    stack: ExitStack  # closing it gives the memory back
+    heartbeat: Callable[[str], Any]  # called with the name of each step
+
+    def launch(self, trial: Trial, *, limit: float | None = None, order: int | None = None) -> CheckResult:
+        """The verdict on a further launch, perhaps in another order of its threads; it may take `limit` seconds."""
+        launch = trial.launch if order is None else dataclasses.replace(trial.launch, order=order)
+        trial.prepare()
+        self.heartbeat("checking")
+        self.device.launch(launch, limit or self.task.time_limit_s)
+        self.heartbeat("comparing")
+        return trial.verify()[0]
+
+
+def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckResult:
     """Check again with inputs for which sums are exact, once in a process."""
-    case, program = task.case, first.launch.program
+    task, case = work.task, work.task.case
     if (case.id, task.binary.digest) in _right_further:
         return dataclasses.replace(verdict, undecided=0)
     for seed in exact_seeds(case):
@@ -47,20 +62,17 @@ def with_exact_inputs(
         if not other:
             return verdict
         try:
-            heartbeat("inputs and reference")
+            work.heartbeat("inputs and reference")
             expected = expect(case, other, fast=task.fast_math, random_signs=True)
             if not usable(expected):
                 continue
-            memory = stack.enter_context(ExitStack())
-            trial = Trial(case, *upload(device, program, case, other, memory), other, expected)
+            memory = work.stack.enter_context(ExitStack())
+            uploaded = upload(work.device, first.launch.program, case, other, memory)
+            trial = Trial(case, *uploaded, other, expected)
         except (UsageError, OutOfMemory) as e:
             note = "; ".join(filter(None, (verdict.note, f"checked for one input: {e}")))
             return dataclasses.replace(verdict, note=note)
-        trial.prepare()
-        heartbeat("checking")
-        device.launch(trial.launch, task.time_limit_s)
-        heartbeat("comparing")
-        found, _ = trial.verify()
+        found = work.launch(trial)
         memory.close()
         if not found.ok:
             reason = f"right for the measured inputs, wrong for exact ones (seed {seed}): {found.reason}"
@@ -70,27 +82,16 @@ def with_exact_inputs(
     return verdict
 
 
-def at_other_sizes(
-    device: Device,
-    task: Task,
-    program: Program,
-    verdict: CheckResult,
-    spent_ms: float,
-    stack: ExitStack,
-    heartbeat: Heartbeat,
-) -> CheckResult:
+def at_other_sizes(work: Work, program: Program, verdict: CheckResult, spent_ms: float) -> CheckResult:
     """Check at other sizes, each once in a process."""
+    task = work.task
     for case in other_sizes(task.case, spent_ms):
         if (case.id, task.binary.digest) in _right_sizes:
             continue
         where = next(f"{p.name}={case.chosen[p.name]}" for p in case.kernel.parameters if p.kind is Kind.SIZE)
         try:
-            memory = stack.enter_context(ExitStack())
-            trial = next(trials(device, program, case, memory, fast=task.fast_math))
-            trial.prepare()
-            heartbeat("checking")
-            device.launch(trial.launch, task.time_limit_s)
-            found, _ = trial.verify()
+            memory = work.stack.enter_context(ExitStack())
+            found = work.launch(next(trials(work.device, program, case, memory, fast=task.fast_math)))
             memory.close()
         except (UsageError, OutOfMemory, NotResident):  # there is no reference there, or the grid is too large
             continue
@@ -102,16 +103,14 @@ def at_other_sizes(
     return verdict
 
 
-def in_all_schedules(
-    device: Device, trial: Trial, error: Hazard, limit: float, heartbeat: Heartbeat, after: int = 0
-) -> Hazard:
+def in_all_schedules(work: Work, trial: Trial, error: Hazard, limit: float, after: int = 0) -> Hazard:
     """The findings of a launch, with those that further schedules add to them."""
     found = {f.key: f for f in error.findings}
-    for order in range(after + 1, device.info.schedules) if found else ():
+    for order in range(after + 1, work.device.info.schedules) if found else ():
         trial.prepare()
-        heartbeat("checking")
+        work.heartbeat("checking")
         try:
-            device.launch(dataclasses.replace(trial.launch, order=order), limit)
+            work.device.launch(dataclasses.replace(trial.launch, order=order), limit)
         except Hazard as e:
             found = {**{f.key: f for f in e.findings}, **found}
         except LaunchTimeout:
@@ -120,39 +119,28 @@ def in_all_schedules(
     return Hazard(told([str(error), *more]), tuple(found.values())) if more else error
 
 
-def _result_in(device: Device, trial: Trial, limit: float, heartbeat: Heartbeat, order: int) -> CheckResult:
-    heartbeat("checking")
-    trial.prepare()
-    device.launch(dataclasses.replace(trial.launch, order=order), limit)
-    return trial.verify()[0]
-
-
 def _other_orders(device: Device, *, also_random: bool) -> Sequence[int]:
     if device.info.schedules:
         return range(1, device.info.schedules)
     return (Order.REVERSE, Order.RANDOM) if also_random else (Order.REVERSE,)
 
 
-def in_other_orders(
-    device: Device, task: Task, trial: Trial, outcome: Outcome, spent_s: float, heartbeat: Heartbeat
-) -> Outcome:
+def in_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: float) -> Outcome:
     """Whether the result depends on the order in which lanes, warps and blocks run, which CUDA leaves open.
 
     A result that is right in each order is no hazard, even if its floats are rounded differently. A wrong one that
     is right in reverse is. A `WrongLater` if it is wrong now and then in any order.
     """
     right = outcome.status == "ok"
-    limit = min(task.time_limit_s, max(LEAST_LIMIT_S, SLOWER * spent_s))
-
-    result_in = functools.partial(_result_in, device, trial, limit, heartbeat)
-    for order in _other_orders(device, also_random=right and spent_s < RANDOM_BELOW_S):
+    limit = min(work.task.time_limit_s, max(LEAST_LIMIT_S, SLOWER * spent_s))
+    for order in _other_orders(work.device, also_random=right and spent_s < RANDOM_BELOW_S):
         reason, mismatches, words = "", outcome.mismatches, Order(min(order, Order.RANDOM)).words
         try:
-            other = result_in(order)
+            other = work.launch(trial, limit=limit, order=order)
             if other.ok == right:
                 continue
             # A kernel may also count its launches, or be wrong once in a while: that is no matter of the order.
-            again = [result_in(o) for o in (Order.USUAL, Order.USUAL, order)]
+            again = [work.launch(trial, limit=limit, order=o) for o in (Order.USUAL, Order.USUAL, order)]
             if [r.ok for r in again] == [right, right, not right]:
                 wrong = again[2] if right else again[0]
                 one, another = ("right", "wrong") if right else ("wrong", "right")
@@ -160,11 +148,11 @@ def in_other_orders(
             elif right:
                 raise WrongLater(next((r for r in (other, *again) if not r.ok), other))
         except LaunchTimeout as e:
-            if right and limit < task.time_limit_s:
+            if right and limit < work.task.time_limit_s:
                 reason = f"right in order after {spent_s:.2g} s, but {words} {e}"
         except Hazard as e:
             if e.findings:
-                all_of_it = in_all_schedules(device, trial, e, limit, heartbeat, order)
+                all_of_it = in_all_schedules(work, trial, e, limit, order)
                 return dataclasses.replace(outcome, status="hazard", reason=str(all_of_it), findings=all_of_it.findings)
             reason = f"right in order, but {words} {e}" if right else ""
         if reason:

@@ -101,8 +101,7 @@ class Ledger:
 def write_plan(plan: Sequence[Job], folder: RunFolder, launcher: str) -> list[Job]:
     """Write the jobs' case.json unless they exist, and plan.json.
 
-    Returns:
-        The jobs to run: of those that run the same, the first. The case.json of the others name it by `same_as`.
+    Gives the jobs to run: of those that run the same, the first. The case.json of the others name it by `same_as`.
     """
     first: dict[tuple[str, ...], Job] = {}
     for job in plan:

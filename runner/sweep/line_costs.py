@@ -88,7 +88,6 @@ def _is_counted(job: Job) -> bool:
 
 
 def _build(compiler: CpuCompiler, source: Source) -> Binary:
-    """Compile a kernel, and note what was made of it."""
     binary = compiler.compile(source)
     with suppress(OSError):
         atomic.write_text(_note(source), f"{binary.path}\n{compiler.library}")
@@ -123,7 +122,6 @@ def _tools(wanted: str) -> tuple[str, ...]:
 
 
 def _compiler(limits: Limits = Limits()) -> CpuCompiler:  # noqa: B008  (frozen)
-    """The compiler that instruments accesses."""
     from runner.device.cpu import CpuCompiler  # noqa: PLC0415  (a sweep on a GPU that counts nothing needs none)
 
     return CpuCompiler(limits=limits, checked=True)
@@ -203,7 +201,6 @@ def counted(
 
 
 def _spread(number: int) -> list[int]:
-    """The first block, one in the middle, and the last."""
     return sorted({0, number // 2, number - 1})
 
 

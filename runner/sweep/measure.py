@@ -56,13 +56,7 @@ def measure(
 ) -> Round:
     """Measure one case for one round, up to three times if the GPU is throttled.
 
-    Args:
-        sample: Times that many launches.
-        conditions: Gives the GPU's state.
-        protocol: How long, how many, how precise.
-        spent_ms: Time of the launches so far, in milliseconds.
-        heartbeat: Called between requests.
-        pause: Waits that many seconds.
+    `sample` times that many launches; those so far took `spent_ms`. The heartbeat is called between requests.
     """
     tried = []
     launch_ms = spent_ms
@@ -126,10 +120,8 @@ def collect(
 def hot(batch: Callable[[int], float], cold_us: float, heartbeat: Callable[[str], Any]) -> Times:
     """Time back-to-back launches, with warm caches; a cold launch takes `cold_us`.
 
-    `batch` makes that many launches, and returns their total time in microseconds.
-
-    Returns:
-        Microseconds per launch in each batch, shape (10,); a batch takes a millisecond or 200 launches.
+    `batch` makes that many launches, and returns their total time in microseconds. Gives microseconds per launch in
+    each batch, shape (10,); a batch takes a millisecond or 200 launches.
     """
     launches = min(HOT_LAUNCHES, max(1, math.ceil(HOT_BATCH_US / cold_us))) if cold_us > 0 else HOT_LAUNCHES
     heartbeat("warm-up")
@@ -142,5 +134,4 @@ def hot(batch: Callable[[int], float], cold_us: float, heartbeat: Callable[[str]
 
 
 def _fitting(launch_ms: float) -> int:
-    """How many launches to request at a time."""
     return CHUNK if launch_ms * CHUNK <= CHUNK_MS else max(1, int(CHUNK_MS / launch_ms))

@@ -43,11 +43,7 @@ class Garbled(Exception):
 
 
 class Pipe:
-    """One end of the pipe. The parent's end also shows what its worker prints.
-
-    Attributes:
-        closed: Whether it was closed here.
-    """
+    """One end of the pipe. The parent's end also shows what its worker prints."""
 
     def __init__(self, end: socket.socket, secret: bytes, printed: int | None = None) -> None:
         """`printed` is the parent's descriptor of what the worker prints, and makes it the parent's end."""
@@ -72,9 +68,7 @@ class Pipe:
     def receive(self, limit: float | None = None) -> object:
         """The next message; `None` if none came within that many seconds.
 
-        Raises:
-            EOFError: if the other end is closed.
-            Garbled: if what came is no message.
+        An `EOFError` if the other end is closed; `Garbled` if what came is no message.
         """
         while (content := self._taken()) is None:
             limit = self._wait(limit, writing=False)
@@ -102,7 +96,6 @@ class Pipe:
             self._printed = None
 
     def _taken(self) -> bytes | None:
-        """The content of the first message that came whole."""
         if len(self._came) < _HEADER.size:
             if not self._secret.startswith(self._came[: len(self._secret)]):
                 raise Garbled("it has no secret")
@@ -153,7 +146,6 @@ class Pipe:
 
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> object:
-        """Called by pickle."""
         if name in _ALLOWED.get(module, ()):
             return super().find_class(module, name)
         raise ValueError(f"it names {module}.{name}")

@@ -17,8 +17,9 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from runner.settings import DeviceConfig
 from runner.statistics import unthrottled
 from runner.sweep import measure, sandbox
 from runner.sweep.further_checks import (
-    Heartbeat,
+    Work,
     at_other_sizes,
     implausible,
     in_all_schedules,
@@ -100,18 +101,19 @@ def _pipe(descriptor: int) -> Pipe:
     return Pipe(end, secret)
 
 
-def run_case(device: Device, task: Task, heartbeat: Heartbeat) -> Outcome:
+def run_case(device: Device, task: Task, heartbeat: Callable[[str], Any]) -> Outcome:
     """Run one case on an open device. An error of the case becomes its outcome, never an exception.
 
     The heartbeat is called at each step, so that the parent knows that the worker is alive.
     """
     stack = ExitStack()
+    work = Work(device, task, stack, heartbeat)
     try:
-        outcome = _load_and_run(device, task, stack, heartbeat)
+        outcome = _load_and_run(work)
         if outcome.status == "mismatch" and device.usable and device.forget_spoilt_inputs():
             # An earlier case overwrote inputs that the device keeps. This case is run again with fresh ones.
             stack.close()
-            outcome = _load_and_run(device, task, stack, heartbeat)
+            outcome = _load_and_run(work)
     except CaseError as e:
         outcome = Outcome(e.status, str(e), findings=e.findings if isinstance(e, Hazard) else ())
     except MemoryError as e:
@@ -126,11 +128,11 @@ def run_case(device: Device, task: Task, heartbeat: Heartbeat) -> Outcome:
     return dataclasses.replace(outcome, usable=False)
 
 
-def _load_and_run(device: Device, task: Task, stack: ExitStack, heartbeat: Heartbeat) -> Outcome:
-    case = task.case
-    heartbeat("loading")
-    program = device.load(task.source, task.binary)
-    stack.callback(id, program)  # keeps it alive
+def _load_and_run(work: Work) -> Outcome:
+    device, case = work.device, work.task.case
+    work.heartbeat("loading")
+    program = device.load(work.task.source, work.task.binary)
+    work.stack.callback(id, program)  # keeps it alive
     resources = program.resources
     shared = (resources.shared_bytes or 0) + case.shared
     if shared > device.info.shared_limit:
@@ -140,26 +142,26 @@ def _load_and_run(device: Device, task: Task, stack: ExitStack, heartbeat: Heart
     if needed > device.info.memory_bytes:
         reason = f"the arrays need {needed} bytes, the device has {device.info.memory_bytes}"
         return Outcome("out_of_memory", reason, resources=resources)
-    if task.energy_s:
-        return _energy(device, task, program, stack, heartbeat)
-    return _run(device, task, program, stack, heartbeat)
+    return _energy(work, program) if work.task.energy_s else _run(work, program)
 
 
-def _energy(device: Device, task: Task, program: Program, stack: ExitStack, heartbeat: Heartbeat) -> Outcome:
+def _energy(work: Work, program: Program) -> Outcome:
     """Measure the energy of a case that earlier launches have shown to be right."""
-    heartbeat("inputs and reference")
-    launch, _ = upload(device, program, task.case, contents(task.case), stack)
-    heartbeat("checking")
+    device, task = work.device, work.task
+    work.heartbeat("inputs and reference")
+    launch, _ = upload(device, program, task.case, contents(task.case), work.stack)
+    work.heartbeat("checking")
     device.launch(launch, task.time_limit_s)
-    heartbeat("energy")
+    work.heartbeat("energy")
     found = device.energy(launch, task.energy_s, task.time_limit_s)
     return Outcome("ok", found) if isinstance(found, str) else Outcome("ok", energy=found)
 
 
-def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbeat: Heartbeat) -> Outcome:
+def _run(work: Work, program: Program) -> Outcome:
+    device, task, heartbeat = work.device, work.task, work.heartbeat
     case, limit = task.case, task.time_limit_s
     heartbeat("inputs and reference")
-    found = trials(device, program, case, stack, fast=task.fast_math)
+    found = trials(device, program, case, work.stack, fast=task.fast_math)
     first = next(found)
     first.prepare()
     heartbeat("checking")
@@ -167,20 +169,20 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
     try:
         diagnostics = device.launch(first.launch, limit)
     except Hazard as e:
-        raise in_all_schedules(device, first, e, limit, heartbeat) from None
+        raise in_all_schedules(work, first, e, limit) from None
     spent_ms = (time.perf_counter() - started) * 1000
     heartbeat("comparing")
     verdict, value = first.verify()
     observed, expected = _observed_sources(first), first.expected
     if verdict.ok and exact_wanted(case, verdict):
-        verdict = with_exact_inputs(device, task, first, verdict, stack, heartbeat)
+        verdict = with_exact_inputs(work, first, verdict)
     if verdict.ok and verdict.undecided == verdict.compared > 0:
         raise UsageError(
             f"none of {verdict.compared} elements could be checked: rounding errors may change them by any amount; "
             "write the reference as the kernel computes, or set 'tolerance' in the YAML"
         )
     if verdict.ok and task.protocol.check_sizes and not case.hazard:
-        verdict = at_other_sizes(device, task, program, verdict, spent_ms, stack, heartbeat)
+        verdict = at_other_sizes(work, program, verdict, spent_ms)
     set_constants(device, program, case, first.inputs)  # those checks have constants of their own
     outcome = Outcome(
         status="ok" if verdict.ok else "mismatch",
@@ -198,12 +200,11 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
     )
     try:
         if device.info.emulated:
-            outcome = in_other_orders(device, task, first, outcome, spent_ms / 1000, heartbeat)
+            outcome = in_other_orders(work, first, outcome, spent_ms / 1000)
         if outcome.status != "ok":
             return outcome
         heartbeat("inputs and reference")
-        turns = [first, *found]
-        measured = _measured(device, task, turns, spent_ms, heartbeat)
+        measured = _measured(work, [first, *found], spent_ms)
     except WrongLater as e:
         return dataclasses.replace(outcome, status=e.status, reason=str(e), mismatches=e.mismatches)
     if reason := implausible(case, device.info, float(np.median(unthrottled(measured.samples)["us"]))):
@@ -217,8 +218,9 @@ def _run(device: Device, task: Task, program: Program, stack: ExitStack, heartbe
     return outcome
 
 
-def _measured(device: Device, task: Task, turns: Sequence[Trial], spent_ms: float, heartbeat: Heartbeat) -> Round:
+def _measured(work: Work, turns: Sequence[Trial], spent_ms: float) -> Round:
     """Measure a case whose first launch was right; a `WrongLater` if another one was not."""
+    device, task, heartbeat = work.device, work.task, work.heartbeat
     limit, trial_of = task.time_limit_s, {id(trial.launch): trial for trial in turns}
 
     def in_turn(count: int) -> list[Launch]:
@@ -273,7 +275,6 @@ def _observed_sources(trial: Trial) -> tuple[int | None, ...]:
 
 
 def _note_for(case: Case, sources: tuple[int | None, ...]) -> str:
-    """The note on a case in which the device found nothing."""
     if case.hazard:
         return f"the hazard that its YAML declares was not found: {case.hazard}"
     if case.kernel.shuffle and not sources:

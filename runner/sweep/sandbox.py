@@ -22,11 +22,7 @@ _SHARE = 0.75  # of the host's memory
 
 
 def command() -> list[str]:
-    """The words before a command that sandbox it.
-
-    Raises:
-        DeviceUnavailable: if that is impossible here.
-    """
+    """The words before a command that sandbox it; a `DeviceUnavailable` if that is impossible here."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise DeviceUnavailable("device.sandbox=true: bubblewrap is not installed (Debian: apt-get install bubblewrap)")

@@ -42,15 +42,7 @@ class WrongLater(CaseError):
 
 
 class Trial:
-    """One launch of a case.
-
-    Attributes:
-        launch: What to launch.
-        arrays: Its arrays by name; constants are not among them.
-        inputs: All arrays' contents before a launch.
-        expected: What the launch should leave.
-        unchecked: Launches whose outputs were not compared, as that took too long.
-    """
+    """One launch of a case: its arrays without constants, all arrays' inputs, and what it should leave."""
 
     def __init__(
         self, case: Case, launch: Launch, arrays: Mapping[str, Array], inputs: Contents, expected: Expected
@@ -60,7 +52,7 @@ class Trial:
         self._given = self._digest(Role.IN)
         self._accepted: set[tuple[int, ...]] = set()
         self._verifying_s = 0.0
-        self.unchecked = 0
+        self.unchecked = 0  # launches whose outputs were not compared, as that took too long
 
     def prepare(self) -> None:
         """Bring everything that a launch could remember back to what it was before the first one."""
@@ -102,10 +94,7 @@ class Trial:
         """Check what a timed launch left: by a hash if it is what another one left, or else element by element.
 
         Atomics on floats leave other digits each time. Comparing all of them may take long, so that only some are
-        compared once that took two seconds. The kernel cannot know which.
-
-        Raises:
-            WrongLater: if it is wrong.
+        compared once that took two seconds. The kernel cannot know which. A `WrongLater` if it is wrong.
         """
         if self._digest(*WRITTEN) in self._accepted:
             return
@@ -119,11 +108,7 @@ class Trial:
             raise WrongLater(verdict)
 
     def require_inputs_unchanged(self) -> None:
-        """Require that no launch wrote to an input.
-
-        Raises:
-            WrongLater: if one did.
-        """
+        """Require that no launch wrote to an input; a `WrongLater` if one did."""
         if self._digest(Role.IN) != self._given:
             raise WrongLater(CheckResult(1, 1, "a launch wrote to an array of the role 'in'"))
 
@@ -230,7 +215,6 @@ def _views(device: Device, case: Case, arrays: Mapping[str, Array], stack: ExitS
 def _passed(
     argument: ArraySpec | ScalarSpec | PointerSpec, arrays: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> Array | np.generic | Value | Inside:
-    """What the launch gets for an argument."""
     if isinstance(argument, ArraySpec):
         return arrays[argument.name]
     if isinstance(argument, ScalarSpec):
@@ -258,9 +242,7 @@ def poison(case: Case, arrays: Mapping[str, Array]) -> None:
             arrays[spec.name].restore()
 
 
-def launch_once(
-    device: Device, case: Case, binary: Binary, time_limit: float = 60.0
-) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
+def launch_once(device: Device, case: Case, binary: Binary) -> tuple[dict[str, NDArray[Any]], LaunchDiagnostics]:
     """Launch a case once, without checking or timing it; `binary` is the compiled `case.source()`.
 
     Gives the arrays that the kernel writes, by name, and what the device noticed.
@@ -269,5 +251,5 @@ def launch_once(
     with ExitStack() as stack:
         launch, arrays = upload(device, program, case, contents(case), stack)
         poison(case, arrays)
-        diagnostics = device.launch(launch, time_limit)
+        diagnostics = device.launch(launch, 60.0)
         return {n: a.read() for n, a in arrays.items() if a.role in (Role.OUT, Role.INOUT)}, diagnostics

@@ -83,12 +83,7 @@ class Worker:
     """A worker process. It opens a device while its parent does something else."""
 
     def __init__(self, config: DeviceConfig | None = None, environment: Mapping[str, str] | None = None) -> None:
-        """Start the process, which opens the device; without one, `takes` names it later.
-
-        Args:
-            config: The device.
-            environment: Variables that the process has beside ours.
-        """
+        """Start the process, which opens the device; without one, `takes` names it later. It has further variables."""
         self.config = config
         self._usable = True
         self._garbled = ""  # why what it sent is no message

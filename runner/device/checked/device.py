@@ -12,7 +12,7 @@ from runner.device import Inside, Launch, LaunchDiagnostics, Role
 from runner.device.checked.counting import InstructionCost, read_costs
 from runner.device.checked.findings import Found, read_findings
 from runner.device.cpu.build import find_toolchain
-from runner.device.cpu.device import CpuDevice, InSequence, Prepared
+from runner.device.cpu.device import CpuDevice, Prepared, Way, in_sequence
 from runner.device.cpu.memory import GuardedArray
 from runner.device.cpu.program import CheckedArray, CheckedRequest, LaunchReport, Outcome
 from runner.device.kinds import CHECKED
@@ -27,12 +27,8 @@ _WITHOUT_CONTENT = (Role.OUT, Role.SCRATCH)
 class CheckedDevice(CpuDevice):
     """The CPU device with checks; `DeviceUnavailable` if the compiler cannot instrument memory accesses.
 
-    Timed launches are not checked.
-
-    Args:
-        threads: OS threads that run blocks; 0 for one per core.
-        schedules: In how many orders of blocks, warps and lanes a case is launched.
-        ignore_same_value: Whether unordered writes of one value are allowed.
+    A case is launched in as many orders of blocks, warps and lanes as there are schedules. Timed launches are not
+    checked.
     """
 
     kind = CHECKED
@@ -46,21 +42,11 @@ class CheckedDevice(CpuDevice):
 
     def launch(self, launch: Launch, time_limit: float) -> LaunchDiagnostics:
         """Launch once; a `Hazard` with all findings if there are any, after the launch has ended."""
-        each = [
-            _Watched(
-                one,
-                launch.order,
-                self._threads,
-                time_limit,
-                self._printed,
-                self._out,
-                (number == 0, one is launch.all[-1]),
-            )
-            for number, one in enumerate(launch.all)
-        ]
+        way = self._way(launch, time_limit)
+        each = [_Watched(one, way, self._out, (one is launch, one is launch.all[-1])) for one in launch.all]
         ended = ""
         try:
-            report = (InSequence(each, self._printed) if len(each) > 1 else each[0]).run()
+            report = in_sequence(each, way).run()
         except Hazard as e:
             ended = str(e)
         findings = tuple(f for one in each for f in one.findings if not (f.same_value and self._ignore_same_value))
@@ -75,8 +61,7 @@ class CheckedDevice(CpuDevice):
         """
         found: list[InstructionCost] = []
         for one in launch.all:
-            ends = (True, True)
-            counting = _Watched(one, launch.order, self._threads, time_limit, self._printed, self._out, ends)
+            counting = _Watched(one, self._way(launch, time_limit), self._out, (True, True))
             counting.count_in(choose(math.prod(one.grid)))
             try:
                 counting.run()
@@ -89,23 +74,15 @@ class CheckedDevice(CpuDevice):
 class _Watched(Prepared):
     """A launch whose accesses are checked."""
 
-    def __init__(
-        self,
-        launch: Launch,
-        order: int,
-        threads: int,
-        time_limit: float,
-        printed: ctypes.Array[ctypes.c_char],
-        out: ctypes.Array[ctypes.c_char],
-        ends: tuple[bool, bool],  # whether it is the first, and the last one of a sequence
-    ) -> None:
-        super().__init__(launch, order, threads, time_limit, printed)
+    def __init__(self, launch: Launch, way: Way, out: ctypes.Array[ctypes.c_char], ends: tuple[bool, bool]) -> None:
+        """`ends`: whether it is the first, and the last one of a sequence."""
+        super().__init__(launch, way)
         self.findings: tuple[Finding, ...] = ()
         self.text = ""  # what the launch reported
         self._out = out
         inside = [a.array for a in launch.arguments if isinstance(a, Inside)]
         arrays = {id(a): a for a in (*self.arrays, *inside) if isinstance(a, GuardedArray)}
-        self._found = Found(self.program, launch, order)
+        self._found = Found(self.program, launch, way.order)
         watched: list[CheckedArray] = []
         for array in arrays.values():
             self._found.arrays.append((array.name, array.dtype.itemsize, array.size))
@@ -122,17 +99,8 @@ class _Watched(Prepared):
         shared = [CheckedArray(v.begin, v.size, element_bytes=bool(v.name)) for v in self.program.shared_variables]
         self._found.shared += [(v.name, v.size) for v in self.program.shared_variables]
         self._kept = ((CheckedArray * len(watched))(*watched), (CheckedArray * len(shared))(*shared))
-        self._checked = CheckedRequest(
-            self._kept[0],
-            len(watched),
-            self._kept[1],
-            len(shared),
-            ctypes.addressof(out),
-            ROOM,
-            0,
-            *ends,
-            MOST_PAIRS,
-        )
+        parts = self._kept[0], len(watched), self._kept[1], len(shared)
+        self._checked = CheckedRequest(*parts, ctypes.addressof(out), ROOM, 0, *ends, MOST_PAIRS)
         self.request.checked = ctypes.pointer(self._checked)
 
     def count_in(self, blocks: Sequence[int]) -> None:

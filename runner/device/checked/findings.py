@@ -78,7 +78,6 @@ class _Race:
 
 
 def _race(found: Found, group: Sequence[_Race], lines: Mapping[int, str]) -> Finding:
-    """One finding for all pairs of instructions of two lines."""
     one = min(group, key=lambda r: (r.kind == WRITE_READ, r.block, r.thread, r.offset))
     count = sum(r.count for r in group)
     space, name, item, _ = _array(found, one.array)

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner import atomic
@@ -112,8 +112,7 @@ class Toolchain:
 def find_toolchain(cxx: str | None = None) -> Toolchain:
     """Find the compiler: `cxx`, or `$CXX`, or the first of the usual ones.
 
-    Raises:
-        CompileError: if there is none, or it does not work.
+    A `CompileError` if there is none, or it does not work.
     """
     wanted = cxx or os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
     if wanted is None:
@@ -130,15 +129,22 @@ def find_toolchain(cxx: str | None = None) -> Toolchain:
     return Toolchain(command, said.stdout.strip().partition("\n")[0] or "unknown version")
 
 
-class CpuCompiler:
-    """Compiles kernels for the CPU device.
+@dataclass(frozen=True)
+class _Unit:
+    """A kernel to compile and link."""
 
-    Args:
-        cache_dir: Where binaries are kept; by default the user's cache folder.
-        cxx: The C++ compiler; by default `$CXX`, or the first one found.
-        host_flags: Further flags for it.
-        limits: What one call of it may take.
-        checked: Whether the runtime is told of each access of the kernel.
+    source: Source
+    translation: Translation
+    needed: Excerpt | None  # the part of its files that is compiled; `None`: all
+    runtime: Path
+    own: list[str]  # flags
+    target: Path
+
+
+class CpuCompiler:
+    """Compiles kernels for the CPU device, `checked` so that the runtime is told of each access.
+
+    By default binaries are kept in the user's cache folder, and the compiler is `$CXX`, or the first one found.
     """
 
     def __init__(
@@ -185,8 +191,7 @@ class CpuCompiler:
     def compile(self, source: Source) -> Binary:
         """Compile a kernel, or take its binary from the cache. A cache that is deleted meanwhile is filled again.
 
-        Raises:
-            CompileError: with the compiler's own message, at the kernel's own lines.
+        A `CompileError` with the compiler's own message, at the kernel's own lines.
         """
         for tries_left in reversed(range(TRIES)):
             runtime = None
@@ -221,31 +226,23 @@ class CpuCompiler:
             with self._alone(target):
                 cached = cache.intact(target) and target.stat().st_mtime_ns >= runtime.stat().st_mtime_ns
                 if not cached:
-                    atomic.write_text(log_file, self._built(runtime, source, unit, own, target, needed))
+                    atomic.write_text(log_file, self._built(_Unit(source, unit, needed, runtime, own, target)))
         log = log_file.read_text(errors="surrogateescape") if log_file.exists() else ""
         return Binary(target, cache.digest(target), time.perf_counter() - started, cached, log)
 
-    def _built(
-        self,
-        runtime: Path,
-        source: Source,
-        unit: Translation,
-        own: list[str],
-        target: Path,
-        needed: Excerpt | None,
-    ) -> str:
+    def _built(self, unit: _Unit) -> str:
         """Compile a kernel from what is needed of its file, or else from the whole file. Gives the warnings."""
-        if function := unnamed(source):
-            raise CompileError(f"{source.path}: {explained(source, function, 'not found')}")
+        if function := unnamed(unit.source):
+            raise CompileError(f"{unit.source.path}: {explained(unit.source, function, 'not found')}")
         try:
-            return self._kernel(runtime, source, unit, own, target, needed)
+            return self._kernel(unit)
         except CompileError as error:
-            whole = translate(source, self._cache / "included")
-            fruitless = needed is None or whole.text == unit.text
+            whole = translate(unit.source, self._cache / "included")
+            fruitless = unit.needed is None or whole.text == unit.translation.text
             if fruitless or isinstance(error, (compile_errors.HostOnly, CompileLimit)):
                 raise
             try:  # what is needed is told by names alone
-                return self._kernel(runtime, source, whole, own, target)
+                return self._kernel(replace(unit, translation=whole, needed=None))
             except CompileError:
                 raise error from None
 
@@ -260,35 +257,29 @@ class CpuCompiler:
             flags += (*CHECKED_FLAGS, *(CLANG_CHECKED_FLAGS if self._tools.is_clang else GCC_CHECKED_FLAGS))
         return (*flags, *self._host_flags)
 
-    def _kernel(
-        self,
-        runtime: Path,
-        source: Source,
-        unit: Translation,
-        own: list[str],
-        target: Path,
-        needed: Excerpt | None = None,
-    ) -> str:
+    def _kernel(self, unit: _Unit) -> str:
         """Compile and link a kernel. Gives the warnings.
 
         The quick way takes the shim from a precompiled header and leaves out libstdc++, which takes half of the linking
         and which few kernels need. If it fails for a reason that may be its own, the plain way decides.
         """
-        for path, staged in unit.staged.items():
+        translation = unit.translation
+        for path, staged in translation.staged.items():
             atomic.write_text(path, staged)
 
         def build(shim: Path, *libraries: str) -> str:
-            compiling = [*self._tools.command, *self._flags, *own, f"-I{NATIVE / 'headers'}", "-include", str(shim)]
-            compiling += ["-x", "c++", "-"]
-            linking = ["-x", "none", "-Wl,--no-as-needed", str(runtime), "-Wl,-z,defs", "-lm", *libraries]
-            if not (unit.has_shared or self._checked):  # with -fsanitize it would be linked to a library for that
-                return self._run([*compiling, *linking], unit.text, target)
-            assembly, log = self._text([*compiling, "-S"], unit.text)
+            compiling = [*self._tools.command, *self._flags, *unit.own, f"-I{NATIVE / 'headers'}"]
+            compiling += ["-include", str(shim), "-x", "c++", "-"]
+            linking = ["-x", "none", "-Wl,--no-as-needed", str(unit.runtime), "-Wl,-z,defs", "-lm", *libraries]
+            if not (translation.has_shared or self._checked):  # with -fsanitize it would be linked to a library
+                return self._run([*compiling, *linking], translation.text, unit.target)
+            made = self._called([*compiling, "-S", "-o", "-"], translation.text)
+            assembly, log = made.stdout.decode(errors="surrogateescape"), made.stderr.decode(errors="replace")
             plain = [*self._tools.command, "-shared", "-fPIC", "-x", "assembler", "-"]
             if self._checked and self._tools.is_clang:  # which copies structures by these, unseen
                 plain += [f"-Wl,--wrap={function}" for function in ("memcpy", "memset")]
             apart = add_zones(assembly, WIDE, WIDE) if self._checked else add_zones(assembly)
-            return log + self._run([*plain, *linking], apart, target)
+            return log + self._run([*plain, *linking], apart, unit.target)
 
         shim = self._shim()
         try:
@@ -300,7 +291,7 @@ class CpuCompiler:
                 return build(NATIVE / "shim.h")
             except _CompilerFailed as failed:
                 error = failed
-        raise compile_errors.explained(source, error.log, needed)
+        raise compile_errors.explained(unit.source, error.log, unit.needed)
 
     def _shim(self) -> Path:
         """A header that includes the shim, with its precompiled form beside it: most of a kernel's compilation.
@@ -354,11 +345,6 @@ class CpuCompiler:
             self._run(command, unit, target, OWN_S)
         except _CompilerFailed as failed:
             raise CompileError("the CPU device's own runtime library does not compile", failed.log) from None
-
-    def _text(self, command: list[str], text: str) -> tuple[str, str]:
-        """Run the compiler; give what it makes as text, and its warnings."""
-        made = self._called([*command, "-o", "-"], text)
-        return made.stdout.decode(errors="surrogateescape"), made.stderr.decode(errors="replace")
 
     def _called(self, command: list[str], text: str, at_least_s: float = 0.0) -> subprocess.CompletedProcess[bytes]:
         done = self._limited.run(

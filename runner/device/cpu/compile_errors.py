@@ -54,13 +54,7 @@ class HostOnly(CompileError):
 
 
 def explained(source: Source, log: str, needed: Excerpt | None) -> CompileError:
-    """The error to raise for a kernel that does not compile.
-
-    Args:
-        source: The kernel.
-        log: What the compiler printed.
-        needed: The part of the kernel's files that it was given; `None`: all.
-    """
+    """The error for a kernel that does not compile; of its files, what is `needed` was compiled (`None`: all)."""
     errors = list(_ERROR.finditer(log))
     if _POISONED.search(log):
         log = f"{log.rstrip()}\n{_NO_PTX}\n"

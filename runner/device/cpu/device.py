@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,7 @@ MOST_RESIDENT_BLOCKS = 512  # each has shared memory of its own
 class CpuDevice:
     """The host's CPU as a CUDA device; `DeviceUnavailable` without a working C++ compiler.
 
-    Args:
-        threads: OS threads that run blocks; 0 for one per core. One thread makes float atomics repeatable.
+    Its OS threads run blocks, one for each core if none are given. One thread makes float atomics repeatable.
     """
 
     kind = CPU
@@ -110,7 +110,6 @@ class CpuDevice:
         return self._diagnostics(self._prepared(launch, time_limit).run())
 
     def _diagnostics(self, report: LaunchReport) -> LaunchDiagnostics:
-        """What a launch reports that is no error."""
         kept = min(report.printed_bytes, PRINTED_BYTES - 1)
         text = self._printed.raw[:kept].decode(errors="replace")
         if dropped := report.printed_bytes - kept:
@@ -151,21 +150,27 @@ class CpuDevice:
         """Nothing to do: arrays are freed one by one, and idle threads cost nothing."""
 
     def _prepared(self, launch: Launch, time_limit: float) -> Prepared | InSequence:
-        each = [Prepared(one, launch.order, self._threads, time_limit, self._printed) for one in launch.all]
-        return InSequence(each, self._printed) if len(each) > 1 else each[0]
+        way = self._way(launch, time_limit)
+        return in_sequence([Prepared(one, way) for one in launch.all], way)
+
+    def _way(self, launch: Launch, time_limit: float) -> Way:
+        return Way(launch.order, self._threads, time_limit, self._printed)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How to launch."""
+
+    order: int
+    threads: int  # of the host
+    time_limit: float
+    printed: ctypes.Array[ctypes.c_char]  # gets what the kernel prints
 
 
 class Prepared:
     """A checked launch in the form that the runtime library takes; it can be run repeatedly."""
 
-    def __init__(
-        self,
-        launch: Launch,
-        order: int,
-        threads: int,
-        time_limit: float,
-        printed: ctypes.Array[ctypes.c_char],
-    ) -> None:
+    def __init__(self, launch: Launch, way: Way) -> None:
         program = launch.program
         assert isinstance(program, CpuProgram)  # noqa: S101  (launches are made from what this device loaded)
         _check_shape(program, launch)
@@ -185,12 +190,12 @@ class Prepared:
             dynamic_shared=launch.shared,
             code_begin=program.code_begin,
             code_end=program.code_end,
-            printed=ctypes.addressof(printed),
+            printed=ctypes.addressof(way.printed),
             printed_capacity=PRINTED_BYTES,
-            time_limit=time_limit,
-            os_threads=threads,
+            time_limit=way.time_limit,
+            os_threads=way.threads,
             cooperative=program.cooperative,
-            order=order,
+            order=way.order,
             zones=program.zones,
             zone_count=len(program.zones),
         )
@@ -211,6 +216,11 @@ class Prepared:
         for array in self.arrays:
             array.check_canaries()
         return report
+
+
+def in_sequence(launches: Sequence[Prepared], way: Way) -> Prepared | InSequence:
+    """One launch, or several as one."""
+    return InSequence(launches, way.printed) if len(launches) > 1 else launches[0]
 
 
 class InSequence:
@@ -235,7 +245,6 @@ class InSequence:
 
 
 def _check_shape(program: CpuProgram, launch: Launch) -> None:
-    """Refuse the shapes that a GPU refuses."""
     name = program.function
     for what, given, allowed in (("grid", launch.grid, MAX_GRID), ("block", launch.block, MAX_BLOCK)):
         if any(not 1 <= part <= limit for part, limit in zip(given, allowed, strict=True)):
@@ -280,14 +289,10 @@ def lines_of(program: CpuProgram, addresses: Sequence[int]) -> dict[int, str]:
     return found
 
 
-def _line_of(program: CpuProgram, addresses: Sequence[int]) -> str | None:
-    lines = lines_of(program, [address for address in addresses if address])
-    return next((lines[address] for address in addresses if address in lines), None)
-
-
 def _sentence(program: CpuProgram, at: Fault, what: str) -> str:
     """The line of a fault, what happened, and the thread."""
-    line = _line_of(program, at.code_addresses)
+    lines = lines_of(program, [address for address in at.code_addresses if address])
+    line = next((lines[address] for address in at.code_addresses if address in lines), None)
     if line is None and at.last_line:
         line = f"{Path(at.last_file.decode(errors='replace')).name}:{at.last_line}"
     elif line is None and program.definition_line:
@@ -297,7 +302,6 @@ def _sentence(program: CpuProgram, at: Fault, what: str) -> str:
 
 
 def _what_faulted(at: Fault, arrays: Sequence[GuardedArray], shared: int) -> str:
-    """What a signal means."""
     if at.signal == signal.SIGFPE:
         return "integer division by zero (or of the smallest integer by -1): its result is undefined on a GPU"
     if at.signal in (signal.SIGILL, signal.SIGTRAP):

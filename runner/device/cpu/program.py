@@ -251,7 +251,6 @@ class CpuProgram:
         return self._places
 
     def _signature(self, name: str) -> tuple[Parameter, ...]:
-        """Read what `simt::Kernel::signature` writes."""
         describe = self._library[name]
         describe.restype = ctypes.c_size_t
         describe.argtypes = [ctypes.c_char_p, ctypes.c_size_t]

@@ -47,7 +47,6 @@ def _closing(visible: str, at: int) -> int | None:
 
 
 def _statement(inner: str, visible: str) -> str:
-    """The C++ for the text between the parentheses of an `asm`."""
     inner = re.sub(r"\\\n", " \n", inner)
     visible = re.sub(r"\\\n", " \n", visible)
     sections = list(split(inner, visible, ":"))
@@ -167,7 +166,6 @@ class Translation:
             yield f"{_TYPES[kind[1:]]} simt_r_{name} = 0;"
 
     def _value(self, operand: str) -> str:
-        """An operand as a C++ expression."""
         if operand in self._registers:
             return f"simt_r_{operand}"
         if operand.startswith("$"):

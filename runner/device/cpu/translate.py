@@ -108,7 +108,6 @@ def _pointers(declaration: str, *, outside: bool) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """The text between commas that are in no brackets."""
     pieces, depth = [""], 0
     for character in text:
         depth += (character in "([<") - (character in ")]>")
@@ -185,10 +184,7 @@ class _Translator:
 def translate(source: Source, stage: Path, texts: Mapping[Path, str] | None = None) -> Translation:
     """Make the translation unit of a kernel.
 
-    Args:
-        source: The kernel.
-        stage: Where the caller writes `staged`.
-        texts: What to take in place of the content of some files, by their resolved paths.
+    The caller writes `staged` files below `stage`. `texts` stand in place of some files' contents, by resolved paths.
     """
     own, texts = source.path.resolve(), texts or {}
     translator = _Translator(source.folders, stage, texts)

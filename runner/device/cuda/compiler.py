@@ -91,7 +91,6 @@ class CudaCompiler:
             raise CompileError(f"{e} (compile_options={' '.join(source.options)})", e.log) from None
 
     def _named(self, source: Source, text: str) -> tuple[bytes, str]:
-        """The cubin, with the kernel in it, and the warnings."""
         if all(function == plain(function) for function in source.functions):
             made = self._cubin(source, text, "")
             if options.PTX in source.options:  # it has no symbols
@@ -174,7 +173,6 @@ def _unit(source: Source, texts: Mapping[Path, str]) -> str:
 
 
 def _absent(error: CompileError) -> set[str]:
-    """The headers that the compiler did not find."""
     return {name for names in _NO_HEADER.findall(error.log) for name in names if name}
 
 
@@ -234,7 +232,6 @@ class Nvcc:
 
     @functools.cached_property
     def _found(self) -> tuple[str, str]:
-        """Nvcc's path and version."""
         nvcc = find_nvcc()
         if nvcc is None:
             raise CompileError("nvcc is not on the PATH; install the CUDA toolkit, or use device=cpu")
@@ -257,7 +254,6 @@ class _Calls(threading.local):
         cwd: str | None = None,
         error_on_nonzero: bool = True,  # noqa: FBT001, FBT002, ARG002
     ) -> tuple[int, bytes, bytes]:
-        """The exit status, stdout and stderr."""
         done = self.limited.run(command, cwd=cwd)
         if done.returncode:
             return done.returncode, done.stdout, done.stderr

@@ -102,7 +102,6 @@ class CudaDevice:
 
     @staticmethod
     def _variable(program: CudaProgram, name: str, nbytes: int) -> int:
-        """Where a variable lies."""
         try:
             pointer, size = program.variable(elf.linked_name(program.cubin, name))
         except (driver.Error, LaunchError):

@@ -27,8 +27,7 @@ STUCK_S = 2.0  # without an update, the counter does not count
 PAUSE_S = 0.001  # between two readings
 
 Read = Callable[[], float | None]
-Record = Callable[[], Any]
-"""Records an event of CUDA, and gives it."""
+Record = Callable[[], Any]  # records an event of CUDA, and gives it
 
 
 def per_call(us: float) -> int:

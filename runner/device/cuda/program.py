@@ -78,7 +78,6 @@ class CudaProgram:
         return int(address), int(size)
 
     def _globals(self) -> Iterator[tuple[int, int]]:
-        """Address and size of each variable."""
         for variable in elf.variables(self.cubin):
             if variable.section.startswith(VARIABLES):
                 with contextlib.suppress(driver.Error, LaunchError):

@@ -70,8 +70,7 @@ SETTINGS: Any = {
     "lines.markersize": 5,
 }
 
-UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""Characters that XML forbids."""
+UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that XML forbids
 
 
 class Stroke(NamedTuple):
@@ -82,8 +81,7 @@ class Stroke(NamedTuple):
     dash: str
 
 
-CEILING = Stroke(PALE, "", "-.")
-"""The stroke of kernels that are a limit for the others."""
+CEILING = Stroke(PALE, "", "-.")  # the stroke of kernels that are a limit for the others
 
 
 @dataclass(frozen=True)
@@ -114,8 +112,7 @@ class Figure(ABC):
     """A figure of a section of the page; its files are named after the stem. Making one draws nothing yet."""
 
     section: ClassVar[Section]
-    is_svg: ClassVar[bool] = False
-    """Whether `draw` gives the SVG itself, without matplotlib."""
+    is_svg: ClassVar[bool] = False  # whether `draw` gives the SVG itself, without matplotlib
     stem: str
     title: str
     caption: str
@@ -201,8 +198,7 @@ def _written(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
-WIDE = 9.0
-"""The width of every figure in inches: the page scales all to one width, so their letters are of one size."""
+WIDE = 9.0  # the width of every figure in inches: the page scales all to one width, so their letters are of one size
 
 
 def plain(value: float, _: object = None) -> str:

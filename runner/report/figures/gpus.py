@@ -12,8 +12,7 @@ from runner.report.text import count, one_line
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-MOST = 32
-"""GPUs of a model that are drawn, the fastest and the slowest of them."""
+MOST = 32  # GPUs of a model that are drawn, the fastest and the slowest of them
 
 
 @dataclass(frozen=True)

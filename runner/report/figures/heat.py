@@ -26,17 +26,14 @@ if TYPE_CHECKING:
 MOST_PANELS, MOST_NUMBERS, MOST_NAMES = 9, 20, 8
 """Kernels that are drawn; columns up to which cells have numbers; kernels without a panel that the caption names."""
 
-APART = ("kernel", "dtype", "seed", "device")
-"""Parameters that are no axis."""
+APART = ("kernel", "dtype", "seed", "device")  # parameters that are no axis
 
 LEAST, DARKEST = 50, 43.2
 """Percent that have the darkest colour, as have all below; percent at the dark end of the whole scale."""
 
-LIGHT = 69.5
-"""Percent from which on black letters have the greater contrast."""
+LIGHT = 69.5  # percent from which on black letters have the greater contrast
 
-Place = tuple[str, str]
-"""The values of a cell, down and across."""
+Place = tuple[str, str]  # the values of a cell, down and across
 
 
 @dataclass(frozen=True)
@@ -214,7 +211,6 @@ def _values(rows: list[Row], name: str) -> list[str]:
 
 
 def _panel(title: str, rows: list[Row], axes: tuple[str, str]) -> Panel:
-    """The cells of a kernel."""
     chosen: dict[Place, Row] = {}
     timed = sorted((row for row in rows if _has_time(row)), key=lambda row: float(row["cost"]))
     rest = sorted((row for row in rows if not _has_time(row)), key=lambda row: row["status"] in IDLE)

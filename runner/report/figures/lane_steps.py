@@ -32,12 +32,9 @@ class Element:
     index: int
     lane: int
     segment: int
-    got: int | None
-    """The element whose value it holds; None where the value is none of the input's."""
-    source: int
-    """The element that it should hold by CUDA's rule, or that it asked for where that is undefined."""
-    calls: bool
-    """Whether its lane takes part."""
+    got: int | None  # the element whose value it holds; None where the value is none of the input's
+    source: int  # the element that it should hold by CUDA's rule, or that it asked for where that is undefined
+    calls: bool  # whether its lane takes part
     fate: Fate
 
     @property
@@ -58,10 +55,8 @@ class Step:
     threads: int
     width: int
     per_thread: int
-    values: Mapping[str, str]
-    """The case's values of `NAMED`, empty where it has none."""
-    elements: tuple[Element, ...]
-    """Those of the first block that were measured."""
+    values: Mapping[str, str]  # the case's values of `NAMED`, empty where it has none
+    elements: tuple[Element, ...]  # those of the first block that were measured
 
     @property
     def arrays(self) -> bool:

@@ -142,14 +142,9 @@ def figures(run: Run) -> list[Lanes]:
 def stacked(rows: Iterable[Mapping[str, Any]], title: str = "") -> bytes:
     """The lane picture of some rows as SVG, one step for each row, without a run folder.
 
-    Args:
-        rows: Dictionaries with the columns of results.csv, as text or typed: `kernel`, `shuffle`, `received`, `block`,
-            and where the kernel reads them `width`, `mask`, `per_thread`, `first`, `second`; `device` for the title.
-            Rows without `shuffle` or `received` are ignored.
-        title: Replaces the one that is made from the rows.
-
-    Raises:
-        ValueError: If no row can be drawn.
+    The rows have columns of results.csv, as text or typed: `kernel`, `shuffle`, `received`, `block`, and where the
+    kernel reads them `width`, `mask`, `per_thread`, `first`, `second`; `device` for the title, if none is given. Rows
+    without `shuffle` or `received` are ignored. A `ValueError` if no row can be drawn.
     """
     steps = [step for row in rows if (step := read(row))]
     if not steps:

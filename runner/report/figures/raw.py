@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 IQR_PERCENT, ROUNDS_PERCENT = 5.0, 2.0
 """A spread is wide from here on: of the quartiles in percent of the median, and of the rounds."""
 
-MOST, FEWEST = 6, 10
-"""Cases that are drawn; samples that are worth a figure."""
+MOST, FEWEST = 6, 10  # cases that are drawn; samples that are worth a figure
 
 MOST_POINTS, FAR = 250, 8
 """Samples that are drawn as points; a sample stands at the edge if it is that many interquartile ranges above."""
@@ -37,8 +36,7 @@ class RawSamples(Figure):
     section = "raw"
     row: Row
     samples: Samples
-    high: float
-    """The upper end of the axis. Samples beyond it stand at the edge."""
+    high: float  # the upper end of the axis; samples beyond it stand at the edge
     shown: NDArray[np.int64]
 
     def rows(self) -> list[Row]:
@@ -116,7 +114,6 @@ def _spreads(row: Row) -> tuple[float, float]:
 
 
 def _width(row: Row) -> float:
-    """The larger of the two spreads, over its limit."""
     quartiles, rounds = _spreads(row)
     return max(quartiles / IQR_PERCENT, rounds / ROUNDS_PERCENT)
 

@@ -47,8 +47,7 @@ class Stalls(Figure):
     """A bar for each case: the shares of the reasons."""
 
     section = "why"
-    bars: list[tuple[Row, str, dict[str, float]]]
-    """The case, its name, and its shares by reason."""
+    bars: list[tuple[Row, str, dict[str, float]]]  # the case, its name, and its shares by reason
     reasons: list[str]
     run: Run
 

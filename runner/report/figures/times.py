@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 MOST_BARS, MOST_PANELS = 24, 6
-FEW = 3
-"""Values of a parameter up to which each has bars of its own. More of them are drawn as a line."""
+FEW = 3  # values of a parameter up to which each has bars of its own; more of them are drawn as a line
 
 APART = ("kernel", "size", "dtype", "seed", "device")
 """Parameters that no point combines, and that are no axis of a figure of their own."""
@@ -176,7 +175,6 @@ class Lines(Times):
             axes.yaxis.set_major_formatter(plain)
 
     def _lines(self, axes: Axes, panel: Panel, y: str, places: dict[str, float]) -> None:
-        """Draw a panel's lines with the bands of their quartiles."""
         lines: dict[str, list[Row]] = {}
         for row in sorted(panel.rows, key=lambda row: places[value_of(self.x, row)]):
             lines.setdefault(self.name(row), []).append(row)
@@ -397,7 +395,6 @@ def _split(rows: list[Row], names: list[str]) -> list[tuple[str, list[Row]]]:
 
 
 def _fastest(rows: list[Row], names: tuple[str, ...]) -> list[Row]:
-    """The fastest row of each combination of values."""
     slowest_first = sorted(rows, key=_order, reverse=True)
     best = {tuple(value_of(name, row) for name in names): row["row"] for row in slowest_first}
     chosen = set(best.values())
