@@ -33,6 +33,7 @@ from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 import runner
+from runner.report.page import template
 from runner.settings import DeviceConfig
 from runner.sweep import line_costs, run_case, worker
 
@@ -56,6 +57,9 @@ def warm() -> None:
     Plugins.instance()
     OverridesParser.create().parse_overrides(["kernel=a,b*", "+size='2**4'", "c.d=[1,-2.5]", "e=${f}", "g=glob(h*)"])
     OmegaConf.to_container(OmegaConf.create({"a": "b/${oc.env:HOME}-${c}", "c": 1}), resolve=True)
+    for page in (template("page.html", "runner.report"), template("compare.html", "runner.compare", "runner.report")):
+        for part in page.environment.list_templates(["html"]):
+            page.environment.get_template(part)
 
 
 class Fork(subprocess.Popen):
