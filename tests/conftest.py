@@ -7,6 +7,7 @@ import fcntl
 import functools
 import os
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import processes
@@ -20,6 +21,7 @@ from runner.errors import CompileError, DeviceUnavailable
 from runner.settings import DeviceConfig
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CACHE_BYTES = 1 << 30
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 
 
@@ -44,12 +46,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Why tests were skipped, in one line for each reason. The tests that failed follow."""
+    skipped = terminalreporter.getreports("skipped")
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    if reasons:
+        terminalreporter.section("skipped tests")
+    for reason, number in reasons.most_common():
+        terminalreporter.write_line(f"{number} skipped: {reason}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Empty the cache of compiled kernels now and then: nobody takes out what older headers left there."""
+    if "PYTEST_XDIST_WORKER" not in os.environ and "RUNNER_TEST_CACHE" not in os.environ and hasattr(config, "cache"):
+        folder = config.cache.mkdir("compiled")
+        if sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) > CACHE_BYTES:
+            shutil.rmtree(folder)
+
+
 @pytest.fixture(scope="session", autouse=True)
-def own_cache(tmp_path_factory):
-    """Nothing that an earlier session compiled is trusted; what one of its processes compiled, the others take."""
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
-    folder = Path(os.environ.get("RUNNER_TEST_CACHE") or shared)  # while developing, compile once for many sessions
+def own_cache(pytestconfig, tmp_path_factory):
+    """What an earlier session compiled is taken as users take it: its name depends on all that it was compiled from.
+
+    `--cache-clear` starts without it.
+    """
+    folder = Path(os.environ.get("RUNNER_TEST_CACHE") or pytestconfig.cache.mkdir("compiled"))
     folder.mkdir(exist_ok=True)
     os.environ["XDG_CACHE_HOME"] = str(folder)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes are started

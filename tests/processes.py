@@ -4,7 +4,9 @@ import atexit
 import functools
 import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -38,8 +40,75 @@ def without_lines(arguments):
     return [*arguments, "lines=false"] if sweeps and not chooses_lines(arguments) else arguments
 
 
-def start(directory, *arguments, module="runner", **further):
-    """`python -m runner ...`, in a process group of its own; it counts no lines unless it is told to."""
+class Program(subprocess.Popen):
+    """`python -m MODULE ...`, in a process group of its own: a fork of the zygote, whose guard tells when it has ended."""
+
+    def __init__(self, request, **options):
+        self._request, (self._guard, self._theirs) = request, socket.socketpair()
+        super().__init__(["program"], **options)
+
+    def _execute_child(self, *given):
+        *ends, _restore, _gid, _gids, _uid, _umask, _session, _group = given
+        _, _, _, out, _, err = pipes = ends[-6:]
+        with self._theirs:
+            _zygote().ask([out, err, self._theirs.fileno()])
+        self._guard.sendall(json.dumps(self._request).encode() + b"\n")
+        self._told = self._guard.makefile()
+        self.pid = int(self._told.readline())
+        self._child_created = True
+        self._close_pipe_fds(*pipes)
+
+    def _internal_poll(self, **_):
+        if self.returncode is None and select.select([self._guard], [], [], 0)[0]:
+            self._end()
+        return self.returncode
+
+    def _wait(self, timeout):
+        if self.returncode is None and not select.select([self._guard], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        if self.returncode is None:
+            self._end()
+        return self.returncode
+
+    def _end(self):
+        self.returncode = int(self._told.readline())
+        self._told.close()
+        self._guard.close()
+
+
+class Zygote:
+    """The process that forks: one for each of pytest's, started by the first test that needs it."""
+
+    def __init__(self):
+        self._requests, theirs = socket.socketpair()
+        command = [sys.executable, str(Path(__file__).parent / "zygote.py")]
+        with theirs:
+            self._process = subprocess.Popen(command, stdin=theirs, env=environment())
+        atexit.register(self.end)
+
+    def ask(self, descriptors):
+        """For a guard: the program's standard output and error, and a socket to talk with the guard."""
+        socket.send_fds(self._requests, [b"."], descriptors)
+
+    def end(self):
+        """Wait until it has ended."""
+        self._requests.close()
+        self._process.wait()
+
+
+_zygote = functools.cache(Zygote)
+
+
+def requested(directory, arguments, module, variables, *, timeout=0, seconds=0, lines=True):
+    """What the zygote is asked for: a program with these environment variables."""
+    return {
+        "directory": str(directory), "arguments": list(map(str, arguments)), "environment": variables,
+        "module": module.removesuffix(".__main__"), "timeout": timeout, "seconds": seconds, "lines": lines,
+    }  # fmt: skip
+
+
+def fresh(directory, *arguments, module="runner", **further):
+    """`python -m runner ...` in a new interpreter, in a process group of its own; it counts no lines unless it is told to."""
     if module == "runner":
         arguments = without_lines(arguments)
     return subprocess.Popen(
@@ -49,41 +118,32 @@ def start(directory, *arguments, module="runner", **further):
     )  # fmt: skip
 
 
+def start(directory, *arguments, module="runner", **further):
+    """The same without the imports: a fork of the zygote, unless that would be another thing."""
+    if any(name.startswith(AT_START) for name in further):
+        return fresh(directory, *arguments, module=module, **further)
+    if module == "runner":
+        arguments = without_lines(arguments)
+    request = requested(directory, arguments, module, environment(**further))
+    return Program(request, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 def run(directory, *arguments, module="runner", timeout=PATIENCE_S, seconds=0, **further):
-    """`python -m runner ...` to its end, without its imports: a fork of the zygote, unless that would be another thing.
+    """`python -m runner ...` to its end, as by `start`.
 
     It may run for `timeout` seconds, and `seconds` of the processor's time (0: all). What lines cost is counted only if
     the command says so, or it is given `LINES`: that compiles each kernel once more.
     """
     if any(name.startswith(AT_START) for name in further):
-        process = start(directory, *arguments, module=module, **further)
-        out, err = process.communicate(timeout=timeout)
-        return Finished(process.returncode, out, err, Path(directory))
-    request = {
-        "directory": str(directory), "arguments": list(map(str, arguments)), "environment": environment(**further),
-        "module": module.removesuffix(".__main__"), "timeout": timeout, "seconds": seconds,
-        "lines": LINES.keys() <= further.keys() or chooses_lines(arguments),
-    }  # fmt: skip
-    zygote = _zygote()
-    print(json.dumps(request), file=zygote.stdin, flush=True)
-    return Finished(directory=Path(directory), **json.loads(zygote.stdout.readline()))
-
-
-@functools.cache
-def _zygote():
-    """One for each of pytest's processes, started by the first test that needs it."""
-    command = [sys.executable, str(Path(__file__).parent / "zygote.py")]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True, encoding="utf-8"
-    )
-
-    def end():
-        process.stdin.close()
-        process.stdout.close()
-        process.wait()
-
-    atexit.register(end)
-    return process
+        process = fresh(directory, *arguments, module=module, **further)
+    else:
+        lines = LINES.keys() <= further.keys() or chooses_lines(arguments)
+        limits = {"timeout": timeout, "seconds": seconds, "lines": lines}
+        request = requested(directory, arguments, module, environment(**further), **limits)
+        piped = subprocess.PIPE
+        process = Program(request, stdout=piped, stderr=piped, text=True, encoding="utf-8", errors="replace")
+    out, err = process.communicate(timeout=timeout + 20)
+    return Finished(process.returncode, out, err, Path(directory))
 
 
 def call(directory, *arguments, module="runner", **further):

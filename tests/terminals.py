@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from processes import PATIENCE_S, environment, without_lines
+from processes import PATIENCE_S, Program, environment, requested, without_lines
 from rich.cells import cell_len
 
 # Makes the terminal the one from which Ctrl-C comes, then becomes the program.
@@ -22,17 +22,12 @@ CSI = re.compile(r"\x1b\[[0-9;?]*([A-Za-z])")
 
 
 class Terminal:
-    """A program in a terminal of so many columns."""
+    """A terminal of so many columns, in which `opened` starts a program, given the terminal's other end."""
 
-    def __init__(self, directory: Path, *command: str, columns: int, **further: str) -> None:
-        known = {**environment(), "TERM": "xterm-256color", **further}
-        kept = {name: value for name, value in known.items() if name not in ("COLUMNS", "NO_COLOR")}
+    def __init__(self, opened: Callable[[int], subprocess.Popen], columns: int) -> None:
         self._fd, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
-        self._program = subprocess.Popen(
-            [sys.executable, "-c", TAKE, *command], cwd=directory, env=kept, start_new_session=True,
-            stdin=theirs, stdout=theirs, stderr=theirs,
-        )  # fmt: skip
+        self._program = opened(theirs)
         os.close(theirs)
         self.output = ""
 
@@ -60,13 +55,35 @@ class Terminal:
     def end(self) -> int:
         """Wait for the program; its exit status."""
         self.read()
+        return self.close()
+
+    def close(self) -> int:
+        """Close the terminal; the exit status of the program."""
         os.close(self._fd)
         return self._program.wait()
 
 
+def known(**further: str) -> dict[str, str]:
+    """The environment of a program in a terminal."""
+    variables = {**environment(), "TERM": "xterm-256color", **further}
+    return {name: value for name, value in variables.items() if name not in ("COLUMNS", "NO_COLOR")}
+
+
+def shell(directory: Path, *command: str, columns: int, **further: str) -> Terminal:
+    """A command in a terminal."""
+
+    def opened(end: int) -> subprocess.Popen:
+        command_line = [sys.executable, "-c", TAKE, *command]
+        streams = {"stdin": end, "stdout": end, "stderr": end}
+        return subprocess.Popen(command_line, cwd=directory, env=known(**further), start_new_session=True, **streams)
+
+    return Terminal(opened, columns)
+
+
 def runner(directory: Path, *arguments: str, columns: int, **further: str) -> Terminal:
     """`python -m runner ...` in a terminal."""
-    return Terminal(directory, sys.executable, "-m", "runner", *without_lines(arguments), columns=columns, **further)
+    request = requested(directory, without_lines(arguments), "runner", known(**further))
+    return Terminal(lambda end: Program(request, stdout=end, stderr=end), columns)
 
 
 def frames(output: str) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from processes import OWN, run
 from support import KERNELS, ROOT, shipped
-from terminals import Terminal
+from terminals import shell
 from told import is_a_told_mistake, lay
 
 from runner import __version__
@@ -216,7 +216,7 @@ def test_bash_completes(tmp_path):
     lay(tmp_path, {"bin/runner": f'#!/bin/sh\nexec {sys.executable} -m runner "$@"\n'})
     script.chmod(0o755)
     known = {"PATH": f"{script.parent}:{os.environ['PATH']}", "TERM": "dumb", "INPUTRC": "/dev/null"}
-    terminal = Terminal(tmp_path, "bash", "--norc", "--noprofile", "-i", columns=300, **known)
+    terminal = shell(tmp_path, "bash", "--norc", "--noprofile", "-i", columns=300, **known)
     terminal.press('eval "$(runner -sc install=bash)"\n')
     found = {}
     for typed in COMPLETED:

@@ -151,9 +151,7 @@ def test_a_killed_worker_costs_one_row(tmp_path):
     folder = tmp_path / "sweep"
     wait_until((folder / "results.csv").exists, process)
     time.sleep(0.05)  # the first case is in the table, the next is being run
-    children = subprocess.run(
-        ["pgrep", "-P", str(process.pid), "-f", "runner.sweep.run_case"], capture_output=True, text=True, check=False
-    )
+    children = subprocess.run(["pgrep", "-P", str(process.pid), "python"], capture_output=True, text=True, check=False)
     subprocess.run(["kill", "-9", children.stdout.split()[0]], check=True)
     process.communicate(timeout=PATIENCE_S)
     rows = table(folder)

@@ -2,8 +2,6 @@
 
 import contextlib
 import os
-import pty
-import select
 import shutil
 import signal
 import socket
@@ -14,7 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from processes import OWN, PATIENCE_S, call, environment, start, table, wait_until
+import terminals
+from processes import OWN, PATIENCE_S, call, environment, fresh, start, table, wait_until
 
 from runner.device import Source
 from runner.device.cpu import CpuCompiler
@@ -190,18 +189,10 @@ def test_without_bubblewrap_a_sandbox_is_refused(runner, tmp_path):
 
 def test_a_terminal_that_closes_ends_a_sweep(tmp_path):
     """The finished rows, the report and `not_run` rows are there, as after Ctrl-C."""
-    child, terminal = pty.fork()
-    if child == 0:
-        os.chdir(tmp_path)
-        words = ("block=64,128,256,512", "size=512Ki", "device=cpu", "timing.cpu_samples=20", "hydra.sweep.dir=sweep")
-        os.execve(sys.executable, [sys.executable, "-m", "runner", *words], environment())  # noqa: S606  (no shell is wanted)
-    deadline = time.monotonic() + PATIENCE_S
-    while not any((tmp_path / "sweep").glob("*/result.json")) and time.monotonic() < deadline:
-        if select.select([terminal], [], [], 0.02)[0]:
-            os.read(terminal, 1 << 16)
-    os.close(terminal)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 130
+    words = ("block=64,128,256,512", "size=512Ki", "device=cpu", "timing.cpu_samples=20", "hydra.sweep.dir=sweep")
+    terminal = terminals.runner(tmp_path, *words, columns=80)
+    terminal.read(lambda _: any((tmp_path / "sweep").glob("*/result.json")))
+    assert terminal.close() == 130
     assert {"ok", "not_run"} == set(table(tmp_path / "sweep")["status"])
     assert (tmp_path / "sweep" / "report.html").is_file()
 
@@ -216,7 +207,7 @@ def catches(process, number):
 @pytest.mark.parametrize("after_s", [0.0, 0.1, 0.3, 0.5, 0.8])
 def test_ctrl_c_during_the_imports_is_one_line(after_s, tmp_path):
     """From the moment on that the program listens: status 130, one line, no traceback, no folder of results."""
-    process = start(tmp_path, "size=1000", "device=cpu")
+    process = fresh(tmp_path, "size=1000", "device=cpu")
     wait_until(lambda: catches(process, signal.SIGHUP), process)
     time.sleep(after_s)
     os.killpg(process.pid, signal.SIGINT)

@@ -3,14 +3,14 @@
 import re
 
 import pytest
-from processes import run, start
+from processes import fresh, run
 
 SMALL = ("size=1000", "device=cpu", "timing.cpu_samples=3")
 
 
 def really(directory, *arguments, **more):
     """Start a process of its own; give what it says."""
-    process = start(directory, *arguments, **more)
+    process = fresh(directory, *arguments, **more)
     out, err = process.communicate()
     return process.returncode, out, err
 

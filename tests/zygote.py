@@ -1,11 +1,13 @@
 """`python -m runner` many times over: a process that has done all imports, and forks for each command line.
 
-A fork is a process of its own, as fresh as one that was started; only the two seconds of imports are spared. Requests come
-on the standard input and answers go to the standard output, one line of JSON each.
+A fork is a process of its own, as fresh as one that was started; only the two seconds of imports are spared. The standard
+input is a socket, over which each request brings three descriptors: standard output and error of the program, and a socket
+on which `guard` talks about it.
 """
 
 import atexit
 import contextlib
+import fcntl
 import functools
 import gc
 import importlib
@@ -15,9 +17,10 @@ import pkgutil
 import resource
 import runpy
 import signal
+import socket
 import subprocess
 import sys
-import tempfile
+import termios
 import threading
 import time
 import traceback
@@ -30,6 +33,7 @@ from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 import runner
+from runner.report.page import template
 from runner.settings import DeviceConfig
 from runner.sweep import line_costs, run_case, worker
 
@@ -53,6 +57,9 @@ def warm() -> None:
     Plugins.instance()
     OverridesParser.create().parse_overrides(["kernel=a,b*", "+size='2**4'", "c.d=[1,-2.5]", "e=${f}", "g=glob(h*)"])
     OmegaConf.to_container(OmegaConf.create({"a": "b/${oc.env:HOME}-${c}", "c": 1}), resolve=True)
+    for page in (template("page.html", "runner.report"), template("compare.html", "runner.compare", "runner.report")):
+        for part in page.environment.list_templates(["html"]):
+            page.environment.get_template(part)
 
 
 class Fork(subprocess.Popen):
@@ -105,8 +112,14 @@ def become(request: dict, out: int, err: int) -> None:
     """Go on as `python -m MODULE ...`, in the folder and with the environment of the request."""
     os.setsid()
     gc.set_threshold(100_000)  # a short program makes little garbage
-    for ours, given in ((0, os.open(os.devnull, os.O_RDONLY)), (1, out), (2, err)):
+    terminal = os.isatty(out)
+    for ours, given in ((0, out if terminal else os.open(os.devnull, os.O_RDONLY)), (1, out), (2, err)):
         os.dup2(given, ours)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    if terminal:  # from which Ctrl-C comes
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     os.chdir(request["directory"])
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -149,21 +162,39 @@ def leave(program: Callable[[], None]) -> NoReturn:
     os._exit(status)
 
 
-def answer(request: dict) -> dict:
-    """Run one command line in a child, and say what it left."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = os.fork()
-        if child == 0:
-            leave(functools.partial(become, request, out.fileno(), err.fileno()))
-        _, status = os.waitpid(child, 0)
-        texts = {}
-        for name, file in (("out", out), ("err", err)):
-            file.seek(0)
-            texts[name] = file.read().decode(errors="replace")
-    return {"code": os.waitstatus_to_exitcode(status), **texts}
+def guard(out: int, err: int, talk: int) -> None:
+    """Fork a program, tell its number, and how it ended. Until that was heard its number is no other program's."""
+    with socket.socket(fileno=talk) as line, line.makefile() as told:
+        request = json.loads(told.readline())
+        program = os.fork()
+        if program == 0:
+            leave(functools.partial(become, request, out, err))
+        os.close(out)
+        os.close(err)
+        with contextlib.suppress(OSError):  # nobody may be there any more
+            line.sendall(f"{program}\n".encode())
+            ended = os.waitid(os.P_PID, program, os.WEXITED | os.WNOWAIT)
+            status = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+            line.sendall(f"{status}\n".encode())
+            line.recv(1)
+        os.waitpid(program, 0)
+
+
+def serve(requests: socket.socket) -> None:
+    """Fork for each request, until nobody can make one any more."""
+    while (received := socket.recv_fds(requests, 1, 3))[0]:
+        if os.fork() == 0:
+            try:
+                guard(*received[1])
+            finally:
+                os._exit(0)
+        for descriptor in received[1]:
+            os.close(descriptor)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG):  # guards of programs that have ended
+                pass
 
 
 if __name__ == "__main__":
     preload()
-    for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), flush=True)  # noqa: T201
+    serve(socket.socket(fileno=0))

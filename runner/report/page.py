@@ -6,6 +6,7 @@ whatever paths a foreign folder names.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import re
@@ -91,6 +92,7 @@ def rendered(path: Path, frame: pd.DataFrame, verdict: findings.Verdict, live: t
     return template("page.html", "runner.report").render(context)
 
 
+@functools.cache  # compiling it takes as long as filling it in
 def template(name: str, *packages: str) -> jinja2.Template:
     """A page's template, from the folder `template` of the first package that has it, as have its parts.
 
