@@ -73,7 +73,7 @@ def test_a_search_finds_the_best_of_a_recorded_space_and_leaves_a_whole_run(reco
     assert "The best median_us so far" in (recorded / "one" / "report.html").read_text()
     drawn = list(csv.DictReader((recorded / "one" / "figures" / "best-so-far.csv").read_text().splitlines()))
     assert float(drawn[-1]["best"]) == float(best["median_us"])
-    assert len(drawn) == sum(row["status"] == "ok" for row in rows)
+    assert [row["median_us"] != "" for row in drawn].count(True) == sum(row["status"] == "ok" for row in rows)
     first, second = told(recorded / "one"), told(recorded / "two")
     assert [t["point"] for t in first] == [t["point"] for t in second]
     assert sum(t["values"] is None for t in first) == sum(row["status"] == "launch_error" for row in rows)

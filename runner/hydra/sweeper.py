@@ -27,6 +27,7 @@ from runner.metrics import Metric
 from runner.search import batches, samplers
 from runner.search.loop import Budget, Sampler, Search, Trial, front
 from runner.search.space import MOST_VALUES, Point, Space, of_kernel
+from runner.search.summary import summary
 from runner.session import Session, current
 from runner.sweep import replay, results
 from runner.terminal import SweepProgress
@@ -109,12 +110,18 @@ class SearchSweeper(Sweeper):
         search.noted = lambda trials: batches.write(folder, trials if len(trials) > len(known) else [*known.values()])
         try:
             search.run(self._settings["batch"])
-            best = front(search.trials)
-            measuring.finish([t.point for t in _finalists(search.trials, best)])
+            anew = [t.point for t in _finalists(search.trials, front(search.trials))]
+            measuring.finish(anew)
         finally:
             measuring.close()
             if search.trials or known:  # otherwise nothing is left to resume
                 results.write(folder, results.collect(folder))
+        by_case = {row["case"]: row for row in results.collect(folder)}
+
+        def row_of(point: Point) -> dict[str, Any]:
+            case = legal.job(point, 0, None).case
+            return {**by_case.get(case.id, {}), **case.variables}
+
         folder.write_json(
             folder.search,
             {
@@ -126,6 +133,7 @@ class SearchSweeper(Sweeper):
                 "settings": {name: value for name, value in self._settings.items() if name != "params"},
                 "cases": len(search.trials),
                 "ended": search.ended,
+                **summary(space, search.trials, [] if legal.recording else anew, row_of, objectives),
             },
         )
         share = len(search.trials) / max(1, space.legal_count)
@@ -138,14 +146,14 @@ class _Legal:
     def __init__(self, composer: Composer, fixed: Sequence[str], base: Job) -> None:
         self._composer, self._fixed, self._base = composer, list(fixed), base
         self.space: Space | None = None
-        self._recording = replay.read(base.device.recording) if base.device.kind == REPLAY else None
+        self.recording = replay.read(base.device.recording) if base.device.kind == REPLAY else None
         self._answers: dict[Point, bool] = {}
         self._together: set[tuple[str, ...]] | None = None  # values that a T4 file has together
 
     def remember(self, fixed: Mapping[str, Any]) -> None:
         """Look up what a T4 file has, once."""
-        if self._recording and self.space:
-            self._together = self._recording.combinations([axis.name for axis in self.space.axes], fixed)
+        if self.recording and self.space:
+            self._together = self.recording.combinations([axis.name for axis in self.space.axes], fixed)
 
     def recorded(self, point: Point) -> bool:
         """Whether a recording has the point."""
@@ -157,7 +165,7 @@ class _Legal:
         """Whether the case of a point can run; of a recording, whether it is there."""
         if point not in self._answers:
             job = self.job(point, 0, None)
-            self._answers[point] = not job.case.excluded and (self._recording is None or self._recording.has(job))
+            self._answers[point] = not job.case.excluded and (self.recording is None or self.recording.has(job))
         return self._answers[point]
 
     def job(self, point: Point, number: int, folder: Path | None) -> Job:

@@ -15,7 +15,7 @@ import pandas as pd
 from runner.device.kinds import caution, is_emulated
 from runner.metrics import Criterion
 from runner.noise import DeviceNoise, of_device
-from runner.report import gpus
+from runner.report import gpus, searched
 from runner.report.table import PEERS, measured, parameters, ranked, records, size_key, varying
 from runner.report.text import absent, count, described, listed, one_line, rough, size_of
 from runner.runs import section
@@ -243,6 +243,7 @@ def judge(frame: pd.DataFrame) -> Verdict:
         first, *more = _speeds(one, shown, apart, by)
         (further if number else headline).append(first)
         further += ([] if number else more) + _ceiling(one, ceilings, shown, by)
+    further += searched.sentences(frame)
     further += gpus.sentences(frame.attrs.get("gpus", {}))
     return Verdict(level(frame), " ".join(headline), tuple(further), _cautions(frame), _problems(frame))
 

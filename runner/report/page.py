@@ -137,6 +137,7 @@ def _context(
         else f"Best configuration per size, by {by.said}",
         "ranked": any(one.among > 1 for one in best),
         "figures": {name: [one for one in drawn if one.section == name] for name in SECTIONS},
+        "search": search.about if (search := frame.attrs.get("search")) else "",
         "ladder": bool(findings.ladder(frame)),
         "ratios": cells.best_against_best(frame),
         "why": [(cells.anchors(frame)[row], words) for row, words in reasons.sentences(path, frame)],

@@ -27,7 +27,7 @@ from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.kernel.declaration import NEUTRAL
 from runner.metrics import Criterion, Metric, criterion, recorded
-from runner.report import gpus
+from runner.report import gpus, searched
 from runner.report.text import absent
 from runner.runs import section
 from runner.sweep import results
@@ -79,6 +79,7 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     frame = gpus.pooled(frame, frame.attrs["gpus"])
     frame["place"] = gpus.places(frame, frame.attrs["gpus"])
     rank_by(frame, chosen)
+    frame.attrs["search"] = searched.read(RunFolder(folder))
     frame.attrs["further"] = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
     return frame
 

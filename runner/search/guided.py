@@ -45,7 +45,7 @@ class Guided:
         self._space = space
         self._random = np.random.default_rng(seed)
         self._told: dict[Point, Values | None] = {}
-        self._theta = np.r_[np.full(sum(axis.features.shape[1] for axis in space.axes), PRIOR[0]), 0.0, PRIOR_NOISE[0]]
+        self._theta = initial(sum(axis.features.shape[1] for axis in space.axes))
         self._learned = 0
 
     def tell(self, point: Point, values: Values | None) -> None:
@@ -67,7 +67,7 @@ class Guided:
             x = self._space.places([points[i] for i in kept])
             if len(points) >= AGAIN * self._learned:
                 sample = self._random.permutation(len(kept))[:LEARNED]
-                self._theta = _learned(self._theta, x[sample], y[kept][sample])
+                self._theta = learned(self._theta, x[sample], y[kept][sample])
                 self._learned = len(points)
             found = _most_promising(self._theta, x, y[kept], self._space.places(candidates), number - aloof)
             chosen = [candidates[i] for i in found]
@@ -155,12 +155,22 @@ def _most_promising(theta: Matrix, x: Matrix, y: Matrix, candidates: Matrix, num
     return chosen
 
 
-def _learned(theta: Matrix, x: Matrix, y: Matrix) -> Matrix:
-    """The logarithms of the lengths, of the variance and of the noise's that explain the values best."""
+def initial(features: int) -> Matrix:
+    """What `learned` begins with: the means of the priors."""
+    return np.asarray(np.r_[np.full(features, PRIOR[0]), 0.0, PRIOR_NOISE[0]], np.float64)
+
+
+def learned(theta: Matrix, x: Matrix, y: Matrix, random: np.random.Generator | None = None) -> Matrix:
+    """The logarithms of the lengths, of the variance and of the noise's that explain the values best.
+
+    With `random`, the centre of the prior is drawn from the prior itself. So several calls give about as different
+    results as the values allow (Bardsley et al. 2014: randomize, then optimize).
+    """
     apart = np.abs(x[:, None, :] - x[None, :, :])
     axes = x.shape[1]
-    centre = np.r_[np.full(axes, PRIOR[0]), 0.0, PRIOR_NOISE[0]]
+    centre = initial(axes)
     width = np.r_[np.full(axes, PRIOR[1]), 1.0, PRIOR_NOISE[1]]
+    centre = centre if random is None else random.normal(centre, width)
 
     def unlikely(theta: Matrix) -> tuple[float, Matrix]:
         """The negative logarithm of the posterior, and its gradient."""

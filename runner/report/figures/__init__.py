@@ -15,12 +15,13 @@ from pathlib import Path
 import pandas as pd
 
 from runner import door
-from runner.report.figures import energy, gpus, heat, lanes, raw, roofline, search, speedup, stalls, times
+from runner.report.figures import energy, gpus, heat, lanes, mattered, raw, roofline, search, speedup, stalls, times
 from runner.report.figures.figure import Figure, Run, drawn
 from runner.report.findings import Ratio
 
 MAKERS: tuple[Callable[[Run], Sequence[Figure]], ...] = (
     search.figures,
+    mattered.figures,
     times.figures,
     heat.figures,
     speedup.figures,
@@ -34,7 +35,7 @@ MAKERS: tuple[Callable[[Run], Sequence[Figure]], ...] = (
 """What makes figures, in the order in which a reader wants them."""
 
 OURS = re.compile(
-    r"(best-so-far|lanes|gpus|statuses|bandwidth-by-|time-by-|heatmap-|speedup-by-|samples-|roofline-|stalls|energy).*"
+    r"(best-so-far|pareto-front|mattered|slices|lanes|gpus|statuses|bandwidth-by-|time-by-|heatmap-|speedup-by-|samples-|roofline-|stalls|energy).*"
     r"\.(svg|png|csv)"
 )
 """The names of the report's figures, also of earlier versions. Nothing else in the folder is the report's to remove."""

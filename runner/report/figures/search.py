@@ -1,96 +1,168 @@
-"""How a search went: the best so far, against the cases that it measured and against the seconds that it took."""
+"""How a search went: the best so far against cases and seconds, or the Pareto front of two objectives."""
 
 from __future__ import annotations
 
-import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runner.folder import RunFolder
-from runner.report.figures.figure import COLOURS, PALE, Figure, Row, Run, plain, set_ticks, sheet
-from runner.report.text import count
+from runner.report.figures.figure import COLOURS, CRIMSON, INK, PALE, Figure, Row, Run, plain, set_ticks, sheet
+from runner.report.searched import Searched
+from runner.report.text import count, one_line
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 LEAST = 3  # measured cases that are worth a figure
+NAMED = 8  # cases of a front that are named
+STEPS, WIDE_RANGE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0), 20.0
+FAR = 20.0  # times the median of the cases: what is further from the best is drawn at the edge
 
 
 @dataclass(frozen=True)
 class BestSoFar(Figure):
-    """The cases of a search in order. The best is the smallest value, or the largest if `higher`."""
+    """The cases of a search in order, and the best so far."""
 
     section = "search"
-    objective: str
-    higher: bool
-    cases: tuple[tuple[int, float, float], ...]  # number from 1, seconds since the start, value; without failed ones
+    search: Searched
 
     def rows(self) -> list[Row]:
-        """A row for each case."""
-        best = self._best()
-        return [
-            {"case": number, "seconds": seconds, self.objective: value, "best": found}
-            for (number, seconds, value), found in zip(self.cases, best, strict=True)
-        ]
-
-    def _best(self) -> list[float]:
-        values = [value for _, _, value in self.cases]
-        return list((np.maximum if self.higher else np.minimum).accumulate(values))
+        """A row for each case; the best so far is empty before the first that did not fail."""
+        best, rows = np.nan, list[Row]()
+        better = np.fmax if self.search.higher[0] else np.fmin
+        for case in self.search.told:
+            value, anew = case.results[0] if case.results else np.nan, self.search.anew.get(case.point)
+            best = float(better(best, value))
+            rows.append(
+                {"case": case.number, "seconds": case.seconds, self.search.objectives[0]: value, "best": best}
+                | ({"anew": anew[0][0], "anew_low": anew[0][1], "anew_high": anew[0][2]} if anew else {})
+            )
+        return rows
 
     def draw(self) -> Drawing:
-        """Draw all cases as points, and the best so far as a line."""
-        figure, panels = sheet(self.title, 2, 2, 3.0, sharey=True)
-        values = [value for _, _, value in self.cases]
-        for axes, place, label in zip(panels, (0, 1), ("cases", "seconds"), strict=True):
-            x = [case[place] for case in self.cases]
-            axes.plot(x, values, ".", color=PALE, markersize=3)
-            axes.step(x, self._best(), where="post", color=COLOURS[0])
+        """Draw the cases as points, the failed ones at the upper edge, and the best so far as a line."""
+        search, rows, name = self.search, self.rows(), self.search.objectives[0]
+        figure, panels = sheet(self.title, 2, 2, 3.1, sharey=True)
+        good = np.array([row[name] for row in rows if np.isfinite(row[name])])
+        edge = float(np.median(good)) * (1 / FAR if search.higher[0] else FAR)
+        shown = good if good.min() <= 0 else good[(good >= edge) if search.higher[0] else (good <= edge)]
+        ends = [end for row in rows if "anew" in row for end in (row["anew_low"], row["anew_high"])]
+        low, high = min(shown.min(), *ends, shown.max()), max(shown.max(), *ends, shown.min())
+        for axes, x, label in zip(panels, ("case", "seconds"), ("cases", _seconds(search)), strict=True):
+            self._panel(axes, rows, x)
             axes.set_xlabel(label)
             axes.xaxis.set_major_formatter(plain)
-        low, high = min(values), max(values)
-        if low > 0:
-            panels[0].set_yscale("log")
-            set_ticks(panels[0].yaxis, low * 0.95, high * 1.05)
-            panels[0].set_ylim(low * 0.95, high * 1.05)  # of both panels
-        panels[0].set_ylabel(self.objective)
+        limits(panels[0], low, high)
+        panels[0].set_ylabel(name)
+        top = panels[0].get_ylim()[1]
+        for axes, x in zip(panels, ("case", "seconds"), strict=True):
+            failed = [row[x] for row in rows if not np.isfinite(row[name])]
+            if failed:
+                axes.plot(failed, [top] * len(failed), "x", color=CRIMSON, clip_on=False, label="failed")
+        figure.legend(handles=panels[0].get_legend_handles_labels()[0], loc="outside lower center", ncols=4)
+        return figure
+
+    def _panel(self, axes: Axes, rows: Sequence[Row], x: str) -> None:
+        name = self.search.objectives[0]
+        axes.plot([r[x] for r in rows], [r[name] for r in rows], ".", color=PALE, markersize=4, label="case")
+        axes.step([r[x] for r in rows], [r["best"] for r in rows], where="post", color=COLOURS[0], label="best so far")
+        if anew := [r for r in rows if "anew" in r]:
+            middle = np.array([r["anew"] for r in anew])
+            ends = [middle - [r["anew_low"] for r in anew], [r["anew_high"] for r in anew] - middle]
+            axes.errorbar([r[x] for r in anew], middle, np.maximum(ends, 0), fmt="D", color=COLOURS[1], markersize=4.5,
+                          markerfacecolor="none", linewidth=1, label="measured anew at the end")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Front(Figure):
+    """The cases of a search for two things at once."""
+
+    section = "search"
+    search: Searched
+
+    def rows(self) -> list[Row]:
+        """A row for each case that did not fail; `on_front` says whether no other is better in both."""
+        search = self.search
+        rows = []
+        for case in search.told:
+            if case.results:
+                anew = search.anew.get(case.point, ())
+                row = {"case": case.number, **dict(zip(search.objectives, case.results, strict=True))}
+                row |= {f"{n}_anew": v[0] for n, v in zip(search.objectives, anew, strict=False)}
+                rows.append({**row, "on_front": not any(self._beats(o.results, case.results) for o in search.told)})
+        return rows
+
+    def _beats(self, one: Sequence[float], other: Sequence[float]) -> bool:
+        signs = [-1 if higher else 1 for higher in self.search.higher]
+        pairs = [(s * a, s * b) for s, a, b in zip(signs, one, other, strict=False)]
+        return bool(pairs) and all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
+
+    def draw(self) -> Drawing:
+        """Draw the cases as points, and the front as a line of steps."""
+        (first, second), search, rows = self.search.objectives, self.search, self.rows()
+        figure, (axes,) = sheet(self.title, 1, 1, 4.2)
+        front = sorted((row for row in rows if row["on_front"]), key=lambda row: float(row[first]))
+        axes.plot([r[first] for r in rows], [r[second] for r in rows], ".", color=PALE, markersize=4, label="case")
+        axes.step([r[first] for r in front], [r[second] for r in front], "o-", color=COLOURS[0], markersize=5,
+                  where="pre" if search.higher[0] else "post", linewidth=1.2, label="Pareto front")  # fmt: skip
+        if anew := [v for v in search.anew.values() if len(v) > 1]:
+            axes.plot([v[0][0] for v in anew], [v[1][0] for v in anew], "D", color=COLOURS[1], markersize=5.5,
+                      markerfacecolor="none", label="measured anew at the end")  # fmt: skip
+        points = {case.number: case.point for case in search.told}
+        own = [points[row["case"]] for row in front]
+        names = [n for place, n in enumerate(search.parameters) if len({point[place] for point in own}) > 1]
+        for row in front if len(front) <= NAMED else ():
+            axes.annotate(one_line(search.described(points[row["case"]], names), 60), (row[first], row[second]), (5, 4),
+                          textcoords="offset points", fontsize=7.5, color=INK)  # fmt: skip
+        for axis, name in ((axes.xaxis, first), (axes.yaxis, second)):
+            values = [row[name] for row in rows]
+            if min(values) > 0 and max(values) > 3 * min(values):
+                (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log")
+                set_ticks(axis, min(values) * 0.95, max(values) * 1.1)
+        axes.set_xlabel(first)
+        axes.set_ylabel(second)
+        figure.legend(loc="outside lower center", ncols=3)
         return figure
 
 
-def figures(run: Run) -> list[BestSoFar]:
-    """One for each objective; none if the run is no search."""
-    folder = RunFolder(run.path)
-    known = folder.json(folder.search)
-    if not isinstance(known, dict) or not folder.has(folder.told):
+def limits(axes: Axes, low: float, high: float) -> None:
+    """The limits and ticks of the axis of values: logarithmic if they are positive."""
+    from matplotlib.ticker import FixedLocator  # noqa: PLC0415
+
+    if low <= 0:
+        room = 0.04 * (high - low) or 1.0
+        axes.set_ylim(low - room, high + room)
+        return
+    axes.set_yscale("log")
+    room = max((high / low) ** 0.04, 1.005)
+    low, high = low / room, high * room
+    set_ticks(axes.yaxis, low, high)
+    ticks = [m * 10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high))) for m in STEPS]
+    if 2 <= high / low < WIDE_RANGE and len(there := [tick for tick in ticks if low <= tick <= high]) > 1:
+        axes.yaxis.set_major_locator(FixedLocator(there))
+    axes.yaxis.set_major_formatter(plain)
+    axes.set_ylim(low, high)
+
+
+def _seconds(search: Searched) -> str:
+    return "seconds (of this replay)" if search.replayed else "seconds"
+
+
+def figures(run: Run) -> list[Figure]:
+    """Best so far, or the front of two objectives; none if the run is no search, or its times are emulated."""
+    search: Searched | None = run.frame.attrs.get("search")
+    if search is None or run.frame["emulated"].any() or sum(bool(c.results) for c in search.told) < LEAST:
         return []
-    told = [_trial(line) for line in folder.text(folder.told).splitlines()]
-    found = []
-    for place, name in enumerate(map(str, known.get("objectives") or ())):
-        measured = [(n, s, v[place]) for n, (s, v) in enumerate(told, 1) if len(v) > place and math.isfinite(v[place])]
-        if len(measured) < LEAST:
-            continue
-        higher = all(value < 0 for _, _, value in measured)  # what should be large is told as its negative
-        cases = tuple((n, s, -v if higher else v) for n, s, v in measured)
-        failed = len(told) - len(measured)
-        legal = known.get("legal")
-        share = f" of {legal:,} legal combinations" if isinstance(legal, int) else ""
-        caption = [
-            f"{count(len(told), 'case')}{share}; the search ended because {known.get('ended')}.",
-            "Points: cases; line: the best so far.",
-            "Times of the batches, with drift taken out; the table has the best cases as they were measured anew.",
-            f"{count(failed, 'case')} failed." if failed else "",
-        ]
-        title = f"The best {name} so far"
-        found.append(BestSoFar("best-so-far", title, " ".join(filter(None, caption)), name, higher, cases))
-    return found
-
-
-def _trial(line: str) -> tuple[float, list[float]]:
-    """Seconds and values of a line of search.jsonl; no values if the case failed, or the line is malformed."""
-    try:
-        content: Any = json.loads(line)
-        return float(content["seconds"]), [float(value) for value in content["values"] or ()]
-    except (ValueError, TypeError, KeyError):
-        return 0.0, []
+    anew = f" Diamonds: {count(len(search.anew), 'case')} measured anew at the end, side by side, with 95 % intervals."
+    caption = "Times of the batches, with drift taken out." + anew * bool(search.anew)
+    if len(search.objectives) > 1:
+        title = f"{search.objectives[0]} against {search.objectives[1]}"
+        front = Front("pareto-front", title, "", search)
+        number = sum(row["on_front"] for row in front.rows())
+        said = f"On the line is the Pareto front, {count(number, 'case')}: no other case is better in both. {caption}"
+        return [Front("pareto-front", title, said, search)]
+    return [BestSoFar("best-so-far", f"The best {search.objectives[0]} so far", caption, search)]

@@ -1,0 +1,116 @@
+"""What a search has found, for its report: the cases measured anew, which parameters mattered, slices around the best.
+
+All of it goes into search.json, because the report has neither the constraints of the space nor the kernels' metrics.
+Values are as the objective's column has them, and three numbers are a value with its 95 % interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from runner.device.kinds import is_emulated
+from runner.metrics import TIME, Criterion, Metric
+from runner.search.importance import Importance, Model
+from runner.search.loop import Trial
+from runner.search.space import Point, Space
+
+MOST_VALUES = 48  # of a parameter in its slice, besides those that were measured
+Names = Mapping[str, Any]
+Three = tuple[float, float, float]
+
+
+def summary(
+    space: Space,
+    trials: Sequence[Trial],
+    anew: Sequence[Point],
+    row: Callable[[Point], Names],
+    objectives: Sequence[Metric],
+) -> dict[str, Any]:
+    """The entries of search.json.
+
+    Args:
+        space: The space.
+        trials: What was measured.
+        anew: The points that were measured anew at the end.
+        row: The row of a point with the parameters as metrics name them; empty if it has none.
+        objectives: What was minimized or maximized.
+    """
+    told = {t.point: t.values for t in trials}
+    again = {p: v for p in anew if (v := [_with_interval(m, row(p)) for m in objectives]) and all(v)}
+    found: dict[str, Any] = {"better": [m.better for m in objectives]}
+    if any(is_emulated(str(row(t.point).get("device"))) for t in trials[:1]):
+        return found
+    models = []
+    for n, metric in enumerate(objectives):
+        sign = -1.0 if metric.better == "higher" else 1.0
+        values = {p: sign * v[n] for p, v in told.items() if v}
+        models.append(Model(space, values) if len(set(values.values())) > 1 else None)
+    found["anew"] = [{"point": p, "values": v} for p, v in again.items()]
+    found["importance"] = [_plain(m.importance()) if m else None for m in models] if len(space.axes) > 1 else []
+    if len(objectives) == 1 and any(told.values()):
+        (metric,), (model,) = objectives, models
+        found["slices"] = _slices(space, told, again, row, metric, model)
+    return found
+
+
+def _slices(
+    space: Space,
+    told: Mapping[Point, tuple[float, ...] | None],
+    again: Mapping[Point, Sequence[Three | None]],
+    row: Callable[[Point], Names],
+    metric: Metric,
+    model: Model | None,
+) -> dict[str, Any]:
+    """The best case, and by parameter the values that it may have beside the best case's others."""
+    sign = -1.0 if metric.better == "higher" else 1.0
+
+    def measured(point: Point) -> Three | None:
+        """The value of a point: as it was measured anew, or as told, with the interval of its row."""
+        if again.get(point):
+            return again[point][0]
+        values, known = told.get(point), _with_interval(metric, row(point))
+        if not values:
+            return None
+        value = sign * values[0]
+        scale = value / known[0] if known and known[0] else 1.0
+        return (value, scale * known[1], scale * known[2]) if known else (value, value, value)
+
+    best = min(again or (p for p, v in told.items() if v), key=lambda p: (sign * (measured(p) or (np.inf,))[0], p))
+    along = {}
+    for n, axis in enumerate(space.axes):
+        near = [(*best[:n], value, *best[n + 1 :]) for value in range(len(axis.values))]
+        some = set(np.linspace(0, len(near) - 1, min(len(near), MOST_VALUES)).astype(int).tolist())
+        near = [p for p in near if p[n] in some or p in told]
+        legal = [p for p in near if p in told or space.legal(p)]
+        expected = dict(zip(legal, model.around(legal), strict=True)) if model else {}
+        along[axis.name] = [
+            {
+                "value": str(axis.values[p[n]]),
+                "legal": p in legal,
+                "failed": p in told and not told[p],
+                "measured": measured(p),
+                "anew": p in again,
+                "model": expected.get(p),
+            }
+            for p in near
+        ]
+    return {"best": best, "along": along}
+
+
+def _with_interval(metric: Metric, row: Names) -> Three | None:
+    """The value of a row's objective, and its interval from that of the median time."""
+    if row.get("status") != "ok":
+        return None
+    of = Criterion(metric.name, metric.better, metric.unit, {str(row.get("kernel")): metric})
+    times = [row.get(name) for name in (TIME, "ci_low_us", "ci_high_us")]
+    values = [of.value(row, t) for t in times if isinstance(t, int | float) and t > 0]
+    known = [v for v in values if v is not None]
+    return (known[0], min(known), max(known)) if known else None
+
+
+def _plain(found: Importance) -> dict[str, Any]:
+    shares = {name: [round(share, 4) for share in three] for name, three in found.shares.items()}
+    return {"cases": found.cases, "explained": round(found.explained, 4), "shares": shares}
