@@ -240,12 +240,3 @@ def test_an_unknown_package_is_a_mistake(tmp_path):
     """Hydra says it itself, and leaves with another status."""
     done = run(tmp_path, "--cfg", "all", "-p", "zzz")
     assert (done.code, done.err) == (2, "package 'zzz' not found in config\n")
-
-
-@pytest.mark.parametrize("option", ["--hydra-help", "--info"])
-def test_a_reader_that_leaves_sees_no_traceback(option, tmp_path):
-    """`--info | head` ends quietly."""
-    line = f"{sys.executable} -m runner {option} | head -n 1"
-    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=environment(), capture_output=True, check=False)
-    assert done.stdout
-    assert not done.stderr

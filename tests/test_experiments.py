@@ -26,7 +26,12 @@ def test_an_experiment_runs_on_the_cpu_device(path, runner):
     smaller = [f"size={'128x256' if 'x' in size else 2**12}"] if size else []
     smaller += {
         "tutorial_reductions": ["size=2**12"],
-        "ladder_reduction": ["block=256"],
+        "ladder_reduction": ["block=256", "unroll=4", "blocks=264"],
+        "ladder_transpose": ["block=32x8,256", "pad=1"],
+        "ladder_stencil": ["block=128", "blocks=1056"],
+        "smem_rectangle": ["block=32x16", "pad=1"],
+        "line_costs": ["block=32x8", "pad=1"],
+        "warp_steps": ["delta=16,1"],
         "block_ladder": ["block=32,256"],
         "unroll_ladder": ["unroll=1,8"],
         "width_ladder": ["width=2,32"],

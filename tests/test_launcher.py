@@ -36,9 +36,9 @@ FILES = ("config.yaml", "hydra.yaml", "overrides.yaml")
 SWEEPS = {
     "an experiment": ["experiment=mask_demo"],
     "kernels that vary fastest": ["block=64,128", "width=8", "kernel=reduceShfl,reduceSmem"],
-    "devices and timing": ["device=cpu,cuda", "device.threads=1,2", "timing.warmup_ms=1,2.5"],
+    "devices and timing": ["device=cpu,cuda", "device.threads=1,2", "timing.warmup_ms=2.5"],
     "values that refer to others": ["experiment=partial_warp", "size=5,${block},'${seed}'", "block=64,128"],
-    "what is equal in Python": ["unroll=1,1.0,'1',null,1e3,'1e3'", "seed=1,2"],
+    "what is equal in Python": ["unroll=1,1.0,'1',null,1e3,'1e3'", "seed=2"],
     "quotes": ["dtype=int32", "size='2**10','0x10',' 64 ','1<<4'", "mask=0xffffffff"],
     "parameters for the CPU device": ["++on_cpu.size=1,2"],
     "Hydra's own values": ["hydra.job.name=other", "hydra.verbose=true", "+hydra.job.env_set.A=yes", "block=64,128"],

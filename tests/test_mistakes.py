@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import start
 from support import ROOT, Finished
 from told import is_a_told_mistake, lay, run
 
@@ -321,12 +322,9 @@ def test_help_shows_the_kernels_and_runs_nothing(runner, tmp_path):
 )  # fmt: skip
 def test_a_reader_that_left_is_no_mistake(arguments, tmp_path):
     """`python -m runner --help | head -1` says nothing on stderr, nor does any other command that prints."""
-    command = [sys.executable, "-m", "runner", *arguments.split()]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as process:
+    with start(tmp_path, *arguments.split(), module="runner.__main__") as process:  # adds no argument
         process.stdout.close()
-        assert process.stderr.read() == b""
+        assert process.stderr.read() == ""
     assert process.returncode in (0, 1)
 
 

@@ -156,9 +156,13 @@ def leave(program: Callable[[], None]) -> NoReturn:
         traceback.print_exc()
     threading._shutdown()
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"Exception ignored in: {sys.stdout}\n{error!r}\n")
+        status = 120
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.flush()
     os._exit(status)
 
 

@@ -248,9 +248,9 @@ def test_the_kernels_of_these_tests_are_cuda(path, tmp_path):
 
 
 @pytest.mark.parametrize("flags", [("-DSIMT_PORTABLE_SWITCH",), ("-O0",), ("-O3", "-march=native")], ids=" ".join)
-def test_other_ways_to_build(cache, bench, flags):
+def test_other_ways_to_build(bench, flags):
     """The portable switch of stacks, no optimisation, and all of this machine's registers give the same results."""
-    compiler = CpuCompiler(cache, host_flags=flags)
+    compiler = CpuCompiler(host_flags=flags)
     for kernel, file, expected in (
         ("splitSites", "conformance.cu", [(lane ^ 1) * 10 for lane in range(32)]),
         ("barrierCounts", "conformance.cu", [86 * 10000 + 1010] * 256),

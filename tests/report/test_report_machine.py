@@ -42,6 +42,7 @@ def test_the_fastest_cases_have_their_code(sweep):
     assert f"has the machine code of {files - len(shown)} other binaries" in page
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_page_does_not_grow_with_the_code(sweep):
     """A long listing is cut; a folder without code, or with files that are none, has no section."""
     build(sweep)
