@@ -16,6 +16,7 @@ from told import is_a_told_mistake, run
 from runner.errors import UsageError
 from runner.hydra.sweeper import declared
 from runner.search import samplers
+from runner.search.importance import Model
 from runner.search.loop import Budget, Search, Trial, front
 from runner.search.space import Axis, Space, of_kernel
 
@@ -74,6 +75,13 @@ def test_a_search_finds_the_best_of_a_recorded_space_and_leaves_a_whole_run(reco
     drawn = list(csv.DictReader((recorded / "one" / "figures" / "best-so-far.csv").read_text().splitlines()))
     assert float(drawn[-1]["best"]) == float(best["median_us"])
     assert [row["median_us"] != "" for row in drawn].count(True) == sum(row["status"] == "ok" for row in rows)
+    slices = list(csv.DictReader((recorded / "one" / "figures" / "slices.csv").read_text().splitlines()))
+    near = {name: best[name] for name in ("tile", "vector", "many")}
+    for shown in slices:  # no value is invented
+        wanted = near | {shown["parameter"]: shown["value"]}
+        (row,) = [row for row in rows if wanted.items() <= row.items()] or [{"median_us": "", "status": "not measured"}]
+        assert float(shown["median_us"] or 0) == float(row["median_us"] or 0)
+        assert shown["state"] == {"ok": "measured", "launch_error": "failed"}.get(row["status"], row["status"])
     first, second = told(recorded / "one"), told(recorded / "two")
     assert [t["point"] for t in first] == [t["point"] for t in second]
     assert sum(t["values"] is None for t in first) == sum(row["status"] == "launch_error" for row in rows)
@@ -138,6 +146,7 @@ def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
     assert {int(row["block"]) % 32 for row in rows} == {0}
     assert "2" in {row["rounds"] for row in rows}
     assert not (tmp_path / "found" / "search" / "batch").exists()
+    assert not list((tmp_path / "found" / "figures").glob("*.svg"))
 
 
 @pytest.mark.parametrize(
@@ -204,6 +213,31 @@ def test_the_benchmark_replays_recorded_spaces(recorded, tmp_path):
         assert done.stdout.startswith("1 space\n")
         assert done.stdout.count("| 2 |\n") == 2
     assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 4
+
+
+def test_shares_are_those_of_the_space_and_noise_has_none():
+    """The intervals hold what all combinations say; a parameter without effect has none, and noise tells nothing."""
+    random = np.random.default_rng(1)
+    space = Space(
+        (Axis("a", tuple(range(8))), Axis("b", (1, 2, 4, 8)), Axis("c", ("x", "y"))),
+        (((0, 1), np.add.outer(np.arange(8), np.arange(4)) > 1),),
+    )
+    logarithm = {p: 0.3 * p[0] + 0.2 * p[1] * p[2] for p in space.listed}
+    sample = space.draw(random, 36)
+    found = Model(space, {p: float(np.exp(logarithm[p])) for p in sample}).importance()
+    assert found.cases == 36
+    for n, axis in enumerate(space.axes):
+        alike = {}
+        for p, value in logarithm.items():
+            alike.setdefault((*p[:n], *p[n + 1 :]), []).append(value)
+        share = sum(len(v) * np.var(v) for v in alike.values()) / len(logarithm) / np.var(list(logarithm.values()))
+        middle, low, high = found.shares[axis.name]
+        assert low - 0.03 <= share <= high + 0.03, axis.name
+        assert low <= middle <= high
+    assert max(found.shares, key=lambda name: found.shares[name][0]) == "a"
+    noise = Model(space, {p: float(v) for p, v in zip(sample, random.uniform(1, 2, 36), strict=True)})
+    assert not noise.importance().shares
+    assert not Model(space, dict.fromkeys(sample[:11], 2.0) | {sample[0]: 3.0}).importance().shares
 
 
 SMALL = Space((Axis("a", tuple(range(8))), Axis("b", (1, 2, 4, 8)), Axis("c", ("x", "y"))))

@@ -27,7 +27,7 @@ from runner.device import cache
 from runner.device.kinds import is_emulated, label
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.report import annotated, cells, findings, machine, reasons, table
+from runner.report import annotated, cells, findings, machine, reasons, searched, table
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 from runner.runs import environment, flat, section
 
@@ -137,7 +137,7 @@ def _context(
         else f"Best configuration per size, by {by.said}",
         "ranked": any(one.among > 1 for one in best),
         "figures": {name: [one for one in drawn if one.section == name] for name in SECTIONS},
-        "search": search.about if (search := frame.attrs.get("search")) else "",
+        "search": searched.section(frame),
         "ladder": bool(findings.ladder(frame)),
         "ratios": cells.best_against_best(frame),
         "why": [(cells.anchors(frame)[row], words) for row, words in reasons.sentences(path, frame)],

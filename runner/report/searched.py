@@ -96,16 +96,26 @@ def read(folder: RunFolder) -> Searched | None:
 def sentences(frame: pd.DataFrame) -> list[str]:
     """Which parameters mattered, in a sentence for each objective. Emulated times say nothing about it."""
     found: Searched | None = frame.attrs.get("search")
-    return [] if found is None or frame["emulated"].any() else [_said(one) for one in found.importance]
+    return [] if found is None or frame["emulated"].any() else [said(one) for one in found.importance]
 
 
-def _said(one: Importance) -> str:
+def section(frame: pd.DataFrame) -> list[str]:
+    """What the page says above the figures; nothing if there was no search."""
+    found: Searched | None = frame.attrs.get("search")
+    if found is None:
+        return []
+    if frame["emulated"].any():
+        return [found.about, "Emulated times are neither ranked nor drawn."]
+    return [found.about, *(said(one) for one in found.importance if not one.shares)]
+
+
+def said(one: Importance) -> str:
+    """Which parameters mattered for an objective."""
     objective = one_line(one.objective, 40)
     if not one.shares:
-        return (
-            f"Which parameters mattered for {objective} cannot be told from {count(one.cases, 'measured case')}: a "
-            "model of some of them does not predict the others."
-        )
+        why = f": a model of half of them explains {100 * one.explained:.0f} % of the variance of the others"
+        first = f"Which parameters mattered for {objective} cannot be told from {count(one.cases, 'measured case')}"
+        return f"{first}{why if one.explained > 0 else ''}."
     names = list(one.shares)
     much = [n for n in names if one.shares[n][1] > MATTERED]
     little = [n for n in names if one.shares[n][2] < MATTERED]

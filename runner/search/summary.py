@@ -69,16 +69,15 @@ def _slices(
 
     def measured(point: Point) -> Three | None:
         """The value of a point: as it was measured anew, or as told, with the interval of its row."""
-        if again.get(point):
-            return again[point][0]
-        values, known = told.get(point), _with_interval(metric, row(point))
-        if not values:
-            return None
-        value = sign * values[0]
+        values = told.get(point)
+        if again.get(point) or not values:
+            return again[point][0] if point in again else None
+        value, known = sign * values[0], _with_interval(metric, row(point))
         scale = value / known[0] if known and known[0] else 1.0
         return (value, scale * known[1], scale * known[2]) if known else (value, value, value)
 
-    best = min(again or (p for p, v in told.items() if v), key=lambda p: (sign * (measured(p) or (np.inf,))[0], p))
+    values = {p: v[0][0] for p, v in again.items() if v[0]} or {p: sign * v[0] for p, v in told.items() if v}
+    best = min(values, key=lambda p: (sign * values[p], p))
     along = {}
     for n, axis in enumerate(space.axes):
         near = [(*best[:n], value, *best[n + 1 :]) for value in range(len(axis.values))]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runner.report.figures.figure import COLOURS, CRIMSON, INK, PALE, Figure, Row, Run, sheet
+from runner.report.figures.figure import COLOURS, CRIMSON, PALE, Figure, Row, Run, sheet
 from runner.report.figures.search import limits
 from runner.report.searched import Importance, Searched, Three, Value
 from runner.report.text import count, one_line
@@ -59,7 +59,7 @@ class Mattered(Figure):
                 axes.plot([middle], [place], "o", color=COLOURS[0])
             axes.set_yticks(places, names)
             axes.set_ylim(len(names) - 0.5, -0.5)
-            axes.set_xlim(0, 1.02)
+            axes.set_xlim(-0.015, 1.015)
             axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
             axes.grid(visible=False, axis="y")
             axes.set_xlabel(f"share of the variance of {one.objective}")
@@ -127,10 +127,9 @@ class Slices(Figure):
                               label="the best case" if one.is_best else "measured")  # fmt: skip
         shown = range(0, len(values), 1 + (len(values) - 1) // MOST_LABELS)
         labels = [one_line(values[place].value, 14) for place in shown]
+        labels = [w if values[place].legal else f"({w})" for w, place in zip(labels, shown, strict=True)]
         steep = sum(map(len, labels)) > 30
         axes.set_xticks(list(shown), labels, rotation=35 if steep else 0, ha="right" if steep else "center")
-        for tick, place in zip(axes.get_xticklabels(), shown, strict=True):
-            tick.set_color(INK if values[place].legal else "#b0b0b0")
         axes.set_xlim(-0.6, len(values) - 0.4)
 
 
@@ -171,15 +170,21 @@ def figures(run: Run) -> list[Figure]:
     slices = {name: search.slices[name] for name in order if sum(v.legal for v in search.slices.get(name, ())) > 1}
     if any(one.measured and not one.is_best for values in slices.values() for one in values):
         cut = dict(list(slices.items())[:MOST_PANELS])
-        more = f" {len(slices) - len(cut)} more parameters are in search.json." if len(slices) > len(cut) else ""
-        best = ", ".join(f"{n} {one.value}" for n, values in slices.items() for one in values if one.is_best)
-        caption = (
-            f"The best case: {best}. Each panel varies one parameter alone. Bars: 95 % intervals of what was measured. "
-            "Grey bars: nobody measured these; a model of all cases expects them there. "
-            f"Grey labels: not allowed beside the other values.{more}"
-        )
-        found.append(Slices("slices", "Around the best case", caption, search.objectives[0], cut))
+        found.append(Slices("slices", "Around the best case", _around(search, cut), search.objectives[0], cut))
     return found
+
+
+def _around(search: Searched, panels: Mapping[str, Sequence[Value]]) -> str:
+    values = [one for own in panels.values() for one in own]
+    best = ", ".join(f"{n} {one.value}" for n, own in search.slices.items() for one in own if one.is_best)
+    words = [f"The best case: {best}. Each panel varies one parameter alone. Bars: 95 % intervals of measured values."]
+    if any(one.model and not one.measured for one in values):
+        words.append("Grey: nobody measured these; a model of all cases expects them there.")
+    if not all(one.legal for one in values):
+        words.append("In brackets: not allowed beside the other values.")
+    if left := len(search.slices) - len(panels):
+        words.append(f"{count(left, 'parameter')} without a panel: no other value is allowed, or there is no room.")
+    return " ".join(words)
 
 
 def _caption(panels: Sequence[Importance]) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from runner.report.figures.figure import COLOURS, CRIMSON, INK, PALE, Figure, Row, Run, plain, set_ticks, sheet
 from runner.report.searched import Searched
-from runner.report.text import count, one_line
+from runner.report.text import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 LEAST = 3  # measured cases that are worth a figure
 NAMED = 8  # cases of a front that are named
-STEPS, WIDE_RANGE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0), 20.0
-FAR = 20.0  # times the median of the cases: what is further from the best is drawn at the edge
+WITHIN = 0.8  # of the cases are within the scale
+STEPS, FINE, WIDE_RANGE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), 20.0
 
 
 @dataclass(frozen=True)
@@ -48,22 +48,27 @@ class BestSoFar(Figure):
         search, rows, name = self.search, self.rows(), self.search.objectives[0]
         figure, panels = sheet(self.title, 2, 2, 3.1, sharey=True)
         good = np.array([row[name] for row in rows if np.isfinite(row[name])])
-        edge = float(np.median(good)) * (1 / FAR if search.higher[0] else FAR)
-        shown = good if good.min() <= 0 else good[(good >= edge) if search.higher[0] else (good <= edge)]
         ends = [end for row in rows if "anew" in row for end in (row["anew_low"], row["anew_high"])]
-        low, high = min(shown.min(), *ends, shown.max()), max(shown.max(), *ends, shown.min())
+        best = [row["best"] for row in rows if np.isfinite(row["best"])]
+        # Bad cases would leave no room for the line: most of them are within the scale, the others at its edge.
+        edge = float(np.quantile(good, 1 - WITHIN if search.higher[0] else WITHIN))
+        low, high = min(edge, *best, *ends), max(edge, *best, *ends)
         for axes, x, label in zip(panels, ("case", "seconds"), ("cases", _seconds(search)), strict=True):
             self._panel(axes, rows, x)
             axes.set_xlabel(label)
             axes.xaxis.set_major_formatter(plain)
         limits(panels[0], low, high)
         panels[0].set_ylabel(name)
-        top = panels[0].get_ylim()[1]
+        bottom, top = panels[0].get_ylim()
         for axes, x in zip(panels, ("case", "seconds"), strict=True):
-            failed = [row[x] for row in rows if not np.isfinite(row[name])]
-            if failed:
-                axes.plot(failed, [top] * len(failed), "x", color=CRIMSON, clip_on=False, label="failed")
-        figure.legend(handles=panels[0].get_legend_handles_labels()[0], loc="outside lower center", ncols=4)
+            edges = [row[x] for row in rows if not bottom <= row[name] <= top and np.isfinite(row[name])]
+            if edges:
+                axes.plot(edges, [bottom if search.higher[0] else top] * len(edges), "|", color=PALE, clip_on=False,
+                          markersize=6, label="case beyond the scale")  # fmt: skip
+            if failed := [row[x] for row in rows if not np.isfinite(row[name])]:
+                axes.plot(failed, [bottom if search.higher[0] else top] * len(failed), "x", color=CRIMSON,
+                          clip_on=False, label="failed")  # fmt: skip
+        figure.legend(handles=panels[0].get_legend_handles_labels()[0], loc="outside lower center", ncols=5)
         return figure
 
     def _panel(self, axes: Axes, rows: Sequence[Row], x: str) -> None:
@@ -96,6 +101,19 @@ class Front(Figure):
                 rows.append({**row, "on_front": not any(self._beats(o.results, case.results) for o in search.told)})
         return rows
 
+    def front(self) -> list[Row]:
+        """The rows on the front, in the order of the first objective."""
+        return sorted(
+            (row for row in self.rows() if row["on_front"]), key=lambda r: float(r[self.search.objectives[0]])
+        )
+
+    def named(self) -> str:
+        """The first cases of the front, by their numbers in the drawing."""
+        points = {case.number: case.point for case in self.search.told}
+        own = [points[row["case"]] for row in self.front()]
+        names = [n for place, n in enumerate(self.search.parameters) if len({point[place] for point in own}) > 1]
+        return "; ".join(f"{n}: {self.search.described(point, names)}" for n, point in enumerate(own[:NAMED], 1))
+
     def _beats(self, one: Sequence[float], other: Sequence[float]) -> bool:
         signs = [-1 if higher else 1 for higher in self.search.higher]
         pairs = [(s * a, s * b) for s, a, b in zip(signs, one, other, strict=False)]
@@ -105,24 +123,20 @@ class Front(Figure):
         """Draw the cases as points, and the front as a line of steps."""
         (first, second), search, rows = self.search.objectives, self.search, self.rows()
         figure, (axes,) = sheet(self.title, 1, 1, 4.2)
-        front = sorted((row for row in rows if row["on_front"]), key=lambda row: float(row[first]))
+        front = self.front()
         axes.plot([r[first] for r in rows], [r[second] for r in rows], ".", color=PALE, markersize=4, label="case")
         axes.step([r[first] for r in front], [r[second] for r in front], "o-", color=COLOURS[0], markersize=5,
                   where="pre" if search.higher[0] else "post", linewidth=1.2, label="Pareto front")  # fmt: skip
         if anew := [v for v in search.anew.values() if len(v) > 1]:
             axes.plot([v[0][0] for v in anew], [v[1][0] for v in anew], "D", color=COLOURS[1], markersize=5.5,
                       markerfacecolor="none", label="measured anew at the end")  # fmt: skip
-        points = {case.number: case.point for case in search.told}
-        own = [points[row["case"]] for row in front]
-        names = [n for place, n in enumerate(search.parameters) if len({point[place] for point in own}) > 1]
-        for row in front if len(front) <= NAMED else ():
-            axes.annotate(one_line(search.described(points[row["case"]], names), 60), (row[first], row[second]), (5, 4),
-                          textcoords="offset points", fontsize=7.5, color=INK)  # fmt: skip
+        for number, row in enumerate(front[:NAMED], 1):
+            axes.annotate(str(number), (row[first], row[second]), (5, 4), textcoords="offset points", color=INK)
         for axis, name in ((axes.xaxis, first), (axes.yaxis, second)):
             values = [row[name] for row in rows]
             if min(values) > 0 and max(values) > 3 * min(values):
                 (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log")
-                set_ticks(axis, min(values) * 0.95, max(values) * 1.1)
+                set_ticks(axis, min(values) * 0.9, max(values) * 1.1)
         axes.set_xlabel(first)
         axes.set_ylabel(second)
         figure.legend(loc="outside lower center", ncols=3)
@@ -141,8 +155,9 @@ def limits(axes: Axes, low: float, high: float) -> None:
     room = max((high / low) ** 0.04, 1.005)
     low, high = low / room, high * room
     set_ticks(axes.yaxis, low, high)
-    ticks = [m * 10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high))) for m in STEPS]
-    if 2 <= high / low < WIDE_RANGE and len(there := [tick for tick in ticks if low <= tick <= high]) > 1:
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
+    ticks = [m * 10.0**k for k in decades for m in (FINE if high / low < 4 else STEPS)]
+    if 1.5 <= high / low < WIDE_RANGE and len(there := [tick for tick in ticks if low <= tick <= high]) > 1:
         axes.yaxis.set_major_locator(FixedLocator(there))
     axes.yaxis.set_major_formatter(plain)
     axes.set_ylim(low, high)
@@ -158,11 +173,11 @@ def figures(run: Run) -> list[Figure]:
     if search is None or run.frame["emulated"].any() or sum(bool(c.results) for c in search.told) < LEAST:
         return []
     anew = f" Diamonds: {count(len(search.anew), 'case')} measured anew at the end, side by side, with 95 % intervals."
-    caption = "Times of the batches, with drift taken out." + anew * bool(search.anew)
+    caption = "Recorded times." if search.replayed else "Times of the batches, with drift taken out."
+    caption += anew * bool(search.anew)
     if len(search.objectives) > 1:
         title = f"{search.objectives[0]} against {search.objectives[1]}"
         front = Front("pareto-front", title, "", search)
-        number = sum(row["on_front"] for row in front.rows())
-        said = f"On the line is the Pareto front, {count(number, 'case')}: no other case is better in both. {caption}"
-        return [Front("pareto-front", title, said, search)]
+        said = f"The line is the Pareto front: no other case is better in both. {caption} {front.named()}."
+        return [replace(front, caption=said)]
     return [BestSoFar("best-so-far", f"The best {search.objectives[0]} so far", caption, search)]
