@@ -106,7 +106,7 @@ class Batches:
             return [t for t in measured.values() if t.values and t.values[0] <= limit]
         devices = runs.section(self._folder.json(self._folder.environment) or {}, "devices")
         known = noise.of_device(next(iter(devices.values()), {}))
-        return [measured[point] for point in contenders(sides, known.at(best[0].values[0]))]
+        return [measured[point] for point in contenders(sides, known)]
 
     def finish(self, best: Sequence[Point]) -> None:
         """Measure the best points anew, together, and those that the table would else have ahead of them."""
