@@ -145,7 +145,7 @@ def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
     assert {"2"} < {row["rounds"] for row in rows} <= {"1", "2"}
     assert {"3", "18"} <= {row["samples"] for row in rows} <= {"3", "9", "18"}
     assert len(json.loads((tmp_path / "found" / "environment.json").read_text())["devices"]) == 1
-    assert not (tmp_path / "found" / "search" / "batch").exists()
+    assert not list((tmp_path / "found" / "search").glob("batch*"))
 
 
 @pytest.mark.parametrize(
@@ -159,6 +159,8 @@ def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
         (("tile=1,2", "hydra.sweeper.objective=[a,b,c]"), ("one or two",)),
         (("tile=1,2", "device=cpu,replay"), ("device",)),
         (("+block_size=1,2",), ("block_size",)),
+        (("tile=1,2", "hydra/launcher=slurm"), ("hydra/launcher=slurm", "batch")),
+        (("tile=1,2", "hydra/launcher=gpus", "hydra.launcher.replicate=true"), ("hydra.launcher.replicate=true",)),
     ],
 )
 def test_a_search_that_cannot_be_is_refused(recorded, arguments, words):

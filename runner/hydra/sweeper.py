@@ -26,11 +26,13 @@ from runner.hydra.launcher import BatchLauncher, Composer
 from runner.metrics import Metric
 from runner.search import batches, samplers
 from runner.search.loop import Budget, Sampler, Search, latest
+from runner.search.places import Places
 from runner.search.space import MOST_VALUES, Point, Space, of_kernel
 from runner.session import Session, current
 from runner.sweep import replay, results
 from runner.terminal import SweepProgress
 
+LAUNCHERS = ("batch", "gpus")
 JOURNAL = "optuna.journal"  # of Optuna's samplers
 WAYS = ("choice", "range")  # to write the values of a key of `search`
 Axes = Mapping[str, Sequence[Any]]
@@ -48,15 +50,15 @@ class SearchSweeper(Sweeper):
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Called by Hydra."""
         self._config = config
-        name = config.hydra.runtime.choices["hydra/launcher"]
-        if name != "batch":
-            raise UsageError(f"hydra/launcher={name}: a search needs hydra/launcher=batch, which it starts many times")
+        name = self._launcher_name = str(config.hydra.runtime.choices["hydra/launcher"])
+        if name not in LAUNCHERS:
+            raise UsageError(f"hydra/launcher={name}: a search needs hydra/launcher=batch, or gpus of this machine")
         launcher = Plugins.instance().instantiate_launcher(
             hydra_context=hydra_context, task_function=task_function, config=config
         )
         if not isinstance(launcher, BatchLauncher):
             raise UsageError(f"hydra/launcher={name}: a search needs the runner's own launcher")
-        self._composer = launcher.composer
+        self._composer, self._launcher = launcher.composer, launcher
 
     def sweep(self, arguments: list[str]) -> None:
         """Called by Hydra."""
@@ -101,8 +103,9 @@ class SearchSweeper(Sweeper):
     ) -> None:
         known = batches.read(folder, space) if not session.new else {}
         looks = batches.looks(legal.base, len(objectives))
+        places = Places(folder, progress, self._launcher.environments(legal.base), self._launcher_name)
         measuring = batches.Batches(
-            folder, progress, lambda point, number: legal.job(point, number, folder.job(number)), objectives, looks
+            folder, places, progress, lambda p, number: legal.job(p, number, folder.job(number)), objectives, looks
         )
         measuring.take_up(known)
         batches.write(folder, list(known.values()))
@@ -112,7 +115,7 @@ class SearchSweeper(Sweeper):
             search.run(self._settings["batch"])
             measuring.finish([t.point for t in measuring.near(search.trials)])
         finally:
-            measuring.close()
+            places.close()
             if search.trials or known:  # otherwise nothing is left to resume
                 results.write(folder, results.collect(folder))
         folder.write_json(

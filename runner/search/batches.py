@@ -11,9 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import shutil
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from runner import limited, noise, runs
 from runner.config import Job
@@ -22,24 +20,15 @@ from runner.folder import RunFolder
 from runner.metrics import Metric
 from runner.search.contenders import contenders, side_of
 from runner.search.loop import HALVING, Trial, Values, front
+from runner.search.places import Places
 from runner.search.space import Point, Space
-from runner.settings import DeviceConfig
 from runner.statistics import Side
-from runner.sweep import engine
 from runner.sweep.results import Row
-from runner.sweep.worker import Worker
 from runner.terminal import SweepProgress
 
 FEWEST = 3  # samples of a case
 MARGIN = 0.03  # of the best: cases within it cannot be told from it, where the objective has no ratios
 DRIFT = 0.5  # a factor further from 1 than this is no drift, and is not applied
-
-
-class _Kept(Worker):
-    """A worker that the engine does not close after a batch."""
-
-    def close(self) -> None:
-        """Stay."""
 
 
 class Batches:
@@ -48,38 +37,35 @@ class Batches:
     def __init__(
         self,
         folder: RunFolder,
+        places: Places,
         progress: SweepProgress,
         job: Callable[[Point, int], Job],
         objectives: Sequence[Metric],
         looks: Sequence[int],
     ) -> None:
         """`job` makes the job of a point, with a number and the files of its folder; `looks`: samples by level."""
-        self._folder, self._progress, self._job, self._objectives = folder, progress, job, objectives
+        self._folder, self._places, self._progress, self._job = folder, places, progress, job
+        self._objectives, self._looks = objectives, looks
         self._numbers: dict[Point, int] = {}
         self._jobs: dict[int, Job] = {}
-        self._looks = looks
         self._best: tuple[float, int] | None = None  # of the highest level: the first objective, and its job
         self._sides: dict[Point, Side | None] = {}  # by the first objective, drift taken out
-        self._raw: dict[Point, float] = {}  # the first objective as the table has it
+        self._raw: dict[Point, tuple[float, str]] = {}  # the first objective as the table has it, and the GPU
         self._emulated = False
-        self._worker: Worker | None = None
 
     def measure(self, wanted: Mapping[Point, int]) -> dict[Point, Values | None]:
         """Measure points at their levels; `None` for one that failed."""
         jobs = {p: dataclasses.replace(self._new(p), look=self._looks[n]) for p, n in wanted.items()}
         beside = self._beside() if next(iter(jobs.values())).device.kind != REPLAY else []
-        rows = self._run([*jobs.values(), *beside])
-        factor = 1.0
-        if beside and self._best and (again := self._values(beside[0], rows.get(beside[0].number))):
-            found = self._best[0] / again[0] if again[0] else 1.0
-            factor = found if abs(found - 1) < DRIFT else 1.0
+        points = {job.number: point for point, job in jobs.items()}
         measured: dict[Point, Values | None] = {}
-        for point, job in jobs.items():
-            self._move(job)
-            values = self._values(job, rows.get(job.number))
-            measured[point] = values and (values[0] * factor, *values[1:])
-            if values:
-                self._note(point, job, rows[job.number], values[0], factor)
+        for own, rows in self._places.run(list(jobs.values()), beside):
+            factor = self._factor(beside, rows)
+            for job in own:
+                point, values = points[job.number], self._values(job, rows.get(job.number))
+                measured[point] = values and (values[0] * factor, *values[1:])
+                if values:
+                    self._note(point, job, rows[job.number], values[0], factor)
         for point, values in measured.items():
             self._compare(point, wanted[point], values)
         return measured
@@ -115,27 +101,16 @@ class Batches:
             jobs = {point: self._jobs[self._numbers[point]] for point in chosen}
             count = f"{len(jobs):,} case{'s' * (len(jobs) > 1)}"
             self._progress.say(f"measuring the best {count} anew, side by side")
-            self.close()  # a protocol may want a new process for each round
-            rows = self._run(list(jobs.values()), keep_worker=False)
+            rows = self._places.anew(list(jobs.values()))
             for point, job in jobs.items():
-                self._move(job)
-                values = self._values(job, rows.get(job.number))
-                self._raw[point] = values[0] if values else math.inf
-            limit = min(self._raw[point] for point in chosen)
-            further = sorted((p for p, raw in self._raw.items() if raw < limit), key=self._raw.__getitem__)
-            further = further[: 1 if math.isinf(limit) else None]
+                values, row = self._values(job, rows.get(job.number)), rows.get(job.number, {})
+                self._raw[point] = values[0] if values else math.inf, str(row.get("gpu") or "")
+            limit, gpu = min(self._raw[point] for point in chosen)
+            ahead = sorted(
+                (raw, p) for p, (raw, where) in self._raw.items() if raw < limit and (where == gpu or not gpu)
+            )
+            further = [point for _, point in ahead[: 1 if math.isinf(limit) else None]]
             chosen = [*chosen, *further] if further and not self._emulated else []
-
-    def close(self) -> None:
-        """End the worker."""
-        if self._worker:
-            self._worker.kill()
-            self._worker = None
-        shutil.rmtree(self._batch.path, ignore_errors=True)
-
-    @property
-    def _batch(self) -> RunFolder:
-        return RunFolder(self._folder.path / "search" / "batch")
 
     def _new(self, point: Point) -> Job:
         number = self._numbers.setdefault(point, len(self._numbers))
@@ -148,44 +123,24 @@ class Batches:
             return []
         return [dataclasses.replace(self._jobs[self._best[1]], look=self._looks[-1])]
 
+    def _factor(self, beside: Sequence[Job], rows: Mapping[int, Row]) -> float:
+        """By what a device's values are multiplied, so that its drift, or which GPU it is, makes no difference."""
+        again = self._values(beside[0], rows.get(beside[0].number)) if beside else None
+        if not again or not again[0] or self._best is None:
+            return 1.0
+        found = self._best[0] / again[0]
+        return found if abs(found - 1) < DRIFT else 1.0
+
     def _note(self, point: Point, job: Job, row: Row, raw: float, factor: float) -> None:
         """Note what `near` and `finish` need of a row."""
         self._sides[point] = side_of({**job.case.variables, **row}, self._objectives[0], factor)
-        self._raw[point] = raw
+        self._raw[point] = raw, str(row.get("gpu") or "")
         self._emulated = is_emulated(str(row["device"]))
 
     def _compare(self, point: Point, level: int, values: Values | None) -> None:
         """Take a point as the one beside which the others are measured, if it is the best of the highest level."""
         if level == len(self._looks) - 1 and values and (self._best is None or values[0] < self._best[0]):
             self._best = (values[0], self._numbers[point])
-
-    def _run(self, jobs: Sequence[Job], *, keep_worker: bool = True) -> dict[int, Row]:
-        """Run jobs in the folder of the batch; gives their rows."""
-        batch = self._batch
-        shutil.rmtree(batch.path, ignore_errors=True)
-        batch.path.mkdir(parents=True)
-        batch.write(batch.environment, self._folder.read(self._folder.environment))
-        engine.run(jobs, batch, self._progress, "batch", self._kept_worker(jobs[0].device) if keep_worker else None)
-        self._folder.write(self._folder.environment, batch.read(batch.environment))
-        rows = {job.number: batch.json(batch.result(job.number)) for job in jobs}
-        return {number: row for number, row in rows.items() if isinstance(row, dict)}
-
-    def _kept_worker(self, config: DeviceConfig) -> Worker | None:
-        if config.kind == REPLAY:
-            return None
-        if self._worker is None or not self._worker.alive:
-            self._worker = _Kept(config)
-        return self._worker
-
-    def _move(self, job: Job) -> None:
-        """Move what a job has left from the batch's folder into the search's."""
-        batch = self._batch
-        for path in sorted(batch.job(job.number).glob("*")):
-            if path.is_file():
-                path.replace(_made(self._folder.job(job.number)) / path.name)
-        for of in (RunFolder.samples, RunFolder.hot_samples):
-            if (kept := of(batch, job.case.id, job.number)).exists():
-                kept.replace(_made(of(self._folder, job.case.id, job.number).parent) / kept.name)
 
     def _values(self, job: Job, row: Row | None) -> Values | None:
         if row is None or row.get("status") != "ok":
@@ -199,11 +154,6 @@ class Batches:
             for v, m in zip(values, self._objectives, strict=True)
             if v is not None
         )
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def looks(job: Job, objectives: int) -> list[int]:

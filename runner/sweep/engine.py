@@ -205,7 +205,7 @@ class _Group:
     def _run_once(self, job: Job, number: int, which: str) -> Outcome:
         if not self._worker.alive:
             self._worker.kill()
-            self._worker = Worker(self._worker.config)
+            self._worker = self._worker.again()
         counted = self._counting.take(job) if self._counting and self._ledger.row(job) is None else None
         if isinstance(counted, str):
             self._say_uncounted(job, counted)

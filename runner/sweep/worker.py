@@ -90,6 +90,7 @@ class Worker:
             environment: Variables that the process has beside ours.
         """
         self.config = config
+        self._environment = dict(environment or {})
         self._usable = True
         self._garbled = ""  # why what it sent is no message
         self._info: DeviceInfo | None = None
@@ -97,7 +98,7 @@ class Worker:
         command = sandbox.command() if self._sandboxed else []
         (ours, theirs), secret, (printed, prints) = socket.socketpair(), os.urandom(SECRET), os.pipe()
         try:
-            self._process = _started(theirs.fileno(), prints, command, environment or {}, config)
+            self._process = _started(theirs.fileno(), prints, command, self._environment, config)
         finally:
             theirs.close()
             os.close(prints)
@@ -156,6 +157,10 @@ class Worker:
                 return answer
             else:
                 return self._lost(step, limit)
+
+    def again(self) -> Worker:
+        """Another worker for the same device."""
+        return Worker(self.config, self._environment)
 
     def close(self) -> None:
         """End the process in an orderly way."""
