@@ -126,11 +126,13 @@ def test_a_worker_sees_its_gpu_also_when_it_is_another_ones_successor(places):
         first = place.open(DeviceConfig(kind="cpu"))
         assert place.open(DeviceConfig(kind="cpu")) is first
         first.kill()
-        for worker in (second := first.again(), plain := Worker(second.config, place.environment).again()):
+        own = Worker(first.config, place.environment)
+        for worker in (first.again(), own.again()):
             _ = worker.info
             variables = Path(f"/proc/{worker._process.pid}/environ").read_bytes().split(b"\0")
             assert f"CUDA_VISIBLE_DEVICES=GPU-{place.number}".encode() in variables
-        plain.kill()
+            worker.kill()
+        own.kill()
 
 
 def test_the_others_take_over_the_cases_of_a_gpu_that_is_lost(places, monkeypatch, capsys):

@@ -160,7 +160,7 @@ class Worker:
 
     def again(self) -> Worker:
         """Another worker for the same device."""
-        return Worker(self.config, self._environment)
+        return type(self)(self.config, self._environment)
 
     def close(self) -> None:
         """End the process in an orderly way."""
