@@ -287,7 +287,8 @@ class Halved:
 
     LOOKS = (3, 10, 30)
 
-    def __init__(self, known=()):
+    def __init__(self, known=(), within=1.06):
+        self.within = within
         self.measured, self.noted, self.last = [], [], []
         self.sampler = samplers.made("guided", Space(tuple(Axis(n, tuple(range(8))) for n in "ab")), 0, 1, None)
         self.search = Search(
@@ -301,11 +302,10 @@ class Halved:
         self.measured += wanted.items()
         return {p: (noisy(p, self.LOOKS[n]),) if p != (5, 5) else None for p, n in wanted.items()}
 
-    @staticmethod
-    def near(trials):
-        """Those within 6 % of the best."""
+    def near(self, trials):
+        """Those within some percent of the best."""
         good = [t for t in trials if t.values]
-        limit = 1.06 * min((t.values for t in good), default=(0,))[0]
+        limit = self.within * min((t.values for t in good), default=(0,))[0]
         return [t for t in good if t.values[0] <= limit]
 
 
@@ -323,6 +323,19 @@ def test_only_promising_cases_get_more_samples():
     assert {t.values for t in whole.search.trials if t.level} == {
         (noisy(t.point, whole.LOOKS[t.level]),) for t in whole.search.trials if t.level
     }
+
+
+def test_the_best_third_of_a_level_goes_to_the_next_while_the_search_goes_on():
+    """So that the sampler still learns from it; but nobody who is certainly slower than the best."""
+    early = {}
+    for within in (1.0, 99.0):
+        measured = Halved(within=within).measured
+        last = max(n for n, (_, level) in enumerate(measured) if level == 0)
+        levels = [level for _, level in measured[:last]]
+        early[within] = [levels.count(level) for level in (1, 2)]
+    assert early[99.0][0] in range(8, 14)
+    assert early[99.0][1] in range(2, 6)
+    assert 0 < sum(early[1.0]) <= 5
 
 
 def test_a_search_with_levels_goes_on_wherever_it_was_interrupted():
