@@ -10,9 +10,12 @@ import pytest
 from processes import PATIENCE_S, members, resume, start, table, wait_until
 from support import case_of, shipped
 
+from runner import metrics
 from runner.config import Job
 from runner.errors import DeviceUnavailable, UsageError
 from runner.folder import RunFolder
+from runner.search.batches import Batches
+from runner.search.loop import Trial
 from runner.search.places import Place, Places
 from runner.settings import DeviceConfig, TimingConfig
 from runner.sweep.worker import Worker
@@ -153,6 +156,46 @@ def test_the_others_take_over_the_cases_of_a_gpu_that_is_lost(places, monkeypatc
     lost |= {1, 2}
     with pytest.raises(DeviceUnavailable, match="bus"):
         places.run(plan, [beside])
+
+
+class Unequal:
+    """Two GPUs on which cases take 100, 200, 300 us and so on, the second one of which is a fifth slower."""
+
+    def run(self, plan, beside):
+        """The shares and their rows."""
+        shares = [plan[::2], plan[1::2]] if beside else [plan]
+        return [
+            (own, {job.number: self.row(job, slower) for job in (*own, *beside)})
+            for own, slower in zip(shares, (1.0, 1.2), strict=False)
+        ]
+
+    def anew(self, plan):
+        """Only the first one has a part in the last round."""
+        self.last = [job.number for job in plan]
+        return {job.number: self.row(job, 1.0) for job in plan}
+
+    @staticmethod
+    def row(job, slower):
+        """A row."""
+        us = 100.0 * (1 + job.number) * slower
+        times = dict.fromkeys(("median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us"), us)
+        gpu = f"GPU-{slower}"
+        return {"kernel": "reduceShfl", "status": "ok", "device": "cuda", "job": job.number, "gpu": gpu, **times}
+
+
+def test_a_slower_gpu_does_not_decide(tmp_path):
+    """What it measures is scaled by the case that each GPU measures; the best are measured anew on one GPU."""
+    plan, gpus, folder = jobs(range(1024, 7168, 1024)), Unequal(), RunFolder(tmp_path)
+    folder.write_json(folder.environment, {})
+    (time,) = metrics.read({"time": "1 * median_us"}, "metrics", plan[0].case.variables)
+    with SweepProgress(quiet=True) as progress:
+        batches = Batches(folder, gpus, progress, lambda point, _: plan[point[0]], [time], [30])
+        found = {point: values for n in (0, 2, 4) for point, values in batches.measure({(n,): 0, (n + 1,): 0}).items()}
+        assert found == {(n,): (pytest.approx(100.0 * (1 + n)),) for n in range(6)}
+        near = batches.near([Trial(point, values, 0.0) for point, values in found.items()])
+        assert [t.point for t in near] == [(0,)]
+        batches.finish([(1,)])
+    assert gpus.last == [1, 0], "the table would else have the first case ahead"
 
 
 def test_gpus_of_two_models_are_refused(places, monkeypatch):
