@@ -14,7 +14,7 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.reference import find
 from runner.metrics import TIME, Metric
-from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
+from runner.settings import DeviceConfig, ProfileConfig, Protocol, TimingConfig
 
 _BESIDE = Path(__file__).resolve().parents[1] / "conf"
 # A checkout has the configuration beside the package; a wheel has it inside.
@@ -48,6 +48,12 @@ class Job:
     lines: bool = field(default=True, compare=False)  # whether what each line costs is counted
     copy: int = 0  # which of the sweep's GPUs measures it, where each measures all cases
     profile: ProfileConfig = field(default_factory=ProfileConfig, compare=False)
+    look: int = 0  # samples of a search's look at a case, in place of the whole protocol; 0: the whole
+
+    def protocol(self, kind: str) -> Protocol:
+        """How a kind of device measures the case."""
+        whole = self.timing.protocol(kind)
+        return whole.look(self.look) if self.look else whole
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class Pace:
 
 def expected(jobs: Sequence[Job], info: DeviceInfo) -> str:
     """A sentence: how long the jobs would take on an open device, and the source of the estimate."""
-    rounds = {job.number: job.timing.protocol(info.kind).rounds for job in jobs}
+    rounds = {job.number: job.protocol(info.kind).rounds for job in jobs}
     known = {number: seconds * rounds[number] for number, seconds in earlier(jobs, info).items()}
     times = f"{_count(len(jobs), 'case')}, {_count(sum(rounds.values()), 'measurement')}"
     if known:
@@ -80,7 +80,7 @@ def expected(jobs: Sequence[Job], info: DeviceInfo) -> str:
     if info.emulated:
         return f"{times}. The time is not known: no earlier run below {runs.OUTPUTS} measured these cases."
     launch_ms = (info.details["flush_us"] + info.details["empty_kernel_us"]) / 1000.0
-    protocols = [job.timing.protocol(info.kind) for job in jobs]
+    protocols = [job.protocol(info.kind) for job in jobs]
     least_ms = sum(p.rounds * (p.warmup_ms + max(p.min_time_ms, p.min_samples * launch_ms)) for p in protocols)
     return (
         f"{times}: at least {duration(least_ms / 1000.0)}, for the warm-up and the fewest samples of each. Inputs, "

@@ -275,5 +275,7 @@ def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict
     case = make(kernel, entry["parameters"], entry["seed"])
     ranking = metrics.recorded(entry.get("metrics")), entry.get("rank_by", metrics.TIME)
     device, timing = DeviceConfig(**asked), TimingConfig(**timing)
-    copy = int(entry.get("copy", 0))
-    return Job(case, device, timing, compiler, number, origin, *ranking, lines=counts, copy=copy, profile=profile)
+    copy, look = (int(entry.get(name, 0)) for name in ("copy", "look"))
+    return Job(
+        case, device, timing, compiler, number, origin, *ranking, lines=counts, copy=copy, profile=profile, look=look
+    )

@@ -89,6 +89,12 @@ class Protocol:
     hot: bool = False  # whether to also time launches back to back, without a flush in between
     check_sizes: bool = False  # whether odd and small sizes are checked, too; on an emulated device they always are
 
+    def look(self, samples: int) -> Protocol:
+        """A look at a case: a single round of so many samples, of at most `min_samples`, and less warm-up likewise."""
+        warmup_ms = self.warmup_ms * samples / self.min_samples
+        few = {"rounds": 1, "fresh_process": False, "hot": False, "min_samples": samples, "max_samples": samples}
+        return Protocol(**{**dataclasses.asdict(self), **few, "warmup_ms": warmup_ms})
+
 
 @dataclass
 class TimingConfig(Protocol):

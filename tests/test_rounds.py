@@ -37,9 +37,9 @@ def swept(folder, cases, monkeypatch, wrong=None, **timing):
     workers, runs = [], Counter()
 
     class Counted(engine.Worker):
-        def __init__(self, config):
+        def __init__(self, config, environment=None):
             workers.append(config)
-            super().__init__(config)
+            super().__init__(config, environment)
 
         def run(self, task, on_step, meanwhile):
             runs[task.case] += 1

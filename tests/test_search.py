@@ -15,10 +15,13 @@ from told import is_a_told_mistake, run
 
 from runner.errors import UsageError
 from runner.hydra.sweeper import declared
+from runner.noise import DeviceNoise
 from runner.search import samplers
+from runner.search.contenders import contenders, side
 from runner.search.importance import Model
-from runner.search.loop import Budget, Search, Trial, front
+from runner.search.loop import Budget, Search, Trial, front, latest
 from runner.search.space import Axis, Space, of_kernel
+from runner.statistics import summarize
 
 TILES, VECTORS, UNROLLS = (1, 2, 4, 8, 16, 32), (1, 2, 4), tuple(range(1, 9))
 
@@ -120,7 +123,9 @@ def test_optuna_searches_and_keeps_its_journal(recorded):
     backend = optuna.storages.journal.JournalFileBackend(str(recorded / "tpe" / "search" / "optuna.journal"))
     study = optuna.load_study(study_name="search", storage=optuna.storages.JournalStorage(backend))
     values = sorted(trial.value for trial in study.trials if trial.value is not None)
-    assert values == pytest.approx(sorted(t["values"][0] for t in told(recorded / "tpe") if t["values"]))
+    each = [v for t in told(recorded / "tpe") for v in (t["values"], *(v for _, v in t["before"])) if v]
+    assert len(each) > 16
+    assert values == pytest.approx(sorted(v[0] for v in each))
 
 
 def test_two_objectives_give_a_front(recorded):
@@ -138,15 +143,17 @@ def test_two_objectives_give_a_front(recorded):
 def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
     """On the CPU device: kernels are compiled and checked, an excluded block is never asked for, the winner is anew."""
     done = run(tmp_path, "kernel=reduceShfl", "block=range(32,257,16)", "size=1000", "device=cpu", "timing.cpu_rounds=2",
-               "hydra/sweeper=search", "hydra.sweeper.max_cases=6", "hydra.sweeper.batch=3", "hydra.sweep.dir=found")  # fmt: skip
+               "timing.cpu_samples=9", "hydra/sweeper=search", "hydra.sweeper.max_cases=6", "hydra.sweeper.batch=3",
+               "hydra.sweep.dir=found")  # fmt: skip
     assert done.code == 0, done.err
     assert "searching 8 legal of 15 combinations" in done.err
     rows = table(tmp_path / "found")
     assert len(rows) == 6
     assert {int(row["block"]) % 32 for row in rows} == {0}
-    assert "2" in {row["rounds"] for row in rows}
-    assert not (tmp_path / "found" / "search" / "batch").exists()
-    assert not list((tmp_path / "found" / "figures").glob("*.svg"))
+    assert {"2"} < {row["rounds"] for row in rows} <= {"1", "2"}
+    assert {"3", "18"} <= {row["samples"] for row in rows} <= {"3", "9", "18"}
+    assert len(json.loads((tmp_path / "found" / "environment.json").read_text())["devices"]) == 1
+    assert not list((tmp_path / "found" / "search").glob("batch*"))
 
 
 @pytest.mark.parametrize(
@@ -160,6 +167,8 @@ def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
         (("tile=1,2", "hydra.sweeper.objective=[a,b,c]"), ("one or two",)),
         (("tile=1,2", "device=cpu,replay"), ("device",)),
         (("+block_size=1,2",), ("block_size",)),
+        (("tile=1,2", "hydra/launcher=slurm"), ("hydra/launcher=slurm", "batch")),
+        (("tile=1,2", "hydra/launcher=gpus", "hydra.launcher.replicate=true"), ("hydra.launcher.replicate=true",)),
     ],
 )
 def test_a_search_that_cannot_be_is_refused(recorded, arguments, words):
@@ -298,6 +307,114 @@ def test_a_search_ends_when_the_best_no_longer_improves():
     search = Search(samplers.Random(space, 0), Budget(), lambda points: {p: (next(times),) for p in points})
     search.run(1)
     assert len(search.trials) == 52
+
+
+def noisy(point, samples):
+    """A case of which a look at few samples says less."""
+    drawn = np.random.default_rng(point).normal(1.0, 0.05, 32)
+    return (200.0 + 20.0 * sum(abs(i - 3) for i in point)) * float(np.median(drawn[:samples]))
+
+
+class Halved:
+    """A search at three levels of a space of 8 x 8 points; at the end `whole` has what it measured at each level."""
+
+    LOOKS = (3, 10, 30)
+
+    def __init__(self, known=(), within=1.06):
+        self.within = within
+        self.measured, self.noted, self.last = [], [], []
+        self.sampler = samplers.made("guided", Space(tuple(Axis(n, tuple(range(8))) for n in "ab")), 0, 1, None)
+        self.search = Search(
+            self.sampler, Budget(max_cases=40, patience=0), self.measure, {t.point: t for t in known},
+            levels=3, near=self.near, noted=self.noted.append,
+        )  # fmt: skip
+        self.search.run(8)
+
+    def measure(self, wanted):
+        """What a device would measure; one case fails."""
+        self.measured += wanted.items()
+        return {p: (noisy(p, self.LOOKS[n]),) if p != (5, 5) else None for p, n in wanted.items()}
+
+    def near(self, trials):
+        """Those within some percent of the best."""
+        good = [t for t in trials if t.values]
+        limit = self.within * min((t.values for t in good), default=(0,))[0]
+        return [t for t in good if t.values[0] <= limit]
+
+
+def test_only_promising_cases_get_more_samples():
+    """Each case has the fewest at first, few have more, and all that cannot be told from the best have the most."""
+    whole = Halved()
+    levels = [sum(level == n for _, level in whole.measured) for n in range(3)]
+    assert levels[0] == 40 == len(whole.search.trials)
+    assert levels[0] > 2 * levels[1] > 0
+    assert levels[2] > 0
+    assert len(set(whole.measured)) == len(whole.measured)
+    assert all(t.level == 2 for t in whole.near(whole.search.trials))
+    told = whole.sampler._told
+    assert {t.point: t.values for t in whole.search.trials} == told
+    assert {t.values for t in whole.search.trials if t.level} == {
+        (noisy(t.point, whole.LOOKS[t.level]),) for t in whole.search.trials if t.level
+    }
+
+
+def test_the_best_third_of_a_level_goes_to_the_next_while_the_search_goes_on():
+    """So that the sampler still learns from it; but nobody who is certainly slower than the best."""
+    early = {}
+    for within in (1.0, 99.0):
+        measured = Halved(within=within).measured
+        last = max(n for n, (_, level) in enumerate(measured) if level == 0)
+        levels = [level for _, level in measured[:last]]
+        early[within] = [levels.count(level) for level in (1, 2)]
+    assert early[99.0][0] in range(8, 14)
+    assert early[99.0][1] in range(2, 6)
+    assert 0 < sum(early[1.0]) <= 5
+
+
+def test_a_search_with_levels_goes_on_wherever_it_was_interrupted():
+    """After each batch: it comes to the same trials, and measures nothing again."""
+    whole = Halved()
+    expected = [(t.point, t.values, t.level, t.before) for t in whole.search.trials]
+    for noted in whole.noted:
+        again = Halved(noted)
+        assert [(t.point, t.values, t.level, t.before) for t in again.search.trials] == expected
+        assert again.measured == whole.measured[len(whole.measured) - len(again.measured) :]
+        assert len(again.measured) == len(whole.measured) - sum(1 + len(t.before) for t in noted)
+        assert latest({t.point: t for t in whole.search.trials}, noted) == whole.search.trials
+
+
+def test_who_is_certainly_slower_is_no_contender():
+    """By the rule of the report: overlapping intervals, or a difference within the noise, are not enough."""
+    drawn = np.random.default_rng(0)
+    times = {(n,): 100.0 * (1 + 0.013 * n) * drawn.normal(1.0, 0.01, 30) for n in range(12)}
+    found = contenders({p: side(summarize(us)) for p, us in times.items()}, DeviceNoise())
+    assert found[0] == (0,)
+    assert {(0,), (1,)} <= set(found) <= {(0,), (1,), (2,)}
+    missed = 0
+    for _ in range(200):  # of two equal cases, one of which had three samples
+        one, other = drawn.normal(1.0, 0.05, 30), drawn.normal(1.0, 0.05, 3)
+        missed += len(contenders({(0,): side(summarize(one)), (1,): side(summarize(other))}, DeviceNoise())) < 2
+    assert missed <= 8
+
+
+def test_all_that_cannot_be_told_from_the_best_are_measured_anew(tmp_path):
+    """Of a recording with 32 noisy samples: whoever ends near the best has them all, the others have a look."""
+    drawn = np.random.default_rng(1)
+    found = [
+        entry((cost(tile, 4, unroll) * drawn.normal(1.0, 0.02, 32)).tolist(), tile=tile, many=unroll)
+        for tile, unroll in itertools.product(TILES[:5], range(1, 13))
+    ]
+    lay_t4(tmp_path, "theirs.json", found)
+    assert run(tmp_path, "import", "theirs.json", "--into", "mine").code == 0
+    done = run(tmp_path, *REPLAY, "hydra.sweeper.max_cases=50", "hydra.sweeper.patience=0", "hydra.sweep.dir=one")
+    rows = sorted(table(tmp_path / "one"), key=lambda row: float(row["median_us"]))
+    best = float(rows[0]["median_us"])
+    assert {row["samples"] for row in rows} == {"3", "10", "30", "32"} or {"3", "32"} <= {
+        row["samples"] for row in rows
+    }
+    assert rows[0]["samples"] == "32"
+    assert all(row["samples"] == "32" for row in rows if float(row["median_us"]) < 1.02 * best), done.err
+    assert sum(row["samples"] == "3" for row in rows) > 25
 
 
 def test_the_key_search_has_choices_and_ranges():

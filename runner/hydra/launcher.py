@@ -25,6 +25,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner import atomic
 from runner.config import Job
+from runner.device.kinds import REPLAY
 from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
 from runner.hydra import command_line, errors, schema
@@ -87,6 +88,11 @@ class BatchLauncher(Launcher):
         # Whatever becomes of a case is in its row, so the job itself always succeeds.
         return [JobReturn(overrides=overrides, status=JobStatus.COMPLETED) for overrides in job_overrides]
 
+    def environments(self, first: Job) -> list[dict[str, str]]:
+        """Those of the workers with which a search measures at the same time: one."""
+        _ = first
+        return [{}]
+
     def _begin(self, first: Job, session: Session) -> None:
         session.open_device(first.device)
 
@@ -102,6 +108,14 @@ class ShardLauncher(BatchLauncher):
         super().__init__()
         plain: Any = OmegaConf.to_container(OmegaConf.create(settings), resolve=True)
         self._settings = dict(plain)
+
+    def environments(self, first: Job) -> list[dict[str, str]]:
+        """One for each GPU; a `UsageError` if a setting has no sense for a search."""
+        clusters.refuse_index([first])
+        if self._settings.get("replicate") or not self._settings.get("wait", True):
+            name, value = ("replicate", "true") if self._settings.get("replicate") else ("wait", "false")
+            raise UsageError(f"hydra.launcher.{name}={value}: a search cannot do this")
+        return clusters.gpus(self._settings).environments() if first.device.kind != REPLAY else [{}]
 
     def _begin(self, first: Job, session: Session) -> None:
         """Each shard opens its own device."""

@@ -25,13 +25,14 @@ from runner.hydra.command_line import FILES
 from runner.hydra.launcher import BatchLauncher, Composer
 from runner.metrics import Metric
 from runner.search import batches, samplers
-from runner.search.loop import Budget, Sampler, Search, Trial, front
+from runner.search.loop import Budget, Sampler, Search, latest
+from runner.search.places import Places
 from runner.search.space import MOST_VALUES, Point, Space, of_kernel
-from runner.search.summary import summary
 from runner.session import Session, current
 from runner.sweep import replay, results
 from runner.terminal import SweepProgress
 
+LAUNCHERS = ("batch", "gpus")
 JOURNAL = "optuna.journal"  # of Optuna's samplers
 WAYS = ("choice", "range")  # to write the values of a key of `search`
 Axes = Mapping[str, Sequence[Any]]
@@ -49,15 +50,15 @@ class SearchSweeper(Sweeper):
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Called by Hydra."""
         self._config = config
-        name = config.hydra.runtime.choices["hydra/launcher"]
-        if name != "batch":
-            raise UsageError(f"hydra/launcher={name}: a search needs hydra/launcher=batch, which it starts many times")
+        name = self._launcher_name = str(config.hydra.runtime.choices["hydra/launcher"])
+        if name not in LAUNCHERS:
+            raise UsageError(f"hydra/launcher={name}: a search needs hydra/launcher=batch, or gpus of this machine")
         launcher = Plugins.instance().instantiate_launcher(
             hydra_context=hydra_context, task_function=task_function, config=config
         )
         if not isinstance(launcher, BatchLauncher):
             raise UsageError(f"hydra/launcher={name}: a search needs the runner's own launcher")
-        self._composer = launcher.composer
+        self._composer, self._launcher = launcher.composer, launcher
 
     def sweep(self, arguments: list[str]) -> None:
         """Called by Hydra."""
@@ -101,21 +102,24 @@ class SearchSweeper(Sweeper):
         session: Session,
     ) -> None:
         known = batches.read(folder, space) if not session.new else {}
+        looks = batches.looks(legal.base, len(objectives))
+        places = Places(folder, progress, self._launcher.environments(legal.base), self._launcher_name)
         measuring = batches.Batches(
-            folder, progress, lambda point, number: legal.job(point, number, folder.job(number)), objectives
+            folder, places, progress, lambda p, number: legal.job(p, number, folder.job(number)), objectives, looks
         )
         measuring.take_up(known)
         batches.write(folder, list(known.values()))
-        search = Search(sampler, budget, measuring.measure, known, legal)
-        search.noted = lambda trials: batches.write(folder, trials if len(trials) > len(known) else [*known.values()])
+        search = Search(sampler, budget, measuring.measure, known, legal, levels=len(looks), near=measuring.near)
+        search.noted = lambda trials: batches.write(folder, latest(known, trials))
         try:
             search.run(self._settings["batch"])
-            anew = [t.point for t in _finalists(search.trials, front(search.trials))]
-            measuring.finish(anew)
+            anew = measuring.finish([t.point for t in measuring.near(search.trials)])
         finally:
-            measuring.close()
+            places.close()
             if search.trials or known:  # otherwise nothing is left to resume
                 results.write(folder, results.collect(folder))
+        from runner.search.summary import summary  # noqa: PLC0415  (SciPy, which only a search needs)
+
         by_case = {row["case"]: row for row in results.collect(folder)}
 
         def row_of(point: Point) -> dict[str, Any]:
@@ -144,7 +148,7 @@ class _Legal:
     """Whether a point can run, beyond what the tables of its space say; and its job."""
 
     def __init__(self, composer: Composer, fixed: Sequence[str], base: Job) -> None:
-        self._composer, self._fixed, self._base = composer, list(fixed), base
+        self._composer, self._fixed, self.base = composer, list(fixed), base
         self.space: Space | None = None
         self.recording = replay.read(base.device.recording) if base.device.kind == REPLAY else None
         self._answers: dict[Point, bool] = {}
@@ -234,17 +238,6 @@ def _objectives(wanted: Any, base: Job) -> tuple[Metric, ...]:
         (metric,) = [m for m in metrics.together(base.metrics, given, names, others) if m.name == f"objective{number}"]
         found.append(dataclasses.replace(metric, name=text))
     return tuple(found)
-
-
-def _finalists(trials: Sequence[Trial], best: Sequence[Trial]) -> list[Trial]:
-    """The best trials, and those that one short round cannot tell from the best one."""
-    if not best or best[0].values is None:
-        return []
-    if len(best[0].values) > 1:
-        return list(best[: batches.MOST_FINAL])
-    limit = best[0].values[0] + batches.MARGIN * abs(best[0].values[0])
-    near = sorted((t for t in trials if t.values and t.values[0] <= limit), key=lambda t: (t.values or (), t.point))
-    return near[: batches.MOST_FINAL]
 
 
 def _assigned(params: Mapping[str, Any] | None) -> list[str]:

@@ -1,9 +1,9 @@
 """Measure the points of a search with the engine: a batch at a time, side by side with the best so far.
 
 Each batch runs in a folder of its own below the search's, with one short round. So a case has few samples until it is
-among the best. A batch also measures the best case so far again, and the values of the others are scaled by what that
-one took at first: a GPU that becomes warmer slows down both. At the end the best cases are measured anew, together and
-with the whole protocol.
+among the best; `looks` says how many at each level. A batch also measures the best case so far again, and the values of
+the others are scaled by what that one took at first: a GPU that becomes warmer slows down both. At the end the best
+case and all that cannot be told from it are measured anew, together and with the whole protocol.
 """
 
 from __future__ import annotations
@@ -11,33 +11,24 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import shutil
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
-from runner import limited, runs
+from runner import limited, noise, runs
 from runner.config import Job
-from runner.device.kinds import REPLAY
+from runner.device.kinds import REPLAY, is_emulated, kind_of
 from runner.folder import RunFolder
 from runner.metrics import Metric
-from runner.search.loop import Trial, Values
+from runner.search.contenders import contenders, side_of
+from runner.search.loop import HALVING, Trial, Values, front
+from runner.search.places import Places
 from runner.search.space import Point, Space
-from runner.settings import DeviceConfig, TimingConfig
-from runner.sweep import engine
+from runner.statistics import Side
 from runner.sweep.results import Row
-from runner.sweep.worker import Worker
 from runner.terminal import SweepProgress
 
-MOST_FINAL = 16  # cases that are measured anew
-MARGIN = 0.03  # of the best: cases within it cannot be told from it after one short round
+FEWEST = 3  # samples of a case
+MARGIN = 0.03  # of the best: cases within it cannot be told from it, where the objective has no ratios
 DRIFT = 0.5  # a factor further from 1 than this is no drift, and is not applied
-
-
-class _Kept(Worker):
-    """A worker that the engine does not close after a batch."""
-
-    def close(self) -> None:
-        """Stay."""
 
 
 class Batches:
@@ -46,63 +37,81 @@ class Batches:
     def __init__(
         self,
         folder: RunFolder,
+        places: Places,
         progress: SweepProgress,
         job: Callable[[Point, int], Job],
         objectives: Sequence[Metric],
+        looks: Sequence[int],
     ) -> None:
-        """`job` makes the job of a point, with a number and the files of its folder."""
-        self._folder, self._progress, self._job, self._objectives = folder, progress, job, objectives
+        """`job` makes the job of a point, with a number and the files of its folder; `looks`: samples by level."""
+        self._folder, self._places, self._progress, self._job = folder, places, progress, job
+        self._objectives, self._looks = objectives, looks
         self._numbers: dict[Point, int] = {}
         self._jobs: dict[int, Job] = {}
-        self._best: tuple[float, int] | None = None  # the first objective, as it was measured first, and its job
-        self._worker: Worker | None = None
+        self._best: tuple[float, int] | None = None  # of the highest level: the first objective, and its job
+        self._sides: dict[Point, Side | None] = {}  # by the first objective, drift taken out
+        self._raw: dict[Point, tuple[float, str]] = {}  # the first objective as the table has it, and the GPU
+        self._emulated = False
 
-    def measure(self, points: Sequence[Point]) -> dict[Point, Values | None]:
-        """Measure new points; `None` for one that failed."""
-        jobs = [self._new(point) for point in points]
-        short = [dataclasses.replace(job, timing=_short(job.timing), lines=False) for job in jobs]
-        beside = self._beside() if jobs[0].device.kind != REPLAY else []
-        rows = self._run([*short, *beside])
-        factor = 1.0
-        if beside and self._best and (again := self._values(beside[0], rows.get(beside[0].number))):
-            found = self._best[0] / again[0] if again[0] else 1.0
-            factor = found if abs(found - 1) < DRIFT else 1.0
+    def measure(self, wanted: Mapping[Point, int]) -> dict[Point, Values | None]:
+        """Measure points at their levels; `None` for one that failed."""
+        jobs = {p: dataclasses.replace(self._new(p), look=self._looks[n]) for p, n in wanted.items()}
+        beside = self._beside() if next(iter(jobs.values())).device.kind != REPLAY else []
+        points = {job.number: point for point, job in jobs.items()}
         measured: dict[Point, Values | None] = {}
-        for point, job in zip(points, jobs, strict=True):
-            self._move(job)
-            values = self._values(job, rows.get(job.number))
-            measured[point] = values and (values[0] * factor, *values[1:])
+        for own, rows in self._places.run(list(jobs.values()), beside):
+            factor = self._factor(beside, rows)
+            for job in own:
+                point, values = points[job.number], self._values(job, rows.get(job.number))
+                measured[point] = values and (values[0] * factor, *values[1:])
+                if values:
+                    self._note(point, job, rows[job.number], values[0], factor)
         for point, values in measured.items():
-            if values and (self._best is None or values[0] < self._best[0]):
-                self._best = (values[0], self._numbers[point])
+            self._compare(point, wanted[point], values)
         return measured
 
     def take_up(self, trials: Mapping[Point, Trial]) -> None:
         """Take up what an interrupted search has measured."""
         for number, (point, trial) in enumerate(trials.items()):
             self._numbers[point] = number
-            self._jobs[number] = self._job(point, number)
-            if trial.values and (self._best is None or trial.values[0] < self._best[0]):
-                self._best = (trial.values[0], number)
+            job = self._jobs[number] = self._job(point, number)
+            row = self._folder.row(number)
+            if trial.values and row and (raw := self._values(job, row)):
+                self._note(point, job, row, raw[0], trial.values[0] / raw[0] if raw[0] else 1.0)
+            self._compare(point, trial.level, trial.values)
 
-    def finish(self, best: Sequence[Point]) -> None:
-        """Measure the best points anew, together."""
-        jobs = [self._jobs[self._numbers[point]] for point in best]
-        if jobs and jobs[0].device.kind != REPLAY:
-            self._progress.say(f"measuring the best {len(jobs)} case{'s' * (len(jobs) > 1)} anew, side by side")
-            self._run(jobs)
-            for job in jobs:
-                self._move(job)
+    def near(self, trials: Sequence[Trial]) -> list[Trial]:
+        """The best trials, and those that cannot be told from the best one. Emulated times are not compared."""
+        best = front(trials)
+        if not best or best[0].values is None or len(best[0].values) > 1 or self._emulated:
+            return best
+        measured = {t.point: t for t in trials if t.values}
+        sides = {point: side for point in measured if (side := self._sides.get(point))}
+        if len(sides) < len(measured):
+            limit = best[0].values[0] + MARGIN * abs(best[0].values[0])
+            return [t for t in measured.values() if t.values and t.values[0] <= limit]
+        devices = runs.section(self._folder.json(self._folder.environment) or {}, "devices")
+        known = noise.of_device(next(iter(devices.values()), {}))
+        return [measured[point] for point in contenders(sides, known)]
 
-    def close(self) -> None:
-        """End the worker."""
-        if self._worker:
-            self._worker.kill()
-        shutil.rmtree(self._batch.path, ignore_errors=True)
-
-    @property
-    def _batch(self) -> RunFolder:
-        return RunFolder(self._folder.path / "search" / "batch")
+    def finish(self, best: Sequence[Point]) -> list[Point]:
+        """Measure the best points anew, together, and those that the table would else have ahead of them; gives all."""
+        chosen, further = list(best), list(best)
+        while further:
+            jobs = {point: self._jobs[self._numbers[point]] for point in chosen}
+            count = f"{len(jobs):,} case{'s' * (len(jobs) > 1)}"
+            self._progress.say(f"measuring the best {count} anew, side by side")
+            rows = self._places.anew(list(jobs.values()))
+            for point, job in jobs.items():
+                values, row = self._values(job, rows.get(job.number)), rows.get(job.number, {})
+                self._raw[point] = values[0] if values else math.inf, str(row.get("gpu") or "")
+            limit, gpu = min(self._raw[point] for point in chosen)
+            ahead = sorted(
+                (raw, p) for p, (raw, where) in self._raw.items() if raw < limit and (where == gpu or not gpu)
+            )
+            further = [point for _, point in ahead[: 1 if math.isinf(limit) else None] if not self._emulated]
+            chosen += further
+        return chosen
 
     def _new(self, point: Point) -> Job:
         number = self._numbers.setdefault(point, len(self._numbers))
@@ -113,36 +122,26 @@ class Batches:
         """The best case so far, to be measured again."""
         if self._best is None:
             return []
-        job = self._jobs[self._best[1]]
-        return [dataclasses.replace(job, timing=_short(job.timing), lines=False)]
+        return [dataclasses.replace(self._jobs[self._best[1]], look=self._looks[-1])]
 
-    def _run(self, jobs: Sequence[Job]) -> dict[int, Row]:
-        """Run jobs in the folder of the batch; gives their rows."""
-        batch = self._batch
-        shutil.rmtree(batch.path, ignore_errors=True)
-        batch.path.mkdir(parents=True)
-        batch.write(batch.environment, self._folder.read(self._folder.environment))
-        engine.run(jobs, batch, self._progress, "batch", self._kept_worker(jobs[0].device))
-        self._folder.write(self._folder.environment, batch.read(batch.environment))
-        rows = {job.number: batch.json(batch.result(job.number)) for job in jobs}
-        return {number: row for number, row in rows.items() if isinstance(row, dict)}
+    def _factor(self, beside: Sequence[Job], rows: Mapping[int, Row]) -> float:
+        """By what a device's values are multiplied, so that its drift, or which GPU it is, makes no difference."""
+        again = self._values(beside[0], rows.get(beside[0].number)) if beside else None
+        if not again or not again[0] or self._best is None:
+            return 1.0
+        found = self._best[0] / again[0]
+        return found if abs(found - 1) < DRIFT else 1.0
 
-    def _kept_worker(self, config: DeviceConfig) -> Worker | None:
-        if config.kind == REPLAY:
-            return None
-        if self._worker is None or not self._worker.alive:
-            self._worker = _Kept(config)
-        return self._worker
+    def _note(self, point: Point, job: Job, row: Row, raw: float, factor: float) -> None:
+        """Note what `near` and `finish` need of a row."""
+        self._sides[point] = side_of({**job.case.variables, **row}, self._objectives[0], factor)
+        self._raw[point] = raw, str(row.get("gpu") or "")
+        self._emulated = is_emulated(str(row["device"]))
 
-    def _move(self, job: Job) -> None:
-        """Move what a job has left from the batch's folder into the search's."""
-        batch = self._batch
-        for path in sorted(batch.job(job.number).glob("*")):
-            if path.is_file():
-                path.replace(_made(self._folder.job(job.number)) / path.name)
-        for of in (RunFolder.samples, RunFolder.hot_samples):
-            if (kept := of(batch, job.case.id, job.number)).exists():
-                kept.replace(_made(of(self._folder, job.case.id, job.number).parent) / kept.name)
+    def _compare(self, point: Point, level: int, values: Values | None) -> None:
+        """Take a point as the one beside which the others are measured, if it is the best of the highest level."""
+        if level == len(self._looks) - 1 and values and (self._best is None or values[0] < self._best[0]):
+            self._best = (values[0], self._numbers[point])
 
     def _values(self, job: Job, row: Row | None) -> Values | None:
         if row is None or row.get("status") != "ok":
@@ -158,16 +157,15 @@ class Batches:
         )
 
 
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def looks(job: Job, objectives: int) -> list[int]:
+    """The samples of a case at each level: at the highest one as many as the fewest of a round.
 
-
-def _short(timing: TimingConfig) -> TimingConfig:
-    """One round of few samples."""
-    return dataclasses.replace(
-        timing, rounds=1, cpu_rounds=1, fresh_process=False, hot=False, max_samples=timing.min_samples
-    )
+    There is only this level where samples cost little beside what else is measured, and for two objectives.
+    """
+    found = [job.timing.protocol(kind_of(job.device)).min_samples]
+    while found[0] // HALVING >= FEWEST and not job.profile.asks and objectives == 1:
+        found.insert(0, found[0] // HALVING)
+    return found
 
 
 def write(folder: RunFolder, trials: Sequence[Trial]) -> None:
@@ -189,5 +187,6 @@ def read(folder: RunFolder, space: Space) -> dict[Point, Trial]:
             sizes = [len(axis.values) for axis in space.axes]
             if not all(0 <= i < size for i, size in zip(point, sizes, strict=True)):
                 raise ValueError(f"{point} is not in the space")
-            trials.append(Trial(point, values, float(content["seconds"])))
+            before = tuple((int(n), tuple(map(float, v))) for n, v in content.get("before", ()))
+            trials.append(Trial(point, values, float(content["seconds"]), int(content.get("level", 0)), before))
     return {trial.point: trial for trial in trials}

@@ -1,4 +1,10 @@
-"""The search itself: ask for points, have them measured in batches, tell the sampler, until the budget is spent."""
+"""The search itself: ask for points, have them measured in batches, tell the sampler, until the budget is spent.
+
+A case may be measured at several levels, each with more samples. A new case has the fewest. Which ones go to the next
+level is decided by asynchronous successive halving (Li et al., A System for Massively Parallel Hyperparameter Tuning,
+MLSys 2020): the best third of a level, as soon as there is one. We leave out those that are certainly slower than the
+best case. At the end the cases that cannot be told from the best one go through the levels that they lack.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +21,14 @@ Values = tuple[float, ...]
 """What is minimized: one number, or two for a Pareto front."""
 
 IMPROVED = 0.01  # a smaller improvement of the best does not count
+HALVING = 3  # one in so many cases of a level goes to the next; a level has so many times the samples of the one below
 
 
 class Sampler(Protocol):
-    """Proposes points. It is told every point that it proposed, and may be told others."""
+    """Proposes points. It is told every point that it proposed, and may be told others.
+
+    It is told a point again when that was measured with more samples.
+    """
 
     def ask(self, number: int) -> list[Point]:
         """Propose up to so many legal points that were not told yet; none if there are no more."""
@@ -50,8 +60,23 @@ class Trial:
     """A point that was measured."""
 
     point: Point
-    values: Values | None
-    seconds: float  # since the search began, when it was told
+    values: Values | None  # at its highest level
+    seconds: float  # since the search began, when it was first told
+    level: int = 0
+    before: tuple[tuple[int, Values], ...] = ()  # lower levels, and the values there
+
+    def has(self, level: int) -> bool:
+        """Whether it was measured at a level."""
+        return level == self.level or level in dict(self.before)
+
+    def at(self, level: int) -> Values | None:
+        """The values at a level; `None` if it was not measured there, or failed."""
+        return self.values if level == self.level else dict(self.before).get(level)
+
+    def again(self, level: int, values: Values | None) -> Trial:
+        """The trial after it was measured at a higher level."""
+        before = (*self.before, (self.level, self.values)) if self.values is not None else self.before
+        return Trial(self.point, values, self.seconds, level, before)
 
 
 @dataclass
@@ -60,12 +85,19 @@ class Search:
 
     sampler: Sampler
     budget: Budget
-    measure: Callable[[Sequence[Point]], Mapping[Point, Values | None]]
+    measure: Callable[[Mapping[Point, int]], Mapping[Point, Values | None]]  # of points at their levels
     known: Mapping[Point, Trial] = field(default_factory=dict)  # of an interrupted search
     possible: Callable[[Point], bool] = lambda _: True  # a point that is not is neither measured nor counted
-    trials: list[Trial] = field(default_factory=list)
     ended: str = ""  # why
     noted: Callable[[Sequence[Trial]], None] = lambda _: None  # called after each batch
+    levels: int = 1
+    near: Callable[[Sequence[Trial]], Sequence[Trial]] = lambda _: ()  # those that cannot be told from the best
+    _trials: dict[Point, Trial] = field(default_factory=dict)
+
+    @property
+    def trials(self) -> list[Trial]:
+        """What was measured, in the order of the first measurements."""
+        return list(self._trials.values())
 
     def run(self, batch: int) -> None:
         """Search, in batches of so many points.
@@ -74,32 +106,56 @@ class Search:
         """
         since = time.monotonic() - max((t.seconds for t in self.known.values()), default=0.0)
         while not self.ended:
-            number = min(batch, self.budget.max_cases - len(self.trials)) if self.budget.max_cases else batch
+            number = min(batch, self.budget.max_cases - len(self._trials)) if self.budget.max_cases else batch
             wanted = self.sampler.ask(number)
             if not wanted:
                 self.ended = "every combination was measured"
-                return
+                break
             for point in (impossible := [p for p in wanted if not self.possible(p)]):
                 self.sampler.tell(point, None)
-            wanted = [p for p in wanted if p not in impossible]
-            new = [p for p in wanted if p not in self.known]
-            measured = self.measure(new) if new else {}
-            for point in wanted:
-                at = time.monotonic() - since
-                trial = self.known[point] if point in self.known else Trial(point, measured[point], at)
-                self.trials.append(trial)
-                self.sampler.tell(point, trial.values)
-            self.noted(self.trials)
+            self._take({p: 0 for p in wanted if p not in impossible} | self._promoted(), since)
             self.ended = self._reason(time.monotonic() - since)
+        while unsure := [t for t in self.near(self.trials) if t.level + 1 < self.levels]:
+            self._take({t.point: t.level + 1 for t in unsure[:batch]}, since)
+
+    def _take(self, wanted: Mapping[Point, int], since: float) -> None:
+        """Have points measured at their levels, unless that is known, and tell the sampler."""
+        known = {p: t for p, n in wanted.items() if (t := self.known.get(p)) and t.has(n)}
+        new = {p: n for p, n in wanted.items() if p not in known}
+        measured = self.measure(new) if new else {}
+        for point, level in wanted.items():
+            values = known[point].at(level) if point in known else measured[point]
+            if trial := self._trials.get(point):
+                self._trials[point] = trial.again(level, values)
+            else:
+                at = known[point].seconds if point in known else time.monotonic() - since
+                self._trials[point] = Trial(point, values, at, level)
+            self.sampler.tell(point, values)
+        self.noted(self.trials)
+
+    def _promoted(self) -> dict[Point, int]:
+        """The points that are measured at the next level, and that level."""
+        top, good = self.levels - 1, [t for t in self._trials.values() if t.values is not None]
+        if not top or not good:
+            return {}
+        if all(t.level < top for t in good):  # later batches are measured beside this one
+            return {front(good)[0].point: top}
+        near = {t.point for t in self.near(good)}
+        found: dict[Point, int] = {}
+        for level in range(top):
+            rung = sorted((v, t.point) for t in good if (v := t.at(level)) is not None)
+            best = {point for _, point in rung[: len(rung) // HALVING]}
+            found |= {t.point: level + 1 for t in good if t.level == level and t.point in best & near}
+        return found
 
     def _reason(self, seconds: float) -> str:
         """Why the search ends now; empty if it goes on."""
         budget = self.budget
-        if budget.max_cases and len(self.trials) >= budget.max_cases:
+        if budget.max_cases and len(self._trials) >= budget.max_cases:
             return f"the budget of {budget.max_cases:,} cases is spent"
         if budget.max_seconds and seconds >= budget.max_seconds:
             return f"the budget of {budget.max_seconds:g} s is spent"
-        if budget.patience and len(self.trials) - self._improved_at() >= budget.patience:
+        if budget.patience and len(self._trials) - self._improved_at() >= budget.patience:
             return f"the last {budget.patience} cases did not improve the best by {IMPROVED:.0%}"
         return ""
 
@@ -107,7 +163,7 @@ class Search:
         """After how many cases the best improved last."""
         best: list[float] = []
         at = 0
-        for number, trial in enumerate(self.trials, 1):
+        for number, trial in enumerate(self._trials.values(), 1):
             if trial.values is None:
                 continue
             best = best or [math.inf] * len(trial.values)
@@ -115,6 +171,12 @@ class Search:
                 if value < best[i] - IMPROVED * abs(best[i]) or not math.isfinite(best[i]):
                     best[i], at = value, number
         return at
+
+
+def latest(known: Mapping[Point, Trial], trials: Sequence[Trial]) -> list[Trial]:
+    """The trials, and those of an interrupted search as long as this one has not come to them, or to their level."""
+    newer = {t.point: t for t in trials if t.point not in known or known[t.point].level <= t.level}
+    return list({**known, **newer}.values())
 
 
 def front(trials: Sequence[Trial]) -> list[Trial]:

@@ -90,7 +90,10 @@ class OfOptuna:
         """Learn what was measured at a point."""
         self._spare.tell(point, values)
         self._told.add(point)
-        trial = self._asked.pop(point)
+        trial = self._asked.pop(point, None)
+        if trial is None:  # told again: another trial at the same point
+            self._study.enqueue_trial(self._named(point))
+            trial = self._study.ask(self._distributions)
         if values is None:
             self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
         else:
@@ -110,10 +113,12 @@ class OfOptuna:
                 left = [p for p in self._spare.ask(number + len(self._asked)) if p not in self._asked]
                 if not left:
                     break
-                named = {axis.name: i for axis, i in zip(self._space.axes, left[0], strict=True)}
-                self._study.enqueue_trial(named)
+                self._study.enqueue_trial(self._named(left[0]))
                 self._asked[left[0]] = self._study.ask(self._distributions)
         return list(self._asked)
+
+    def _named(self, point: Point) -> dict[str, int]:
+        return {axis.name: i for axis, i in zip(self._space.axes, point, strict=True)}
 
 
 def _guided(space: Space, seed: int) -> Sampler:

@@ -26,8 +26,7 @@ def run(
     """
     folder = RunFolder(folder.path.absolute())  # for processes that start elsewhere
     cluster = make(name, settings, folder)
-    if index := next((job.device.index for job in plan if job.device.index), 0):
-        raise UsageError(f"device.index={index}: the launcher chooses the GPU; use hydra.launcher.gpus=[{index}]")
+    refuse_index(plan)
     if not folder.has(folder.plan) and (copies := _copies(settings, cluster)) > 1:
         plan = planning.copied(plan, copies)
     folder.write_json(folder.environment, {**(folder.json(folder.environment) or {}), "launcher": dict(settings)})
@@ -42,6 +41,11 @@ def make(name: str, settings: Mapping[str, Any], folder: RunFolder) -> Cluster:
         from runner.shards.slurm import Slurm  # noqa: PLC0415  (submitit is optional)
 
         return Slurm(settings, folder)
+    return gpus(settings)
+
+
+def gpus(settings: Mapping[str, Any]) -> LocalGpus:
+    """The GPUs of this machine that some settings choose."""
     shards = settings.get("shards")
     if not isinstance(shards, int) or not 1 <= shards <= 1024:
         raise UsageError(f"hydra.launcher.shards={shards}: expected 1 to 1024")
@@ -58,3 +62,9 @@ def _copies(settings: Mapping[str, Any], cluster: Cluster) -> int:
             f"(hydra.launcher.array_parallelism, hydra.launcher.shards)"
         )
     return cluster.most if settings.get("replicate") else several
+
+
+def refuse_index(plan: Sequence[Job]) -> None:
+    """Refuse a plan that chooses the GPU itself."""
+    if index := next((job.device.index for job in plan if job.device.index), 0):
+        raise UsageError(f"device.index={index}: the launcher chooses the GPU; use hydra.launcher.gpus=[{index}]")

@@ -61,6 +61,10 @@ class LocalGpus:
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._where: dict[int, str] = {}
 
+    def environments(self) -> list[dict[str, str]]:
+        """Those in which workers see one GPU each."""
+        return [self._environment(place) for place in self._places]
+
     def device(self) -> dict[str, str]:
         """The environment in which a worker sees the first GPU."""
         return self._environment(self._places[0])

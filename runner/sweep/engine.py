@@ -28,7 +28,6 @@ from runner.kernel.case import Case
 from runner.pace import Pace
 from runner.profiling import steps
 from runner.samples import append_hot, append_round
-from runner.settings import Protocol
 from runner.sweep import disassembling, line_costs, replay, results
 from runner.sweep.ledger import Ledger
 from runner.sweep.worker import Outcome, Task, Worker
@@ -62,7 +61,7 @@ def run(
     sources.keep(folder, ledger.jobs)
     groups: dict[tuple[Any, ...], list[Job]] = {}  # with device, compiler and timing in common
     for job in ledger.unfinished(ledger.jobs):
-        groups.setdefault((*job.device.key, job.compiler, str(job.timing)), []).append(job)
+        groups.setdefault((*job.device.key, job.compiler, str(job.timing), bool(job.look)), []).append(job)
     try:
         for number, group in enumerate(groups.values(), 1):
             part = f"part {number} of {len(groups)}, " if len(groups) > 1 else ""
@@ -161,7 +160,7 @@ class _Group:
 
     def _run_rounds(self, plan: Sequence[Job]) -> None:
         """Measure all cases in each round, in another order each time, so that drift affects all equally."""
-        protocol = plan[0].timing.protocol(self._worker.info.kind)
+        protocol = plan[0].protocol(self._worker.info.kind)
         used, rounds = False, protocol.rounds
         self._todo = {j.number: sum(self._ledger.wants(j, n) for n in range(1, rounds + 1)) for j in plan}
         total = sum(self._todo.values())
@@ -178,17 +177,17 @@ class _Group:
                 for job in waiting:
                     interruption.check()
                     used = True
-                    self._run_case(job, protocol, number, which)
+                    self._run_case(job, number, which)
             except BaseException:
                 self._worker.kill()  # `_enter` below need not wait for it
                 raise
             finally:
                 self._enter(number, which)
 
-    def _run_case(self, job: Job, protocol: Protocol, number: int, which: str) -> None:
+    def _run_case(self, job: Job, number: int, which: str) -> None:
         started = time.monotonic()
         for _ in range(TRIES):
-            outcome = self._run_once(job, protocol, number, which)
+            outcome = self._run_once(job, number, which)
             if outcome.status not in UNLOADED or not self._built_again(job):
                 break
         self._waiting.append((job, outcome, self._worker.info, time.monotonic() - started))
@@ -200,10 +199,10 @@ class _Group:
         self._binaries[job.number] = again
         return not again.cached
 
-    def _run_once(self, job: Job, protocol: Protocol, number: int, which: str) -> Outcome:
+    def _run_once(self, job: Job, number: int, which: str) -> Outcome:
         if not self._worker.alive:
             self._worker.kill()
-            self._worker = Worker(self._worker.config)
+            self._worker = self._worker.again()
         counted = self._counting.take(job) if self._counting and self._ledger.row(job) is None else None
         if isinstance(counted, str):
             self._say_uncounted(job, counted)
@@ -212,7 +211,7 @@ class _Group:
                 job.case,
                 job.case.source(),
                 self._binaries[job.number],
-                protocol,
+                job.protocol(self._worker.info.kind),
                 job.device.time_limit_s,
                 None if isinstance(counted, str) else counted,
                 _is_fast(job) and not self._worker.info.emulated,

@@ -126,8 +126,7 @@ def gather(folder: RunFolder) -> None:
                 ways.append(content["asked"])
             known = {name: content[name] for name in ("kernel", "parameters", "seed", "device")}
             cases.append({"case": content["case"], "job": number, **known, "way": ways.index(content["asked"])})
-            if content.get("copy"):
-                cases[-1]["copy"] = content["copy"]
+            cases[-1] |= {name: content[name] for name in ("copy", "look") if content.get(name)}
             if content.get("metrics"):
                 declared[content["kernel"]] = content["metrics"]
                 further = {"constants": content["constants"]} if content["constants"] else {}
@@ -149,6 +148,7 @@ def described(job: Job, launcher: str) -> dict[str, Any]:
         "seed": case.seed,
         "device": kind,
         "copy": job.copy,
+        **({"look": job.look} if job.look else {}),
         "asked": job.asked,
         "timing": dataclasses.asdict(job.timing),
         "metrics": {m.name: m.plain for m in job.metrics},
@@ -172,7 +172,7 @@ def previous_rows(plan: Sequence[Job], folder: RunFolder) -> dict[int, Row]:
 
 def finished(job: Job, row: Row | None) -> bool:
     """Whether a job has its row, and all its rounds if the row is ok."""
-    return row is not None and _measured(row, job.timing.protocol(row["device"]).rounds)
+    return row is not None and _measured(row, job.protocol(row["device"]).rounds)
 
 
 def _measured(row: Row | None, rounds: int) -> bool:

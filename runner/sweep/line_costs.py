@@ -84,7 +84,7 @@ def _source(job: Job) -> Source:
 
 def _is_counted(job: Job) -> bool:
     """Whether the lines of a case are to be counted: one that breaks a rule on purpose would not end."""
-    return job.lines and not job.case.kernel.gpu_only and not job.case.hazard
+    return job.lines and not job.look and not job.case.kernel.gpu_only and not job.case.hazard
 
 
 def _build(compiler: CpuCompiler, source: Source) -> Binary:

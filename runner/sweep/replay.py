@@ -6,6 +6,7 @@ case with the same values of its parameters.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -130,12 +131,12 @@ def _replay(job: Job, recording: Recording, ledger: Ledger, folder: RunFolder) -
     row, result = recording.row(job, ledger.launcher)
     target = folder.samples(job.case.id, job.number)
     if result is not None and len(result.times_us):
-        samples = np.zeros(len(result.times_us), SAMPLE)
-        samples["us"], samples["round"] = result.times_us, 1
+        times = result.times_us[: job.look or None]  # a search's look is at the first ones
+        samples = np.zeros(len(times), SAMPLE)
+        samples["us"], samples["round"] = times, 1
         summary = of_rounds(append_round(folder, target, samples, 1))
-        names = ("ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us")
-        ends = (summary.ci_low, summary.ci_high, summary.min, summary.q1, summary.q3)
-        row |= dict(zip(names, ends, strict=True)) if result.status == "ok" else {}
+        names = ("samples", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us")
+        row |= dict(zip(names, dataclasses.astuple(summary), strict=True)) if result.status == "ok" else {}
     elif recording.folder and (found := recording.cases.get(job.case.id)):
         with suppress(FileNotFoundError):  # not every run keeps its samples
             folder.write(target, recording.folder.read(recording.folder.samples(job.case.id, found["job"])))

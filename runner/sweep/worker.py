@@ -85,6 +85,7 @@ class Worker:
     def __init__(self, config: DeviceConfig | None = None, environment: Mapping[str, str] | None = None) -> None:
         """Start the process, which opens the device; without one, `takes` names it later. It has further variables."""
         self.config = config
+        self._environment = dict(environment or {})
         self._usable = True
         self._garbled = ""  # why what it sent is no message
         self._info: DeviceInfo | None = None
@@ -92,7 +93,7 @@ class Worker:
         command = sandbox.command() if self._sandboxed else []
         (ours, theirs), secret, (printed, prints) = socket.socketpair(), os.urandom(SECRET), os.pipe()
         try:
-            self._process = _started(theirs.fileno(), prints, command, environment or {}, config)
+            self._process = _started(theirs.fileno(), prints, command, self._environment, config)
         finally:
             theirs.close()
             os.close(prints)
@@ -151,6 +152,10 @@ class Worker:
                 return answer
             else:
                 return self._lost(step, limit)
+
+    def again(self) -> Worker:
+        """Another worker for the same device."""
+        return type(self)(self.config, self._environment)
 
     def close(self) -> None:
         """End the process in an orderly way."""

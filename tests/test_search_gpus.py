@@ -1,0 +1,211 @@
+"""A search over several GPUs, for which processes on the CPU device stand: shares, lost GPUs, interruptions."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from processes import PATIENCE_S, members, resume, start, table, wait_until
+from support import case_of, shipped
+
+from runner import metrics
+from runner.config import Job
+from runner.errors import DeviceUnavailable, UsageError
+from runner.folder import RunFolder
+from runner.search.batches import Batches
+from runner.search.loop import Trial
+from runner.search.places import Place, Places
+from runner.settings import DeviceConfig, TimingConfig
+from runner.sweep.worker import Worker
+from runner.terminal import SweepProgress
+
+SEARCH = (
+    "kernel=reduceShfl", "block=range(32,513,32)", "width=8,16,32", "size=4Ki", "device=cpu", "timing.cpu_samples=9",
+    "hydra/sweeper=search", "hydra.sweeper.max_cases=16", "hydra.sweeper.patience=0", "hydra.sweeper.batch=4",
+    "hydra/launcher=gpus", "hydra.launcher.shards=2", "hydra.sweep.dir=sweep",
+)  # fmt: skip
+
+
+def told(folder):
+    """How many cases a search has told its sampler of."""
+    file = folder / "search.jsonl"
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def begun(directory, cases=4):
+    """A search that has both workers, and so many cases behind it."""
+    process = start(directory, *SEARCH)
+    wait_until(lambda: told(directory / "sweep") >= cases, process)
+    assert process.poll() is None
+    return process
+
+
+def workers(process):
+    """The worker processes of a search."""
+    found = subprocess.run(
+        ["pgrep", "-P", str(process.pid), "-f", "serve"], capture_output=True, text=True, check=False
+    )
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def check_whole(folder, failed=0):
+    """All cases are there once; the best has the whole protocol."""
+    found = table(folder)
+    assert len(found) == 16 == told(folder) == found["case"].nunique()
+    assert set(found["launcher"]) == {"gpus"}
+    assert (found["status"] != "ok").sum() <= failed
+    assert set(found["samples"].dropna()) <= {3, 9}
+    assert json.loads((folder / "search.json").read_text())["ended"]
+    assert not list((folder / "search").glob("batch*"))
+
+
+def test_a_search_on_two_gpus_outlives_a_worker_and_ctrl_c(tmp_path):
+    """A killed worker costs at most its case. Ctrl-C: status 130, no process left, and resume runs the rest."""
+    process = begun(tmp_path)
+    wait_until(lambda: len(workers(process)) == 2, process)
+    os.kill(workers(process)[1], signal.SIGKILL)
+    after = told(tmp_path / "sweep") + 4
+    wait_until(lambda: told(tmp_path / "sweep") >= after, process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "python -m runner.resume sweep" in err
+    assert not members(process)
+    assert resume(tmp_path, "sweep").returncode in (0, 1)
+    check_whole(tmp_path / "sweep", failed=1)
+
+
+def test_a_search_on_two_gpus_outlives_its_parent(tmp_path):
+    """After kill -9 no worker is left; resume runs the rest on both GPUs, and measures nothing again."""
+    process = begun(tmp_path)
+    pids = workers(process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))  # noqa: PTH110
+    before = (tmp_path / "sweep" / "search.jsonl").read_text().splitlines()
+    done = resume(tmp_path, "sweep")
+    assert done.returncode == 0, done.stderr
+    assert f"the search goes on after {len(before)} cases" in done.stderr
+    check_whole(tmp_path / "sweep")
+    points = [json.loads(line)["point"] for line in (tmp_path / "sweep" / "search.jsonl").read_text().splitlines()]
+    assert points[: len(before)] == [json.loads(line)["point"] for line in before]
+
+
+def jobs(sizes):
+    """Looks at cases."""
+    cases = [case_of(shipped("reduceShfl"), size=size) for size in sizes]
+    return [Job(c, DeviceConfig(kind="cpu"), TimingConfig(), "", n, lines=False, look=3) for n, c in enumerate(cases)]
+
+
+@pytest.fixture
+def places(tmp_path):
+    """Three pretend GPUs of a search."""
+    folder = RunFolder(tmp_path)
+    folder.write_json(folder.environment, {})
+    with SweepProgress(quiet=True) as progress:
+        found = Places(folder, progress, [{"CUDA_VISIBLE_DEVICES": f"GPU-{n}"} for n in range(3)], "gpus")
+        yield found
+        found.close()
+
+
+def test_each_gpu_measures_its_share_beside_the_same_case(places, tmp_path):
+    """Each case is in one share, and each share has a row of the case beside it; without one, there is one share."""
+    *plan, beside = jobs([1024, 2048, 3072, 4096, 5120, 6144])
+    shares = places.run(plan, [beside])
+    assert sorted(job.number for own, _ in shares for job in own) == [0, 1, 2, 3, 4]
+    assert [len(own) for own, _ in shares] == [2, 2, 1]
+    for own, rows in shares:
+        assert {rows[job.number]["status"] for job in (*own, beside)} == {"ok"}
+        assert all((tmp_path / str(job.number) / "result.json").is_file() for job in own)
+    assert len(places.run(plan[:2], [])) == 1
+
+
+def test_a_worker_sees_its_gpu_also_when_it_is_another_ones_successor(places):
+    """After a crash the next worker of a GPU opens the same one."""
+    for place in places._all:
+        first = place.open(DeviceConfig(kind="cpu"))
+        assert place.open(DeviceConfig(kind="cpu")) is first
+        first.kill()
+        own = Worker(first.config, place.environment)
+        for worker in (first.again(), own.again()):
+            _ = worker.info
+            variables = Path(f"/proc/{worker._process.pid}/environ").read_bytes().split(b"\0")
+            assert f"CUDA_VISIBLE_DEVICES=GPU-{place.number}".encode() in variables
+            worker.kill()
+        own.kill()
+
+
+def test_the_others_take_over_the_cases_of_a_gpu_that_is_lost(places, monkeypatch, capsys):
+    """Its cases are measured on the other GPUs, which the user is told; without a GPU the search ends."""
+    real = Place.run
+
+    def run(self, *arguments, **further):
+        if self.number in lost:
+            raise DeviceUnavailable("it fell off the bus")
+        return real(self, *arguments, **further)
+
+    lost = {0}
+    monkeypatch.setattr(Place, "run", run)
+    *plan, beside = jobs([1024, 2048, 3072, 4096])
+    shares = places.run(plan, [beside])
+    assert sorted(job.number for own, _ in shares for job in own) == [0, 1, 2]
+    assert "GPU 0 has no further part" in capsys.readouterr().err
+    lost |= {1, 2}
+    with pytest.raises(DeviceUnavailable, match="bus"):
+        places.run(plan, [beside])
+
+
+class Unequal:
+    """Two GPUs on which cases take 100, 200, 300 us and so on, the second one of which is a fifth slower."""
+
+    def run(self, plan, beside):
+        """The shares and their rows."""
+        shares = [plan[::2], plan[1::2]] if beside else [plan]
+        return [
+            (own, {job.number: self.row(job, slower) for job in (*own, *beside)})
+            for own, slower in zip(shares, (1.0, 1.2), strict=False)
+        ]
+
+    def anew(self, plan):
+        """Only the first one has a part in the last round."""
+        self.last = [job.number for job in plan]
+        return {job.number: self.row(job, 1.0) for job in plan}
+
+    @staticmethod
+    def row(job, slower):
+        """A row."""
+        us = 100.0 * (1 + job.number) * slower
+        times = dict.fromkeys(("median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us"), us)
+        gpu = f"GPU-{slower}"
+        return {"kernel": "reduceShfl", "status": "ok", "device": "cuda", "job": job.number, "gpu": gpu, **times}
+
+
+def test_a_slower_gpu_does_not_decide(tmp_path):
+    """What it measures is scaled by the case that each GPU measures; the best are measured anew on one GPU."""
+    plan, gpus, folder = jobs(range(1024, 7168, 1024)), Unequal(), RunFolder(tmp_path)
+    folder.write_json(folder.environment, {})
+    (time,) = metrics.read({"time": "1 * median_us"}, "metrics", plan[0].case.variables)
+    with SweepProgress(quiet=True) as progress:
+        batches = Batches(folder, gpus, progress, lambda point, _: plan[point[0]], [time], [30])
+        found = {point: values for n in (0, 2, 4) for point, values in batches.measure({(n,): 0, (n + 1,): 0}).items()}
+        assert found == {(n,): (pytest.approx(100.0 * (1 + n)),) for n in range(6)}
+        near = batches.near([Trial(point, values, 0.0) for point, values in found.items()])
+        assert [t.point for t in near] == [(0,)]
+        batches.finish([(1,)])
+    assert gpus.last == [1, 0], "the table would else have the first case ahead"
+
+
+def test_gpus_of_two_models_are_refused(places, monkeypatch):
+    """Their times are not comparable, not even beside the same case."""
+    models = iter("ABC")
+
+    class Opened:
+        def __init__(self):
+            self.info = type("Info", (), {"name": f"model {next(models)}"})()
+
+    monkeypatch.setattr(Place, "open", lambda *_: Opened())
+    with pytest.raises(UsageError, match="model A and model B"):
+        places.run(jobs([1024, 2048]), [])
