@@ -62,7 +62,7 @@ def of_t4(file: Path, kernel: str | None, into: Path) -> str:
         ),
     }
     if there := next((path for path in written if path.exists()), None):
-        raise UsageError(f"{there}: is there already; nothing is overwritten. --into FOLDER writes elsewhere")
+        raise UsageError(f"{there}: already exists; nothing is written. --into FOLDER chooses another folder")
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in written.items():
         path.write_text(text, encoding="utf-8")
