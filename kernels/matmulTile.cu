@@ -1,6 +1,6 @@
 // matmulTile: c[i * n + j] = sum over l of a[i * k + l] * b[l * n + j], the product of matrices of m by k and k by n.
 //
-// New: a block computes a tile of c. It goes along k in steps: it loads a tile of a, transposed, and a tile of b into
+// New: a block computes a tile of c. It loops over k: each step loads a tile of a, transposed, and a tile of b into
 //      shared memory, and each thread multiplies them into its own tile in registers. Everything that may matter has a
 //      macro, so that a search can choose among half a million variants. With STAGES 2, the next tiles are loaded into
 //      registers, and then into a second buffer, while the first one is used. With SPREAD 1, a thread's columns are

@@ -1,7 +1,7 @@
 // raceBarrier: out[i] = in[j], where j mirrors i within the block. Broken unless REPAIRED is set.
 //
-// New: nothing. A thread reads what another warp has written to shared memory, with no __syncthreads in between. The
-//      plain CPU device and a GPU may give the right values. With REPAIRED, the barrier is there.
+// New: nothing. A thread reads what another warp has written to shared memory, with no __syncthreads in between. On
+//      device=cpu and on a GPU the values may be right. With REPAIRED, the barrier is there.
 // Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
 // Constraints: whole blocks.
 

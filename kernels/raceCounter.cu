@@ -1,7 +1,7 @@
 // raceCounter: out[b] = number of elements in[i] with in[i] % 32 == b. Broken unless REPAIRED is set.
 //
-// New: nothing. Threads of all blocks increment the same counters: a read and a write, between which others come. With
-//      REPAIRED, the increment is atomic.
+// New: nothing. Threads of all blocks increment the same counters: a read, an addition and a write. Another thread may
+//      write in between. With REPAIRED, the increment is atomic.
 // Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
 // Constraints: whole blocks.
 

@@ -1,7 +1,7 @@
 // raceFence: out[0] = sum of all in[i]: the last block adds up the blocks' sums. Broken unless REPAIRED is set.
 //
-// New: nothing. Nothing makes a partial sum visible before the counter that announces it. With REPAIRED, a fence
-//      stands between them.
+// New: nothing. Nothing makes a partial sum visible before the counter that announces it. With REPAIRED, there
+//      is a fence between them.
 // Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
 // Constraints: whole blocks.
 

@@ -1,7 +1,7 @@
 // raceScope: out[0] = sum of all in[i]: the last block adds up the blocks' sums. Broken unless REPAIRED is set.
 //
-// New: the fence of raceFence is there, but for threads of the same block. The reader is in another one. With REPAIRED,
-//      it is a fence for the device.
+// New: a fence that orders the sum and the counter only for threads of the same block (__threadfence_block), but the
+//      reader is in another block. With REPAIRED, the fence is for the whole device (__threadfence).
 // Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
 // Constraints: whole blocks.
 

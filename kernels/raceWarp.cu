@@ -1,7 +1,7 @@
 // raceWarp: out[w] = sum of the 32 elements of warp w. Broken unless REPAIRED is set.
 //
-// New: nothing. The lanes of a warp trust that they run in step, as code before Volta did. Since then each lane may run
-//      alone. With REPAIRED, __syncwarp stands between a read and the next write.
+// New: nothing. The code assumes that the lanes of a warp run in lockstep, as before Volta. Now lanes may diverge
+//      at any point. With REPAIRED, __syncwarp separates each read from the next write.
 // Macros: BLOCK threads per block, REPAIRED 0 or 1, SCALAR element type.
 // Constraints: whole warps.
 

@@ -117,7 +117,7 @@ def run_sweep(session: Session, work: Callable[[], object]) -> int:
         session.discard_if_unused()
         status = show(session.planned, session.launcher, session.options)
     elif session.detached and session.folder:
-        status = say(f"the shards run on; {_resume(session.folder)} waits for them and makes the report", 0)
+        status = say(f"the shards continue; {_resume(session.folder)} waits for them and writes the report", 0)
     else:
         status = _finish(session.folder, session.options) if session.folder else 0
     return _lacking(session, status)
@@ -159,7 +159,7 @@ def _finish(folder: RunFolder, options: Options) -> int:
         return finish(folder, options)
     except KeyboardInterrupt:
         how = f"python -m runner.report {_here(folder)} makes the table and the report of all finished cases"
-        raise KeyboardInterrupt(say(f"interrupted before the report was there; {how}", INTERRUPTED)) from None
+        raise KeyboardInterrupt(say(f"interrupted before the report was written; {how}", INTERRUPTED)) from None
 
 
 def finish(folder: RunFolder, options: Options) -> int:
@@ -178,7 +178,7 @@ def finish(folder: RunFolder, options: Options) -> int:
     except BrokenPipeError:
         raise
     except OSError as e:
-        return say(f"{folder.path}: {e.strerror or e}; python -m runner.report makes the report again", FAILED)
+        return say(f"{folder.path}: {e.strerror or e}; python -m runner.report writes the report again", FAILED)
     return results.exit_status(rows)
 
 

@@ -77,17 +77,17 @@ COLUMNS = (
            "them.", Shown.CALCULATED),
     Column("shuffle", "text", "", "For a kernel that is one shuffle: operation and argument, such as `down 2`."),
     Column("received", "text", "",
-           "For a kernel that is one shuffle: the observed index of the input element that each output element of "
-           "the first block holds, for at most 128 elements. `?` marks a value that no input element has. Empty if "
+           "For a kernel that is one shuffle: for each output element of the first block (at most 128), the index of "
+           "the input element whose value it received. `?` marks a value that no input element has. Empty if "
            "two input elements are equal, as with `fill=ones`."),
     Column("rounds", "integer", "",
            "Number of rounds that measured the case. A round measures every case of the sweep once.", Shown.ON_REQUEST),
     Column("samples", "integer", "", "Timed launches of all rounds.", Shown.ON_REQUEST),
     Column("checked_launches", "integer", "",
-           "Timed launches, and four more a round, whose outputs were compared.",
+           "Launches whose outputs were checked: the timed ones, and four more per round.",
            Shown.ON_REQUEST),
     Column("input_sets", "integer", "",
-           "Contents of the inputs between which timed launches alternate: 2, or 1 if the fill is always the same or "
+           "Number of input sets between which timed launches alternate: 2, or 1 if the fill is always the same or "
            "the inputs are larger than 256 MiB.", Shown.ON_REQUEST),
     Column("median_us", "real", "us",
            "Median time of a launch. With several rounds, the mean of the rounds' medians.", Shown.MEASURED),
@@ -123,7 +123,7 @@ COLUMNS = (
            "`gbps` relative to a device-to-device copy measured in the same sweep.", Shown.MEASURED),
     Column("gflops", "real", "GFLOP/s",
            "`operations` divided by `median_us`, unless the kernel's YAML or the experiment defines this metric "
-           "otherwise. On the CPU device it is made of emulated times. Columns of further metrics follow.",
+           "otherwise. On the CPU device it is computed from emulated times. Columns of further metrics follow.",
            Shown.MEASURED),
     Column("enqueue_us", "real", "us", "Median time the host takes to queue a launch."),
     Column("host_bound", "flag", "",
@@ -137,18 +137,18 @@ COLUMNS = (
     Column("temperature_c", "integer", "°C", "GPU temperature after measuring, the highest of all rounds."),
     Column("power_w", "real", "W", "GPU power after measuring, the highest of all rounds."),
     Column("joules", "real", "J",
-           "With `profile.energy=true`: energy of a launch, from NVML's counter of the whole board, idle power "
-           "included, in batches of launches back to back with warm caches ([method](energy.md)).", Shown.MEASURED),
+           "With `profile.energy=true`: energy of a launch, from NVML's counter of the whole board, including idle "
+           "power, in batches of back-to-back launches with warm caches ([method](energy.md)).", Shown.MEASURED),
     Column("joules_ci", "real", "J", "Half the 95 % confidence interval of `joules`.", Shown.MEASURED),
     Column("gbps_per_watt", "real", "GB/s/W",
            "`bytes_read` plus `bytes_written`, divided by `joules`.", Shown.MEASURED),
     Column("energy_us", "real", "us", "Time of a launch in these batches.", Shown.ON_REQUEST),
     Column("energy_w", "real", "W", "Mean power of the board in these batches.", Shown.ON_REQUEST),
-    Column("idle_w", "real", "W", "Power of the board before them, with an open context and nothing running."),
+    Column("idle_w", "real", "W", "Power of the idle board before these batches, with an open context."),
     Column("shared_load_wavefronts", "real", "",
            "Wavefronts (passes) per shared-memory load of a warp: 1 without bank conflicts, 2 for 8 bytes per thread, "
            "4 for 16. The average over all lines of [lines.csv](#lines), counted from the addresses that the kernel "
-           "uses; empty if it has no such access, or was not counted.", Shown.CALCULATED),
+           "uses. Empty if the kernel has no such access or was not counted.", Shown.CALCULATED),
     Column("shared_store_wavefronts", "real", "", "The same for shared-memory stores.", Shown.CALCULATED),
     Column("global_load_sectors", "real", "",
            "32-byte sectors per global-memory load of a warp: 4 for adjacent 4-byte elements, 16 for 16 bytes per "
@@ -156,9 +156,9 @@ COLUMNS = (
     Column("global_store_sectors", "real", "", "The same for global-memory stores.", Shown.CALCULATED),
     Column("ncu_dram_read", "integer", "bytes",
            "Bytes that a launch read from DRAM, counted by Nsight Compute (`profile=ncu`, [how](profile.md)). This "
-           "and the next columns are of one launch with cold caches in its own process. Of several kernels, counts are "
-           "added, and shares weighted by time.", Shown.ON_REQUEST),
-    Column("ncu_dram_written", "integer", "bytes", "Bytes that it wrote to DRAM.", Shown.ON_REQUEST),
+           "and the next columns measure one launch with cold caches in a separate process. If a case has several "
+           "launches, counts are added, and percentages are averages weighted by time.", Shown.ON_REQUEST),
+    Column("ncu_dram_written", "integer", "bytes", "Bytes that the launch wrote to DRAM.", Shown.ON_REQUEST),
     Column("ncu_dram_percent", "real", "%", "DRAM throughput relative to the GPU's peak.", Shown.ON_REQUEST),
     Column("ncu_memory_percent", "real", "%", "Throughput of the busiest part of the memory system, caches included.",
            Shown.ON_REQUEST),
@@ -221,18 +221,18 @@ OF_LINES = (
     Column("case", "text", "", "As in results.csv."),
     Column("kernel", "text", "", "Name of the kernel."),
     Column("file", "text", "", "Name of the source file, as in sources/."),
-    Column("line", "integer", "", "Number of the line: the innermost of the kernel's own files."),
+    Column("line", "integer", "", "Line number. For inlined code, the innermost line in the kernel's own files."),
     Column("memory", "text", "", "`global` or `shared`. Empty for a branch."),
     Column("kind", "text", "", "`load`, `store`, `atomic` or `branch`."),
     Column("blocks", "integer", "blocks", "Number of blocks that were run: the first, one in the middle, the last."),
-    Column("requests", "integer", "", "How often a warp made the line's accesses, or came to its branches."),
-    Column("lanes", "real", "lanes", "Active lanes of a request, on average. This and what follows is per request."),
-    Column("bytes", "real", "bytes", "Bytes that the lanes of a request asked for."),
+    Column("requests", "integer", "", "How often a warp executed an access or a branch of the line."),
+    Column("lanes", "real", "lanes", "Average number of active lanes per request. The next columns are averages, too."),
+    Column("bytes", "real", "bytes", "Bytes that the lanes of a request access."),
     Column("sectors", "real", "", "32-byte sectors of global memory that a request moves."),
-    Column("ideal_sectors", "real", "", "Sectors that the same bytes would need side by side."),
+    Column("ideal_sectors", "real", "", "Sectors that the same bytes would need if they were adjacent."),
     Column("wavefronts", "real", "", "Passes over the banks of shared memory that a request takes."),
     Column("ideal_wavefronts", "real", "", "Passes that the same lanes would take without a bank conflict."),
-    Column("divergent_branches", "integer", "", "Of a branch's requests: those whose lanes went different ways."),
+    Column("divergent_branches", "integer", "", "Number of a branch's requests whose lanes diverged."),
 )  # fmt: skip
 
 BY_NAME = MappingProxyType({column.name: column for column in COLUMNS})

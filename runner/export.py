@@ -53,7 +53,7 @@ def _rows(folder: RunFolder) -> list[dict[str, Any]]:
     if not rows:
         raise UsageError(f"{folder.path}: no case of this run is finished")
     if len({row["device"] for row in rows}) > 1:
-        raise UsageError(f"{folder.path}: its rows are of several devices; a T4 file has one time for a configuration")
+        raise UsageError(f"{folder.path}: the run has several devices; a T4 file has one time per configuration")
     return rows
 
 

@@ -12,7 +12,7 @@ import yaml
 
 from runner.limited import DEEPEST, MOST_DIGITS, TooMuch
 
-MOST_YAML_NODES = 100_000  # where each alias counts as what it stands for
+MOST_YAML_NODES = 100_000  # where each alias counts as the values that it refers to
 MOST_YAML = 2**20  # characters
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C takes a tenth of the time
@@ -63,7 +63,7 @@ def _count(events: Iterator[Any], most: int) -> None:
             count += nodes
             above[-1].height = max(above[-1].height, height)
         if count > most:
-            raise TooMuch(f"more than {most:,} values, where each alias counts as what it stands for")
+            raise TooMuch(f"more than {most:,} values, where each alias counts as the values that it refers to")
         if len(above) - 1 + above[-1].height > DEEPEST:
             raise TooMuch(f"nested more than {DEEPEST} deep")
 
@@ -72,7 +72,7 @@ def _leaf(event: Any, known: dict[str | None, tuple[int, int]], above: Sequence[
     """The nodes and the height of a scalar, or of what an alias stands for."""
     if isinstance(event, yaml.AliasEvent):
         if any(one.anchor == event.anchor for one in above):
-            raise TooMuch(f"*{event.anchor} stands within what it names")
+            raise TooMuch(f"*{event.anchor} refers to a value that contains it")
         return known.get(event.anchor, (1, 0))
     may_be_number = event.implicit[0] or event.tag
     if may_be_number and len(event.value) > MOST_DIGITS and _NUMBER.fullmatch(event.value):

@@ -31,7 +31,7 @@ def _list(folder: Path, most: int) -> int:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text}: expected how many runs to show, 1 or more")
+        raise argparse.ArgumentTypeError(f"{text}: expected a number of runs, 1 or more")
     return int(text)
 
 

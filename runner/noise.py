@@ -75,7 +75,7 @@ def make_folder() -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        raise UsageError(f"{folder}: this folder for the noise cannot be made: {e.strerror}") from None
+        raise UsageError(f"{folder}: cannot make this folder for the calibration: {e.strerror}") from None
 
 
 def keep(device: str, found: dict[str, Any]) -> Path:

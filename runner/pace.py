@@ -57,13 +57,13 @@ class Pace:
             if sum(known) < LONG_S:
                 return ""
             if len(known) == len(waiting):
-                return f"This takes about {duration(sum(known))}, by the times of its cases in earlier runs."
+                return f"This takes about {duration(sum(known))}, estimated from earlier runs of its cases."
             part = f"{len(known):,} of its {len(waiting):,} cases"
-            return f"This takes at least {duration(sum(known))}, by the times of {part} in earlier runs."
+            return f"This takes at least {duration(sum(known))}, estimated from earlier runs of {part}."
         left = self.left(waiting) if spent_s > SOON_S else None
         if left is None or left < LONG_S:
             return ""
-        return f"This takes about {duration(left)} more, by the first {len(self._own):,} measurements."
+        return f"This takes about {duration(left)} more, estimated from the first {len(self._own):,} measurements."
 
 
 def expected(jobs: Sequence[Job], info: DeviceInfo) -> str:
@@ -83,7 +83,7 @@ def expected(jobs: Sequence[Job], info: DeviceInfo) -> str:
     protocols = [job.protocol(info.kind) for job in jobs]
     least_ms = sum(p.rounds * (p.warmup_ms + max(p.min_time_ms, p.min_samples * launch_ms)) for p in protocols)
     return (
-        f"{times}: at least {duration(least_ms / 1000.0)}, for the warm-up and the fewest samples of each. Inputs, "
+        f"{times}: at least {duration(least_ms / 1000.0)}, for warm-up and the minimum number of samples. Inputs, "
         f"references and checks take more time, which no earlier run below {runs.OUTPUTS} has measured."
     )
 

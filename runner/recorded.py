@@ -38,7 +38,7 @@ from runner.sweep.worker import Worker
 from runner.terminal import SweepProgress
 
 MOST = 3  # missing files that are named
-ONE_BY_ONE = "its jobs were planned one by one, and any that were not planned yet are not known here"
+ONE_BY_ONE = "its jobs were planned one by one, so the folder lacks those that it had not reached"
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def resume(path: Path, session: Session) -> None:
             engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker())
     else:
         ledger.write_plan(found.jobs, found.folder, found.launcher)  # a power cut may have torn a case.json
-        sys.stderr.write(f"{path}: the sweep is complete: all {done} cases are finished; making its report again\n")
+        sys.stderr.write(f"{path}: the sweep is complete: all {done} cases are finished; writing its report again\n")
     if found.one_by_one:
         sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
 
@@ -138,7 +138,7 @@ def resume_search(path: Path, session: Session) -> RunFolder | None:
     """Take up the folder of a search that was interrupted; `None` if it is complete."""
     found = _taken_up(path, session)
     if found.folder.has(found.folder.search):
-        sys.stderr.write(f"{path}: the search is complete; making its report again\n")
+        sys.stderr.write(f"{path}: the search is complete; writing its report again\n")
         return None
     found.folder.sweep_up()
     note_resumed(found.folder)

@@ -69,7 +69,7 @@ def read(path: Path) -> tuple[list[Result], Mapping[str, Any]]:
         try:
             found.append(_result(entry, scale))
         except (KeyError, TypeError, ValueError, AttributeError) as e:
-            raise UsageError(f"{path}: results[{number}] is not as T4 has it: {e!r}") from None
+            raise UsageError(f"{path}: results[{number}] is not a T4 entry: {e!r}") from None
     if len({tuple(r.configuration) for r in found}) > 1:
         raise UsageError(f"{path}: not all results have the same parameters")
     return found, metadata
@@ -130,6 +130,6 @@ def write(path: Path, text: str) -> None:
         with path.open("xb") as file:
             file.write(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
     except FileExistsError:
-        raise UsageError(f"{path}: is there already; nothing is overwritten") from None
+        raise UsageError(f"{path}: already exists; it is not overwritten") from None
     except OSError as e:
         raise UsageError(f"{path}: {e.strerror or e}") from None

@@ -225,9 +225,9 @@ def test_a_t1_file_gives_blocks_sizes_and_roles(tmp_path):
         (("nothing.cu",), "nothing.cu: No such file or directory"),
         (("host.cu",), "host.cu: it has no __global__ function"),
         (("host.py",), "host.py: there is no call of tune_kernel"),
-        (("host.cu.py",), "host.cu.py: this is no Python script"),
-        (("host.json",), "host.json: this is no T1 file"),
-        (("filters.cu", "--kernel", "plane"), "my_kernels/kernel/plane.yaml: is there already; nothing is overwritten"),
+        (("host.cu.py",), "host.cu.py: this is not a Python script"),
+        (("host.json",), "host.json: this is not a T1 file"),
+        (("filters.cu", "--kernel", "plane"), "my_kernels/kernel/plane.yaml: already exists; nothing is written"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_and_nothing_is_written(arguments, message, tmp_path):

@@ -136,7 +136,7 @@ def test_an_attack_on_the_worker_costs_its_own_row(runner):
     assert done.code == 1
     assert "Traceback" not in done.err
     assert list(rows["status"]) == ["ok", "crashed", "ok", "timeout", "crashed"]
-    assert "no message of the runner" in rows.loc[1, "reason"]
+    assert "a malformed message" in rows.loc[1, "reason"]
     assert len(done.err) < 2 << 20
     assert "printed 64 KiB" in done.err
     assert all(line.startswith("{") for line in done.out.splitlines())

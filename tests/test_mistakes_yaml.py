@@ -41,7 +41,10 @@ DOCUMENTS = {
     "a percent sign": ("grid: %\n", "kernel/mine.yaml, line 1, column 7: invalid YAML"),
     "a key twice": (yaml_of() + "grid: 2\n", "invalid YAML: found duplicate key grid"),
     "an anchor that is none": ("grid: *nope\n", "invalid YAML: found undefined alias 'nope'"),
-    "an anchor within itself": ("a: &a [*a]\n", "kernel/mine.yaml: invalid YAML: *a stands within"),
+    "an anchor within itself": (
+        "a: &a [*a]\n",
+        "kernel/mine.yaml: invalid YAML: *a refers to a value that contains it",
+    ),
     "a list for a key": ("? [a]\n: 1\n", "kernel/mine.yaml, line 1, column 3: invalid YAML"),
     "no key": ("null: 1\n", "kernel/mine.yaml: null is not a key"),
     "a number for a key": ("5: 1\n", "mine.yaml: '5' is not a valid key"),

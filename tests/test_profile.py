@@ -299,7 +299,7 @@ BUSY = {"ncu_memory_percent": 20.0, "ncu_sm_percent": 10.0, "ncu_warps_percent":
         ),
         (known({**BUSY, "ncu_memory_percent": 70.0}, reached=20.0, dram=20.0), ""),
         (known({**BUSY, "ncu_memory_percent": 85.0}, reached=20.0, dram=20.0), "cache works at 85 %"),
-        (known(BUSY, costs=[LOAD]), "bank conflicts on line 31 of k.cu (32 wavefronts a request, 1 at best)"),
+        (known(BUSY, costs=[LOAD]), "bank conflicts on line 31 of k.cu (32 wavefronts per request, at best 1)"),
         (known(costs=[LOAD], reached=94.0), "memory-bound at 94 % of a copy"),
         (known({"waves": 0.25}), "its blocks fill 25 % of the GPU"),
         (known({"ncu_dram_read": 150, "ncu_dram_written": 60}), "DRAM moves 2.1 times the declared bytes"),

@@ -79,7 +79,7 @@ def test_an_exported_run_is_replayed_from_its_t4_file(recorded):
     medians = [[float(row["median_us"] or 0) for row in table(recorded / f)] for f in ("first", "from_t4")]
     assert medians[1] == pytest.approx(medians[0])
     assert {row["device"] for row in table(recorded / "from_t4")[::2]} == {"cpu"}
-    is_a_told_mistake(run(recorded, "export", "first", "--to", "first.json"), "is there already")
+    is_a_told_mistake(run(recorded, "export", "first", "--to", "first.json"), "already exists")
 
 
 def test_a_t4_file_of_another_tuner_is_imported_and_replayed(tmp_path):

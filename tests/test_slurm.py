@@ -263,7 +263,7 @@ def test_a_controller_that_does_not_answer(cluster, sweep):
     [
         ("partition=nope", "Slurm refuses the job"),
         ("tasks_per_node=2", "hydra.launcher.tasks_per_node=2: "),
-        ("constraint=[h100,h200]", "2 constraints need as many shards"),
+        ("constraint=[h100,h200]", "2 constraints need 2 shards"),
     ],
 )
 def test_what_is_refused_is_one_sentence(wrong, said, sweep):

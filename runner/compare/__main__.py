@@ -76,7 +76,7 @@ def _compare(given: argparse.Namespace) -> int:
 def _refuse_to_replace(targets: Sequence[Path], folders: Sequence[Path]) -> None:
     """Refuse to overwrite a file of a run, or to write page and table to one file."""
     if len({target.resolve() for target in targets}) < len(targets):
-        raise UsageError(f"{targets[0]}: page and table cannot be one file")
+        raise UsageError(f"{targets[0]}: the page and the table cannot be the same file")
     for target in targets:
         own = RunFolder(target.resolve().parent)
         files = (own.results, own.plan, own.environment, own.multirun, own.path / "report.html")
@@ -88,7 +88,7 @@ def _write(path: Path, content: bytes) -> None:
     try:
         atomic.write(path, content)
     except OSError as error:
-        raise UsageError(f"{path}: it cannot be written: {error.strerror or error}") from None
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 if __name__ == "__main__":

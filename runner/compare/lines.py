@@ -68,7 +68,7 @@ def changed_lines(comparison: Comparison) -> list[ChangedLine]:
 
 def line_sentence(line: ChangedLine) -> str:
     """A changed line in the terminal."""
-    where = f"{line.kernel}, {line.place}, {line.what}: {line.values} a request"
+    where = f"{line.kernel}, {line.place}, {line.what}: {line.values} per request"
     return f"{where} in {count(len(line.cases), 'case')}: {one_line(line.text, 80)}"
 
 

@@ -124,7 +124,7 @@ def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
         for side in sides:
             again = [path for path in _resolved(side) if path in named]
             if again and len(sides) == 1:
-                raise UsageError(f"{text}: the same folder as {named[again[0]]}; a run is not compared with itself")
+                raise UsageError(f"{text}: the same folder as {named[again[0]]}; a run cannot be compared with itself")
             named.update(dict.fromkeys(_resolved(side), text))
             found.setdefault(_resolved(side), side)
     words = " ".join([*texts, *([f"--baseline {baseline}"] if baseline is not None else [])])
@@ -132,7 +132,7 @@ def chosen(texts: Sequence[str], baseline: str | None) -> list[Folders]:
         raise UsageError(f"{words}: compare needs at least two runs")
     for path, times in Counter(path for side in found for path in side).items():
         if times > 1:
-            raise UsageError(f"{words}: {path.name} is on two sides; a run is not compared with itself")
+            raise UsageError(f"{words}: {path.name} is on two sides; a run cannot be compared with itself")
     return list(found.values())
 
 
@@ -247,7 +247,11 @@ def _keyed(run: Run, *, by_kind: bool, by_place: bool) -> dict[tuple[str, ...], 
 def _nothing_in_common(base: Run, other: Run) -> str:
     found = {name: (values(base.rows, name), values(other.rows, name)) for name in base.parameters}
     apart = [name for name, (left, right) in found.items() if not set(left) & set(right)]
-    why = f"no common {listed(apart)}" if apart else "each value occurs in both, but no case has all of them"
+    why = (
+        f"they share no {listed(apart)}"
+        if apart
+        else "each value occurs in both runs, but never in the same combination"
+    )
     differing = apart or [name for name, (left, right) in found.items() if set(left) != set(right)]
     axes = " ".join(f"{run.name} has {_axes(run, differing)}." for run in (base, other))
     return f"{other.name} and {base.name} have no case in common, so there is nothing to compare: {why}. {axes}"

@@ -224,7 +224,7 @@ def _show_lines(comparisons: Sequence[Comparison], console: Console) -> None:
     for comparison in comparisons:
         changed = changed_lines(comparison)
         if changed:
-            say(console, f"Lines that cost something else in {comparison.other.short}:", "bold")
+            say(console, f"Lines whose cost changed in {comparison.other.short}:", "bold")
         for line in changed[:MOST_LINES]:
             say(console, f"  {line_sentence(line)}")
         if len(changed) > MOST_LINES:
@@ -372,7 +372,7 @@ def _cautions(comparison: Comparison) -> list[str]:
         has = "has" if n == 1 else "have"
         found.append(f"{count(n, 'time')} {has} no samples in the folder: the table's median counts as one round.")
     if n := sum(change.row["status"] not in ("ok", *IDLE) for change in comparison.of(Word.ONLY_OTHER)):
-        found.append(f"{count(n, 'case')} that only {other} has failed.")
+        found.append(f"{count(n, 'failed case')} {'is' if n == 1 else 'are'} only in {other}.")
     if n := sum(change.pair.base["status"] in IDLE or change.pair.other["status"] in IDLE for change in changes):
         found.append(f"{count(n, 'common case')} ran in only one of the runs, or in neither.")
     return found

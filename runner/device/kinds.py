@@ -51,8 +51,8 @@ KINDS = {
         emulated=True,
         automatic=False,
         caution="Checked on the checked CPU device, in several schedules: values (also at small and odd sizes), data "
-        "races, memory fences and their scopes, reads of what nobody wrote, array bounds, barriers, masks, undefined "
-        "reads. Not checked: accesses that the compiler has merged or removed, inputs that were not tried, speed.",
+        "races, memory fences and their scopes, uninitialized reads, array bounds, barriers, masks, undefined reads. "
+        "Not checked: accesses that the compiler merged or removed, inputs that were not tried, speed.",
     ),
     REPLAY: DeviceKind("a recording", emulated=False, automatic=False),
 }

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write YAMLs."""
-    parser = Parser("import", "Write a YAML for each kernel of a file, with ??? where something is to be filled in.")
+    parser = Parser("import", "Write a YAML for each kernel of a file, with ??? for what you must fill in.")
     parser.add_argument("file", type=Path, help="a .cu, a script for Kernel Tuner (.py), or a T1 or T4 file (.json)")
     parser.add_argument("--kernel", metavar="NAME", help="only this kernel; default: each one of the file")
-    parser.add_argument("--source", type=Path, metavar="FILE.cu", help="the kernel's file, if a script does not say it")
+    parser.add_argument(
+        "--source", type=Path, metavar="FILE.cu", help="the kernel's file, if the script does not name it"
+    )
     parser.add_argument(
         "--into", type=Path, default=Path("my_kernels"), metavar="FOLDER", help="for --config-dir; default: my_kernels"
     )
@@ -75,7 +77,7 @@ def _written(file: Path, tuning: Tuning | None, kernel: str | None, source: Path
         path = folder / f"{kernel}.cu"
         files[path], text = tuning.text, tuning.text
     elif path is None:
-        raise UsageError(f"{file}: it does not say in which file the kernel is; add --source FILE.cu")
+        raise UsageError(f"{file}: it does not name the kernel's file; add --source FILE.cu")
     else:
         text = cache.read(path)
     plain = re.sub(r"<.*", "", kernel or "").rpartition("::")[2]

@@ -53,7 +53,7 @@ def of_script(path: Path) -> Tuning:
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError) as e:
-        raise UsageError(f"{path}: this is no Python script: {e}") from None
+        raise UsageError(f"{path}: this is not a Python script: {e}") from None
     known: dict[str, Any] = {}
     for node in _statements(tree):
         call = next((c for c in ast.walk(node) if isinstance(c, ast.Call) and _name(c.func) == "tune_kernel"), None)
@@ -71,7 +71,7 @@ def of_t1(path: Path) -> Tuning:
         parameters = {p["Name"]: _listed(p["Values"]) for p in space["TuningParameters"]}
         function, file = str(kernel["KernelName"]), str(kernel.get("KernelFile", ""))
     except (ValueError, KeyError, TypeError, AttributeError) as e:
-        raise UsageError(f"{path}: this is no T1 file: {type(e).__name__}: {e}") from None
+        raise UsageError(f"{path}: this is not a T1 file: {type(e).__name__}: {e}") from None
     local = kernel.get("LocalSize") or {}
     arguments = [a for a in kernel.get("Arguments") or () if a.get("MemType") != "Constant"]
     access = {"ReadOnly": "in", "WriteOnly": "out", "ReadWrite": "inout"}

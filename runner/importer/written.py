@@ -94,7 +94,7 @@ def written(found: Found, folder: Path, tuning: Tuning | None, *, overloads: boo
 def write_new(files: Mapping[Path, str]) -> None:
     """Write files; none if one of them exists."""
     if there := next((path for path in files if path.exists()), None):
-        raise UsageError(f"{there}: is there already; nothing is overwritten. --into FOLDER writes elsewhere")
+        raise UsageError(f"{there}: already exists; nothing is written. --into FOLDER chooses another folder")
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -142,8 +142,8 @@ def _note(unlikely: int, undecided: int) -> str:
     notes = []
     if unlikely:
         notes.append(
-            f"{unlikely} elements are further from the reference than rounding errors hardly ever take them, though "
-            "not further than they can"
+            f"{unlikely} elements are within the bound of the rounding error, but further from the reference than "
+            "independent rounding errors are"
         )
     if undecided:
         notes.append(f"{undecided} elements could not be checked: rounding errors may change them by any amount")

@@ -55,7 +55,7 @@ KEYS = _OF_THE_KERNEL_ALONE | frozenset(
     "arguments grid shared constraints bytes operations in_flight reference value depth compute fast_math tolerance "
     "shuffle hazard structs no_output undefined_where launches include metrics".split()
 )
-ACCESSES = "what accesses cost is counted from the kernel itself now (lines.csv); remove the key"
+ACCESSES = "the cost of accesses is now counted from the kernel itself (lines.csv); remove the key"
 
 BLANK = "???"  # what runner.importer leaves to be filled in
 
@@ -117,13 +117,13 @@ def _kernel(name: str, d: Reader, yaml: Path, common: Path | None) -> Kernel:
     d.let = _definitions(d)
     counting = loop_names(d.raw.get("launches"))
     if taken := sorted(counting & ({*d.known, *d.let, *d.arrays})):
-        raise UsageError(f"{d.where}: launches: '{taken[0]}' is the name of something else already")
+        raise UsageError(f"{d.where}: launches: '{taken[0]}' is already the name of something else")
     arguments = tuple(argument(a, counting) for a in d.each("arguments"))
     d.grid = d.expressions("grid") if "grid" in d.raw else ()
     d.shared = d.raw.get("shared", 0)
     names = [*(p.name for p in parameters), *(a.name for a in arguments)]
     if repeated := [a.name for a in arguments if names.count(a.name) > 1 + _passes_on(a, parameters)]:
-        raise UsageError(f"{d.where}: arguments: the name '{repeated[0]}' is given twice, or is a parameter's")
+        raise UsageError(f"{d.where}: arguments: the name '{repeated[0]}' is given twice, or is that of a parameter")
     amount = d.at("bytes", d.raw.get("bytes") or {})
     amount.only(("read", "written"))
     kernel = Kernel(
@@ -238,7 +238,7 @@ def _definitions(d: Reader) -> dict[str, str]:
     for name in level.raw:
         _require_name(level.where, name)
         if name in d.known or name in d.arrays:
-            raise UsageError(f"{level.where}: '{name}' is the name of something else already")
+            raise UsageError(f"{level.where}: '{name}' is already the name of something else")
     texts = {n: str(text) for n, text in level.raw.items()}
     d.helpers = of_arrays(texts, array_names(d), level.where)
     level.known, level.let = d.known, {n: text for n, text in texts.items() if n not in d.helpers}

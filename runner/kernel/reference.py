@@ -267,7 +267,7 @@ def _load(path: Path) -> ModuleType:
     """A module by its file: modules in different folders may have the same name."""
     spec = importlib.util.spec_from_file_location(f"reference_{zlib.crc32(str(path).encode()):08x}", path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path.name} is no module")
+        raise ImportError(f"{path.name} is not a module")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))  # for what it imports itself
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is written beside it: it may be a run's

@@ -57,7 +57,7 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
     if not excluded:
         first = next(unrolled(kernel.launches, known), None)
         if kernel.launches and first is None:
-            excluded = "there is no launch to make: its loops have no values"
+            excluded = "there is nothing to launch: its loops have no values"
         elif first is not None:
             grid, shared = three(first[0].grid, first[1]), int(first[0].shared(first[1]))
             block = three(first[0].block, first[1]) if first[0].block else block

@@ -92,7 +92,7 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
     constant, refill = d.flag("constant", default=False), d.flag("refill", default=True)
     for key in ("offset", "lead"):
         if constant and key in d.raw:
-            raise UsageError(f"{d.where}: {key}: a __constant__ or __device__ array is no pointer that could be moved")
+            raise UsageError(f"{d.where}: {key}: not allowed with a __constant__ or __device__ array")
     if image := _image(d):
         if unfit := [key for key in ("constant", "offset", "lead") if key in d.raw]:
             raise UsageError(f"{d.where}: {unfit[0]}: not allowed with a texture or a surface")
@@ -200,7 +200,7 @@ def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | OfF
         case dict() if struct:
             if unknown := [str(n) for n in given if n not in struct.parts]:
                 allowed = ", ".join(struct.parts)
-                raise UsageError(f"{where}: '{unknown[0]}' is no member of {struct.name}; allowed: {allowed}")
+                raise UsageError(f"{where}: '{unknown[0]}' is not a member of {struct.name}; allowed: {allowed}")
             members = [(f.name, f.dtype if f.dtype.fields else None) for f in struct.fields]
             return OfFields(tuple((n, _fill(d, given.get(n, "zeros"), f"{where}.{n}", of)) for n, of in members))
         case dict():
@@ -252,7 +252,9 @@ def _recipe(d: Reader, given: Mapping[str, Any], where: str) -> Recipe:
     if kind == "columns":
         needs, values = (str(values[0]),), values[1:]
         if needs[0] not in d.arrays:
-            raise UsageError(f"{where}: columns: '{needs[0]}' is no array; expected [row pointers, number of columns]")
+            raise UsageError(
+                f"{where}: columns: '{needs[0]}' is not an array; expected [row pointers, number of columns]"
+            )
     if len(values) != NUMBERS[kind]:
         raise UsageError(f"{where}: {kind}: expected {NUMBERS[kind]} numbers, not {len(values)}")
     numbers = tuple(v if isinstance(v, float) else d.as_expression(f"fill.{kind}", v, real=True) for v in values)

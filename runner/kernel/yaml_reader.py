@@ -56,7 +56,7 @@ def config_text(path: Path) -> str:
     where = f"{path.parent.name}/{path.name}"
     try:
         if not (path.is_file() or path.is_dir() or stat.S_ISREG(path.stat().st_mode)):  # a FIFO never ends
-            raise UsageError(f"{where}: cannot be read: this is no regular file")
+            raise UsageError(f"{where}: cannot be read: this is not a regular file")
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
@@ -346,8 +346,8 @@ def reference(d: Reader, arguments: Sequence[Argument]) -> str | tuple[tuple[str
     given = d.at("reference", value)
     if not possible:
         raise UsageError(
-            f"{d.where}: arguments: no array has the role out or inout: there is no result to compare; a kernel "
-            "without one says why by 'no_output: reason' in place of a reference"
+            f"{d.where}: arguments: no array has the role out or inout, so there is no result to compare; if the "
+            "kernel has no output, write 'no_output: reason' instead of a reference"
         )
     types = {n: d.arrays[n] for n in possible}
     if not all(types.values()):
@@ -369,7 +369,7 @@ def undefined_where(d: Reader) -> tuple[tuple[str, ArrayExpression], ...]:
     """The key `undefined_where`: for outputs, a condition of the elements that are not compared."""
     level = d.at("undefined_where", d.raw.get("undefined_where") or {})
     if level.raw and isinstance(d.raw.get("reference"), str):
-        raise UsageError(f"{level.where}: a reference in Python says this by ExpectedArray(..., defined=...)")
+        raise UsageError(f"{level.where}: a reference in Python returns ExpectedArray(..., defined=...) instead")
     for name in level.raw:
         if name not in d.raw["reference"]:
             raise UsageError(
@@ -430,7 +430,7 @@ def require_sound(kernel: Kernel) -> None:
     # The arrays `in` and `out` show what was moved; these parameters say what should have been.
     where = f"{file}: shuffle"
     if missing := [n for n in ("block", "width", "mask") if kernel.parameter(n) is None]:
-        raise UsageError(f"{where}: the kernel has no parameter '{missing[0]}', which it needs for that")
+        raise UsageError(f"{where}: it needs the parameter '{missing[0]}', which the kernel does not have")
     arrays = {a.name: a for a in kernel.arrays if not a.constant}
     for name in (Role.IN, Role.OUT):
         if name not in arrays or arrays[name].role is not name:

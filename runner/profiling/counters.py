@@ -75,7 +75,7 @@ class Ncu:
     def run(self, jobs: Sequence[Job], stage: Stage) -> Iterator[tuple[Job, Result]]:
         """Count in one process, and in another one after a case that the GPU did not survive."""
         if shutil.which("ncu") is None:
-            stage.say("no counters: ncu is not on the PATH; it belongs to Nsight Compute and comes with the toolkit")
+            stage.say("no counters: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
             return
         asked = metrics(jobs[0].profile.metrics, operations=jobs[0].profile.roofline)
         lacking: set[str] = set()

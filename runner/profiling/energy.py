@@ -65,7 +65,9 @@ class Energy:
                 told.add(found)
                 yield job, Result({"reason": found})
             if not all(one.alone for batches in measured.values() for one in batches):
-                stage.say("another process used the GPU while energy was measured, and its energy is in the joules")
+                stage.say(
+                    "another process used the GPU during the energy measurement, so the joules include its energy"
+                )
             worker.close()
         except (DeviceUnavailable, CompileError) as e:
             stage.say(f"no energy: {e}")

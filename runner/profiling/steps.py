@@ -38,7 +38,7 @@ def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress) -> None:
         chosen = _chosen(lacking, ledger, folder)
         for job in lacking:
             if job not in chosen:
-                _keep(folder, job.number, step.name, {"reason": f"not among profile.cases={job.profile.cases}"})
+                _keep(folder, job.number, step.name, {"reason": f"not selected by profile.cases={job.profile.cases}"})
         for group in _alike(chosen):
             progress.stage(f"profiling ({step.name})", len(group))
             rows = {job.number: row for job in group if (row := ledger.row(job))}

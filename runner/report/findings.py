@@ -319,7 +319,7 @@ def _speeds(one: Ranking, shown: list[str], apart: list[str], by: Criterion) -> 
     more = [f"{len(one.tied) - NAMED} more"] if len(one.tied) > NAMED else []
     if not names or len(set(names)) < len(names):  # cases of different seeds have one name
         return [first]
-    return [first, f"As fast as it, as far as this measurement can tell (tied): {'; '.join(names + more)}."]
+    return [first, f"Tied with it, because this measurement cannot tell them apart: {'; '.join(names + more)}."]
 
 
 def _ceiling(one: Ranking, ceilings: pd.DataFrame, shown: list[str], by: Criterion) -> list[str]:

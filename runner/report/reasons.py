@@ -66,7 +66,7 @@ class Rule:
 
 
 def _launch(case: Known) -> str:
-    return "launch-bound: less than twice an empty kernel" if str(case.row["timer_limited"]) == "True" else ""
+    return "launch-bound: less than twice an empty kernel's time" if str(case.row["timer_limited"]) == "True" else ""
 
 
 def _memory(case: Known) -> str:
@@ -93,7 +93,7 @@ def _latency(case: Known) -> str:
     memory, busiest = case["ncu_memory_percent"], case["ncu_sm_percent"]
     if memory is None or busiest is None or max(memory, busiest, case.reached or 0.0, case.dram or 0.0) >= LOW:
         return ""
-    words = f"latency-bound: memory works at {memory:.0f} %, the SM at {busiest:.0f} % of what they can"
+    words = f"latency-bound: memory works at {memory:.0f} % and the SM at {busiest:.0f} % of their peak"
     if (warps := case["ncu_warps_percent"]) is not None:
         words += f"; {warps:.0f} % of warps active"
     reason, share = next((one for one in case.waits if one[0] != "selected"), ("", 0.0))
@@ -130,7 +130,7 @@ def _worst(case: Known, memory: str, what: str) -> str:
     if not whole or 100 * sum(cost.excess for cost in costs) < WASTED * whole:
         return ""
     one = max(costs, key=lambda cost: cost.excess)
-    return f"{what} on line {one.line} of {one.file} ({one.actual:.4g} {one.unit} a request, {one.ideal:.4g} at best)"
+    return f"{what} on line {one.line} of {one.file} ({one.actual:.4g} {one.unit} per request, at best {one.ideal:.4g})"
 
 
 REMARKS = (

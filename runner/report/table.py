@@ -214,7 +214,7 @@ def _damage(rows: list[list[str]], *, whole: bool) -> str:
         if empty := [head[at] for at in needed if not row[at]]:
             return f", line {line}: the {empty[0]} is empty"
         if "job" in head and tuple(row) in known:
-            return f", line {line}: this row stands twice"
+            return f", line {line}: this row is a duplicate"
         known.add(tuple(row))
         line += 1 + sum(cell.count("\n") for cell in row)
     return ""

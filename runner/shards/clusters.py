@@ -58,8 +58,8 @@ def _copies(settings: Mapping[str, Any], cluster: Cluster) -> int:
     several = len(models) if isinstance(models, list) else 1
     if several > cluster.most:
         raise UsageError(
-            f"hydra.launcher.constraint={models}: {several} constraints need as many shards; {cluster.most} may run "
-            f"(hydra.launcher.array_parallelism, hydra.launcher.shards)"
+            f"hydra.launcher.constraint={models}: {several} constraints need {several} shards, but at most "
+            f"{cluster.most} may run (hydra.launcher.array_parallelism, hydra.launcher.shards)"
         )
     return cluster.most if settings.get("replicate") else several
 

@@ -61,7 +61,7 @@ class Task:
             process.wait()
             if "too many times" in str(e):
                 with shard.log.open("a") as log:
-                    log.write("the time limit came too often (hydra.launcher.max_num_timeout)\n")
+                    log.write("the task reached its time limit too often (hydra.launcher.max_num_timeout)\n")
             raise
         if status:
             raise RuntimeError(last_line(shard.log) or f"shard {number} ended with exit status {status}")
@@ -184,7 +184,7 @@ class Slurm:
         if done is None or (done.returncode and "Invalid job id" not in done.stderr):
             said = done.stderr.strip() if done else ""
             why = said.splitlines()[-1] if said else f"squeue has not answered for {ANSWER_S:g} s"
-            self.silent = f"slurm: does not answer ({why}); waiting for it, and its tasks run on"
+            self.silent = f"slurm: does not answer ({why}); waiting for it, while the tasks continue"
             return
         self.silent = ""
         lines = [line.split("|") for line in done.stdout.splitlines()]

@@ -248,7 +248,7 @@ class _Group:
     def _say_uncounted(self, job: Job, reason: str) -> None:
         """Say why a kernel's lines are not counted: each kernel, and each reason, once."""
         if not {job.case.kernel.name, reason} & self._uncounted:
-            self._progress.say(f"what lines cost is not counted: {job.case.kernel.name}: {reason}")
+            self._progress.say(f"the cost of lines is not counted: {job.case.kernel.name}: {reason}")
         self._uncounted.update((job.case.kernel.name, reason))
 
     def _estimate(self) -> None:

@@ -117,7 +117,7 @@ def run_case(device: Device, task: Task, heartbeat: Callable[[str], Any]) -> Out
     except CaseError as e:
         outcome = Outcome(e.status, str(e), findings=e.findings if isinstance(e, Hazard) else ())
     except MemoryError as e:
-        outcome = Outcome("out_of_memory", f"the host's memory does not hold the arrays: {e}")
+        outcome = Outcome("out_of_memory", f"the arrays do not fit into the host's memory: {e}")
     except Exception as e:  # noqa: BLE001  (an error in a reference, or a bug of the runner: the sweep goes on)
         what = str(e) if isinstance(e, UsageError) else f"{type(e).__name__}: {e}"
         outcome = Outcome("crashed", what, usable=device.survives_errors)

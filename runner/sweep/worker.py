@@ -195,7 +195,7 @@ class Worker:
         self.kill()
         if self._garbled:
             why = f"while {step} ({self._garbled}); code of the kernel or its reference wrote to its descriptors"
-            return Outcome("crashed", f"the worker process sent what is no message of the runner {why}")
+            return Outcome("crashed", f"the worker process sent a malformed message {why}")
         if alive and silent:
             return Outcome("timeout", f"still {step} after {limit:g} s; the worker process was ended")
         if alive:

@@ -19,7 +19,8 @@ def test_runs_without_a_common_case_show_their_axes(compare):
     )
     assert result.code == 2
     assert (
-        "B and A have no case in common, so there is nothing to compare: no common size, block and seed." in result.err
+        "B and A have no case in common, so there is nothing to compare: they share no size, block and seed."
+        in result.err
     )
     assert "A has size 2^20, 2^21; block 64; seed 0. B has size 2^24, 2^25; block 256; seed 7." in result.err
     assert not result.out
@@ -28,7 +29,7 @@ def test_runs_without_a_common_case_show_their_axes(compare):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["A", "A"], "A: the same folder as A; a run is not compared with itself"),
+        (["A", "A"], "A: the same folder as A; a run cannot be compared with itself"),
         (["A", "./A/../A"], "./A/../A: the same folder as A"),
         (["A"], "A: compare needs at least two runs"),
         (["A", "--baseline", "A"], "A --baseline A: compare needs at least two runs"),
@@ -40,7 +41,7 @@ def test_runs_without_a_common_case_show_their_axes(compare):
         (["A", "latest~5"], "latest~5: no run below outputs"),
         (["A", "B", "--baseline", "[AB]"], "--baseline [AB]: 2 runs match, expected one"),
         (["A", "torn"], "results.csv: the column kernel is missing"),
-        (["A", "B", "--html", "A"], "A: it cannot be written: Is a directory"),
+        (["A", "B", "--html", "A"], "A: cannot be written: Is a directory"),
     ],
 )
 def test_what_cannot_be_compared_gets_one_sentence(compare, tmp_path, arguments, words):

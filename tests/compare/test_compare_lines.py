@@ -43,7 +43,7 @@ def two(compare, tmp_path):
 def test_a_line_that_costs_less_is_told_though_its_number_changed(two, compare):
     """The line is found again below a new comment; lines that cost the same are not told."""
     done = compare.folders("A", "B", "--html", "page.html")
-    assert "k.cu:5, global store: 32 -> 4 sectors a request in 2 cases: out[y * n]" in " ".join(done.out.split())
+    assert "k.cu:5, global store: 32 -> 4 sectors per request in 2 cases: out[y * n]" in " ".join(done.out.split())
     assert "k.cu:4" not in done.out
     page = (two / "page.html").read_text("utf-8")
     assert "32 -&gt; 4 sectors" in page
@@ -52,4 +52,4 @@ def test_a_line_that_costs_less_is_told_though_its_number_changed(two, compare):
 def test_equal_costs_are_not_told(two, compare):
     """A run compared with one that costs the same has no such part."""
     put(two / "B", AFTER, costs(1, 32.0, 1.0))
-    assert "cost something else" not in compare.folders("A", "B").out
+    assert "cost changed" not in compare.folders("A", "B").out

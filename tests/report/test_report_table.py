@@ -88,7 +88,7 @@ DAMAGE = {
     "cut in a cell": (lambda text: text[: text.rindex(",") + 2], "line 3: the row is cut off"),
     "a foreign line": (lambda text: text + "garbage,1,2\n", "line 4: the row is cut off"),
     "a longer line": (lambda text: text.replace("\n", ",7\n").replace(",7", "", 1), "line 2: the row has"),
-    "a row twice": (lambda text: text + text.splitlines(keepends=True)[-1], "line 4: this row stands twice"),
+    "a row twice": (lambda text: text + text.splitlines(keepends=True)[-1], "line 4: this row is a duplicate"),
     "no status": (lambda text: text.replace(",ok,", ",,", 1), "line 2: the status is empty"),
 }
 

@@ -19,7 +19,7 @@ def test_the_headline_has_the_count_and_the_fastest(run_folder):
     verdict = judge(load(run_folder(rows, "ties")))
     assert "2 more cases are tied within" in verdict.headline
     assert verdict.further == (
-        "As fast as it, as far as this measurement can tell (tied): reduceShfl, block 128; reduceShfl, block 256.",
+        "Tied with it, because this measurement cannot tell them apart: reduceShfl, block 128; reduceShfl, block 256.",
     )
 
 

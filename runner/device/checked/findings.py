@@ -89,7 +89,7 @@ def _race(found: Found, group: Sequence[_Race], lines: Mapping[int, str]) -> Fin
     element = one.offset // item
     where = f"{space} '{name}' element {element}"
     if one.kind == UNWRITTEN:
-        text = f"{line}: read of {where}, which nobody has written; {at}{times}"
+        text = f"{line}: uninitialized read of {where}; {at}{times}"
         return Finding("unwritten", text, line, "", name, space, element, count, block, thread, order=found.order)
     other_block = _index(one.other_block, found.launch.grid)
     other_thread = _index(one.other_thread, found.launch.block)
@@ -98,7 +98,7 @@ def _race(found: Found, group: Sequence[_Race], lines: Mapping[int, str]) -> Fin
     what, other = (
         _verb(flags, writes=w) for flags, w in ((one.flags, one.flags & 1), (one.other_flags, one.other_flags & 1))
     )
-    seed = f", in the schedule of seed {found.order}" if found.order else ""
+    seed = f", in schedule {found.order}" if found.order else ""
     text = (
         f"{line}: race ({kinds}) on {where}: {what} by {at}; "
         f"{other} at {other_line} by block {_words(other_block)}, thread {_words(other_thread)}{times}{seed}"
@@ -112,7 +112,7 @@ def _race(found: Found, group: Sequence[_Race], lines: Mapping[int, str]) -> Fin
 def _verb(flags: int, *, writes: int) -> str:
     what = "write" if writes else "read"
     if flags & _ATOMIC:
-        return f"atomic {what} in the scope of a block" if flags & _IN_BLOCK else f"atomic {what}"
+        return f"atomic {what} with block scope" if flags & _IN_BLOCK else f"atomic {what}"
     return what
 
 

@@ -68,5 +68,5 @@ def refuses(info: DeviceInfo, wanted: Requirements) -> str:
     if int(info.arch.removeprefix("sm_")) < wanted.min_arch:
         return f"{wanted.kernel} needs sm_{wanted.min_arch}, this GPU is {info.arch}"
     if wanted.hazard:
-        return f"a counterexample, undefined on a GPU: {wanted.hazard}; device=cpu shows it"
+        return f"a counterexample, undefined on a GPU: {wanted.hazard}; device=cpu shows the hazard"
     return ""

@@ -179,12 +179,12 @@ def _point(row: Row, values: dict[str, float], precision: str) -> Point | None:
 def _caption(points: list[Point], precision: str, roof: Roof) -> str:
     hollow = sum(one.counted for one in points)
     notes = [
-        "Solid: what a copy, and a kernel of nothing but multiply-adds, reached on this GPU in this sweep.",
-        "Dashed: bus width and clock; multiply-adds per clock by the CUDA C++ Programming Guide.",
+        "Solid: measured in this sweep, with a copy and with a kernel that only multiplies and adds.",
+        "Dashed: theoretical, from bus width, clock, and multiply-adds per clock (CUDA C++ Programming Guide).",
         f"There is no ceiling for {precision} arithmetic." if roof.gflops is None else "",
         "Operations and bytes as declared." if not hollow else "",
-        f"Hollow: {count(hollow, 'case')} with operations and bytes as counted." if hollow else "",
-        "Of each kernel the fastest case has its name.",
+        f"Hollow: {count(hollow, 'case')} with counted operations and bytes." if hollow else "",
+        "The fastest case of each kernel has a label.",
     ]
     return " ".join(filter(None, notes))
 
