@@ -77,9 +77,9 @@ def test_the_files_of_other_kernels_stop_nothing(tmp_path):
     code, err, megabytes = measured(tmp_path, "--config-dir", ".", "--dry-run", "kernel=mine", "device=cpu")
     assert (code, err) == (0, "")
     assert megabytes < MOST_MB
-    is_a_told_mistake(run(tmp_path, "--config-dir", ".", "kernel=zero"), "kernel/zero.yaml: ", "no regular file")
+    is_a_told_mistake(run(tmp_path, "--config-dir", ".", "kernel=zero"), "kernel/zero.yaml: ", "not a regular file")
     left_out = run(tmp_path, "--config-dir", ".", "--dry-run", "kernel=mine,fifo", "device=cpu")
-    assert "no regular file; this kernel is left out" in left_out.err
+    assert "not a regular file; this kernel is left out" in left_out.err
     assert "1 case to run" in left_out.out
 
 

@@ -194,7 +194,7 @@ KEYS = {
     "an assignment": ({"constraints": "[{require: size = 5, reason: x}]"}, "require: 'size = 5' is not a valid expression"),
     "a number beside text": ({"constraints": "[{require: size < 'a', reason: x}]"}, "cannot be evaluated"),
     "an unknown shuffle": ({"shuffle": "{operation: rotate, argument: 1}"}, "'rotate' is not a valid operation; allowed: idx, wrap"),
-    "a shuffle without lanes": ({"shuffle": "{operation: up, argument: 1}"}, "no parameter 'width'"),
+    "a shuffle without lanes": ({"shuffle": "{operation: up, argument: 1}"}, "it needs the parameter 'width'"),
     "a name that is taken": ({"let": "{size: 1}"}, "mine.yaml: let: 'size' is already the name of something else"),
     "a name for nothing": ({"let": "{tiles: sise}"}, "mine.yaml: let: tiles: 'sise' names 'sise'"),
     "a name for itself": ({"let": "{a: b, b: a}"}, "is defined by itself"),

@@ -140,7 +140,7 @@ def test_a_sweep_that_turns_out_to_take_long_says_so_once(tmp_path, monkeypatch)
     with Told() as progress:
         engine.run(plan, RunFolder(tmp_path / "run"), progress, "batch")
     (told,) = [text for text in said if "This takes" in text]
-    assert "by the first 3 measurements" in told
+    assert "estimated from the first 3 measurements" in told
 
 
 def test_time_left_is_the_sum_of_what_is_known():
