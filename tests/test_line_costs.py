@@ -330,7 +330,7 @@ def test_what_was_built_before_needs_no_compiler(monkeypatch, tmp_path):
 
     def take(source):
         case = SimpleNamespace(source=lambda: source, kernel=SimpleNamespace(gpu_only=""), hazard="")
-        job = SimpleNamespace(case=case, lines=True, device=DeviceConfig())
+        job = SimpleNamespace(case=case, lines=True, look=0, device=DeviceConfig())
         return line_costs.Builds([job], DeviceInfo("cuda", "a GPU", "sm_90", None, 0, 0, 0)).take(job)
 
     assert take(first).path == take(first).path == built.path

@@ -249,6 +249,22 @@ def test_shares_are_those_of_the_space_and_noise_has_none():
     assert not Model(space, dict.fromkeys(sample[:11], 2.0) | {sample[0]: 3.0}).importance().shares
 
 
+def test_the_benchmark_shows_what_halving_saves(tmp_path):
+    """Every scheme has a line; few samples for all and more for some take fewer than the whole protocol for all."""
+    drawn = np.random.default_rng(2)
+    found = [
+        entry((cost(tile, 4, unroll) * drawn.normal(1.0, 0.02, 32)).tolist(), tile=tile, many=unroll)
+        for tile, unroll in itertools.product(TILES[:5], range(1, 9))
+    ]
+    lay_t4(tmp_path, "theirs_T4.json", found)
+    command = [sys.executable, "benchmarks/halving.py", str(tmp_path), "--seeds", "1", "--cases", "24"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    first, _, _, _, *lines = done.stdout.splitlines()
+    assert first == "1 space, 24 cases, 1 seed"
+    spent = [float(line.split("|")[2].strip(" %")) for line in lines]
+    assert spent[0] == 100 > spent[2] > spent[4] > 0
+
+
 SMALL = Space((Axis("a", tuple(range(8))), Axis("b", (1, 2, 4, 8)), Axis("c", ("x", "y"))))
 
 
