@@ -112,6 +112,9 @@ def test_larger_values_can_be_better(tmp_path):
     best = [float(row["best"]) for row in table(shown["best-so-far"])]
     assert best == sorted(best)
     assert best[0] > 0
+    best_two = {float(r["speed"]) for r in table(shown["slices"]) if r["state"] == "measured anew"}
+    assert max(best_two) == pytest.approx(1000 / (0.9 * us(ANEW[1])), rel=1e-5)
+    assert f"unroll {SPACE.values(ANEW[1])['unroll']}" in shown["slices"].caption
     assert {float(r["speed"]) > 0 for r in table(shown["slices"]) if r["speed"]} == {True}
 
 

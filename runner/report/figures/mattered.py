@@ -90,7 +90,7 @@ class Slices(Figure):
 
     def draw(self) -> Drawing:
         """Draw measured values as points with their intervals, and the model as a pale band."""
-        columns = min(3, len(self.panels))
+        columns = 2 if len(self.panels) == 4 else min(3, len(self.panels))
         figure, every = sheet(self.title, len(self.panels), columns, 2.3, sharey=True)
         measured = [v for values in self.panels.values() for one in values for v in one.measured or ()]
         models = [one.model for values in self.panels.values() for one in values if one.model and not one.measured]

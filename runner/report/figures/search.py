@@ -90,15 +90,22 @@ class Front(Figure):
     search: Searched
 
     def rows(self) -> list[Row]:
-        """A row for each case that did not fail; `on_front` says whether no other is better in both."""
-        search = self.search
-        rows = []
+        """A row for each case that did not fail, as measured last; on the front if no other is better in both."""
+        search, rows = self.search, list[Row]()
+        found = {
+            c.point: tuple(v[0] for v in search.anew.get(c.point, ())) or c.results for c in search.told if c.results
+        }
+        signs = [-1 if higher else 1 for higher in search.higher]
+        best, front = (math.inf, math.inf), set[tuple[float, ...]]()
+        for pair in sorted(tuple(s * v for s, v in zip(signs, own, strict=True)) for own in found.values()):
+            if pair[1] < best[1] or pair == best:
+                best = (pair[0], pair[1])
+                front.add(pair)
         for case in search.told:
-            if case.results:
-                anew = search.anew.get(case.point, ())
-                row = {"case": case.number, **dict(zip(search.objectives, case.results, strict=True))}
-                row |= {f"{n}_anew": v[0] for n, v in zip(search.objectives, anew, strict=False)}
-                rows.append({**row, "on_front": not any(self._beats(o.results, case.results) for o in search.told)})
+            if own := found.get(case.point):
+                row = {"case": case.number, **dict(zip(search.objectives, own, strict=True))}
+                on_front = tuple(s * v for s, v in zip(signs, own, strict=True)) in front
+                rows.append({**row, "measured_anew": case.point in search.anew, "on_front": on_front})
         return rows
 
     def front(self) -> list[Row]:
@@ -111,13 +118,9 @@ class Front(Figure):
         """The first cases of the front, by their numbers in the drawing."""
         points = {case.number: case.point for case in self.search.told}
         own = [points[row["case"]] for row in self.front()]
-        names = [n for place, n in enumerate(self.search.parameters) if len({point[place] for point in own}) > 1]
+        every = self.search.parameters
+        names = [n for place, n in enumerate(every) if len({point[place] for point in own}) > 1] or every
         return "; ".join(f"{n}: {self.search.described(point, names)}" for n, point in enumerate(own[:NAMED], 1))
-
-    def _beats(self, one: Sequence[float], other: Sequence[float]) -> bool:
-        signs = [-1 if higher else 1 for higher in self.search.higher]
-        pairs = [(s * a, s * b) for s, a, b in zip(signs, one, other, strict=False)]
-        return bool(pairs) and all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
 
     def draw(self) -> Drawing:
         """Draw the cases as points, and the front as a line of steps."""
@@ -127,8 +130,8 @@ class Front(Figure):
         axes.plot([r[first] for r in rows], [r[second] for r in rows], ".", color=PALE, markersize=4, label="case")
         axes.step([r[first] for r in front], [r[second] for r in front], "o-", color=COLOURS[0], markersize=5,
                   where="pre" if search.higher[0] else "post", linewidth=1.2, label="Pareto front")  # fmt: skip
-        if anew := [v for v in search.anew.values() if len(v) > 1]:
-            axes.plot([v[0][0] for v in anew], [v[1][0] for v in anew], "D", color=COLOURS[1], markersize=5.5,
+        if anew := [row for row in rows if row["measured_anew"]]:
+            axes.plot([r[first] for r in anew], [r[second] for r in anew], "D", color=COLOURS[1], markersize=8,
                       markerfacecolor="none", label="measured anew at the end")  # fmt: skip
         for number, row in enumerate(front[:NAMED], 1):
             axes.annotate(str(number), (row[first], row[second]), (5, 4), textcoords="offset points", color=INK)
@@ -172,7 +175,7 @@ def figures(run: Run) -> list[Figure]:
     search: Searched | None = run.frame.attrs.get("search")
     if search is None or run.frame["emulated"].any() or sum(bool(c.results) for c in search.told) < LEAST:
         return []
-    anew = f" Diamonds: {count(len(search.anew), 'case')} measured anew at the end, side by side, with 95 % intervals."
+    anew = f" Diamonds: {count(len(search.anew), 'case')} measured anew at the end, side by side."
     caption = "Recorded times." if search.replayed else "Times of the batches, with drift taken out."
     caption += anew * bool(search.anew)
     if len(search.objectives) > 1:
