@@ -1,14 +1,11 @@
 """verdict.json, and `python -m runner.judge`: right or not, faster or not, by an exit status."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from processes import call
 
 from runner.judge import judgement
 from runner.report.verdict import write
@@ -25,9 +22,7 @@ def measured(tmp_path):
 
 def judge(folder, *arguments):
     """`python -m runner judge ...` in a folder."""
-    command = [sys.executable, "-m", "runner", "judge", *arguments]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    return call(folder, "judge", *arguments)
 
 
 def test_a_run_leaves_its_verdict_for_programs(runner):

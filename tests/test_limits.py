@@ -6,14 +6,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import terminals
-from processes import OWN, PATIENCE_S, call, environment, fresh, start, table, wait_until
+from processes import OWN, PATIENCE_S, call, fresh, start, table, wait_until
 
 from runner.device import Source
 from runner.device.cpu import CpuCompiler
@@ -223,16 +222,15 @@ import os, signal, sys
 from runner import report
 from runner.__main__ import main
 report.publish = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)
-sys.argv = ["runner", "size=1000", "device=cpu", "hydra.sweep.dir=sweep"]
+sys.argv = ["runner", "size=1000", "device=cpu", "hydra.sweep.dir=sweep", "lines=false"]
 sys.exit(main())
 """
 
 
 def test_an_interrupted_report_says_how_to_get_it(tmp_path):
     """All rows are there, the status is 130, and the command that makes the report stands on the terminal."""
-    done = subprocess.run(
-        [sys.executable, "-c", NO_REPORT], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
-    )
+    (tmp_path / "no_report.py").write_text(NO_REPORT)
+    done = call(tmp_path, module="no_report")
     assert done.returncode == 130, done.stderr
     assert "python -m runner.report sweep" in done.stderr
     assert list(table(tmp_path / "sweep")["status"]) == ["ok"]

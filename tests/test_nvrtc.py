@@ -27,21 +27,25 @@ installed = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(scope="module")
+def running():
+    """NVRTC, whose process takes a second to start."""
+    return Nvrtc()
+
+
 @pytest.fixture
-def compiler(tmp_path):
+def compiler(running, tmp_path):
     """NVRTC for sm_90, with a cache of its own."""
-    return CudaCompiler("sm_90", Nvrtc(), tmp_path)
+    return CudaCompiler("sm_90", running, tmp_path)
 
 
 @installed
 @pytest.mark.parametrize("arch", [75, 90, 100])
-def test_nvrtc_compiles_every_kernel(arch, tmp_path):
+def test_nvrtc_compiles_every_kernel(arch, running, tmp_path):
     """All kernels that the architecture allows give a cubin without a warning."""
     chosen = [shipped(name) for name in KERNELS]
-    own = CudaCompiler(f"sm_{arch}", Nvrtc(), tmp_path)
-    sources = [case_of(kernel).source() for kernel in chosen if kernel.min_arch <= arch]
-    with ThreadPoolExecutor() as pool:
-        binaries = list(pool.map(own.compile, sources))
+    own = CudaCompiler(f"sm_{arch}", running, tmp_path)
+    binaries = [own.compile(case_of(kernel).source()) for kernel in chosen if kernel.min_arch <= arch]
     assert len(binaries) >= 41
     for binary in binaries:
         assert binary.path.read_bytes()[:4] == b"\x7fELF"
@@ -115,12 +119,12 @@ def test_nvrtc_ends_with_the_program():
 
 
 @installed
-def test_a_compiled_variant_is_found_again(compiler, tmp_path):
+def test_a_compiled_variant_is_found_again(compiler, running, tmp_path):
     """The second time nothing is compiled; another architecture is another binary."""
     source = case_of(shipped("reduceShfl")).source()
     first, again = compiler.compile(source), compiler.compile(source)
     assert (first.cached, again.cached, again.digest) == (False, True, first.digest)
-    assert not CudaCompiler("sm_75", Nvrtc(), tmp_path).compile(source).cached
+    assert not CudaCompiler("sm_75", running, tmp_path).compile(source).cached
 
 
 def test_nvrtc_that_is_not_installed_is_one_sentence():

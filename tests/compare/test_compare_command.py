@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from compare_runs import ENVIRONMENT, WILD, failed, timed, write
+from processes import start
 from support import ROOT
 
 from runner.compare.__main__ import main
@@ -135,14 +136,11 @@ def test_ctrl_c_is_quiet(tmp_path):
     """The exit status is 130, and one line says so."""
     write(tmp_path / "A", [timed(0, 100)])
     write(tmp_path / "B", [timed(0, 100)])
-    slow = (
-        "import time; from runner import samples; from runner.compare.__main__ import main; "
-        "samples.read = lambda *_: (print('reading', flush=True), time.sleep(600)); raise SystemExit(main(['A', 'B']))"
+    (tmp_path / "slow.py").write_text(
+        "import time\nfrom runner import samples\nfrom runner.compare.__main__ import main\n"
+        "samples.read = lambda *_: (print('reading', flush=True), time.sleep(600))\nraise SystemExit(main(['A', 'B']))\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", slow], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = start(tmp_path, module="slow")
     assert process.stdout.readline() == "reading\n"
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=200)[1] == "runner: interrupted\n"
