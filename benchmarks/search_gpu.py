@@ -7,8 +7,8 @@ from conf/kernel/matmulTile.yaml. Each search is a process. At the end the best 
 anew, side by side, with the whole protocol, in one sweep. The fastest of them is the best known. A search has reached
 the goal if the best of its first 2 % of the legal combinations takes at most 3 % more time than the best known.
 
-Needs a GPU and PyCUDA; Kernel Tuner for --strategies. --dry-run prints the commands and counts the combinations in both
-tools, without a GPU.
+Searches that --out has already are not repeated. Needs a GPU and PyCUDA; Kernel Tuner for --strategies. --dry-run
+prints the commands and counts the combinations in both tools, without a GPU.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import itertools
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -246,6 +247,7 @@ def main() -> None:
             print(f"Kernel Tuner: {counted_by_theirs():,} legal combinations")
         return
     winners = list(dict.fromkeys(values for f in found for values in f.winners()))
+    shutil.rmtree(given.out / "anew", ignore_errors=True)
     subprocess.run(anew(winners, given.out.resolve(), options), check=False, cwd=ROOT)
     with (given.out / "anew" / "results.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["status"] == "ok"]
