@@ -1,39 +1,47 @@
 """Compares searches on recorded spaces: ours and Kernel Tuner's strategies, on the same files, in the same run.
 
-    python benchmarks/search.py replay FOLDER --seeds 30 [--strategies guided,simulated_annealing] [--out RUNS.jsonl]
-    python benchmarks/search.py gpu --seeds 3 --seconds 60 [--size 1024] [--out FOLDER]
+    python benchmarks/search.py replay FOLDER --seeds 30 [--strategies .guided,pso] [--out RUNS.jsonl] [--processes 8]
 
-`replay` takes the T4 files below a folder, brute-forced spaces such as those of
-https://github.com/AutoTuningAssociation/benchmark_hub. A search that has measured a share of the space is worth the
-optimum over its best: 1 if it has found the optimum. The table has the median over the seeds, and then the geometric
-mean over the spaces. Names with a point in front are ours; the others are strategies of Kernel Tuner, with their
-defaults, in a runner that looks results up as its simulation does. Runs that --out has already are not repeated.
+FOLDER has T4 files of brute-forced spaces, such as those of https://github.com/AutoTuningAssociation/benchmark_hub; or,
+without any, Kernel Tuner's caches. Names with a point in front are ours; the others are strategies of Kernel Tuner,
+with their defaults, in a runner that looks results up as its simulation does. A run ends when it has found the
+optimum, or after --limit seconds of CPU time. The file --out has the improvements of each run; runs that it has are not
+repeated. The table has two kinds of numbers, with the intervals of 95 % over the seeds (bootstrap):
 
-`gpu` searches the tiled matrix product with several seeds, for so many seconds each, and compares what each has found
-after how many cases with the best of all. Needs a GPU and PyCUDA.
+- The optimum over the best time after 1 %, 5 % and 10 % of the space: the median over the seeds, then the geometric
+  mean over the spaces. 1 is the optimum.
+- The score P of Willemsen et al., 'A methodology for comparing optimization algorithms for auto-tuning', FGCS 2024:
+  see `Recorded.score`. 1 is the optimum in the first case, 0 is random search.
+
+For a search on a GPU see search_gpu.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
+import functools
+import gzip
 import io
 import json
 import math
+import os
 import random
-import subprocess
+import signal
 import sys
 import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # a process for each search
 import numpy as np
+from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [
@@ -47,10 +55,13 @@ from runner.search.loop import Budget, Search  # noqa: E402
 from runner.search.space import Axis, Point, Space  # noqa: E402
 
 SHARES = (0.01, 0.05, 0.1)  # of a space that are measured
+COVERED = (0.01, 0.95)  # of the way to the optimum: where the score begins and ends
+STUCK = 5000  # look-ups in a row that are not new: the run is over
+RESAMPLED = 200  # times, for the intervals
 THEIRS = (
     "adaptive_tabu_greywolf", "basinhopping", "diff_evo", "dual_annealing", "firefly_algorithm", "genetic_algorithm",
-    "greedy_ils", "greedy_mls", "hybrid_vndx", "minimize", "mls", "ordered_greedy_mls", "pso", "random_sample",
-    "simulated_annealing",
+    "greedy_ils", "greedy_mls", "hybrid_vndx", "minimize", "mls", "nsga2", "nsga3", "ordered_greedy_mls", "pso",
+    "random_sample", "simulated_annealing",
 )  # fmt: skip
 OURS = ("guided", "random")
 BATCH = 4  # cases that ours asks for at once
@@ -64,26 +75,57 @@ class Recorded:
     space: Space
     times: Mapping[Point, float | None]  # `None` if the combination failed
 
+    @functools.cached_property
+    def good(self) -> NDArray[np.float64]:
+        """All times, the optimum first."""
+        return np.sort([t for t in self.times.values() if t is not None])
+
     @property
-    def best(self) -> float:
-        """The optimum."""
-        return min(t for t in self.times.values() if t is not None)
+    def marks(self) -> list[int]:
+        """How many cases each of the shares is."""
+        return [max(1, int(share * len(self.times))) for share in SHARES]
 
-    def worth(self, found: Sequence[float | None]) -> list[float]:
-        """The optimum over the best so far, after each of the shares."""
-        worth = []
-        for share in SHARES:
-            good = [t for t in found[: max(1, int(share * len(self.times)))] if t is not None]
-            worth.append(self.best / min(good) if good else 0.0)
-        return worth
+    def random_needs(self, covered: float) -> int:
+        """After how many cases random search has covered this part of the way from the median to the optimum."""
+        wanted = np.median(self.good) + covered * (self.good[0] - np.median(self.good))
+        above = int(np.count_nonzero(self.good > wanted))
+        return math.ceil(above / (len(self.good) + 1 - above))
+
+    @property
+    def cases(self) -> int:
+        """How many cases a run needs, for the last share and for the score."""
+        return max(self.marks[-1], self.random_needs(COVERED[1]))
+
+    def ranks(self, run: Mapping[str, Any]) -> NDArray[np.int64]:
+        """The best so far after each case of a run, as a place in `good`; the last place if there is none yet."""
+        ranks = np.full(self.cases, len(self.good) - 1)
+        for case, found in run["improved"]:
+            ranks[case - 1 :] = np.searchsorted(self.good, found)
+        return ranks
+
+    def score(self, ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The optimum over the median run's best, at each share; and P. `ranks` has the shape (runs, cases).
+
+        P is the mean of (S - F) / (S - optimum), over the cases in which random search covers 1 % to 95 % of the way
+        from the median to the optimum. F is the median run's best. S is the expected best of random search: after n
+        cases of N, the n (N + 1) / (n + 1)-th best from the end.
+        """
+        total = len(self.good)
+        found = self.good[np.round(np.median(ranks, axis=0)).astype(np.int64)]
+        cases = np.arange(self.random_needs(COVERED[0]), self.random_needs(COVERED[1]) + 1)
+        expected = self.good[total - 1 - np.minimum(total - 1, np.round(cases * (total + 1) / (cases + 1)).astype(int))]
+        gap = expected - self.good[0]
+        gain = (expected - found[cases - 1])[gap > 0] / gap[gap > 0]
+        return np.r_[self.good[0] / found[np.array(self.marks) - 1], gain.mean()]
 
 
+@functools.lru_cache(maxsize=64)
 def recorded(path: Path) -> Recorded:
-    """Read a T4 file; parameters with one value are left out."""
-    entries, _ = t4.read(path)
-    values = {p: sorted({e.configuration[p] for e in entries}) for p in entries[0].configuration}
+    """Read a T4 file or a cache of Kernel Tuner; parameters with one value are left out."""
+    measured = _cached(path) if "_T4." not in path.name else [(r.configuration, r.time_us) for r in t4.read(path)[0]]
+    values = {p: sorted({own[p] for own, _ in measured}) for p in measured[0][0]}
     axes = tuple(Axis(name, tuple(own)) for name, own in values.items() if len(own) > 1)
-    times = {tuple(a.values.index(e.configuration[a.name]) for a in axes): e.time_us for e in entries}
+    times = {tuple(a.values.index(own[a.name]) for a in axes): time_us for own, time_us in measured}
     legal = np.zeros([len(a.values) for a in axes], np.bool_)
     legal[tuple(np.array(list(times)).T)] = True
     return Recorded(
@@ -91,25 +133,62 @@ def recorded(path: Path) -> Recorded:
     )
 
 
-def of_ours(sampler: str, on: Recorded, seed: int, cases: int) -> list[float | None]:
-    """What one of our samplers measures, in order."""
-    asked: list[float | None] = []
+def _cached(path: Path) -> list[tuple[Mapping[str, Any], float | None]]:
+    """The combinations of a cache, and their times in microseconds; words, and 1e20, stand for failures."""
+    plain = path.read_bytes()
+    content = json.loads(gzip.decompress(plain) if path.suffix == ".gz" else plain)
+    names = content["tune_params_keys"]
+    return [
+        ({n: e[n] for n in names}, 1000 * e["time"] if isinstance(e["time"], float) and e["time"] < 1e10 else None)
+        for e in content["cache"].values()
+    ]
+
+
+class Ended(BaseException):
+    """A run is over. No `Exception`, as strategies catch those."""
+
+
+class Asked:
+    """What a search has looked up: how many cases, and those that improved the best."""
+
+    def __init__(self, on: Recorded) -> None:
+        self.cases, self.improved = 0, list[tuple[int, float]]()
+        self._on, self._repeated = on, 0
+
+    def repeat(self) -> None:
+        """Note a case that was looked up before. Some strategies end up asking for nothing else, for ever."""
+        self._repeated += 1
+        if self._repeated == STUCK:
+            raise Ended
+
+    def note(self, found: float | None) -> None:
+        """Note a new case. The run is over if it is the optimum, or the last case."""
+        self.cases, self._repeated = self.cases + 1, 0
+        if found is not None and (not self.improved or found < self.improved[-1][1]):
+            self.improved.append((self.cases, found))
+        if self.cases == self._on.cases or found == self._on.good[0]:
+            raise Ended
+
+
+def of_ours(sampler: str, on: Recorded, seed: int, asked: Asked) -> None:
+    """Search with one of our samplers."""
 
     def measure(points: Sequence[Point]) -> dict[Point, tuple[float, ...] | None]:
         found = {p: on.times[p] for p in points}
-        asked.extend(found.values())
+        for time_us in found.values():
+            asked.note(time_us)
         return {p: None if t is None else (t,) for p, t in found.items()}
 
     made = samplers.made(sampler, on.space, seed, 1, Path("unused"))
-    Search(made, Budget(max_cases=cases, patience=0), measure).run(BATCH)
-    return asked
+    Search(made, Budget(max_cases=on.cases, patience=0), measure).run(BATCH)
 
 
 class LookUp:
     """A runner of Kernel Tuner that looks results up. Only new combinations count, as in its own simulation."""
 
-    def __init__(self, times: Mapping[tuple[Any, ...], float | None]) -> None:
-        self._times, self.found = times, {}
+    def __init__(self, times: Mapping[tuple[Any, ...], float | None], asked: Asked) -> None:
+        self._times, self._asked = times, asked
+        self._known: dict[tuple[Any, ...], float | None] = {}
         self.dev, self.quiet = SimpleNamespace(max_threads=1 << 30), True
 
     def add_strategy_time(self, seconds: float) -> None:
@@ -124,17 +203,20 @@ class LookUp:
             if options.budget.is_done():
                 results.append(None)
                 continue
-            if values not in self.found:
-                self.found[values] = self._times[values]
+            if values in self._times and values not in self._known:
+                self._known[values] = self._times[values]
                 options.budget.add_evaluations(1)
-            known = self.found[values]
+                self._asked.note(self._times[values])
+            else:
+                self._asked.repeat()
+            known = self._known.get(values)
             result = dict(zip(options.tune_params, values, strict=True))
             results.append(result | ({"__error__": util.RuntimeFailedConfig()} if known is None else {"time": known}))
         return results
 
 
-def of_theirs(strategy: str, on: Recorded, seed: int, cases: int) -> list[float | None]:
-    """What a strategy of Kernel Tuner measures, in order."""
+def of_theirs(strategy: str, on: Recorded, seed: int, asked: Asked) -> None:
+    """Search with a strategy of Kernel Tuner."""
     from kernel_tuner import util  # noqa: PLC0415
     from kernel_tuner.interface import Options, strategy_map  # noqa: PLC0415
     from kernel_tuner.searchspace import Searchspace  # noqa: PLC0415
@@ -143,42 +225,63 @@ def of_theirs(strategy: str, on: Recorded, seed: int, cases: int) -> list[float 
     times = {tuple(on.space.values(point).values()): t for point, t in on.times.items()}
     cache = {str(n): dict(zip(parameters, values, strict=True)) for n, values in enumerate(times)}
     space = Searchspace(None, None, None, from_cache={"tune_params": parameters, "cache": cache})
-    look_up = LookUp(times)
+    look_up = LookUp(times, asked)
     options = Options(
-        objective=["time"], objective_higher_is_better=[False], strategy_options=Options(max_fevals=cases),
-        tune_params=parameters, verbose=False, restrictions=[], seed=seed, max_fevals=cases,
+        objective=["time"], objective_higher_is_better=[False], strategy_options=Options(max_fevals=on.cases),
+        tune_params=parameters, verbose=False, restrictions=[], seed=seed, max_fevals=on.cases,
         strategy=strategy, cache={},
     )  # fmt: skip
-    options["budget"] = util.TuningBudget(None, cases)
+    options["budget"] = util.TuningBudget(None, on.cases)
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  (its strategies use both)
     with contextlib.suppress(util.StopCriterionReached), contextlib.redirect_stdout(io.StringIO()):
         strategy_map[strategy].tune(space, look_up, options)
-    return list(look_up.found.values())
 
 
-def replay(folder: Path, strategies: Sequence[str], seeds: int, out: Path) -> None:
+def searched(path: Path, strategy: str, seed: int, limit: float) -> dict[str, Any]:
+    """One run: the cases that improved the best so far, and their times in microseconds."""
+    warnings.simplefilter("ignore")
+    on = recorded(path)
+    asked = Asked(on)
+    started = time.process_time()
+
+    def end(*_: object) -> None:
+        raise Ended
+
+    signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, limit)
+    with contextlib.suppress(Ended):
+        (of_ours if strategy.startswith(".") else of_theirs)(strategy.lstrip("."), on, seed, asked)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    seconds = time.process_time() - started
+    run: dict[str, Any] = {"space": on.name, "strategy": strategy, "seed": seed, "cases": asked.cases}
+    return run | {"cut": seconds >= limit, "improved": asked.improved, "cpu_s": round(seconds, 3)}
+
+
+def replay(folder: Path, strategies: Sequence[str], seeds: int, out: Path, processes: int, limit: float) -> None:
     """Run what is not in the file yet, and print the table."""
-    files = sorted(p for p in folder.rglob("*_T4.json*") if p.is_file())
+    files = sorted(p for p in folder.rglob("*_T4.json*") if p.is_file()) or sorted(folder.rglob("*.json*"))
     if not files:
-        raise SystemExit(f"{folder}: there is no file *_T4.json or *_T4.json.gz")
+        raise SystemExit(f"{folder}: there is no file *_T4.json or *_T4.json.gz, and no cache of Kernel Tuner")
+    spaces = {recorded(path).name: recorded(path) for path in files}
     done = {(r["space"], r["strategy"], r["seed"]): r for r in _lines(out)}
-    for path in files:
-        on = recorded(path)
-        cases = int(SHARES[-1] * len(on.times))
-        for strategy in strategies:
-            for seed in range(seeds):
-                if (on.name, strategy, seed) in done:
-                    continue
-                started = time.process_time()
-                search = of_ours if strategy.startswith(".") else of_theirs
-                worth = on.worth(search(strategy.lstrip("."), on, seed, cases))
-                run = {"space": on.name, "strategy": strategy, "seed": seed, "worth": worth}
-                run["cpu_s"] = round(time.process_time() - started, 3)
-                done[on.name, strategy, seed] = run
-                with out.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(run) + "\n")
-    sys.stdout.write(table([r for r in done.values() if r["strategy"] in strategies and r["seed"] < seeds]))
+    with ProcessPoolExecutor(processes) as pool:
+        pending = {
+            pool.submit(searched, path, strategy, seed, limit): (recorded(path).name, strategy, seed)
+            for seed in range(seeds)
+            for path in files
+            for strategy in strategies
+            if (recorded(path).name, strategy, seed) not in done
+        }
+        for future in as_completed(pending):
+            if error := future.exception():
+                sys.stderr.write(f"{' '.join(map(str, pending[future]))}: {type(error).__name__}: {error}\n")
+                continue
+            done[pending[future]] = future.result()
+            with out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(future.result()) + "\n")
+    runs = [r for r in done.values() if r["space"] in spaces and r["strategy"] in strategies and r["seed"] < seeds]
+    sys.stdout.write(table(runs, spaces))
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -186,72 +289,49 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
 
 
-def table(runs: Sequence[Mapping[str, Any]]) -> str:
-    """A line for each strategy that has run on all spaces, the best at the last share first."""
+def table(runs: Sequence[Mapping[str, Any]], spaces: Mapping[str, Recorded]) -> str:
+    """A line for each strategy that has run on all spaces, the best P first."""
     by: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         by[run["strategy"]][run["space"]].append(run)
-    spaces = {run["space"] for run in runs}
     lines = {}
     for strategy, own in by.items():
-        if own.keys() != spaces:
+        if own.keys() != spaces.keys():
             continue
-        medians = np.array([np.median([r["worth"] for r in of], axis=0) for of in own.values()])
-        mean = np.exp(np.log(np.maximum(medians, 1e-9)).mean(axis=0))
-        seconds = np.median([r["cpu_s"] for of in own.values() for r in of])
-        seeds = min(len(of) for of in own.values())
-        lines[strategy] = (mean, f"| {strategy} | {' | '.join(f'{m:.3f}' for m in mean)} | {seconds:.2f} | {seeds} |")
-    order = sorted(lines, key=lambda s: float(np.log(lines[s][0]).sum()), reverse=True)
-    head = (
-        f"| strategy | {' | '.join(f'{s:.0%}' for s in SHARES)} | CPU s | seeds |\n|---|{'---|' * (len(SHARES) + 2)}\n"
-    )
-    return f"{len(spaces)} space{'s' * (len(spaces) > 1)}\n\n{head}" + "".join(f"{lines[s][1]}\n" for s in order)
+        ranks = {name: np.array([spaces[name].ranks(run) for run in of]) for name, of in own.items()}
+        middle = _over_spaces(spaces, ranks)
+        drawn = [
+            _over_spaces(spaces, {n: r[draw.integers(0, len(r), len(r))] for n, r in ranks.items()})
+            for draw in np.random.default_rng(0).spawn(RESAMPLED)
+        ]
+        low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
+        numbers = [f"{m:.3f} ({a:.3f} to {b:.3f})" for m, a, b in zip(middle, low, high, strict=True)]
+        seconds = np.median([1e3 * r["cpu_s"] / r["cases"] for of in own.values() for r in of])
+        ends = f"{seconds:.2g} | {min(map(len, own.values()))} | {sum(r['cut'] for of in own.values() for r in of)}"
+        lines[strategy] = (middle[-1], f"| {strategy} | {' | '.join(numbers)} | {ends} |\n")
+    head = f"| strategy | {' | '.join(f'{s:.0%}' for s in SHARES)} | P | ms a case | seeds | cut |\n|{'---|' * 8}\n"
+    order = sorted(lines, key=lambda s: float(lines[s][0]), reverse=True)
+    return f"{len(spaces)} space{'s' * (len(spaces) > 1)}\n\n{head}" + "".join(lines[s][1] for s in order)
 
 
-def gpu(seeds: int, seconds: float, size: int, out: Path) -> None:
-    """Search the matrix product on a GPU, and say how soon each search was near the best of all."""
-    told: dict[int, list[float]] = {}
-    for seed in range(seeds):
-        folder = out / f"seed-{seed}"
-        command = [sys.executable, "-m", "runner", "experiment=matmul_search", "device=cuda", f"size={size}x{size}"]
-        command += [f"inner={size}", f"hydra.sweeper.max_seconds={seconds}", "hydra.sweeper.max_cases=0"]
-        command += ["hydra.sweeper.patience=0", f"hydra.sweeper.seed={seed}", f"hydra.sweep.dir={folder}", "--quiet"]
-        subprocess.run(command, check=False, cwd=ROOT)
-        trials = [json.loads(line) for line in (folder / "search.jsonl").read_text(encoding="utf-8").splitlines()]
-        told[seed] = [math.inf if t["values"] is None else -t["values"][0] for t in trials]
-        told[seed] = [0.0 if math.isinf(g) else g for g in told[seed]]
-        with (folder / "results.csv").open(encoding="utf-8") as file:
-            walls = [float(row["wall_s"]) for row in csv.DictReader(file) if row["wall_s"]]
-        sys.stdout.write(f"seed {seed}: {len(trials)} cases, {np.median(walls):.2f} s a case on the GPU\n")
-    best = max(max(values) for values in told.values())
-    for seed, values in told.items():
-        so_far = np.maximum.accumulate(values)
-        near = int(np.argmax(so_far >= 0.97 * best)) + 1 if so_far[-1] >= 0.97 * best else None
-        when = f"within 3 % after {near} cases" if near else "not within 3 %"
-        sys.stdout.write(
-            f"seed {seed}: best {so_far[-1]:.0f} GFLOP/s, {so_far[-1] / best:.1%} of the best known, {when}\n"
-        )
+def _over_spaces(spaces: Mapping[str, Recorded], ranks: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float64]:
+    """The geometric mean of the shares' numbers, and the mean of P."""
+    scores = np.array([spaces[name].score(own) for name, own in ranks.items()])
+    return np.r_[np.exp(np.log(scores[:, :-1]).mean(axis=0)), scores[:, -1].mean()]
 
 
 def main() -> None:
     """Read the arguments."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    modes = parser.add_subparsers(dest="mode", required=True)
-    of_replay, of_gpu = modes.add_parser("replay"), modes.add_parser("gpu")
-    of_replay.add_argument("folder", type=Path)
-    of_replay.add_argument("--seeds", type=int, default=30)
-    of_replay.add_argument("--strategies", default=",".join([*(f".{name}" for name in OURS), *THEIRS]))
-    of_replay.add_argument("--out", type=Path, default=Path("search.jsonl"))
-    of_gpu.add_argument("--seeds", type=int, default=3)
-    of_gpu.add_argument("--seconds", type=float, default=60.0)
-    of_gpu.add_argument("--size", type=int, default=1024)
-    of_gpu.add_argument("--out", type=Path, default=Path("outputs/search-benchmark"))
+    replays = parser.add_subparsers(dest="mode", required=True).add_parser("replay")
+    replays.add_argument("folder", type=Path)
+    replays.add_argument("--seeds", type=int, default=30)
+    replays.add_argument("--strategies", default=",".join([*(f".{name}" for name in OURS), *THEIRS]))
+    replays.add_argument("--out", type=Path, default=Path("search.jsonl"))
+    replays.add_argument("--processes", type=int, default=1)
+    replays.add_argument("--limit", type=float, default=120.0)
     given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if given.mode == "replay":
-        replay(given.folder, given.strategies.split(","), given.seeds, given.out)
-    else:
-        gpu(given.seeds, given.seconds, given.size, given.out)
+    replay(given.folder, given.strategies.split(","), given.seeds, given.out, given.processes, given.limit)
 
 
 if __name__ == "__main__":

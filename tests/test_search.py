@@ -1,6 +1,7 @@
 """`hydra/sweeper=search`: the space, the samplers, the budgets, and a search from its command to its folder."""
 
 import csv
+import importlib.util
 import itertools
 import json
 import shutil
@@ -213,14 +214,14 @@ def test_a_space_of_ten_million_is_counted_and_drawn_from_without_a_list(tmp_pat
 
 
 def test_the_benchmark_replays_recorded_spaces(recorded, tmp_path):
-    """It has a line for each strategy, and repeats no run that its file has."""
+    """It has a line for each strategy, from one process or two, and repeats no run that its file has."""
     shutil.copy(recorded / "theirs.json", tmp_path / "theirs_T4.json")
-    command = [sys.executable, "benchmarks/search.py", "replay", str(tmp_path), "--seeds", "2"]
+    command = [sys.executable, "benchmarks/search.py", "replay", str(tmp_path), "--seeds", "2", "--processes", "2"]
     command += ["--strategies", ".guided,.random", "--out", str(tmp_path / "runs.jsonl")]
     for _ in range(2):
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         assert done.stdout.startswith("1 space\n")
-        assert done.stdout.count("| 2 |\n") == 2
+        assert done.stdout.count("| 2 | 0 |\n") == 2
     assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 4
 
 
@@ -264,6 +265,65 @@ def test_the_benchmark_shows_what_halving_saves(tmp_path):
     assert first == "1 space, 24 cases, 1 seed"
     spent = [float(line.split("|")[2].strip(" %")) for line in lines]
     assert spent[0] == 100 > spent[2] > spent[4] > 0
+
+
+def benchmark(name):
+    """A script of benchmarks/, as a module; it changes `sys.path`."""
+    before = list(sys.path)
+    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", ROOT / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    sys.path[:] = before
+    return module
+
+
+def test_the_score_is_1_for_the_optimum_and_0_for_random_search():
+    """P against random search, and the optimum over the best at each share; nothing found yet is as bad as the worst."""
+    times = {(n,): float(100 + n) for n in range(1000)} | {(n,): None for n in range(1000, 1100)}
+    on = benchmark("search").Recorded("made up", Space((Axis("a", tuple(range(1100))),)), times)
+    assert on.marks == [11, 55, 110]
+    assert on.random_needs(0.95) == 38  # 975 of 1000 are above 124.975; 975 / 26 is 37.5
+    at_once = on.ranks({"improved": [[1, 100.0]]})
+    assert on.score(np.array([at_once])).tolist() == [1.0, 1.0, 1.0, 1.0]
+    expected = 1000 - 1 - np.round(np.arange(1, on.cases + 1) * 1001 / np.arange(2, on.cases + 2)).astype(int)
+    worth = on.score(expected[None])
+    assert worth[-1] == 0.0
+    assert worth[0] == pytest.approx(100 / (100 + 1000 - 1 - round(11 * 1001 / 12)))
+    late = on.ranks({"improved": [[20, 150.0], [30, 100.0]]})
+    assert late[[0, 18, 19, 28, 29]].tolist() == [999, 999, 50, 50, 0]
+    assert on.score(np.array([at_once, at_once, late])).tolist() == [1.0, 1.0, 1.0, 1.0]  # the median run's
+
+
+def test_the_benchmark_on_a_gpu_is_planned_without_one(tmp_path):
+    """Both tools count the same combinations; the sweep at the end has the winners of all, and decides."""
+    on_gpu = benchmark("search_gpu")
+    theirs = importlib.util.find_spec("kernel_tuner") is not None
+    command = [sys.executable, "benchmarks/search_gpu.py", "--dry-run", "--seeds", "2", "--out", str(tmp_path)]
+    command += [] if theirs else ["--strategies", ""]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert "ours: 457,110 legal combinations" in said
+    assert not theirs or "Kernel Tuner: 457,110 legal combinations" in said
+    assert sum("hydra.sweeper.max_seconds=60.0" in line for line in said) == 2
+
+    parameters, restrictions = on_gpu.of_theirs()
+    first = {name: values[0] for name, values in parameters.items()}
+    assert all(eval(text, {}, first | {"BLOCK_Y": 8}) for text in restrictions)  # noqa: S307
+    assert not all(eval(text, {}, first) for text in restrictions)  # noqa: S307  (no block is 8x4)
+    measured = [
+        [[*({**first, "BLOCK_Y": 8, "GROUP": group}).values()], took]
+        for group, took in ((1, 2.0), (4, None), (16, 1.0))
+    ]
+    (tmp_path / "pso-0.json").write_text(json.dumps({"parameters": list(first), "measured": measured}))
+    assert len(on_gpu.read_theirs(tmp_path / "pso-0.json", "pso", 0, 2).best) == 1  # of the first two, one failed
+    found = on_gpu.read_theirs(tmp_path / "pso-0.json", "pso", 0, 3)
+    assert [dict(values)["group"] for values in found.best] == ["16", "1"]
+    sweep = on_gpu.anew(found.winners(), tmp_path, ["device=cpu", "size=16x16", "inner=16"])
+    done = subprocess.run([*sweep, "--dry-run", "--json"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert sorted(json.loads(line)["group"] for line in done.stdout.splitlines()) == [1, 16]
+    slower = on_gpu.Found("ours", 1, 9, (found.best[1],))
+    table_of = on_gpu.verdicts([found, slower], {found.best[0]: 1.0, found.best[1]: 1.04}, 457110)
+    assert [line.split(" | ")[-1] for line in table_of.splitlines()[-2:]] == ["reached |", "not reached |"]
 
 
 SMALL = Space((Axis("a", tuple(range(8))), Axis("b", (1, 2, 4, 8)), Axis("c", ("x", "y"))))
