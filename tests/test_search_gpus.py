@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from processes import PATIENCE_S, members, resume, start, table, wait_until
+from processes import PATIENCE_S, fresh, members, resume, table, wait_until
 from support import case_of, shipped
 
 from runner import metrics
@@ -36,7 +36,7 @@ def told(folder):
 
 def begun(directory, cases=4):
     """A search that has both workers, and so many cases behind it."""
-    process = start(directory, *SEARCH)
+    process = fresh(directory, *SEARCH)
     wait_until(lambda: told(directory / "sweep") >= cases, process)
     assert process.poll() is None
     return process

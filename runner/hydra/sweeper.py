@@ -137,7 +137,7 @@ class SearchSweeper(Sweeper):
                 "settings": {name: value for name, value in self._settings.items() if name != "params"},
                 "cases": len(search.trials),
                 "ended": search.ended,
-                **summary(space, search.trials, [] if legal.recording else anew, row_of, objectives),
+                **summary(space, search.trials, anew, row_of, objectives),
             },
         )
         share = len(search.trials) / max(1, space.legal_count)
