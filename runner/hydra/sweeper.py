@@ -150,14 +150,14 @@ class _Legal:
     def __init__(self, composer: Composer, fixed: Sequence[str], base: Job) -> None:
         self._composer, self._fixed, self.base = composer, list(fixed), base
         self.space: Space | None = None
-        self.recording = replay.read(base.device.recording) if base.device.kind == REPLAY else None
+        self._recording = replay.read(base.device.recording) if base.device.kind == REPLAY else None
         self._answers: dict[Point, bool] = {}
         self._together: set[tuple[str, ...]] | None = None  # values that a T4 file has together
 
     def remember(self, fixed: Mapping[str, Any]) -> None:
         """Look up what a T4 file has, once."""
-        if self.recording and self.space:
-            self._together = self.recording.combinations([axis.name for axis in self.space.axes], fixed)
+        if self._recording and self.space:
+            self._together = self._recording.combinations([axis.name for axis in self.space.axes], fixed)
 
     def recorded(self, point: Point) -> bool:
         """Whether a recording has the point."""
@@ -169,7 +169,7 @@ class _Legal:
         """Whether the case of a point can run; of a recording, whether it is there."""
         if point not in self._answers:
             job = self.job(point, 0, None)
-            self._answers[point] = not job.case.excluded and (self.recording is None or self.recording.has(job))
+            self._answers[point] = not job.case.excluded and (self._recording is None or self._recording.has(job))
         return self._answers[point]
 
     def job(self, point: Point, number: int, folder: Path | None) -> Job:
