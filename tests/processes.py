@@ -53,8 +53,7 @@ class Program(subprocess.Popen):
         with self._theirs:
             _zygote().ask([out, err, self._theirs.fileno()])
         self._guard.sendall(json.dumps(self._request).encode() + b"\n")
-        self._told = self._guard.makefile()
-        self.pid = int(self._told.readline())
+        self.pid = self._told()
         self._child_created = True
         self._close_pipe_fds(*pipes)
 
@@ -71,9 +70,12 @@ class Program(subprocess.Popen):
         return self.returncode
 
     def _end(self):
-        self.returncode = int(self._told.readline())
-        self._told.close()
+        self.returncode = self._told()
         self._guard.close()
+
+    def _told(self):
+        """A number from the guard, and nothing behind it: `select` would not see what was read ahead."""
+        return int(b"".join(iter(lambda: self._guard.recv(1), b"\n")))
 
 
 class Zygote:

@@ -182,7 +182,7 @@ def test_a_launch_that_is_missing_or_wrong_is_found(bench, folder, name, old, ne
         ("grid: ceil_div(size, block)\n", "", r"launches\[0\]: the key 'grid' is missing"),
         ("shared: 4 * block, grid: 1", "shared: 4 * block, grid: 0", "a grid of 0 blocks in x"),
         ("shared: 4 * block, grid: 1", "shared: 4 * block, grid: 1, block: 2048", "a block of 2048 threads"),
-        ('- {function: "fixed', '- {for: {size: 2}, function: "fixed', "launches: 'size' is the name of something else"),
+        ('- {function: "fixed', '- {for: {size: 2}, function: "fixed', "launches: 'size' is already the name of"),
         ('- {function: "fixed', '- {for: {i: 20000}, function: "fixed', "there would be more than 10000 launches"),
         ('- {function: "fixed', '- {for: {i: j}, function: "fixed', "names 'j', which is not a parameter"),
         ("arguments: [data, sums, counted, n]", "arguments: [data]", "the kernel takes 4 arguments"),
