@@ -148,6 +148,11 @@ def _read(known: Mapping[str, Any], told: str, *, replayed: bool) -> Searched:
     around = known.get("slices") or {"best": (), "along": {}}
     best = [own[n] for own, n in zip(values, around["best"], strict=False)]
     along = zip(parameters, best, strict=False)
+    anew = {tuple(map(int, e["point"])): tuple(map(_three, e["values"])) for e in known.get("anew") or ()}
+    results = [(case.point, case.results or objectives) for case in cases]
+    for point, own in [*results, *anew.items()]:
+        if len(own) != len(objectives) or not all(0 <= n < len(v) for n, v in zip(point, values, strict=True)):
+            raise ValueError(f"{point} is no point of this search")
     return Searched(
         _about(known, cases),
         objectives,
@@ -155,7 +160,7 @@ def _read(known: Mapping[str, Any], told: str, *, replayed: bool) -> Searched:
         parameters,
         values,
         cases,
-        {tuple(map(int, e["point"])): tuple(map(_three, e["values"])) for e in known.get("anew") or ()},
+        anew,
         tuple(_importance(name, content) for name, content in importance if content),
         {name: tuple(_value(e, value) for e in around["along"][name]) for name, value in along},
         replayed,
@@ -181,7 +186,7 @@ def _importance(name: str, content: Mapping[str, Any]) -> Importance:
 def _told(number: int, line: str, higher: Sequence[bool]) -> Told:
     """A line of search.jsonl. What should be large was told as its negative."""
     content: Any = json.loads(line)
-    pairs = zip(higher, content["values"] or (), strict=False)
+    pairs = zip(higher, content["values"], strict=True) if content["values"] else ()
     results = _finite(tuple(-float(v) if high else float(v) for high, v in pairs))
     return Told(number, float(content["seconds"]), tuple(map(int, content["point"])), results)
 

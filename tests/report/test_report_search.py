@@ -163,6 +163,11 @@ def test_a_malformed_search_keeps_nobody_from_the_report(tmp_path):
         assert figures(folder) == {}, damage
         assert section(load(folder)) == [], damage
     (folder / "search.json").write_text(json.dumps(whole))
+    lines = (folder / "search.jsonl").read_text()
+    for damage in ({"point": [0, 99, 0]}, {"point": [0, -1, 0]}, {"point": [0, 1]}, {"values": [1.0, 2.0]}):
+        (folder / "search.jsonl").write_text(lines + json.dumps({**json.loads(lines.splitlines()[0]), **damage}) + "\n")
+        assert figures(folder) == {}, damage
+    (folder / "search.jsonl").write_text(lines)
     assert figures(folder)
 
 
