@@ -171,6 +171,13 @@ def test_axes_colour_and_panels_are_chosen(visit, kernels):
     assert said.inner_text().startswith("2 cases")
 
 
+def test_a_chart_has_the_cases_of_a_kernel_without_a_size(visit):
+    """What no case has, such as a size that a kernel does not know, is not asked of the cases."""
+    rows = [runs.row(n, size=2**20, block=32 * n + 32) | runs.timing(9 + n, 2**20) | {"size": ""} for n in range(6)]
+    page = visit(rows, figures=True)
+    assert page.locator("#explorer .said").inner_text().startswith("6 cases;")
+
+
 def test_the_reader_chooses_the_dark(visit, kernels):
     """The page follows the system until its switch is pressed; the choice outlives a reload; charts follow the colours."""
     page = visit(kernels, figures=True, color_scheme="dark")

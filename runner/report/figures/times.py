@@ -122,7 +122,7 @@ class Times(Figure):
         """The title, and the size, family, device and place that all points have in common."""
         names = [name for name in ("size", "family", "device", "place") if name != x]
         common = {name: {row[name] for row in self.every} for name in names}
-        where = {name: min(of) for name, of in common.items() if len(of) == 1 and (name != "place" or min(of))}
+        where = {name: min(of) for name, of in common.items() if len(of) == 1 and not absent(min(of))}
         return {"title": self.title, "where": where}
 
     def stroke(self, row: Row) -> Stroke:
