@@ -1,6 +1,7 @@
 """`python -m runner import FILE`: a YAML from what others have, with blanks for what only a person knows."""
 
 import json
+import os
 
 import pytest
 import yaml
@@ -238,6 +239,13 @@ def test_a_mistake_is_told_and_nothing_is_written(arguments, message, tmp_path):
     is_a_told_mistake(run(tmp_path, "import", *arguments), message)
     assert [p.name for p in (tmp_path / "my_kernels" / "kernel").iterdir()] == ["plane.yaml"]
     assert (tmp_path / "my_kernels" / "kernel" / "plane.yaml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["pipe.cu", "pipe.json", "pipe.py"])
+def test_a_pipe_is_not_waited_for(tmp_path, name):
+    """Nobody may ever write into it."""
+    os.mkfifo(tmp_path / name)
+    is_a_told_mistake(run(tmp_path, "import", name, timeout=20), f"{name}: expected a regular file")
 
 
 def test_a_kernel_in_parts_of_a_repository(tmp_path):

@@ -36,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _import(file: Path, kernel: str | None, source: Path | None, into: Path) -> int:
+    for given in filter(None, (file, source)):
+        if given.exists() and not (given.is_file() or given.is_dir()):  # a pipe would be waited for
+            raise UsageError(f"{given}: expected a regular file")
     if _is_t4(file):
         from runner.importer.recorded import of_t4  # noqa: PLC0415
 
