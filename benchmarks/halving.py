@@ -28,12 +28,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:] = [str(ROOT), *(p for p in sys.path if Path(p).resolve() != ROOT / "benchmarks")]
 
 from runner import t4  # noqa: E402
-from runner.noise import DeviceNoise  # noqa: E402
 from runner.search import samplers  # noqa: E402
 from runner.search.contenders import contenders, side  # noqa: E402
 from runner.search.loop import Budget, Search, Trial, Values, front  # noqa: E402
 from runner.search.space import Axis, Point, Space  # noqa: E402
-from runner.statistics import Side, Times, summarize  # noqa: E402
+from runner.statistics import ASSUMED, Noise, Side, Times, summarize  # noqa: E402
 
 WHOLE = 90  # samples
 BATCH = 8
@@ -73,7 +72,7 @@ class Recorded:
     def near(self, trials: Sequence[Trial]) -> list[Trial]:
         """The trials that cannot be told from the best one."""
         measured = {t.point: t for t in trials if t.values}
-        kept = contenders({p: self.sides[p] for p in measured}, DeviceNoise()) if measured else []
+        kept = contenders({p: self.sides[p] for p in measured}, Noise(alike=ASSUMED)) if measured else []
         return [measured[p] for p in kept]
 
 

@@ -22,6 +22,7 @@ from runner.folder import named
 from runner.statistics import ASSUMED, Noise, Spread, Times, pooled, spread_of
 
 MOST_PERCENT = 100.0  # more noise is not a measurement
+COARSEST_TICK_US = 1e5  # likewise: the clocks of operating systems are finer
 
 Points = tuple[tuple[float, float], ...]
 """Standard deviations in percent, each with the median time at which it was measured, in microseconds."""
@@ -49,7 +50,7 @@ def of_device(device: Mapping[str, Any]) -> DeviceNoise:
     return DeviceNoise(
         alike=_points(points, "alike_percent"),
         processes=_points(points, "round_percent"),
-        tick_us=float(tick) if isinstance(tick, int | float) else 0.0,
+        tick_us=float(tick) if isinstance(tick, int | float) and 0 <= tick <= COARSEST_TICK_US else 0.0,
     )
 
 

@@ -17,13 +17,15 @@ from told import is_a_told_mistake, run
 
 from runner.errors import UsageError
 from runner.hydra.sweeper import declared
+from runner.kernel.expression import RealExpression
+from runner.metrics import Metric
 from runner.noise import DeviceNoise
 from runner.search import samplers
-from runner.search.contenders import contenders, side
+from runner.search.contenders import contenders, noise_of, side, side_of
 from runner.search.importance import Model
 from runner.search.loop import Budget, Search, Trial, front, latest
 from runner.search.space import Axis, Space, of_kernel
-from runner.statistics import summarize
+from runner.statistics import ASSUMED, Noise, summarize
 
 TILES, VECTORS, UNROLLS = (1, 2, 4, 8, 16, 32), (1, 2, 4), tuple(range(1, 9))
 
@@ -463,17 +465,38 @@ def test_a_search_with_levels_goes_on_wherever_it_was_interrupted():
         assert latest({t.point: t for t in whole.search.trials}, noted) == whole.search.trials
 
 
+ALONE = Noise(alike=ASSUMED)
+
+
+def test_the_contenders_by_a_rate_are_those_by_its_time():
+    """Whatever the rate's unit: a timer's resolution is in microseconds. Drift is taken out of both."""
+    gpu = DeviceNoise(alike=((100.0, 0.2),), tick_us=0.032)
+    drift = {(n,): 1.0 + 0.05 * (n % 2) for n in range(8)}  # every other case is measured on a slower GPU
+    rows = {}
+    for point, slow in drift.items():
+        us = (100.0 + point[0]) * slow
+        ends = {"ci_low_us": us - 0.1, "ci_high_us": us + 0.1, "min_us": us - 0.2, "q1_us": us - 0.1, "q3_us": us + 0.1}
+        rows[point] = {"kernel": "k", "operations": 2e9, "median_us": us, **ends}
+    time = Metric("median_us", RealExpression("median_us", "median_us"), better="lower")
+    rate = Metric("gflops", RealExpression("operations / median_us / 1e3", "metrics.gflops"), better="higher")
+    by_time = {point: side_of(row, time, 1 / drift[point]) for point, row in rows.items()}
+    by_rate = {point: side_of(row, rate, drift[point]) for point, row in rows.items()}
+    found = contenders(by_time, noise_of(rows[(0,)], time, 1.0, gpu))
+    assert 1 < len(found) < 5
+    assert contenders(by_rate, noise_of(rows[(0,)], rate, 1.0, gpu)) == found
+
+
 def test_who_is_certainly_slower_is_no_contender():
     """By the rule of the report: overlapping intervals, or a difference within the noise, are not enough."""
     drawn = np.random.default_rng(0)
     times = {(n,): 100.0 * (1 + 0.013 * n) * drawn.normal(1.0, 0.01, 30) for n in range(12)}
-    found = contenders({p: side(summarize(us)) for p, us in times.items()}, DeviceNoise())
+    found = contenders({p: side(summarize(us)) for p, us in times.items()}, ALONE)
     assert found[0] == (0,)
     assert {(0,), (1,)} <= set(found) <= {(0,), (1,), (2,)}
     missed = 0
     for _ in range(200):  # of two equal cases, one of which had three samples
         one, other = drawn.normal(1.0, 0.05, 30), drawn.normal(1.0, 0.05, 3)
-        missed += len(contenders({(0,): side(summarize(one)), (1,): side(summarize(other))}, DeviceNoise())) < 2
+        missed += len(contenders({(0,): side(summarize(one)), (1,): side(summarize(other))}, ALONE)) < 2
     assert missed <= 8
 
 

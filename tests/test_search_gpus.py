@@ -22,7 +22,7 @@ from runner.sweep.worker import Worker
 from runner.terminal import SweepProgress
 
 SEARCH = (
-    "kernel=reduceShfl", "block=range(32,513,32)", "width=8,16,32", "size=4Ki", "device=cpu", "timing.cpu_samples=9",
+    "kernel=reduceShfl", "block=range(32,513,32)", "width=8,16,32", "size=256Ki", "device=cpu", "timing.cpu_samples=9",
     "hydra/sweeper=search", "hydra.sweeper.max_cases=16", "hydra.sweeper.patience=0", "hydra.sweeper.batch=4",
     "hydra/launcher=gpus", "hydra.launcher.shards=2", "hydra.sweep.dir=sweep",
 )  # fmt: skip
@@ -37,8 +37,8 @@ def told(folder):
 def begun(directory, cases=4):
     """A search that has both workers, and so many cases behind it."""
     process = fresh(directory, *SEARCH)
-    wait_until(lambda: told(directory / "sweep") >= cases, process)
-    assert process.poll() is None
+    wait_until(lambda: told(directory / "sweep") >= cases and len(workers(process)) == 2, process)
+    assert process.poll() is None, process.communicate()
     return process
 
 
@@ -64,8 +64,9 @@ def check_whole(folder, failed=0):
 def test_a_search_on_two_gpus_outlives_a_worker_and_ctrl_c(tmp_path):
     """A killed worker costs at most its case. Ctrl-C: status 130, no process left, and resume runs the rest."""
     process = begun(tmp_path)
-    wait_until(lambda: len(workers(process)) == 2, process)
-    os.kill(workers(process)[1], signal.SIGKILL)
+    pids = workers(process)
+    assert len(pids) == 2
+    os.kill(pids[1], signal.SIGKILL)
     after = told(tmp_path / "sweep") + 4
     wait_until(lambda: told(tmp_path / "sweep") >= after, process)
     os.killpg(process.pid, signal.SIGINT)
@@ -82,6 +83,7 @@ def test_a_search_on_two_gpus_outlives_its_parent(tmp_path):
     """After kill -9 no worker is left; resume runs the rest on both GPUs, and measures nothing again."""
     process = begun(tmp_path)
     pids = workers(process)
+    assert len(pids) == 2
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))  # noqa: PTH110

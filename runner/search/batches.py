@@ -18,7 +18,7 @@ from runner.config import Job
 from runner.device.kinds import REPLAY, is_emulated, kind_of
 from runner.folder import RunFolder
 from runner.metrics import Metric
-from runner.search.contenders import contenders, side_of
+from runner.search.contenders import contenders, noise_of, side_of
 from runner.search.loop import HALVING, Trial, Values, front
 from runner.search.places import Places
 from runner.search.space import Point, Space
@@ -49,6 +49,7 @@ class Batches:
         self._numbers: dict[Point, int] = {}
         self._jobs: dict[int, Job] = {}
         self._best: tuple[float, int] | None = None  # of the highest level: the first objective, and its job
+        self._compared: dict[Point, tuple[Row, Metric, float]] = {}  # the row and parameters, by what, and the factor
         self._sides: dict[Point, Side | None] = {}  # by the first objective, drift taken out
         self._raw: dict[Point, tuple[float, str]] = {}  # the first objective as the table has it, and the GPU
         self._emulated = False
@@ -92,7 +93,8 @@ class Batches:
             return [t for t in measured.values() if t.values and t.values[0] <= limit]
         devices = runs.section(self._folder.json(self._folder.environment) or {}, "devices")
         known = noise.of_device(next(iter(devices.values()), {}))
-        return [measured[point] for point in contenders(sides, known)]
+        of_best = noise_of(*self._compared[best[0].point], known)
+        return [measured[point] for point in contenders(sides, of_best)]
 
     def finish(self, best: Sequence[Point]) -> list[Point]:
         """Measure the best points anew, together, and those that the table would else have ahead of them; gives all."""
@@ -134,7 +136,8 @@ class Batches:
 
     def _note(self, point: Point, job: Job, row: Row, raw: float, factor: float) -> None:
         """Note what `near` and `finish` need of a row."""
-        self._sides[point] = side_of({**job.case.variables, **row}, self._objectives[0], factor)
+        self._compared[point] = compared = {**job.case.variables, **row}, self._objectives[0], factor
+        self._sides[point] = side_of(*compared)
         self._raw[point] = raw, str(row.get("gpu") or "")
         self._emulated = is_emulated(str(row["device"]))
 
