@@ -121,7 +121,7 @@ def test_a_sweep_keeps_the_code_of_its_binaries(runner):
 
 
 def test_of_many_binaries_the_fastest_are_kept(tmp_path, monkeypatch):
-    """Those of each size first; a binary of several cases once, and one that is there is not disassembled again."""
+    """Those of each size first; a binary of several cases once; none again, and none for a search's first look."""
     monkeypatch.setattr(disassembling, "MOST", 3)
     folder, asked = RunFolder(tmp_path / "run"), []
     folder.path.mkdir()
@@ -135,11 +135,14 @@ def test_of_many_binaries_the_fastest_are_kept(tmp_path, monkeypatch):
             return ".entry twice"
 
     sizes, names = [1, 1, 1, 2, 2], ["slow", "fast", "same", "other", "same"]
-    job = types.SimpleNamespace(case=case_of(shipped("reduceShfl")), profile=ProfileConfig())
+    job = types.SimpleNamespace(case=case_of(shipped("reduceShfl")), profile=ProfileConfig(), look=0)
     jobs = [types.SimpleNamespace(number=n, **vars(job)) for n in range(5)]
     rows = {n: {"median_us": us, "family": "f", "size": sizes[n]} for n, us in enumerate([9.0, 1.0, 2.0, 8.0, 5.0])}
     digests = {name: f"{number:x}" * 64 for number, name in enumerate(dict.fromkeys(names))}
     binaries = {n: Binary(tmp_path / name, digests[name], 0.0, cached=True) for n, name in enumerate(names)}
+    looks = [types.SimpleNamespace(**{**vars(job), "look": 3}) for job in jobs]
+    disassembling.keep(looks, rows, binaries, Compiler(), folder, SweepProgress(quiet=True))
+    assert not asked
     for _ in range(2):
         disassembling.keep(jobs, rows, binaries, Compiler(), folder, SweepProgress(quiet=True))
     again = RunFolder(tmp_path / "again")

@@ -29,9 +29,11 @@ def keep(
 ) -> None:
     """Keep the code of those that are right; of many, those of the fastest cases of each family and size.
 
-    The source is compiled a second time, with line numbers, which do not change the code.
+    The source is compiled a second time, with line numbers, which do not change the code. It takes longer than
+    measuring a case, so a search keeps only the code of its best cases.
     """
-    timed = [job for job in jobs if rows.get(job.number, {}).get("median_us") and job.profile.code]
+    wanted = [job for job in jobs if job.profile.code and not job.look]
+    timed = [job for job in wanted if rows.get(job.number, {}).get("median_us")]
     missing = []
     for name, number in _wanted(timed, rows, binaries):
         if folder.has(folder.machine_code(name)):
