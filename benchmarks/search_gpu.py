@@ -148,6 +148,8 @@ def tune(strategy: str, seed: int, seconds: float, size: int, backend: str, to: 
 
 def read_theirs(path: Path, strategy: str, seed: int, most: int) -> Found:
     """What a search by Kernel Tuner has found in its first `most` cases."""
+    if not path.is_file():
+        return Found(strategy, seed, 0, ())
     content = json.loads(path.read_text(encoding="utf-8"))
     own = {macro: p for entry in declared_kernel()["macros"] if isinstance(entry, dict) for macro, p in entry.items()}
     good = []
@@ -161,6 +163,8 @@ def read_theirs(path: Path, strategy: str, seed: int, most: int) -> Found:
 
 def read_ours(folder: Path, seed: int, most: int) -> Found:
     """What our search has found in its first `most` cases; those of the last sweep count first."""
+    if not (folder / "results.csv").is_file():
+        return Found("ours", seed, 0, ())
     with (folder / "results.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     good = [r for r in rows if r["status"] == "ok" and int(r["job"]) < most]
@@ -247,6 +251,8 @@ def main() -> None:
             print(f"Kernel Tuner: {counted_by_theirs():,} legal combinations")
         return
     winners = list(dict.fromkeys(values for f in found for values in f.winners()))
+    if not winners:
+        sys.exit("no search has found a case")
     shutil.rmtree(given.out / "anew", ignore_errors=True)
     subprocess.run(anew(winners, given.out.resolve(), options), check=False, cwd=ROOT)
     with (given.out / "anew" / "results.csv").open(encoding="utf-8") as file:
