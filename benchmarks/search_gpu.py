@@ -172,8 +172,8 @@ def read_ours(folder: Path, seed: int, most: int) -> Found:
     return Found("ours", seed, len(rows), tuple(tuple((name, r[name]) for name in space()) for r in good))
 
 
-def anew(winners: Sequence[Values], folder: Path, options: Sequence[str]) -> list[str]:
-    """The command of the sweep at the end. Its cases are no product of values: each is an experiment."""
+def times_of(winners: Sequence[Values], folder: Path, options: Sequence[str]) -> dict[Values, float]:
+    """The times of the winners in one sweep. They are no product of values: each is an experiment."""
     files = folder / "winners" / "experiment"
     files.mkdir(parents=True, exist_ok=True)
     for number, values in enumerate(winners):
@@ -181,8 +181,12 @@ def anew(winners: Sequence[Values], folder: Path, options: Sequence[str]) -> lis
         text = "# @package _global_\n" + yaml.safe_dump(content, sort_keys=False)
         (files / f"winner{number}.yaml").write_text(text, encoding="utf-8")
     names = ",".join(f"winner{number}" for number in range(len(winners)))
-    return [*_runner(), "--config-dir", str(files.parent), f"experiment={names}", *options,
-            f"hydra.sweep.dir={folder / 'anew'}", "--quiet"]  # fmt: skip
+    command = [*_runner(), "--config-dir", str(files.parent), f"experiment={names}", *options]
+    shutil.rmtree(folder / "anew", ignore_errors=True)
+    subprocess.run([*command, f"hydra.sweep.dir={folder / 'anew'}", "--quiet"], check=False, cwd=ROOT)
+    with (folder / "anew" / "results.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["status"] == "ok"]
+    return {tuple((name, row[name]) for name in space()): float(row["median_us"]) for row in rows}
 
 
 def verdicts(found: Sequence[Found], times: Mapping[Values, float], combinations: int) -> str:
@@ -253,12 +257,7 @@ def main() -> None:
     winners = list(dict.fromkeys(values for f in found for values in f.winners()))
     if not winners:
         sys.exit("no search has found a case")
-    shutil.rmtree(given.out / "anew", ignore_errors=True)
-    subprocess.run(anew(winners, given.out.resolve(), options), check=False, cwd=ROOT)
-    with (given.out / "anew" / "results.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["status"] == "ok"]
-    times = {tuple((name, row[name]) for name in space()): float(row["median_us"]) for row in rows}
-    print(verdicts(found, times, combinations))
+    print(verdicts(found, times_of(winners, given.out.resolve(), options), combinations))
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ class ShardLauncher(BatchLauncher):
         if self._settings.get("replicate") or not self._settings.get("wait", True):
             name, value = ("replicate", "true") if self._settings.get("replicate") else ("wait", "false")
             raise UsageError(f"hydra.launcher.{name}={value}: a search cannot do this")
-        return clusters.gpus(self._settings).environments() if first.device.kind != REPLAY else [{}]
+        return clusters.gpus(self._settings, [first]).environments() if first.device.kind != REPLAY else [{}]
 
     def _begin(self, first: Job, session: Session) -> None:
         """Each shard opens its own device."""

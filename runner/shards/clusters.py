@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runner.config import Job
+from runner.device.kinds import is_emulated, kind_of
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.shards import plan as planning
@@ -25,7 +26,7 @@ def run(
     Gives whether no shard ended early, as far as this process waited. A `UsageError` if a setting is wrong.
     """
     folder = RunFolder(folder.path.absolute())  # for processes that start elsewhere
-    cluster = make(name, settings, folder)
+    cluster = _made(name, settings, folder, plan)
     refuse_index(plan)
     if not folder.has(folder.plan) and (copies := _copies(settings, cluster)) > 1:
         plan = planning.copied(plan, copies)
@@ -35,21 +36,21 @@ def run(
     return Parent(plan, folder, progress, cluster, known, whole, wait).run()
 
 
-def make(name: str, settings: Mapping[str, Any], folder: RunFolder) -> Cluster:
-    """The cluster that some settings describe."""
+def _made(name: str, settings: Mapping[str, Any], folder: RunFolder, plan: Sequence[Job]) -> Cluster:
     if name == "slurm":
         from runner.shards.slurm import Slurm  # noqa: PLC0415  (submitit is optional)
 
         return Slurm(settings, folder)
-    return gpus(settings)
+    return gpus(settings, plan)
 
 
-def gpus(settings: Mapping[str, Any]) -> LocalGpus:
-    """The GPUs of this machine that some settings choose."""
+def gpus(settings: Mapping[str, Any], plan: Sequence[Job]) -> LocalGpus:
+    """The GPUs of this machine that some settings choose; for `device=cpu`, processes on the CPU device."""
     shards = settings.get("shards")
     if not isinstance(shards, int) or not 1 <= shards <= 1024:
         raise UsageError(f"hydra.launcher.shards={shards}: expected 1 to 1024")
-    return LocalGpus([str(one) for one in settings.get("gpus") or ()], shards)
+    emulated = all(is_emulated(kind_of(job.device)) for job in plan)
+    return LocalGpus([str(one) for one in settings.get("gpus") or ()], shards, emulated=emulated)
 
 
 def _copies(settings: Mapping[str, Any], cluster: Cluster) -> int:

@@ -40,8 +40,8 @@ class LocalGpus:
     every_s = EVERY_S
     silent = ""
 
-    def __init__(self, chosen: Sequence[str], shards: int) -> None:
-        """Use these GPUs, by number or UUID; if there are none, so many processes on the CPU device.
+    def __init__(self, chosen: Sequence[str], shards: int, *, emulated: bool = False) -> None:
+        """Use these GPUs, by number or UUID; if there are none, or none is wanted, so many processes on the CPU device.
 
         A `UsageError` if a GPU is chosen that is not there.
         """
@@ -53,7 +53,7 @@ class LocalGpus:
                     raise UsageError(f"hydra.launcher.gpus={one}: no such GPU on this machine; {there}")
             self._places = [known[int(one)] if one.isdecimal() else one for one in chosen]
         else:
-            self._places = known
+            self._places = [] if emulated else known
         self._emulated = not self._places
         if self._emulated:
             self._places = ["the CPU device"] * shards
