@@ -22,7 +22,7 @@ from runner.sweep.worker import Worker
 from runner.terminal import SweepProgress
 
 SEARCH = (
-    "kernel=reduceShfl", "block=range(32,513,32)", "width=8,16,32", "size=256Ki", "device=cpu", "timing.cpu_samples=9",
+    "kernel=reduceShfl", "block=range(32,513,32)", "width=8,16,32", "size=16Ki", "device=cpu", "timing.cpu_samples=9",
     "hydra/sweeper=search", "hydra.sweeper.max_cases=16", "hydra.sweeper.patience=0", "hydra.sweeper.batch=4",
     "hydra/launcher=gpus", "hydra.launcher.shards=2", "hydra.sweep.dir=sweep",
 )  # fmt: skip
