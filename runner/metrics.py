@@ -129,10 +129,6 @@ class Criterion:
     of_kernel: Mapping[str, Metric] = field(default_factory=dict)
     constants: Mapping[int, Names] = field(default_factory=dict)  # the parameters that it is made of, by job
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Criterion:
-        """Itself: pandas copies the attributes of a frame with each column taken from it."""
-        return self
-
     @property
     def is_time(self) -> bool:
         """Whether cases are ranked by the time itself."""

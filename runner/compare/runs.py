@@ -14,6 +14,7 @@ from runner import runs
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.metrics import Criterion
+from runner.report.about import about
 from runner.report.findings import IDLE, TIME
 from runner.report.table import load, parameters, records
 from runner.report.text import absent, listed, one_line, slug, value_of
@@ -150,7 +151,7 @@ def read(paths: Sequence[Path]) -> Iterator[Run]:
             case = str(row["case"])
             known = slug(case) == case  # else the case names no file
             row["measured"] = tuple((folder, folder.samples(case, job)) for job in row["jobs"] if known)
-        yield Run(name, folder, rows, parameters(frame), runs.environment(path), frame.attrs["criterion"])
+        yield Run(name, folder, rows, parameters(frame), runs.environment(path), about(frame).criterion)
 
 
 def united(compared: Sequence[Run]) -> list[Run]:

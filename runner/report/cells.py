@@ -14,6 +14,7 @@ import pandas as pd
 from runner.columns import BY_NAME, COLUMNS, Shown, shown
 from runner.metrics import Metric
 from runner.report import gpus
+from runner.report.about import about
 from runner.report.findings import IDLE, Ranking, Ratio, best_of, differing_peers, ranker, ratio, steps
 from runner.report.table import constant, parameters, records, size_key, varying, where_read
 from runner.report.text import HEADS_EXPLAINED, PAIRS, absent, exact, one_line, pair, plain, rough, size_of, value_of
@@ -109,7 +110,7 @@ def all_cases(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
         hidden = [*calculated, *hidden]
         names = [*varying(frame), first, *times, *hidden]
     marks = anchors(frame)
-    own = frame.attrs.get("metrics", {})
+    own = about(frame).metrics
     lines = [Line(marks[row["row"]], [_cell(name, row, ratios, own) for name in names]) for row in records(frame)]
     return Table(names, lines).filled("kernel", on_request=hidden)
 
@@ -121,7 +122,7 @@ def fastest_cases(frame: pd.DataFrame, best: list[Ranking]) -> Table:
     beside = [head for head in PAIRS if len({pair(one.fastest, head) for one in best}) > 1]
     front, *others = _heads(shown(Shown.MEASURED))
     names = ["size", *parameters, *apart, front, BEST, "tied", *others, *_metrics(frame), *beside]
-    marks, every, ranked, metrics = anchors(frame), best_of(frame), ranker(frame), frame.attrs.get("metrics", {})
+    marks, every, ranked, metrics = anchors(frame), best_of(frame), ranker(frame), about(frame).metrics
     lines = []
     for one in best:
         row = one.fastest
@@ -143,7 +144,7 @@ def same_in_all(frame: pd.DataFrame) -> str:
 
 def tips(frame: pd.DataFrame) -> dict[str, str]:
     """What the heads of a run's tables mean; a metric's head is its expression."""
-    found: Mapping[str, Metric] = frame.attrs.get("metrics", {})
+    found = about(frame).metrics
     units = {name: f" ({metric.unit})" if metric.unit else "" for name, metric in found.items()}
     return TIPS | {name: f"{metric.value.text}{units[name]}." for name, metric in found.items()}
 
@@ -225,15 +226,15 @@ def best_against_best(frame: pd.DataFrame) -> Table:
 
 def of_gpus(frame: pd.DataFrame) -> Table:
     """The GPUs of a sweep, a line for each shard with the reference case; no lines if there is one GPU only."""
-    found = gpus.gpus(frame.attrs.get("gpus", {}))
+    found, cases = gpus.gpus(about(frame).gpus), about(frame).gpus.get("cases", {})
     if len({gpu.uuid for gpu in found}) < 2:
         return Table([], [])
     fastest = {gpu.name: min(one.us for one in found if one.name == gpu.name) for gpu in found}
     lines = []
     for gpu in found:
         name = gpus.short(f"{gpu.name} {gpu.uuid}")
-        cases, above = frame.attrs["gpus"].get("cases", {}).get(name, 0), 100 * (gpu.us / fastest[gpu.name] - 1)
-        numbers = (f"{cases}", exact(gpu.us), f"{above:.2f}", f"{100 * gpu.drift:.2f}")
+        above = 100 * (gpu.us / fastest[gpu.name] - 1)
+        numbers = (f"{cases.get(name, 0)}", exact(gpu.us), f"{above:.2f}", f"{100 * gpu.drift:.2f}")
         lines.append(Line("", [Cell(one_line(text, 60)) for text in (name, *numbers, gpu.case)]))
     return Table(["GPU", "cases", "reference_us", "above_fastest_percent", "drift_percent", "reference case"], lines)
 
@@ -245,7 +246,7 @@ def _heads(names: Iterable[str]) -> list[str]:
 
 def _metrics(frame: pd.DataFrame) -> list[str]:
     """The metrics of the run that have no column in every run. Those made of emulated times are not shown."""
-    found: Mapping[str, Metric] = frame.attrs.get("metrics", {})
+    found = about(frame).metrics
     return [name for name, metric in found.items() if not (metric.of_times and frame["emulated"].all())]
 
 

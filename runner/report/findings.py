@@ -16,6 +16,7 @@ from runner.device.kinds import caution, is_emulated
 from runner.metrics import Criterion
 from runner.noise import DeviceNoise, of_device
 from runner.report import gpus, searched
+from runner.report.about import about
 from runner.report.table import PEERS, measured, parameters, ranked, records, size_key, varying
 from runner.report.text import absent, count, described, listed, one_line, rough, size_of
 from runner.runs import section
@@ -128,7 +129,7 @@ def rank(rows: Iterable[Row], known: DeviceNoise, by: Criterion = TIME) -> Ranki
 
 def ranker(frame: pd.DataFrame, by: Criterion = TIME) -> Callable[[Sequence[Row]], Ranking]:
     """A function that ranks comparable, measured cases of a run, given the noise of their device."""
-    devices = frame.attrs.get("devices", {})
+    devices = about(frame).devices
     known = {
         str(device): noise(records(rows), section(devices, str(device)), by)
         for device, rows in measured(frame).groupby("device")
@@ -136,15 +137,9 @@ def ranker(frame: pd.DataFrame, by: Criterion = TIME) -> Callable[[Sequence[Row]
     return lambda rows: rank(rows, known[str(rows[0]["device"])], by)
 
 
-def criterion_of(frame: pd.DataFrame) -> Criterion:
-    """What a run ranks its cases by."""
-    found: Criterion = frame.attrs.get("criterion", TIME)
-    return found
-
-
 def fastest(frame: pd.DataFrame) -> list[Ranking]:
     """The ranking of every size within every group of peers, in the order of results.csv, sizes ascending."""
-    of_noise = ranker(frame, criterion_of(frame))
+    of_noise = ranker(frame, about(frame).criterion)
     return [
         of_noise(records(same_size))
         for _, peers in ranked(frame).groupby(PEERS, dropna=False, sort=False)
@@ -172,7 +167,7 @@ def differing_peers(frame: pd.DataFrame) -> list[str]:
 def ratios(frame: pd.DataFrame) -> dict[int, Ratio]:
     """The ratio of every measured case that has one, by its row: against the baseline with the same parameters."""
     rows = records(measured(frame))
-    loose = [name for name in parameters(frame) if name in LOOSE or name in frame.attrs.get("further", [])]
+    loose = [name for name in parameters(frame) if name in LOOSE or name in about(frame).further]
     firm = [name for name in (*parameters(frame), "rows", "cols", "place") if name not in loose and name != "kernel"]
 
     def key(row: Row, kernel: str) -> tuple[Any, ...]:
@@ -236,7 +231,7 @@ def judge(frame: pd.DataFrame) -> Verdict:
     right = int((frame["status"] == "ok").sum())
     shown = [name for name in varying(measured(frame)) if name not in ("size", "device", "dtype", "seed")]
     apart = [name for name in differing_peers(frame) if name != "device"]
-    by, ceilings = criterion_of(frame), measured(frame[frame["ceiling"] == "True"])
+    by, ceilings = about(frame).criterion, measured(frame[frame["ceiling"] == "True"])
     further: list[str] = []
     headline = _matches(frame, right)
     for number, one in enumerate(headline_groups(frame)):
@@ -244,7 +239,7 @@ def judge(frame: pd.DataFrame) -> Verdict:
         (further if number else headline).append(first)
         further += ([] if number else more) + _ceiling(one, ceilings, shown, by)
     further += searched.sentences(frame)
-    further += gpus.sentences(frame.attrs.get("gpus", {}))
+    further += gpus.sentences(about(frame).gpus)
     return Verdict(level(frame), " ".join(headline), tuple(further), _cautions(frame), _problems(frame))
 
 
@@ -381,7 +376,7 @@ def _problems(frame: pd.DataFrame) -> tuple[Problem, ...]:
 
 
 def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
-    right, devices = measured(frame), frame.attrs.get("devices", {})
+    right, devices = measured(frame), about(frame).devices
     floors = [section(devices, kind).get("empty_kernel_us") for kind in devices if not is_emulated(kind)]
     empty = [f": an empty kernel takes {rough(floor)} µs" for floor in floors if isinstance(floor, int | float)]
     flags = {

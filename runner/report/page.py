@@ -28,6 +28,7 @@ from runner.device.kinds import is_emulated, label
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.report import annotated, cells, findings, machine, reasons, searched, table
+from runner.report.about import about
 from runner.report.text import EMULATED, HEADS_EXPLAINED, count, described, listed, one_line, plain
 from runner.runs import environment, flat, section
 
@@ -119,7 +120,7 @@ def _context(
 ) -> dict[str, Any]:
     sources = compiled(path, [str(kernel) for kernel in frame["kernel"].unique()])
     known, best, every = environment(path), findings.fastest(frame), cells.all_cases(frame, ratios)
-    by = findings.criterion_of(frame)
+    by = about(frame).criterion
     views = [one.view | {"stem": one.stem} for one in drawn if one.view]
     return {
         "title": heading(frame, known),

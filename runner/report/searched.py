@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from runner.folder import RunFolder
+from runner.report.about import about
 from runner.report.text import count, listed, one_line
 from runner.runs import MALFORMED
 
@@ -71,10 +72,6 @@ class Searched:
     slices: Mapping[str, tuple[Value, ...]]
     replayed: bool
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Searched:
-        """Itself: pandas copies the attributes of a frame with each column taken from it."""
-        return self
-
     def described(self, point: Sequence[int], names: Sequence[str]) -> str:
         """Some parameters of a point."""
         own = dict(zip(self.parameters, point, strict=True))
@@ -95,13 +92,13 @@ def read(folder: RunFolder) -> Searched | None:
 
 def sentences(frame: pd.DataFrame) -> list[str]:
     """Which parameters mattered, in a sentence for each objective. Emulated times say nothing about it."""
-    found: Searched | None = frame.attrs.get("search")
+    found = about(frame).search
     return [] if found is None or frame["emulated"].any() else [said(one) for one in found.importance]
 
 
 def section(frame: pd.DataFrame) -> list[str]:
     """What the page says above the figures; nothing if there was no search."""
-    found: Searched | None = frame.attrs.get("search")
+    found = about(frame).search
     if found is None:
         return []
     if frame["emulated"].any():

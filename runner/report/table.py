@@ -28,6 +28,7 @@ from runner.folder import RunFolder
 from runner.kernel.declaration import NEUTRAL
 from runner.metrics import Criterion, Metric, criterion, recorded
 from runner.report import gpus, searched
+from runner.report.about import about, tell
 from runner.report.text import absent
 from runner.runs import section
 from runner.sweep import results
@@ -39,13 +40,6 @@ PEERS = ["device", "gpu", "dtype", "family", "finish"]
 OLD_VALUES = {"fill": {"seed_rand": "c_rand"}}  # values that older versions wrote, and their names of today
 
 NOT_REACHED = "the run ended before this case was reached"
-
-
-class Shared(dict[str, Any]):
-    """A mapping that is not copied: pandas copies the attributes of a frame with each column taken from it."""
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Shared:
-        return self
 
 
 def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
@@ -63,10 +57,8 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     frame["emulated"] = pd.Series([is_emulated(kind) for kind in frame["device"]], dtype=bool)
     frame["gpu"] = [gpus.short(gpu) for gpu in frame["gpu"]]
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
-    frame.attrs["devices"] = Shared(section(runs.environment(folder), "devices"))
     known = runs.environment(folder)
-    sections: dict[str, Any] = {name: section(known, name) for name in ("gpus", "launcher")}
-    frame.attrs["gpus"] = Shared(sections | {"cases": Counter(frame["gpu"])})
+    of_gpus = {name: section(known, name) for name in ("gpus", "launcher")} | {"cases": Counter(frame["gpu"])}
     metrics = [n for n in raw.columns[list(raw.columns).index("status") :] if n not in columns.BY_NAME]
     for name in metrics:
         frame[name] = _reals(frame[name])
@@ -74,19 +66,20 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
         declared, chosen = _metrics(plan), criterion(plan)
     except (*runs.MALFORMED, UsageError):
         declared, chosen = [], Criterion()  # a torn plan must not keep anyone from reading the results
-    frame.attrs["metrics"] = Shared({m.name: m for m in declared if m.name in metrics})
+    by_name = {m.name: m for m in declared if m.name in metrics}
     frame["jobs"] = [() if absent(job) else (job,) for job in frame["job"]]
-    frame = gpus.pooled(frame, frame.attrs["gpus"])
-    frame["place"] = gpus.places(frame, frame.attrs["gpus"])
+    frame = gpus.pooled(frame, of_gpus)
+    frame["place"] = gpus.places(frame, of_gpus)
     rank_by(frame, chosen)
-    frame.attrs["search"] = searched.read(RunFolder(folder))
-    frame.attrs["further"] = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
+    further = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
+    search = searched.read(RunFolder(folder))
+    tell(frame, devices=section(known, "devices"), gpus=of_gpus, metrics=by_name, further=further, search=search)
     return frame
 
 
 def rank_by(frame: pd.DataFrame, chosen: Criterion) -> None:
     """Rank the cases of a frame by a column or a metric."""
-    frame.attrs["criterion"] = chosen
+    tell(frame, criterion=chosen)
     frame["cost"] = frame["median_us"]
     if not chosen.is_time:
         frame["cost"] = [chosen.cost(row, row["median_us"]) for row in records(frame)]
@@ -94,7 +87,7 @@ def rank_by(frame: pd.DataFrame, chosen: Criterion) -> None:
 
 def parameters(frame: pd.DataFrame) -> list[str]:
     """The columns that distinguish cases, in the order of interest."""
-    return [*PARAMETERS, *frame.attrs.get("further", []), "seed", "device"]
+    return [*PARAMETERS, *about(frame).further, "seed", "device"]
 
 
 def varying(frame: pd.DataFrame) -> list[str]:

@@ -8,6 +8,7 @@ import compare_runs
 import pytest
 from compare_runs import timed
 
+from runner.report.about import about
 from runner.report.cells import all_cases
 from runner.report.findings import fastest, judge
 from runner.report.page import write as write_page
@@ -104,5 +105,5 @@ def test_a_table_without_its_plan_has_its_metrics_as_numbers(ranked_by, plan):
         (folder / "plan.json").write_text(plan)
     frame = load(folder)
     assert frame["above"].tolist() == [10.25, 20.5]
-    assert frame.attrs["criterion"].is_time
+    assert about(frame).criterion.is_time
     assert all_cases(frame, {}).lines

@@ -6,6 +6,7 @@ import pytest
 from report_runs import ENVIRONMENT, sweep
 
 from runner.report import cells, figures, findings
+from runner.report.about import tell
 from runner.report.gpus import sentences, short
 from runner.report.table import load
 
@@ -65,7 +66,7 @@ def test_the_table_of_gpus(frame):
 @pytest.mark.parametrize("known", [{}, {UUIDS[0]: GPUS[UUIDS[0]]}, {"x": {"reference": {"0": 3}}}, {"x": 5}])
 def test_one_gpu_or_a_malformed_record_has_no_table(known, frame):
     """There is nothing to compare, so there is neither a table nor a sentence."""
-    frame.attrs["gpus"] = {"gpus": known}
+    tell(frame, gpus={"gpus": known})
     assert cells.of_gpus(frame).lines == []
     assert sentences({"gpus": known}) == []
 

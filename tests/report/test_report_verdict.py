@@ -2,6 +2,7 @@ import pytest
 import report_runs as runs
 from shuffle_rows import COLUMNS, butterfly
 
+from runner.report.about import tell
 from runner.report.cells import best_against_best, fastest_cases, geometric_means
 from runner.report.findings import fastest, judge, ladder, ratios
 from runner.report.table import load
@@ -198,7 +199,7 @@ def test_times_that_should_not_be_trusted_are_named(run_folder):
     flags = {"timer_limited": "True", "host_bound": "False", "throttled": "True"}
     rows = [runs.row(n, block=b) | runs.timing(5, 2**16) | flags for n, b in enumerate((64, 128))]
     frame = load(run_folder(rows))
-    frame.attrs["devices"] = {"cuda": {"empty_kernel_us": 3.2}}
+    tell(frame, devices={"cuda": {"empty_kernel_us": 3.2}})
     short, throttled = judge(frame).cautions
     assert short.startswith("In 2 cases")
     assert "an empty kernel takes 3.20 µs" in short

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from runner.report.about import about
 from runner.report.figures.figure import COLOURS, PALE, Figure, Row, Run, plain, sheet
 from runner.report.gpus import Gpu, gpus, short
 from runner.report.text import count, one_line
@@ -63,7 +64,7 @@ class Reference(Figure):
 
 def figures(run: Run) -> list[Reference]:
     """The figure of a run on several GPUs."""
-    found = gpus(run.frame.attrs.get("gpus", {}))
+    found = gpus(about(run.frame).gpus)
     if len({gpu.uuid for gpu in found}) < 2:
         return []
     models: dict[tuple[str, str], list[Gpu]] = {}

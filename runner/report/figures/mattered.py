@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runner.report.about import about
 from runner.report.figures.figure import COLOURS, CRIMSON, PALE, Figure, Row, Run, sheet
 from runner.report.figures.search import limits
 from runner.report.searched import Importance, Searched, Three, Value
@@ -160,7 +161,7 @@ def _range(measured: Sequence[float], models: Sequence[Three]) -> tuple[float, f
 
 def figures(run: Run) -> list[Figure]:
     """Both figures of a search, as far as it has them; none of emulated times."""
-    search: Searched | None = run.frame.attrs.get("search")
+    search = about(run.frame).search
     if search is None or run.frame["emulated"].any():
         return []
     found: list[Figure] = []

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from runner.metrics import Criterion
+from runner.report.about import about
 from runner.report.figures.figure import (
     CEILING,
     PALE,
@@ -26,7 +27,6 @@ from runner.report.figures.figure import (
     set_x,
     sheet,
 )
-from runner.report.findings import criterion_of
 from runner.report.table import measured, records
 from runner.report.text import (
     PAIRS,
@@ -104,7 +104,7 @@ class Times(Figure):
 
     def quartiles(self, row: Row, y: str) -> tuple[float, float]:
         """The quartiles in the unit of the y axis; the value twice where they are unknown."""
-        chosen = criterion_of(self.run.frame)
+        chosen = about(self.run.frame).criterion
         by = chosen if y == chosen.name else Criterion(y)
         if absent(row["q1_us"]) or absent(row["q3_us"]) or row["q1_us"] <= 0:
             return row[y], row[y]
@@ -164,7 +164,7 @@ class Lines(Times):
     def _set_y(self, axes: Axes, y: str, rows: list[Row], bounds: dict[str, float]) -> None:
         found = [value for row in rows for value in (row[y], *self.quartiles(row, y))] + list(bounds.values())
         low, high = min(found), max(found)
-        by = criterion_of(self.run.frame)
+        by = about(self.run.frame).criterion
         own = f"{y} ({f'{by.unit}, ' if by.unit else ''}{BETTER[by.better]})" if y == by.name else ""
         axes.set_ylabel(LABELS.get(y, own or "per request (less is better)"))
         if y == "median_us" and (self.x == "size" or high > 4 * low):
@@ -266,7 +266,7 @@ class Choice:
         """Lines against the size, or bars at one size, and lines against what else varies at the largest size."""
         sizes = {row["size"] for row in self.all if not absent(row["size"])}
         last = [row for row in self.all if row["size"] == max(sizes)] if sizes else self.all
-        by = criterion_of(self.run.frame)
+        by = about(self.run.frame).criterion
         usual = "median_us" if any(absent(row["gbps"]) for row in self.all) else "gbps"
         best = usual if by.is_time or any(absent(row.get(by.name)) for row in self.all) else by.name
         if len(sizes) > 1:
@@ -300,7 +300,7 @@ class Choice:
 
         Where something else varies, a point is the fastest of several cases, and its wavefronts say nothing.
         """
-        own = x in self.run.frame.attrs.get("further", [])
+        own = x in about(self.run.frame).further
         if not own or self._free(rows, x) or len(_values(rows, "dtype")) > 1:
             return []
         return [name for name in PAIRS["wavefronts ld/st"] if len(_values(rows, name)) > 1]
