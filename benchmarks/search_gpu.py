@@ -172,8 +172,8 @@ def read_ours(folder: Path, seed: int, most: int) -> Found:
     return Found("ours", seed, len(rows), tuple(tuple((name, r[name]) for name in space()) for r in good))
 
 
-def times_of(winners: Sequence[Values], folder: Path, options: Sequence[str]) -> dict[Values, float]:
-    """The times of the winners in one sweep. They are no product of values: each is an experiment."""
+def anew(winners: Sequence[Values], folder: Path, options: Sequence[str]) -> list[str]:
+    """The command of the sweep at the end. Its cases are no product of values: each is an experiment."""
     files = folder / "winners" / "experiment"
     files.mkdir(parents=True, exist_ok=True)
     for number, values in enumerate(winners):
@@ -182,8 +182,13 @@ def times_of(winners: Sequence[Values], folder: Path, options: Sequence[str]) ->
         (files / f"winner{number}.yaml").write_text(text, encoding="utf-8")
     names = ",".join(f"winner{number}" for number in range(len(winners)))
     command = [*_runner(), "--config-dir", str(files.parent), f"experiment={names}", *options]
+    return [*command, f"hydra.sweep.dir={folder / 'anew'}", "--quiet"]
+
+
+def times_of(winners: Sequence[Values], folder: Path, options: Sequence[str]) -> dict[Values, float]:
+    """The times of the winners, measured side by side."""
     shutil.rmtree(folder / "anew", ignore_errors=True)
-    subprocess.run([*command, f"hydra.sweep.dir={folder / 'anew'}", "--quiet"], check=False, cwd=ROOT)
+    subprocess.run(anew(winners, folder, options), check=False, cwd=ROOT)
     with (folder / "anew" / "results.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["status"] == "ok"]
     return {tuple((name, row[name]) for name in space()): float(row["median_us"]) for row in rows}
