@@ -37,14 +37,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-import yaml
 from launched import AGAIN, Job
 from nvidia_tools import Counted, Key, instruction_lines, sass_counters, source_counters
 
 from runner.device import Launch, Order, Role, Source
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError, Hazard, RunnerError
-from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.contents import contents
 from runner.kernel.resolve import make
@@ -163,11 +161,10 @@ def platform_line() -> str:
 
 def planted_cases() -> dict[str, tuple[planted_races.PlantedRace | None, Case]]:
     """All kernels of tests/kernels/races and the counterexamples, by name."""
-    written = yaml.safe_load((planted_races.FOLDER / "races.yaml").read_text())
     found: dict[str, tuple[planted_races.PlantedRace | None, Case]] = {}
-    for one in planted_races.planted():
-        kernel = from_yaml.read(one.name, planted_races.declaration(one, written), planted_races.FOLDER / "races.yaml")
-        found[one.name] = one, make(kernel, {}, 0)
+    planted = planted_races.planted()
+    cases = planted_races.cases(planted)
+    found |= {one.name: (one, cases[one.name]) for one in planted}
     for name in COUNTEREXAMPLES:
         found[name] = None, make(shipped.kernel(name), {}, 0)
     return found

@@ -10,6 +10,9 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+# Several processes share the cores: threads of one that wait for work in a loop take the time of the others.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import processes
 import pytest
 from support import Bench

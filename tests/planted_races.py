@@ -9,6 +9,10 @@ from typing import Any
 
 import yaml
 
+from runner.kernel import from_yaml
+from runner.kernel.case import Case
+from runner.kernel.resolve import make
+
 FOLDER = Path(__file__).parent / "kernels" / "races"
 HEAD = re.compile(r"// (ok|bug|same) (\w+): (.+)")
 KERNEL = re.compile(r"__global__ void (\w+)\(")
@@ -88,10 +92,8 @@ def declaration(kernel: PlantedRace, written: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def write(folder: Path, kernels: list[PlantedRace]) -> None:
-    """Write the YAMLs of kernels of one folder into `folder`/kernel."""
-    written = yaml.safe_load((kernels[0].file.parent / "races.yaml").read_text())
-    (folder / "kernel").mkdir(parents=True)
-    for kernel in kernels:
-        path = folder / "kernel" / f"{kernel.name}.yaml"
-        path.write_text(yaml.safe_dump(declaration(kernel, written), sort_keys=False))
+def cases(kernels: list[PlantedRace]) -> dict[str, Case]:
+    """Each kernel's case, by its name. All are of one folder."""
+    path = kernels[0].file.parent / "races.yaml"
+    written = yaml.safe_load(path.read_text())
+    return {k.name: make(from_yaml.read(k.name, declaration(k, written), path), {}, 0) for k in kernels}

@@ -4,14 +4,15 @@ The kernels of tests/kernels/races are written after the bug kinds of public sui
 GPUVerify, Faial, ScoRD, and Harris' reductions.
 """
 
-import csv
-import json
 import subprocess
 
 import planted_races
 import pytest
 from planted_races import FOLDER
-from processes import run
+from support import Bench
+
+from runner.device.kinds import compiler_for, open_device
+from runner.settings import DeviceConfig
 
 FILES = sorted(FOLDER.glob("*.cu"))
 EACH_FILE = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -28,25 +29,25 @@ def joins(kernel, one, other):
     return (one in a and other in b) or (one in b and other in a)
 
 
-def names_its_lines(kernel, row, findings):
+def names_its_lines(kernel, outcome):
     """Whether what was found names the marked lines: both sides of a race, or the one line of another mistake."""
-    if any(f["kind"] == "race" and joins(kernel, line(f["line"]), line(f["other_line"])) for f in findings):
+    if any(f.kind == "race" and joins(kernel, line(f.line), line(f.other_line)) for f in outcome.findings):
         return True
     single = {number for mark, lines in kernel.lines.items() if not mark.startswith("RACE") for number in lines}
-    said = {line(f["line"]) for f in findings} | {line(row["reason"].partition(": ")[0])}
+    said = {line(f.line) for f in outcome.findings} | {line(outcome.reason.partition(": ")[0])}
     return bool(single & said)
 
 
-def wrong(kernel, row, findings):
+def wrong(kernel, outcome):
     """What is wrong with a kernel's verdict; empty if nothing."""
     if kernel.verdict == "ok":
-        return row["reason"] or "findings" if row["status"] != "ok" or findings else ""
-    if row["status"] != "hazard":
-        return f"missed: {row['status']} {row['reason']}"
-    if not names_its_lines(kernel, row, findings):
-        return f"marked {kernel.lines}, found: {row['reason']}"
-    same = all(f["same_value"] for f in findings)
-    return "" if same == (kernel.verdict == "same") or not findings else f"same value: {same}"
+        return outcome.reason or "findings" if outcome.status != "ok" or outcome.findings else ""
+    if outcome.status != "hazard":
+        return f"missed: {outcome.status} {outcome.reason}"
+    if not names_its_lines(kernel, outcome):
+        return f"marked {kernel.lines}, found: {outcome.reason}"
+    same = all(f.same_value for f in outcome.findings)
+    return "" if same == (kernel.verdict == "same") or not outcome.findings else f"same value: {same}"
 
 
 def test_there_are_enough_of_them():
@@ -58,21 +59,15 @@ def test_there_are_enough_of_them():
 
 
 @EACH_FILE
-def test_planted_bugs_are_found_with_their_lines_and_correct_kernels_are_not_accused(path, tmp_path):
-    """One sweep of a file's kernels: broken ones are hazards at the marked lines, correct ones are ok without any."""
+def test_planted_bugs_are_found_with_their_lines_and_correct_kernels_are_not_accused(path):
+    """Of a file's kernels, broken ones are hazards at the marked lines, and correct ones are ok without any."""
+    config = DeviceConfig(kind="checked")
+    device = open_device(config)
+    bench = Bench(device, compiler_for(config, device.info))
     kernels = planted_races.of_file(path)
-    planted_races.write(tmp_path, kernels)
-    chosen = ",".join(kernel.name for kernel in kernels)
-    done = run(
-        tmp_path, "-m", "--config-dir", tmp_path, f"kernel={chosen}", "device=checked", "timing=quick", timeout=550
-    )
-    with (done.folder / "results.csv").open(newline="") as file:
-        rows = {row["kernel"]: row for row in csv.DictReader(file)}
-    found = {
-        json.loads((path.parent / "case.json").read_text())["kernel"]: json.loads(path.read_text())
-        for path in done.folder.glob("*/hazards.json")
-    }
-    verdicts = {k.name: wrong(k, rows[k.name], found.get(k.name, [])) for k in kernels}
+    cases = planted_races.cases(kernels)
+    verdicts = {k.name: wrong(k, bench.run(cases[k.name])) for k in kernels}
+    device.close()
     assert {name: verdict for name, verdict in verdicts.items() if verdict} == {}
 
 
