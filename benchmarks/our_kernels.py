@@ -7,6 +7,7 @@ chosen configuration is then measured again beside the others.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from runner.errors import CompileError, UsageError
 from runner.kernel import from_yaml
 from runner.kernel.arrays import cached, fill
 from runner.kernel.case import ArraySpec, Case, ScalarSpec
+from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 
 SAMPLES = 15  # of a candidate
@@ -58,11 +60,16 @@ def case_of(kernel: str, requested: Mapping[str, object]) -> Case:
     Raises:
         UsageError: if it cannot be.
     """
-    path = CONF / "kernel" / f"{kernel}.yaml"
-    case = make(from_yaml.read(kernel, yaml.safe_load(path.read_text(encoding="utf-8")), path), requested, 0)
+    case = make(_kernel(kernel), requested, 0)
     if case.excluded:
         raise UsageError(f"{case.label}: {case.excluded}")
     return case
+
+
+@functools.cache
+def _kernel(name: str) -> Kernel:
+    path = CONF / "kernel" / f"{name}.yaml"
+    return from_yaml.read(name, yaml.safe_load(path.read_text(encoding="utf-8")), path)
 
 
 def prepared(device: Any, compiler: Any, case: Case, tensors: Mapping[str, Any]) -> tuple[Callable[[], None], Launch]:

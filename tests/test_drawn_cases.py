@@ -24,10 +24,10 @@ DRAWN = {
         "unroll": [1, 2, 3, 4, 0], "dtype": DTYPES, "fill": FILLS,
     }),
     "shared_memory": (24, 8, {
-        "block": ["1x1", "5x3", "32x16", "16x32", "32x32", "65x8", "64x64"], "blocks": [0, 1, 2, 5, 50, 2**20],
+        "block": ["1x1", "5x3", "32x16", "16x32", "32x32", "65x8", "64x64"], "blocks": [0, 1, 2, 5, 50, 2**16],
         "pad": [0, 1, 2, 3, 31, 40], "dtype": DTYPES[:7],
     }),
-    "shuffle": (40, 20, {
+    "shuffle": (24, 12, {
         "block": [1, 4, 16, 32, 35, 64, 100, 256], "size": [1, 31, 100, 1000, 4097], "width": [1, 2, 4, 8, 16, 32],
         "mask": [m for m in MASKS if m], "dtype": [*DTYPES, "bfloat16x2"], "fill": ["random"],
         "src_lane": [0, 1, 5, 31, 40, 199], "delta": [0, 1, 3, 16, 31, 63], "offset": [-40, -16, -1, 0, 1, 31, 63],

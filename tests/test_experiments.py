@@ -1,12 +1,13 @@
 """The experiments that come with the project: each runs, and on a GPU ends with a figure that makes its point."""
 
 import csv
+import itertools
 import re
 
 import pytest
 import yaml
 from processes import LINES
-from support import KERNELS, ROOT
+from support import KERNELS, ROOT, case_of, shipped
 
 FORMER = "seed_reductions"  # a name that is still understood
 FEW = ("hydra.sweeper.max_cases=6", "hydra.sweeper.batch=6")  # of a search
@@ -19,11 +20,39 @@ def rows(folder):
         return list(csv.DictReader(file))
 
 
+def read(path):
+    """An experiment's settings, those on the CPU device, and the values that it sweeps."""
+    whole = yaml.safe_load(path.read_text(encoding="utf-8"))
+    (kernel,) = (group["override /kernel"] for group in whole["defaults"] if "override /kernel" in group)
+    swept = whole.get("hydra", {}).get("sweeper", {}).get("params", {})
+    fixed = {name: value for name, value in whole.items() if name != "defaults" and not isinstance(value, dict)}
+    return {"kernel": kernel, **fixed}, whole.get("on_cpu", {}), {k: str(v).split(",") for k, v in swept.items()}
+
+
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
+def test_the_kernels_of_an_experiment_take_its_values(path):
+    """At its full size and at that of the CPU device; in a ladder, each kernel takes some of them."""
+    fixed, on_cpu, swept = read(path)
+    for further in ({}, on_cpu):
+        taken = {}
+        for values in itertools.product(*swept.values()):
+            chosen = {**fixed, **further, **dict(zip(swept, values, strict=True))}
+            chosen |= {name: chosen[text[2:-1]] for name, text in chosen.items() if str(text).startswith("${")}
+            case = case_of(shipped(chosen.pop("kernel")), **chosen)
+            taken.setdefault(case.kernel.name, []).append(not case.excluded)
+        assert all(any(each) if "ladder" in path.stem else all(each) for each in taken.values()), taken
+
+
+ON_CPU = [p for p in EXPERIMENTS if p.stem not in ("cache_preference", "hazards")]  # which have tests of their own
+
+
+@pytest.mark.parametrize("path", ON_CPU, ids=lambda p: p.stem)
 def test_an_experiment_runs_on_the_cpu_device(path, runner):
-    """With small sizes and, where there are many, some of the values, every case is right."""
-    size = str((yaml.safe_load(path.read_text(encoding="utf-8")).get("on_cpu") or {}).get("size", ""))
+    """With small sizes and some of the values and kernels, every case is right. A former name is understood."""
+    _, on_cpu, swept = read(path)
+    size, kernels = str(on_cpu.get("size", "")), swept.get("kernel", [])
     smaller = [f"size={'128x256' if 'x' in size else 2**12}"] if size else []
+    smaller += [f"kernel={kernels[0]},{kernels[len(kernels) // 2]},{kernels[-1]}"] if len(kernels) > 3 else []
     smaller += {
         "tutorial_reductions": ["size=2**12"],
         "ladder_reduction": ["block=256", "unroll=4", "blocks=264"],
@@ -37,15 +66,15 @@ def test_an_experiment_runs_on_the_cpu_device(path, runner):
         "width_ladder": ["width=2,32"],
         "matmul_search": ["size=32x48", *FEW],
     }.get(path.stem, [])
-    breaking = ("hazards", "races")
     counted = LINES if path.stem in ("line_costs", "races") else {}
     device = f"device={'checked' if path.stem == 'races' else 'cpu'}"
-    done = runner(f"experiment={path.stem}", device, *smaller, **counted)
+    name = FORMER if path.stem == "tutorial_reductions" else path.stem  # it consists of the new one
+    done = runner(f"experiment={name}", device, *smaller, **counted)
     assert (done.folder / "lines.csv").exists() == bool(counted)
-    skipping = ("cache_preference", "ladder_reduction", "ladder_transpose")
-    expected = {"ok", "hazard" if path.stem in breaking else "skipped" if path.stem in skipping else "ok"}
-    assert {row["status"] for row in rows(done.folder)} == expected, done.err
-    assert done.code == (1 if path.stem in breaking else 0)
+    expected = {"races": {"ok", "hazard"}, "ladder_reduction": {"ok", "skipped"}, "ladder_transpose": {"ok", "skipped"}}
+    assert {row["status"] for row in rows(done.folder)} == expected.get(path.stem, {"ok"}), done.err
+    assert {row["kernel"] for row in rows(done.folder)} >= {*kernels[:1], *kernels[-1:]}
+    assert done.code == (1 if path.stem == "races" else 0)
 
 
 @pytest.mark.gpu
@@ -70,21 +99,16 @@ def test_an_experiment_says_what_it_is_for(path):
     assert yaml.safe_load(text)
 
 
-def test_the_former_name_of_an_experiment_is_understood(runner):
-    """`seed_reductions` runs `tutorial_reductions`, all six kernels of it."""
-    done = runner(f"experiment={FORMER}", "device=cpu", "size=4096")
-    assert [row["status"] for row in rows(done.folder)] == ["ok"] * 6, done.err
-
-
 def test_each_counterexample_is_found_and_its_repair_is_right(runner):
     """The CPU device names the rule that is broken; the repaired kernel passes."""
     done = runner("experiment=hazards", "device=cpu")
     found = {(row["kernel"], row["repaired"]): (row["status"], row["reason"]) for row in rows(done.folder)}
-    assert found["barrierDivergent", "0"][0] == "hazard"
+    assert {found[kernel, "0"][0] for kernel, _ in found} == {"hazard"}
     assert "barrier divergence" in found["barrierDivergent", "0"][1]
     assert "mask 0x0000ffff, which does not name it" in found["maskWithoutCaller", "0"][1]
     assert "deadlock: lanes 0-15" in found["maskNamesAbsent", "0"][1]
-    assert all(status == "ok" for (_, repaired), (status, _) in found.items() if repaired == "1")
+    assert all(found[kernel, "1"][0] == "ok" for kernel, _ in found)
+    assert done.code == 1
 
 
 @pytest.mark.gpu
@@ -101,13 +125,13 @@ def test_a_counterexample_is_skipped_on_a_gpu(runner):
 
 def test_a_cache_preference_is_skipped_on_the_cpu_device(runner):
     """There is nothing to divide up; without a preference the case runs, and is the same case as before."""
-    done = runner("-m", "kernel=reduceSmem", "cache=none,shared,l1,equal", "size=1000", "device=cpu")
-    found = {row["cache"]: row for row in rows(done.folder)}
-    assert found["none"]["status"] == "ok"
-    for cache in ("shared", "l1", "equal"):
-        assert found[cache]["status"] == "skipped"
-        assert "the CPU device has no on-chip memory to divide up" in found[cache]["reason"]
-    assert len({row["case"] for row in found.values()}) == 4
+    done = runner("experiment=cache_preference", "size=1000", "device=cpu")
+    found = {(row["kernel"], row["cache"]): row for row in rows(done.folder)}
+    for (_, cache), row in found.items():
+        assert row["status"] == ("ok" if cache == "none" else "skipped")
+        assert cache == "none" or "the CPU device has no on-chip memory to divide up" in row["reason"]
+    assert len({row["case"] for row in found.values()}) == 8
+    assert done.code == 0
 
 
 @pytest.mark.gpu
@@ -128,11 +152,9 @@ def test_an_experiment_may_be_smaller_on_the_cpu_device(runner, tmp_path):
     (tmp_path / "mine" / "experiment").mkdir(parents=True)
     (tmp_path / "mine" / "experiment" / "small.yaml").write_text(EXPERIMENT)
     call = ["--config-dir", "mine", "experiment=small", "device=cpu"]
-    (row,) = rows(runner(*call, "hydra.sweep.dir=a").directory / "a")
-    assert (row["size"], row["block"]) == ("3000", "64")
-    (row,) = rows(runner(*call, "size=500", "hydra.sweep.dir=b").directory / "b")
+    (row,) = rows(runner(*call, "size=500", "hydra.sweep.dir=a").directory / "a")
     assert (row["size"], row["block"]) == ("500", "64")
-    (one, other) = rows(runner(*call, "-m", "block=32,128", "hydra.sweep.dir=c").directory / "c")
+    (one, other) = rows(runner(*call, "-m", "block=32,128", "hydra.sweep.dir=b").directory / "b")
     assert (one["size"], one["block"], other["block"]) == ("3000", "32", "128")
 
 
