@@ -7,9 +7,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from processes import start
 from support import ROOT, Finished
-from told import is_a_told_mistake, lay, run
+from told import LONGEST, is_a_told_mistake, lay, run
+
+from runner import cli, config
+from runner.errors import UsageError
+from runner.hydra import command_line, errors, schema
+from runner.hydra.launcher import Composer
 
 # What is wrong: the command line, and words of the sentence.
 KEYS = {
@@ -236,12 +245,58 @@ MISTAKES = {
 }
 
 
+# One of each kind, from the command line to the exit status. Of the others the function that refuses them is called.
+BY_THE_PROGRAM = {
+    "keys: a misspelt key", "keys: an added key", "keys: a key taken out", "keys: a misspelt kernel without a key",
+    "choices: one of two kernels", "choices: no kernel", "choices: a path for a kernel",
+    "values: text for a block", "values: one of several values", "values: a misspelt fill", "values: a negative seed",
+    "values: perhaps", "values: an interpolation to itself", "values: a variable with a path",
+    "device and timing: fewer than no threads", "device and timing: half a thread",
+    "sweeps: what Hydra cannot read", "sweeps: a value missing in the middle", "sweeps: an interval",
+    "hydra: no folder", "hydra: no such search path",
+    "options: a misspelt option", "options: no such folder", "options: a configuration without a beginning",
+    "hostile: an escape sequence", "hostile: no UTF-8", "hostile: a very long text", "hostile: a folder with a long name",
+}  # fmt: skip
+OF_ONE_JOB = ("keys", "values", "device and timing", "hostile")  # tables of what Hydra is to compose
+
+
+@pytest.fixture(scope="module")
+def composer():
+    """Composes jobs as the launcher does, from one configuration for all tests."""
+    schema.register([config.CONF])
+    HydraConfig.instance().cfg = None
+    with initialize_config_dir(str(config.CONF), version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        yield Composer(loader, loader.load_configuration("config", ["hydra.sweep.dir=sweep"], RunMode.MULTIRUN))
+    HydraConfig.instance().cfg = None
+
+
+def refused(mistake, arguments, composer):
+    """What the program would print, if it refuses a command line before it composes a sweep, or its only job."""
+    ordered = command_line.ordered(arguments)
+    try:
+        command_line.refuse(ordered, command_line.search_path(ordered))
+        if mistake.partition(": ")[0] in OF_ONE_JOB:
+            composer.job(ordered, 0, None)
+    except UsageError as e:
+        return cli.printable(str(e))
+    except errors.THEIRS as e:
+        return cli.printable(errors.sentence(e, schema.known_keys()))
+    return ""
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_one_sentence(mistake, tmp_path):
+def test_a_mistake_is_one_sentence(mistake, composer, tmp_path, monkeypatch):
     """The sentence says what, where and what is allowed; no traceback, no folder, nothing of the user's touched."""
     (tmp_path / "something.txt").write_text("not ours")
+    monkeypatch.chdir(tmp_path)
     arguments, words = MISTAKES[mistake]
-    is_a_told_mistake(run(tmp_path, *arguments), *words)
+    if mistake not in BY_THE_PROGRAM and (sentence := refused(mistake, arguments, composer)):
+        assert sentence.isprintable()
+        assert len(sentence) < LONGEST
+        assert all(word in sentence for word in words), sentence
+    else:
+        is_a_told_mistake(run(tmp_path, *arguments), *words)
     assert (tmp_path / "something.txt").read_text() == "not ours"
     assert [p.name for p in tmp_path.iterdir()] == ["something.txt"]
 
