@@ -191,7 +191,7 @@ def test_sweeps_that_start_together_do_not_disturb_each_other(tmp_path):
     assert json.loads((folders[0] / "environment.json").read_text())["command"].startswith("python -m runner")
 
 
-JOBLIB = ("-m", *LONG, "block=64,128,256", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+JOBLIB = ("-m", *LONG, "block=64,128,256", "size=128Ki", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 
 
 def resume_all(directory):
