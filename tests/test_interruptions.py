@@ -145,7 +145,7 @@ def test_the_report_of_a_killed_sweep_has_all_that_was_finished(tmp_path):
 
 def test_a_killed_worker_costs_one_row(tmp_path):
     """A kill -9 of the worker process makes its case a crashed row, and a new worker takes the next."""
-    process = start(tmp_path, *LONG, "block=64,128")
+    process = start(tmp_path, *LONG, "block=64,128", "timing.cpu_samples=60")
     folder = tmp_path / "sweep"
     wait_until((folder / "results.csv").exists, process)
     time.sleep(0.05)  # the first case is in the table, the next is being run
