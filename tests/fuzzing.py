@@ -21,18 +21,19 @@ LONG_RUN = os.environ.get("FUZZ") == "long"  # as `make fuzz` sets it: other inp
 FEWEST = 3  # drawn inputs
 LIMIT_S, MEMORY = 20, 1 << 30  # of the processor and of memory, that a command may take
 PATIENCE_S = 120  # for one that waits: a busy machine is slow
+REFUSED = 2  # the status of a fork that raised what becomes a sentence
 HIDDEN = "what-only-the-file-outside-holds"
 SCRIPT = "<script>fuzzed()</script>"
 
 
-def fuzzed(count, corpus=()):
+def fuzzed(count, corpus=(), fewest=FEWEST):
     """A property of all inputs that were found before, and of `count` drawn ones: a few, and the same each time, in CI."""
 
     def decorate(test):
         for found in corpus:
             test = example(found)(test)
         return settings(
-            max_examples=10 * count if LONG_RUN else max(FEWEST, count // 4),
+            max_examples=10 * count if LONG_RUN else max(fewest, count // 4),
             derandomize=not LONG_RUN,
             database=None,
             deadline=None,
@@ -63,7 +64,7 @@ def withstands(directory, *arguments, module="runner", statuses=(0, 1, 2)):
 
 
 def raises_only_our_errors(work):
-    """Run a function in a fork within the same limits; it may raise only what becomes a sentence."""
+    """Run a function in a fork within the same limits; it may raise only what becomes a sentence. Gives whether it did."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -73,7 +74,7 @@ def raises_only_our_errors(work):
             resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S + 5))
             work()
         except RunnerError:
-            pass
+            os._exit(REFUSED)
         except BaseException:  # noqa: BLE001  (the parent must not go on twice)
             os.write(writing, traceback.format_exc()[-8000:].encode(errors="replace"))
         finally:
@@ -82,8 +83,9 @@ def raises_only_our_errors(work):
     _, status = os.waitpid(child, 0)
     with os.fdopen(reading, "rb") as stream:
         said = stream.read().decode()
-    assert status == 0, f"ended by signal {signal.Signals(os.WTERMSIG(status)).name}"
+    assert not os.WIFSIGNALED(status), f"ended by signal {signal.Signals(os.WTERMSIG(status)).name}"
     assert not said, said
+    return os.waitstatus_to_exitcode(status) == REFUSED
 
 
 class Outside:

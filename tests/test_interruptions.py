@@ -16,7 +16,7 @@ from processes import OWN, PATIENCE_S, call, content, environment, kill_all, mem
 from runner.session import Session
 
 SMALL = ("device=cpu", "size=1000")
-LONG = ("block=64,128,256,512", "size=512Ki", "device=cpu", "timing.cpu_samples=20", "hydra.sweep.dir=sweep")
+LONG = ("block=64,128,256,512", "size=256Ki", "device=cpu", "timing.cpu_samples=20", "hydra.sweep.dir=sweep")
 
 
 def holds(folder, pattern):
@@ -110,9 +110,8 @@ def test_ctrl_c_is_not_lost():
 
 def test_a_batch_systems_sigterm_is_ctrl_c(tmp_path):
     """After SIGTERM to the program alone, the finished rows are there, the others are not_run, and the status is 130."""
-    process = start(tmp_path, *LONG)
     folder = tmp_path / "sweep"
-    wait_until(lambda: any(folder.glob("*/result.json")), process)
+    process = started_until(lambda: any(folder.glob("*/result.json")), tmp_path, *LONG)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
@@ -123,9 +122,8 @@ def test_a_batch_systems_sigterm_is_ctrl_c(tmp_path):
 
 def test_the_report_of_a_killed_sweep_has_all_that_was_finished(tmp_path):
     """`python -m runner.report` first rebuilds a table that was left behind, from the rows that are there."""
-    process = start(tmp_path, *LONG)
     folder = tmp_path / "sweep"
-    wait_until(lambda: len(list(folder.glob("*/result.json"))) >= 2, process)
+    process = started_until(lambda: len(list(folder.glob("*/result.json"))) >= 2, tmp_path, *LONG)
     kill_all(process)
     (folder / "results.csv").unlink()
     done = call(tmp_path, "sweep", module="runner.report")
@@ -193,38 +191,43 @@ def test_sweeps_that_start_together_do_not_disturb_each_other(tmp_path):
     assert json.loads((folders[0] / "environment.json").read_text())["command"].startswith("python -m runner")
 
 
+JOBLIB = ("-m", *LONG, "block=64,128,256", "size=128Ki", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+
+
+def resume_all(directory):
+    """Resume the sweep until all its rows are ok; the first time may lack jobs that were not planned yet."""
+    for _ in range(2):
+        done = call(directory, "sweep", module="runner.resume")
+        assert done.returncode == 0, done.stderr
+        if (statuses := set(table(directory / "sweep")["status"])) == {"ok"}:
+            break
+    assert statuses == {"ok"}
+
+
 @pytest.mark.skipif(importlib.util.find_spec("joblib") is None, reason="hydra-joblib-launcher is not installed")
 def test_a_stock_launchers_cancelled_job_is_not_a_crash(tmp_path):
     """SIGTERM to all processes, as of a cancelled job: no row blames a kernel, and resume leaves all rows ok."""
-    process = start(tmp_path, "-m", *LONG, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
     folder = tmp_path / "sweep"
-    wait_until(lambda: any(folder.glob("*/result.json")), process)
+    process = started_until(lambda: any(folder.glob("*/result.json")), tmp_path, *JOBLIB)
     os.killpg(process.pid, signal.SIGTERM)
     process.communicate(timeout=PATIENCE_S)
     wait_until(lambda: not members(process))
     written = [json.loads(path.read_text())["status"] for path in folder.glob("*/result.json")]
     assert set(written) <= {"ok", "not_run"}
-    for _ in range(2):  # the first may lack jobs that were not planned yet
-        done = call(tmp_path, "sweep", module="runner.resume")
-        assert done.returncode == 0, done.stderr
-    assert set(table(folder)["status"]) == {"ok"}
+    resume_all(tmp_path)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("joblib") is None, reason="hydra-joblib-launcher is not installed")
 def test_joblibs_processes_end_with_the_program(tmp_path):
     """After kill -9 of the program none of them stays, no finished row is lost, and resume completes the sweep."""
-    process = start(tmp_path, "-m", *LONG, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
     folder = tmp_path / "sweep"
-    wait_until(lambda: any(folder.glob("*/result.json")), process)
+    process = started_until(lambda: any(folder.glob("*/result.json")), tmp_path, *JOBLIB)
     assert len(members(process)) > 2
     process.kill()
     process.communicate(timeout=PATIENCE_S)
     wait_until(lambda: not members(process))
     before = {path: path.read_text() for path in folder.glob("*/result.json") if '"ok"' in path.read_text()}
-    for _ in range(2):  # the first may lack jobs that were not planned yet
-        done = call(tmp_path, "sweep", module="runner.resume")
-        assert done.returncode == 0, done.stderr
-    assert set(table(folder)["status"]) == {"ok"}
+    resume_all(tmp_path)
     assert {path: path.read_text() for path in before} == before
 
 

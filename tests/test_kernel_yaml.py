@@ -318,22 +318,24 @@ def test_a_shipped_kernel_says_what_a_reader_needs(name):
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_every_example_of_the_page_runs(runner, tmp_path, device):
-    """The files of docs/kernel-yaml.md, laid where they say, run by its commands; the first six together."""
+    """The files of docs/kernel-yaml.md, laid where they say, run by its commands; kernels that have one each, together."""
     page = (ROOT / "docs" / "kernel-yaml.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```\w+\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     for block in blocks:
         path = tmp_path / re.search(r"^(?:#|//) (my_kernels/\S+)$", block, re.MULTILINE)[1]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block)
-    commands = re.findall(r"^    python -m runner (.*)$", page, re.MULTILINE)
+    commands = [line.split() for line in re.findall(r"^    python -m runner (.*)$", page, re.MULTILINE)]
     assert (len(blocks), len(commands)) == (25, 7)
-    for n, command in enumerate(commands):
-        smaller = ["size=40x100", "inner=50"] if "product" in command else []
-        done = runner(*command.split(), f"device={device}", f"hydra.sweep.dir={n}", *smaller)
+    first, six, *single, experiment = commands
+    names = ",".join(command[-1].removeprefix("kernel=") for command in single)
+    sweeps = [first, [*six, "size=40x100", "inner=50"], [*single[0][:-1], f"kernel={names}"], experiment]
+    for n, command in enumerate(sweeps):
+        done = runner(*command, f"device={device}", f"hydra.sweep.dir={n}")
         assert done.code == 0, done.out
-    counts = {n: (tmp_path / str(n) / "results.csv").read_text(encoding="utf-8").count(",ok,") for n in (1, 6)}
-    assert counts == {1: 6, 6: 4}
-    kept = {p.name for p in (tmp_path / "6" / "sources").rglob("*") if p.is_file()}
+    counts = {n: (tmp_path / str(n) / "results.csv").read_text(encoding="utf-8").count(",ok,") for n in range(4)}
+    assert counts == {0: 2, 1: 6, 2: 4, 3: 4}
+    kept = {p.name for p in (tmp_path / "3" / "sources").rglob("*") if p.is_file()}
     assert {"axpy.py", "saxpyVector.yaml", "saxpyVector.cu"} <= kept
-    again = runner("--config-path", str(tmp_path / "6" / "sources" / "conf"), "kernel=saxpyVector", f"device={device}")
+    again = runner("--config-path", str(tmp_path / "3" / "sources" / "conf"), "kernel=saxpyVector", f"device={device}")
     assert again.code == 0, again.err  # its family and its reference were kept, too

@@ -34,17 +34,17 @@ from runner.sweep import engine
 FILES = ("config.yaml", "hydra.yaml", "overrides.yaml")
 
 SWEEPS = {
-    "an experiment": ["experiment=mask_demo"],
+    "an experiment": ["experiment=mask_demo", "kernel=shflUp"],
     "kernels that vary fastest": ["block=64,128", "width=8", "kernel=reduceShfl,reduceSmem"],
     "devices and timing": ["device=cpu,cuda", "device.threads=1,2", "timing.warmup_ms=2.5"],
-    "values that refer to others": ["experiment=partial_warp", "size=5,${block},'${seed}'", "block=64,128"],
+    "values that refer to others": ["experiment=partial_warp", "size=${block},'${seed}'", "block=64,128"],
     "what is equal in Python": ["unroll=1,1.0,'1',null,1e3,'1e3'", "seed=2"],
     "quotes": ["dtype=int32", "size='2**10','0x10',' 64 ','1<<4'", "mask=0xffffffff"],
     "parameters for the CPU device": ["++on_cpu.size=1,2"],
     "Hydra's own values": ["hydra.job.name=other", "hydra.verbose=true", "+hydra.job.env_set.A=yes", "block=64,128"],
     "the name of a job": [
         "hydra.job.config.override_dirname.kv_sep=:", "hydra.job.config.override_dirname.exclude_keys=[block]",
-        "block=64,128", "size=3", "kernel=reduceShfl,reduceSmem",
+        "block=64", "size=3", "kernel=reduceShfl,reduceSmem",
     ],
 }  # fmt: skip
 
@@ -124,14 +124,12 @@ def test_no_job_sees_what_another_set(sweep):
     assert [dict(case.parameters)["block"] for case in cases] == ["256", "64", "256", "128", "256", "64", "256"]
 
 
-@pytest.mark.parametrize(
-    "overrides", [["blokc=1"], ["kernel=nope"], ["seed=abc"], ["+seed=3"], ["size=1<<24"], ["block=x"]]
-)
-def test_what_cannot_be_composed_is_refused(overrides, sweep):
+def test_what_cannot_be_composed_is_refused(sweep):
     """An override that cannot be understood raises Hydra's error or ours."""
-    its = sweep()
-    with pytest.raises((HydraException, OmegaConfBaseException, UsageError)):
-        Composer(its.loader, its.master).job(overrides, 0, its.folder)
+    composer = Composer((its := sweep()).loader, its.master)
+    for wrong in ("blokc=1", "kernel=nope", "seed=abc", "+seed=3", "size=1<<24", "block=x"):
+        with pytest.raises((HydraException, OmegaConfBaseException, UsageError)):
+            composer.job([wrong], 0, its.folder)
 
 
 def test_a_group_on_the_search_path_is_a_group(sweep, tmp_path):
@@ -208,13 +206,13 @@ def test_many_cases_take_little_memory_and_show_how_far_they_are(tmp_path):
     """Each further case needs next to no memory; without a terminal a line now and then says what is being read."""
     arguments = ("kernel=reduceShfl,reduceSmem", "block=32,64,128,256,512")
     peak = {}
-    for last in (2, 100):
+    for last in (2, 50):
         out, err = up_to_the_engine(tmp_path, *arguments, f"size=range(0,{last})")
         cases, kilobytes = out.split()
         peak[int(cases)] = int(kilobytes)
         told = re.findall(r"^reading the configuration (\d+)/(\d+): (.*)$", err, re.MULTILINE)
         assert told[-1] == (cases, cases, f"kernel=reduceSmem block=512 size={last - 1}")
-    assert (peak[1000] - peak[20]) / 980 < 20  # a composed configuration takes 150
+    assert (peak[500] - peak[20]) / 480 < 20  # a composed configuration takes 150
 
 
 def test_the_benchmark_of_hydras_cost_still_runs():

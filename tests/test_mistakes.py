@@ -7,9 +7,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import start
-from support import ROOT, Finished
-from told import is_a_told_mistake, lay, run
+from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from processes import environment, start
+from support import Finished
+from told import is_a_told_mistake, is_refused, lay, run
+
+from runner import config
+from runner.errors import UsageError
+from runner.hydra import errors, schema
+from runner.hydra.launcher import Composer
 
 # What is wrong: the command line, and words of the sentence.
 KEYS = {
@@ -236,12 +245,48 @@ MISTAKES = {
 }
 
 
+# One of each kind, from the command line to the exit status. Of the others the function that refuses them is called.
+BY_THE_PROGRAM = {
+    "keys: a misspelt key", "keys: an added key", "keys: a misspelt kernel without a key",
+    "choices: one of two kernels", "choices: no kernel",
+    "values: text for a block", "values: one of several values", "values: a misspelt fill", "values: perhaps", "values: an interpolation to itself",
+    "device and timing: fewer than no threads", "device and timing: half a thread",
+    "sweeps: what Hydra cannot read", "sweeps: an interval", "hydra: no folder", "hydra: no such search path",
+    "options: a misspelt option", "options: no such folder", "options: a configuration without a beginning",
+    "hostile: an escape sequence", "hostile: no UTF-8", "hostile: a very long text",
+}  # fmt: skip
+OF_ONE_JOB = ("keys", "values", "device and timing", "hostile")  # tables of what Hydra is to compose
+
+
+@pytest.fixture(scope="module")
+def composer():
+    """Composes jobs as the launcher does, from one configuration for all tests."""
+    schema.register([config.CONF])
+    HydraConfig.instance().cfg = None
+    with initialize_config_dir(str(config.CONF), version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        yield Composer(loader, loader.load_configuration("config", ["hydra.sweep.dir=sweep"], RunMode.MULTIRUN))
+    HydraConfig.instance().cfg = None
+
+
+def compose(composer, arguments):
+    """Compose a job of a command line; a `UsageError` with the program's sentence if that cannot be done."""
+    try:
+        composer.job(arguments, 0, None)
+    except errors.THEIRS as e:
+        raise UsageError(errors.sentence(e, schema.known_keys())) from None
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_one_sentence(mistake, tmp_path):
+def test_a_mistake_is_one_sentence(mistake, composer, tmp_path):
     """The sentence says what, where and what is allowed; no traceback, no folder, nothing of the user's touched."""
     (tmp_path / "something.txt").write_text("not ours")
     arguments, words = MISTAKES[mistake]
-    is_a_told_mistake(run(tmp_path, *arguments), *words)
+    if mistake in BY_THE_PROGRAM:
+        is_a_told_mistake(run(tmp_path, *arguments), *words)
+    else:
+        one_job = mistake.partition(": ")[0] in OF_ONE_JOB
+        is_refused(tmp_path, arguments, *words, later=(lambda: compose(composer, arguments)) if one_job else None)
     assert (tmp_path / "something.txt").read_text() == "not ours"
     assert [p.name for p in tmp_path.iterdir()] == ["something.txt"]
 
@@ -267,41 +312,42 @@ def test_a_mistake_takes_no_folder_of_the_users_away(tmp_path):
     assert [p.name for p in (tmp_path / "outputs").iterdir()] == ["mine"]
 
 
-def unprivileged(directory, *arguments):
-    """`python -m runner` as somebody who is held to the files' permissions, as root is not."""
-    free = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
-    if free and (shutil.which("setpriv") is None or subprocess.run([*free, "true"], check=False).returncode):
-        pytest.skip("root reads everything, and setpriv cannot take that away here")
-    command = [*free, sys.executable, "-m", "runner", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
-    return Finished(done.returncode, done.stdout, done.stderr, directory)
-
-
+# The program, many times over in one process: at each command a file or folder has no permissions.
+FORBIDDING = """
+import os, sys
+from pathlib import Path
+from runner.__main__ import main
+for name, *line in map(str.split, sys.argv[1:]):
+    path = Path(name)
+    before = path.stat().st_mode
+    path.chmod(0o500 if path.is_dir() else 0)
+    sys.argv[1:] = line
+    print(main(), flush=True)
+    path.chmod(before)
+"""
 FORBIDDEN = {
-    "the kernel's YAML": ("kernel/saxpy.yaml", "kernel/saxpy.yaml: cannot be read: Permission denied"),
-    "the kernel's source": ("kernel/saxpy.cu", "saxpy.yaml: source: 'saxpy.cu' cannot be read: Permission denied"),
-    "the experiment": ("experiment/mine.yaml", "experiment/mine.yaml: cannot be read: Permission denied"),
+    "kernel/saxpy.yaml": "kernel/saxpy.yaml: cannot be read: Permission denied",
+    "kernel/saxpy.cu": "saxpy.yaml: source: 'saxpy.cu' cannot be read: Permission denied",
+    "experiment/mine.yaml": "experiment/mine.yaml: cannot be read: Permission denied",
+    ".": "cannot make the folder for the results: Permission denied",
 }
 
 
-@pytest.mark.parametrize("what", FORBIDDEN)
-def test_a_file_that_may_not_be_read_is_told(what, tmp_path):
-    """A file without permission is named, with the system's reason."""
+def test_a_file_that_may_not_be_read_and_a_folder_that_may_not_be_written_are_told(tmp_path):
+    """Both are named, with the system's reason, to whoever is held to permissions, as root is not; nothing is run."""
+    free = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if free and (shutil.which("setpriv") is None or subprocess.run([*free, "true"], check=False).returncode):
+        pytest.skip("root reads everything, and setpriv cannot take that away here")
     own = Path(__file__).parent / "kernels" / "kernel"
     lay(tmp_path, {f"kernel/saxpy.{ending}": (own / f"saxpy.{ending}").read_bytes() for ending in ("cu", "yaml")})
     lay(tmp_path, {"experiment/mine.yaml": "# @package _global_\n"})
-    forbidden, told = FORBIDDEN[what]
-    (tmp_path / forbidden).chmod(0)
-    is_a_told_mistake(unprivileged(tmp_path, "--config-dir", ".", "kernel=saxpy", "experiment=mine"), told)
-
-
-def test_a_folder_that_may_not_be_written_is_told(tmp_path):
-    """Where the results cannot be put, nothing is run."""
-    tmp_path.chmod(0o500)
-    done = unprivileged(tmp_path, "device=cpu", "size=10")
-    tmp_path.chmod(0o700)
-    is_a_told_mistake(done, "cannot make the folder for the results: Permission denied")
+    lines = [f"{name} --config-dir . kernel=saxpy experiment=mine device=cpu" for name in FORBIDDEN]
+    done = subprocess.run(
+        [*free, sys.executable, "-c", FORBIDDING, *lines],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for status, error, told in zip(done.stdout.split(), done.stderr.splitlines(), FORBIDDEN.values(), strict=True):
+        is_a_told_mistake(Finished(int(status), "", f"{error}\n", tmp_path), told)
 
 
 def test_help_shows_the_kernels_and_runs_nothing(runner, tmp_path):
@@ -317,8 +363,7 @@ def test_help_shows_the_kernels_and_runs_nothing(runner, tmp_path):
 
 @pytest.mark.parametrize(
     "arguments",
-    ["--help", "--hydra-help", "--info", "--cfg all", "--version", "show", "show bcast", "list --help", "judge --help",
-     "-sc install=bash", "--dry-run --quiet device=cpu size=64"],
+    ["--help", "--hydra-help", "--info", "--version", "show", "list --help", "-sc install=bash", "--dry-run --quiet device=cpu size=64"],
 )  # fmt: skip
 def test_a_reader_that_left_is_no_mistake(arguments, tmp_path):
     """`python -m runner --help | head -1` says nothing on stderr, nor does any other command that prints."""

@@ -1,11 +1,17 @@
 """What the tests of mistakes share: files to lay, and what a message to the user looks like."""
 
+import contextlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from processes import run
 from support import Finished
 
-__all__ = ["is_a_told_mistake", "lay", "run"]
+from runner import cli
+from runner.errors import UsageError
+from runner.hydra import command_line
+
+__all__ = ["is_a_told_mistake", "is_refused", "lay", "run"]
 
 LONGEST = 600
 
@@ -30,3 +36,25 @@ def is_a_told_mistake(done: Finished, *words: str) -> None:
         assert word in done.err
     assert not list(done.directory.glob("outputs*/**/*"))
     assert not (done.directory / "outputs").is_dir()
+
+
+def is_refused(
+    directory: Path, arguments: Sequence[str], *words: str, later: Callable[[], object] | None = None
+) -> None:
+    """The program tells a mistake. Its first look at the command line is called, then `later`; if neither refuses, it is run.
+
+    A mistake costs the program a quarter of a second, nearly all of it in Hydra; its first look takes milliseconds.
+    """
+    ordered = command_line.ordered(arguments)
+    try:
+        with contextlib.chdir(directory):
+            command_line.refuse(ordered, command_line.search_path(ordered))
+            if later:
+                later()
+    except UsageError as e:
+        sentence = cli.printable(str(e))
+        assert sentence.isprintable()
+        assert len(sentence) < LONGEST
+        assert all(word in sentence for word in words), sentence
+    else:
+        is_a_told_mistake(run(directory, *arguments), *words)
