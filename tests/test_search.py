@@ -21,7 +21,7 @@ from runner.kernel.expression import RealExpression
 from runner.metrics import Metric
 from runner.noise import DeviceNoise
 from runner.search import samplers
-from runner.search.contenders import contenders, noise_of, side, side_of
+from runner.search.contenders import compared, contenders, side
 from runner.search.importance import Model
 from runner.search.loop import Budget, Search, Trial, front, latest
 from runner.search.space import Axis, Space, of_kernel
@@ -487,11 +487,13 @@ def test_the_contenders_by_a_rate_are_those_by_its_time():
         rows[point] = {"kernel": "k", "operations": 2e9, "median_us": us, **ends}
     time = Metric("median_us", RealExpression("median_us", "median_us"), better="lower")
     rate = Metric("gflops", RealExpression("operations / median_us / 1e3", "metrics.gflops"), better="higher")
-    by_time = {point: side_of(row, time, 1 / drift[point]) for point, row in rows.items()}
-    by_rate = {point: side_of(row, rate, drift[point]) for point, row in rows.items()}
-    found = contenders(by_time, noise_of(rows[(0,)], time, 1.0, gpu))
+    by_time = {point: compared(row, time, 1 / drift[point]) for point, row in rows.items()}
+    by_rate = {point: compared(row, rate, drift[point]) for point, row in rows.items()}
+    found, same = (
+        contenders({point: one.side for point, one in by.items()}, by[(0,)].noise(gpu)) for by in (by_time, by_rate)
+    )
     assert 1 < len(found) < 5
-    assert contenders(by_rate, noise_of(rows[(0,)], rate, 1.0, gpu)) == found
+    assert same == found
 
 
 def test_who_is_certainly_slower_is_no_contender():

@@ -18,11 +18,10 @@ from runner.config import Job
 from runner.device.kinds import REPLAY, is_emulated, kind_of
 from runner.folder import RunFolder
 from runner.metrics import Metric
-from runner.search.contenders import contenders, noise_of, side_of
+from runner.search.contenders import Compared, compared, contenders
 from runner.search.loop import HALVING, Trial, Values, front
 from runner.search.places import Places
 from runner.search.space import Point, Space
-from runner.statistics import Side
 from runner.sweep.results import Row
 from runner.terminal import SweepProgress
 
@@ -49,8 +48,7 @@ class Batches:
         self._numbers: dict[Point, int] = {}
         self._jobs: dict[int, Job] = {}
         self._best: tuple[float, int] | None = None  # of the highest level: the first objective, and its job
-        self._compared: dict[Point, tuple[Row, Metric, float]] = {}  # the row and parameters, by what, and the factor
-        self._sides: dict[Point, Side | None] = {}  # by the first objective, drift taken out
+        self._compared: dict[Point, Compared | None] = {}  # by the first objective, drift taken out
         self._raw: dict[Point, tuple[float, str]] = {}  # the first objective as the table has it, and the GPU
         self._emulated = False
 
@@ -87,14 +85,13 @@ class Batches:
         if not best or best[0].values is None or len(best[0].values) > 1 or self._emulated:
             return best
         measured = {t.point: t for t in trials if t.values}
-        sides = {point: side for point in measured if (side := self._sides.get(point))}
-        if len(sides) < len(measured):
+        known = {point: one for point in measured if (one := self._compared.get(point))}
+        if len(known) < len(measured):
             limit = best[0].values[0] + MARGIN * abs(best[0].values[0])
             return [t for t in measured.values() if t.values and t.values[0] <= limit]
         devices = runs.section(self._folder.json(self._folder.environment) or {}, "devices")
-        known = noise.of_device(next(iter(devices.values()), {}))
-        of_best = noise_of(*self._compared[best[0].point], known)
-        return [measured[point] for point in contenders(sides, of_best)]
+        of_best = known[best[0].point].noise(noise.of_device(next(iter(devices.values()), {})))
+        return [measured[point] for point in contenders({p: one.side for p, one in known.items()}, of_best)]
 
     def finish(self, best: Sequence[Point]) -> list[Point]:
         """Measure the best points anew, together, and those that the table would else have ahead of them; gives all."""
@@ -136,8 +133,7 @@ class Batches:
 
     def _note(self, point: Point, job: Job, row: Row, raw: float, factor: float) -> None:
         """Note what `near` and `finish` need of a row."""
-        self._compared[point] = compared = {**job.case.variables, **row}, self._objectives[0], factor
-        self._sides[point] = side_of(*compared)
+        self._compared[point] = compared({**job.case.variables, **row}, self._objectives[0], factor)
         self._raw[point] = raw, str(row.get("gpu") or "")
         self._emulated = is_emulated(str(row["device"]))
 

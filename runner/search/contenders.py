@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.metrics import Criterion, Metric
@@ -21,8 +21,21 @@ def side(look: Summary) -> Side:
     return Side(look.median, 1, None, look.min, look.q1, look.q3, fresh=True, error=error)
 
 
-def side_of(names: Mapping[str, Any], objective: Metric, factor: float) -> Side | None:
-    """Likewise in terms of an objective.
+@dataclass(frozen=True)
+class Compared:
+    """A case in terms of an objective, and how that follows from the case's time."""
+
+    side: Side
+    us: float  # median time
+    elasticity: float  # percent of the objective for 1 % of the time
+
+    def noise(self, known: DeviceNoise) -> Noise:
+        """The noise of the objective, from that of the device's times."""
+        return known.at(self.us).of_metric(self.elasticity, self.side.median_us / self.us)
+
+
+def compared(names: Mapping[str, Any], objective: Metric, factor: float) -> Compared | None:
+    """What `contenders` needs of a case.
 
     Args:
         names: The case's row, and its parameters.
@@ -32,22 +45,19 @@ def side_of(names: Mapping[str, Any], objective: Metric, factor: float) -> Side 
     Returns:
         `None` if the objective is not above 0.
     """
-    cost = _cost(names, objective, factor)
+    by = Criterion(objective.name, objective.better or "lower", of_kernel={str(names["kernel"]): objective})
+    scale = 1.0 / factor if by.better == "higher" else factor  # of a cost: lower is better, also for a rate
+    us = float(names["median_us"])
 
     def value(name: str) -> float:
-        return cost(float(names.get(name) or names["median_us"]))
+        return scale * by.cost(names, float(names.get(name) or us))
 
     ends = (sorted((value(low), value(high))) for low, high in (("ci_low_us", "ci_high_us"), ("q1_us", "q3_us")))
     (low, high), (q1, q3) = ends
     found = Summary(0, value("median_us"), low, high, min(value("min_us"), q1), q1, q3)
-    return side(found) if min(found.median, low, found.min) > 0 else None  # also if one of them is NaN
-
-
-def noise_of(names: Mapping[str, Any], objective: Metric, factor: float, known: DeviceNoise) -> Noise:
-    """The noise of an objective, from that of the device's times; the arguments are those of `side_of`."""
-    us = float(names["median_us"])
-    elasticity = _criterion(names, objective).elasticity(names, us)
-    return known.at(us).of_metric(elasticity, _cost(names, objective, factor)(us) / us)
+    if not min(found.median, low, found.min) > 0:  # also if one of them is NaN
+        return None
+    return Compared(side(found), us, by.elasticity(names, us))
 
 
 def contenders(sides: Mapping[Point, Side], known: Noise) -> list[Point]:
@@ -65,14 +75,3 @@ def contenders(sides: Mapping[Point, Side], known: Noise) -> list[Point]:
         words = decide(pairs, noise, side_by_side=True, comparisons=count)
         found |= {point for point, d in zip(others, words, strict=True) if d.word != "slower"}
     return [point for point in (best, *others) if point in found]
-
-
-def _criterion(names: Mapping[str, Any], objective: Metric) -> Criterion:
-    return Criterion(objective.name, objective.better or "lower", of_kernel={str(names["kernel"]): objective})
-
-
-def _cost(names: Mapping[str, Any], objective: Metric, factor: float) -> Callable[[float], float]:
-    """What is compared, by the time of a launch: lower is better, also where a high objective is."""
-    by = _criterion(names, objective)
-    scale = 1.0 / factor if by.better == "higher" else factor
-    return lambda us: scale * by.cost(names, us)
