@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import weakref
 import zlib
 from typing import Any
 
@@ -41,8 +42,6 @@ class GuardedArray:
 
     `pointer`, the address passed to the kernel, is `lead` elements later.
     """
-
-    _mapped = 0
 
     def __init__(self, name: str, value: NDArray[Any], role: Role, offset: int = 0, lead: int = 0) -> None:
         if offset < 0 or lead < 0:
@@ -75,6 +74,8 @@ class GuardedArray:
         if mapped is None or mapped == _MAP_FAILED:
             raise OutOfMemory(f"no memory for array '{self.name}' of {self._body_bytes} bytes")
         self._mapped = mapped
+        self._unmap = weakref.finalize(self, _libc.munmap, mapped, self._total)
+        self._unmap.atexit = False  # the process ends: its memory goes with it
         self._body = mapped + GUARD_BYTES
         self._protect(mmap.PROT_READ | mmap.PROT_WRITE)
 
@@ -108,13 +109,9 @@ class GuardedArray:
         return ""
 
     def free(self) -> None:
-        """Give the memory back."""
-        if self._mapped:
-            self._content = self._tail = self._front = np.empty(0, np.uint8)
-            _libc.munmap(self._mapped, self._total)
-            self._mapped = 0
-
-    __del__ = free
+        """Give the memory back, as an array does that nobody refers to any more."""
+        self._content = self._tail = self._front = np.empty(0, np.uint8)
+        self._unmap()
 
     @property
     def guards(self) -> tuple[int, int]:
