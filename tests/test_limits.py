@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -35,9 +36,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_compiler_that_would_not_end_is_ended(name, tmp_path):
-    """At a limit of time or memory one sentence says which, little of the output is kept, and no process is left."""
+def test_a_compiler_that_would_not_end_is_ended(name, tmp_path, monkeypatch):
+    """At a limit of time or memory one sentence says which, little output is kept, and no process or file is left."""
     text, limits, reason = BAD[name]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # so that it reads the variable again
     path = tmp_path / "k.cu"
     path.write_text(text)
     with pytest.raises(CompileLimit) as raised:
@@ -46,6 +51,7 @@ def test_a_compiler_that_would_not_end_is_ended(name, tmp_path):
     assert str(path) in str(raised.value)
     assert len(raised.value.log) < 3 * KEPT
     wait_until(lambda: not processes_about(tmp_path))
+    assert not list(scratch.iterdir())
 
 
 WRITES_OUT = """

@@ -12,8 +12,9 @@ import re
 import selectors
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,28 +67,11 @@ class Limited:
 
         `at_least_s` raises the limit of time. A `CompileLimit` if it exceeds a limit.
         """
-        line, ours = os.pipe()
-        shell = _SHELL.format(kib=int(self.limits.gb * 1e9) >> 10, blocks=MOST >> 9, line=line)
-        try:
-            process = subprocess.Popen(
-                ["sh", "-c", shell, "sh", *command], cwd=cwd, env=env, pass_fds=(line,), process_group=0,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            )  # fmt: skip
-        except BaseException:
-            os.close(ours)
-            raise
-        finally:
-            os.close(line)
-        self._running.add(process.pid)
-        try:
+        with self._started(command, cwd, env) as process:
             if self._stopped:
                 raise CompileLimit("the compiler was not started, because the sweep ends")
             out, err = _output(process, text, max(self.limits.seconds, at_least_s))
             code = process.wait()
-        finally:
-            self._running.discard(process.pid)
-            _kill(process)
-            os.close(ours)
         said = err.decode(errors="replace")
         if code and ran_out_of_memory(said):
             raise CompileLimit(
@@ -96,6 +80,31 @@ class Limited:
         if code and _NO_ROOM.search(said):
             raise CompileLimit(f"the compiler writes more than {MOST >> 20} MiB", said)
         return subprocess.CompletedProcess(command, code, out, err)
+
+    @contextlib.contextmanager
+    def _started(
+        self, command: Sequence[str], cwd: Path | str | None, env: Mapping[str, str] | None
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """A process group with limits. It ends here, and so do its temporary files, which a killed compiler leaves."""
+        line, ours = os.pipe()
+        shell = _SHELL.format(kib=int(self.limits.gb * 1e9) >> 10, blocks=MOST >> 9, line=line)
+        with contextlib.ExitStack() as after:
+            after.callback(os.close, ours)
+            try:
+                scratch = tempfile.TemporaryDirectory(prefix="runner-", ignore_cleanup_errors=True)
+                process = subprocess.Popen(
+                    ["sh", "-c", shell, "sh", *command], cwd=cwd, pass_fds=(line,), process_group=0,
+                    env={**(os.environ if env is None else env), "TMPDIR": after.enter_context(scratch)},
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                )  # fmt: skip
+            finally:
+                os.close(line)
+            self._running.add(process.pid)
+            try:
+                yield process
+            finally:
+                self._running.discard(process.pid)
+                _kill(process)
 
     @property
     def stopped(self) -> bool:
