@@ -245,7 +245,7 @@ def test_a_mistake_is_told_and_nothing_is_written(arguments, message, tmp_path):
 def test_a_pipe_is_not_waited_for(tmp_path, name):
     """Nobody may ever write into it."""
     os.mkfifo(tmp_path / name)
-    is_a_told_mistake(run(tmp_path, "import", name, timeout=20), f"{name}: expected a regular file")
+    is_a_told_mistake(run(tmp_path, "import", name), f"{name}: expected a regular file")
 
 
 def test_a_kernel_in_parts_of_a_repository(tmp_path):
