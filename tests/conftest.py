@@ -17,11 +17,14 @@ import processes
 import pytest
 from support import Bench
 
+from runner import terminal
 from runner.device import Source
 from runner.device.cpu import CpuCompiler
 from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError, DeviceUnavailable
 from runner.settings import DeviceConfig
+
+terminal.QUIET_S = 600.0  # a slow machine would add a line of progress to what a test expects; the zygote has it, too
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CACHE_BYTES = 1 << 30

@@ -16,8 +16,8 @@ def really(directory, *arguments, **more):
 
 
 def without_numbers(text):
-    """Times differ from run to run, and so do the widths of their columns; what takes long is told, too."""
-    text = re.sub(r"^\d+/\d+ .*\n", "", text, flags=re.MULTILINE)
+    """Times differ from run to run, and so do the widths of their columns; what takes long is told in lines of its own."""
+    text = re.sub(r"^(\w+ )?\d+/\d+\b.*\n", "", text, flags=re.MULTILINE)
     return re.sub(r" +", " ", re.sub(r"\s*\d[\d.,:-]*", " #", text))
 
 

@@ -33,6 +33,7 @@ from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 import runner
+from runner import terminal
 from runner.report.page import template
 from runner.settings import DeviceConfig
 from runner.sweep import line_costs, run_case, worker
@@ -48,6 +49,7 @@ def preload() -> None:
         if not name.endswith(".__main__") and ".cuda" not in name:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
+    terminal.QUIET_S = 600.0  # a slow machine would add a line of progress to what a test expects
     warm()
     gc.freeze()
 
