@@ -202,6 +202,8 @@ def test_the_parent_may_go_away(undisturbed, tmp_path):
     ("wrong", "said"),
     {
         "hydra.launcher.gpus=[9]": "hydra.launcher.gpus=9: no such GPU",
+        "hydra.launcher.gpus=[-1]": "hydra.launcher.gpus=-1: expected a number",
+        "hydra.launcher.gpus=[GPU-a,GPU-a]": "GPU-a is there twice",
         "hydra.launcher.shards=0": "hydra.launcher.shards=0: expected 1 to 1024",
         "device.index=1": "device.index=1: the launcher chooses the GPU",
         "hydra.launcher.nope=1": "hydra.launcher.nope",
@@ -214,6 +216,32 @@ def test_a_wrong_setting_is_one_sentence(wrong, said, tmp_path):
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "sweep").exists()
+    planned = call(tmp_path, "kernel=reduceShfl", *GPUS, wrong, "--dry-run")
+    assert (planned.returncode, planned.stderr) == (2, done.stderr)
+
+
+@pytest.mark.parametrize("wrong", ["shards=0", "array_parallelism=-3", "constraint=[]", "constraint={a:1}"])
+def test_a_wrong_setting_of_slurm_is_one_sentence_without_slurm(wrong, tmp_path):
+    """The plan of a sweep reads the settings of Slurm, too."""
+    done = call(tmp_path, "kernel=reduceShfl", "hydra/launcher=slurm", f"hydra.launcher.{wrong}", "--dry-run")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"hydra.launcher.{wrong.partition('=')[0]}=" in done.stderr
+    assert "expected" in done.stderr
+
+
+def test_a_plan_has_each_copy_of_a_case():
+    """As many rows as the sweep would have: on every GPU, or once for each constraint of Slurm."""
+    two = jobs(["reduceShfl"], ["1Ki", "2Ki"])
+    assert [job.copy for job in clusters.planned("gpus", two, {"shards": 2, "replicate": True})] == [0, 0, 1, 1]
+    assert [job.copy for job in clusters.planned("slurm", two, {"shards": 3, "constraint": ["a", "b"]})] == [0, 0, 1, 1]
+    assert clusters.planned("gpus", two, {"shards": 2}) == two
+
+
+def test_hidden_gpus_are_not_used(monkeypatch):
+    """An empty list of visible GPUs, or one that begins with -1, leaves none, as CUDA reads it."""
+    for given, left in {"": [], "-1": [], "GPU-a, GPU-b": ["GPU-a", "GPU-b"], "1,-1,0": ["1"]}.items():
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+        assert gpus() == left
 
 
 SHARDS = 64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -21,8 +22,8 @@ LAST_LINE = 400  # characters of a failed shard's last message
 
 def gpus() -> list[str]:
     """The UUIDs of the GPUs that this process may use: of `CUDA_VISIBLE_DEVICES`, or all; empty without NVML."""
-    if given := os.environ.get("CUDA_VISIBLE_DEVICES"):
-        return given.split(",")
+    if (given := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:  # empty, or with -1 first, it hides all of them
+        return list(itertools.takewhile(lambda one: one not in ("", "-1"), map(str.strip, given.split(","))))
     try:
         import pynvml  # noqa: PLC0415  (optional)
 
@@ -51,7 +52,13 @@ class LocalGpus:
                 if one.isdecimal() and int(one) >= len(known):
                     there = f"there are {len(known)}" if known else "there is none"
                     raise UsageError(f"hydra.launcher.gpus={one}: no such GPU on this machine; {there}")
+                if not one.isdecimal() and not one.startswith(("GPU-", "MIG-")):  # the shard would see no GPU at all
+                    raise UsageError(f"hydra.launcher.gpus={one}: expected a number, or a UUID (GPU-..., MIG-...)")
             self._places = [known[int(one)] if one.isdecimal() else one for one in chosen]
+            if twice := next((one for one in self._places if self._places.count(one) > 1), ""):
+                raise UsageError(
+                    f"hydra.launcher.gpus: {twice} is there twice; shards side by side on it disturb each other"
+                )
         else:
             self._places = [] if emulated else known
         self._emulated = not self._places
