@@ -27,7 +27,7 @@ from runner.report.table import load
 from runner.settings import DeviceConfig, TimingConfig
 from runner.shards import clusters
 from runner.shards import plan as planning
-from runner.shards.folder import ShardFolder, append_line, merge, require_one_toolchain
+from runner.shards.folder import ShardFolder, append_line, merge, require_one_toolchain, shards
 from runner.shards.local import LocalGpus, gpus
 from runner.shards.watch import State, Watched, Watcher
 from runner.sweep import results
@@ -186,7 +186,10 @@ def test_ctrl_c_ends_the_shards(undisturbed, tmp_path):
 
 
 def test_the_parent_may_go_away(undisturbed, tmp_path):
-    """With `wait=false` the command ends while its shards run; `runner.report` shows what is there, resume waits."""
+    """With `wait=false` the command ends while its shards run; `runner.report` shows what is there, resume waits.
+
+    Another command may cancel them, as resume does after Ctrl-C.
+    """
     done = call(tmp_path, *LONG, "hydra.launcher.shards=2", "hydra.launcher.wait=false")
     folder = tmp_path / "sweep"
     assert done.returncode == 0, done.stderr
@@ -194,6 +197,10 @@ def test_the_parent_may_go_away(undisturbed, tmp_path):
     wait_until(reached(folder, 8))
     assert call(tmp_path, folder, module="runner.report").returncode in (0, 1)
     assert len(table(folder)) == 4
+    later = LocalGpus((), 2)
+    assert not any(later.state(shard).ended for shard in shards(RunFolder(folder)))
+    later.cancel()
+    assert not pids(folder)
     assert resume(tmp_path, "sweep").returncode == 0
     check_whole(folder, undisturbed)
 

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from runner import children
@@ -67,6 +68,7 @@ class LocalGpus:
         self.most = len(self._places)
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._where: dict[int, str] = {}
+        self._earlier: dict[int, ShardFolder] = {}  # that run, and that an earlier parent has started
 
     def environments(self) -> list[dict[str, str]]:
         """Those in which workers see one GPU each."""
@@ -93,7 +95,7 @@ class LocalGpus:
             lock = RunFolder(shard.path).lock()  # the process has it from its first moment on
             with shard.log.open("ab") as log:
                 self._processes[shard.number] = subprocess.Popen(
-                    [sys.executable, "-m", "runner.shards.process", str(shard.sweep.path), str(shard.number)],
+                    _command(shard),
                     env={**children.environment(), **self._environment(place)},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -108,16 +110,19 @@ class LocalGpus:
         where = self._where.get(shard.number, "")
         process = self._processes.get(shard.number)
         if process is None:
-            return State(ended=not shard.running, where=where, why=last_line(shard.log) or "its process ended")
+            if running := shard.running:
+                self._earlier[shard.number] = shard
+            return State(ended=not running, where=where, why=last_line(shard.log) or "its process ended")
         if (code := process.poll()) is None:
             return State(ended=False, where=where)
         how = f"ended by signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
         return State(ended=True, where=where, why=last_line(shard.log) or f"its process {how}")
 
     def cancel(self) -> None:
-        """Ask all processes to end, and end those that do not."""
+        """Ask all processes to end, and end those that do not; also those of an earlier parent."""
         for process in self._processes.values():
             process.terminate()
+        _signal(self._earlier.values(), signal.SIGTERM)
         deadline = time.monotonic() + CANCEL_S
         for process in self._processes.values():
             try:
@@ -125,9 +130,25 @@ class LocalGpus:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        while any(shard.running for shard in self._earlier.values()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        _signal(self._earlier.values(), signal.SIGKILL)
 
     def _environment(self, place: str) -> dict[str, str]:
         return {} if self._emulated else {"CUDA_VISIBLE_DEVICES": place}
+
+
+def _signal(earlier: Iterable[ShardFolder], number: signal.Signals) -> None:
+    """Send a signal to the processes of shards that this process has not started. Their command tells them."""
+    commands = [_command(shard)[1:] for shard in earlier if shard.running]
+    for file in Path("/proc").glob("[0-9]*/cmdline") if commands else ():
+        with suppress(OSError):  # it has ended, or is somebody else's
+            if file.read_bytes().decode(errors="surrogateescape").split("\0")[1:-1] in commands:
+                os.kill(int(file.parent.name), number)
+
+
+def _command(shard: ShardFolder) -> list[str]:
+    return [sys.executable, "-m", "runner.shards.process", str(shard.sweep.path), str(shard.number)]
 
 
 def _place(shard: ShardFolder) -> str:
