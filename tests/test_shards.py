@@ -111,10 +111,14 @@ def undisturbed(tmp_path_factory):
 
 
 def test_shards_give_the_rows_of_one_process(together, tmp_path):
-    """Three shards leave one table with the rows of `batch`, in one folder with samples and a report; each size is whole."""
-    done = call(tmp_path, *CASES, *GPUS, "hydra.launcher.shards=3")
+    """Three shards leave one table with the rows of `batch`, in one folder with samples and a report; each size is whole.
+
+    What the shards have to say is told once.
+    """
+    done = call(tmp_path, *CASES, *GPUS, "hydra.launcher.shards=3", "profile=ncu")
     folder = tmp_path / "sweep"
     assert done.returncode == 0, done.stderr
+    assert done.stderr.count("nothing is profiled on cpu") == 1  # all of them say so
     assert rows(folder) == together
     assert set(table(folder)["launcher"]) == {"gpus"}
     assert len(list(folder.glob("shards/*/shard.json"))) == 3
@@ -143,6 +147,7 @@ def check_whole(folder, undisturbed):
 def test_a_killed_shard_is_not_run_and_resumed(undisturbed, tmp_path):
     """The others finish, the cases of the killed shard say so, and resume runs only what it lacks."""
     process, folder = long_sweep(tmp_path)
+    (folder / "shards" / "0" / "log.txt").write_text("what a kernel printed\n")
     kill_shard(folder, 0)
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1, err

@@ -115,8 +115,9 @@ class LocalGpus:
             return State(ended=not running, where=where, why=last_line(shard.log) or "its process ended")
         if (code := process.poll()) is None:
             return State(ended=False, where=where)
-        how = f"ended by signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
-        return State(ended=True, where=where, why=last_line(shard.log) or f"its process {how}")
+        if code < 0:
+            return State(ended=True, where=where, why=f"its process ended by signal {signal.Signals(-code).name}")
+        return State(ended=True, where=where, why=last_line(shard.log) or f"its process ended with exit status {code}")
 
     def cancel(self) -> None:
         """Ask all processes to end, and end those that do not; also those of an earlier parent."""

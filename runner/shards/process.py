@@ -29,7 +29,7 @@ from runner.terminal import SweepProgress
 
 
 class _Progress(SweepProgress):
-    """Tells the parent of each row, by a line in a file."""
+    """Tells the parent of each row, and what there is to say, by a line in a file."""
 
     def __init__(self, attempt: Attempt) -> None:
         super().__init__(quiet=True)
@@ -39,6 +39,17 @@ class _Progress(SweepProgress):
         """Note a case that was measured in a round, or failed."""
         known = {name: row.get(name) for name in ("job", "device", "status", "rounds", "median_us")}
         append_line(self._attempt.rows, {"label": label, **known})
+
+    def now(self, what: str) -> None:
+        """The parent shows where the sweep is."""
+
+    def say(self, text: str) -> None:
+        """Have the parent say it."""
+        append_line(self._attempt.rows, {"said": text, "warning": False})
+
+    def warn(self, text: str) -> None:
+        """Likewise, even if the parent is quiet."""
+        append_line(self._attempt.rows, {"said": text, "warning": True})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
