@@ -129,6 +129,16 @@ def test_shards_give_the_rows_of_one_process(together, tmp_path):
     assert "cpu" in json.loads((folder / "environment.json").read_text())["devices"]
 
 
+def test_each_device_of_a_sweep_decides_for_its_own_cases(tmp_path):
+    """A device that is not there, and what the CPU device refuses, leave the other device's cases alone."""
+    call(tmp_path, "kernel=reduceBulk,reduceShfl", "size=4Ki", *GPUS, "device=cuda,cpu", "hydra.launcher.shards=1")
+    found = table(tmp_path / "sweep")
+    assert list(found["device"]) == ["cuda", "cpu"] * 2
+    assert list(found["status"][found["device"] == "cpu"]) == ["skipped", "ok"]
+    others = found[found["device"] == "cuda"]
+    assert not others["reason"].fillna("").str.contains("GPU only|exit status").any()
+
+
 def long_sweep(directory, *arguments):
     """The long sweep in two shards, once both have begun."""
     process = start(directory, *LONG, "hydra.launcher.shards=2", *arguments)

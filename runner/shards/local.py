@@ -117,7 +117,8 @@ class LocalGpus:
             return State(ended=False, where=where)
         if code < 0:
             return State(ended=True, where=where, why=f"its process ended by signal {signal.Signals(-code).name}")
-        return State(ended=True, where=where, why=last_line(shard.log) or f"its process ended with exit status {code}")
+        why = _not_run(shard) if code == 0 else last_line(shard.log)
+        return State(ended=True, where=where, why=why or f"its process ended with exit status {code}")
 
     def cancel(self) -> None:
         """Ask all processes to end, and end those that do not; also those of an earlier parent."""
@@ -137,6 +138,12 @@ class LocalGpus:
 
     def _environment(self, place: str) -> dict[str, str]:
         return {} if self._emulated else {"CUDA_VISIBLE_DEVICES": place}
+
+
+def _not_run(shard: ShardFolder) -> str:
+    """Why a shard that came to its end left cases out; empty if it says nothing."""
+    rows = (attempt.row(number) for attempt in shard.attempts()[-1:] for number in shard.jobs)
+    return next((str(row.get("reason") or "") for row in rows if row and row["status"] == "not_run"), "")
 
 
 def _signal(earlier: Iterable[ShardFolder], number: signal.Signals) -> None:
