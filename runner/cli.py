@@ -141,6 +141,8 @@ def _stopped(error: OSError, folder: RunFolder | None) -> int:
         return say(f"{where or 'a file'}: {what}", MISTAKE if error.errno == errno.ENAMETOOLONG else FAILED)
     if not where or Path(where).absolute().is_relative_to(folder.path):
         where = str(folder.path)  # which of its files does not matter
+    if not folder.has(folder.plan) and not any(folder.has(folder.result(job)) for job in folder.jobs()):
+        return say(f"{where}: {what}; nothing was measured", FAILED)
     return say(f"{where}: {what}; finished cases are kept, and {_resume(folder)} runs the rest", FAILED)
 
 

@@ -24,7 +24,7 @@ def measured(folder):
     """How often a shard noted a case of a round: a counter of (job, rounds so far)."""
     files = folder.glob("shards/*/*/rows.jsonl")
     lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    return Counter((line["job"], line["rounds"]) for line in lines)
+    return Counter((line["job"], line["rounds"]) for line in lines if "job" in line)
 
 
 def shard_of(folder, job):

@@ -96,3 +96,19 @@ def test_a_cache_without_room_is_no_fault_of_the_kernels(tmp_path):
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.glob("sweep/*/result.json"))
+
+
+def test_a_sweep_without_room_for_its_plan_is_not_to_be_resumed(tmp_path):
+    """Where nothing was planned yet, the sentence does not name a command that would refuse the folder."""
+    if why := cannot_mount(tmp_path):
+        pytest.skip(f"no disk can be mounted: {why}")
+    (tmp_path / "disk").mkdir()
+    arguments = " ".join((*QUICK[:-1], "hydra.sweep.dir=disk/sweep"))
+    command = f"mount -t tmpfs -o size=24k tmpfs disk && exec {sys.executable} -m runner {arguments}"
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", command], cwd=tmp_path, env=environment(),
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "No space left on device" in done.stderr
+    assert "resume" not in done.stderr

@@ -152,6 +152,10 @@ SWEEPS = {
     "an unknown function": (["block=nope(1)"], ["block=nope(1): cannot read this override"]),
     "a range without steps": (["block=range(1,2,0)"], ["block=range(1,2,0): a range needs"]),
     "an interval": (["block=interval(1,2)"], ["block=interval(1,2): an interval has no steps"]),
+    "a mistake beside values": (
+        ["block=128,256", "hydra/launcher=gpus", "hydra.launcher.shards=three"],
+        ["hydra.launcher.shards=three: expected an integer"],
+    ),
     "values for a single run": (["hydra.mode=RUN", "block=1,2"], ["Ambiguous value for argument 'block=1,2'"]),
     "values of Hydra's own": (["hydra.verbose=true,false"], ["not supported : 'hydra.verbose=true,false'"]),
     "a mistake in a single run": (["hydra.mode=RUN", "block=abc"], ["block=abc: expected threads per block"]),
@@ -166,6 +170,14 @@ HYDRA = {
     "a file in the way": (["hydra.sweep.dir=something.txt"], ["something.txt: already exists"]),
     "a folder within a file": (["hydra.sweep.dir=something.txt/x"], ["cannot make the folder for the results"]),
     "a folder of the system": (["hydra.sweep.dir=/proc/x"], ["/proc/x: cannot make the folder for the results"]),
+    "one GPU for a list": (
+        ["hydra/launcher=gpus", "hydra.launcher.gpus=0"],
+        ["hydra.launcher.gpus=0: expected a list"],
+    ),
+    "a new key": (
+        ["hydra/launcher=slurm", "hydra.launcher.additional_parameters={reservation: x}"],
+        ["write +hydra.launcher.additional_parameters.reservation=VALUE"],
+    ),
     "no folder": (["hydra.sweep.dir="], ["hydra.sweep.dir=: name a new folder"]),
     "null for a folder": (["hydra.sweep.dir=null"], ["hydra.sweep.dir=null: "]),
     "a list for a folder": (["hydra.sweep.dir=[a]"], ["hydra.sweep.dir=[a]: "]),
@@ -251,7 +263,7 @@ BY_THE_PROGRAM = {
     "choices: one of two kernels", "choices: no kernel",
     "values: text for a block", "values: one of several values", "values: a misspelt fill", "values: perhaps", "values: an interpolation to itself",
     "device and timing: fewer than no threads", "device and timing: half a thread",
-    "sweeps: what Hydra cannot read", "sweeps: an interval", "hydra: no folder", "hydra: no such search path",
+    "sweeps: what Hydra cannot read", "sweeps: an interval", "sweeps: a mistake beside values", "hydra: no folder", "hydra: no such search path",
     "options: a misspelt option", "options: no such folder", "options: a configuration without a beginning",
     "hostile: an escape sequence", "hostile: no UTF-8", "hostile: a very long text",
 }  # fmt: skip

@@ -27,7 +27,7 @@ from runner.report.table import load
 from runner.settings import DeviceConfig, TimingConfig
 from runner.shards import clusters
 from runner.shards import plan as planning
-from runner.shards.folder import ShardFolder, append_line, merge, require_one_toolchain
+from runner.shards.folder import ShardFolder, append_line, merge, require_one_toolchain, shards
 from runner.shards.local import LocalGpus, gpus
 from runner.shards.watch import State, Watched, Watcher
 from runner.sweep import results
@@ -111,10 +111,14 @@ def undisturbed(tmp_path_factory):
 
 
 def test_shards_give_the_rows_of_one_process(together, tmp_path):
-    """Three shards leave one table with the rows of `batch`, in one folder with samples and a report; each size is whole."""
-    done = call(tmp_path, *CASES, *GPUS, "hydra.launcher.shards=3")
+    """Three shards leave one table with the rows of `batch`, in one folder with samples and a report; each size is whole.
+
+    What the shards have to say is told once.
+    """
+    done = call(tmp_path, *CASES, *GPUS, "hydra.launcher.shards=3", "profile=ncu")
     folder = tmp_path / "sweep"
     assert done.returncode == 0, done.stderr
+    assert done.stderr.count("nothing is profiled on cpu") == 1  # all of them say so
     assert rows(folder) == together
     assert set(table(folder)["launcher"]) == {"gpus"}
     assert len(list(folder.glob("shards/*/shard.json"))) == 3
@@ -123,6 +127,16 @@ def test_shards_give_the_rows_of_one_process(together, tmp_path):
     assert len(list(folder.glob("samples/*.npy"))) == 6
     assert (folder / "report.html").is_file()
     assert "cpu" in json.loads((folder / "environment.json").read_text())["devices"]
+
+
+def test_each_device_of_a_sweep_decides_for_its_own_cases(tmp_path):
+    """A device that is not there, and what the CPU device refuses, leave the other device's cases alone."""
+    call(tmp_path, "kernel=reduceBulk,reduceShfl", "size=4Ki", *GPUS, "device=cuda,cpu", "hydra.launcher.shards=1")
+    found = table(tmp_path / "sweep")
+    assert list(found["device"]) == ["cuda", "cpu"] * 2
+    assert list(found["status"][found["device"] == "cpu"]) == ["skipped", "ok"]
+    others = found[found["device"] == "cuda"]
+    assert not others["reason"].fillna("").str.contains("GPU only|exit status").any()
 
 
 def long_sweep(directory, *arguments):
@@ -143,6 +157,7 @@ def check_whole(folder, undisturbed):
 def test_a_killed_shard_is_not_run_and_resumed(undisturbed, tmp_path):
     """The others finish, the cases of the killed shard say so, and resume runs only what it lacks."""
     process, folder = long_sweep(tmp_path)
+    (folder / "shards" / "0" / "log.txt").write_text("what a kernel printed\n")
     kill_shard(folder, 0)
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1, err
@@ -186,7 +201,10 @@ def test_ctrl_c_ends_the_shards(undisturbed, tmp_path):
 
 
 def test_the_parent_may_go_away(undisturbed, tmp_path):
-    """With `wait=false` the command ends while its shards run; `runner.report` shows what is there, resume waits."""
+    """With `wait=false` the command ends while its shards run; `runner.report` shows what is there, resume waits.
+
+    Another command may cancel them, as resume does after Ctrl-C.
+    """
     done = call(tmp_path, *LONG, "hydra.launcher.shards=2", "hydra.launcher.wait=false")
     folder = tmp_path / "sweep"
     assert done.returncode == 0, done.stderr
@@ -194,6 +212,10 @@ def test_the_parent_may_go_away(undisturbed, tmp_path):
     wait_until(reached(folder, 8))
     assert call(tmp_path, folder, module="runner.report").returncode in (0, 1)
     assert len(table(folder)) == 4
+    later = LocalGpus((), 2)
+    assert not any(later.state(shard).ended for shard in shards(RunFolder(folder)))
+    later.cancel()
+    assert not pids(folder)
     assert resume(tmp_path, "sweep").returncode == 0
     check_whole(folder, undisturbed)
 
@@ -202,6 +224,8 @@ def test_the_parent_may_go_away(undisturbed, tmp_path):
     ("wrong", "said"),
     {
         "hydra.launcher.gpus=[9]": "hydra.launcher.gpus=9: no such GPU",
+        "hydra.launcher.gpus=[-1]": "hydra.launcher.gpus=-1: expected a number",
+        "hydra.launcher.gpus=[GPU-a,GPU-a]": "GPU-a is there twice",
         "hydra.launcher.shards=0": "hydra.launcher.shards=0: expected 1 to 1024",
         "device.index=1": "device.index=1: the launcher chooses the GPU",
         "hydra.launcher.nope=1": "hydra.launcher.nope",
@@ -214,6 +238,32 @@ def test_a_wrong_setting_is_one_sentence(wrong, said, tmp_path):
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "sweep").exists()
+    planned = call(tmp_path, "kernel=reduceShfl", *GPUS, wrong, "--dry-run")
+    assert (planned.returncode, planned.stderr) == (2, done.stderr)
+
+
+@pytest.mark.parametrize("wrong", ["shards=0", "array_parallelism=-3", "constraint=[]", "constraint={a:1}"])
+def test_a_wrong_setting_of_slurm_is_one_sentence_without_slurm(wrong, tmp_path):
+    """The plan of a sweep reads the settings of Slurm, too."""
+    done = call(tmp_path, "kernel=reduceShfl", "hydra/launcher=slurm", f"hydra.launcher.{wrong}", "--dry-run")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"hydra.launcher.{wrong.partition('=')[0]}=" in done.stderr
+    assert "expected" in done.stderr
+
+
+def test_a_plan_has_each_copy_of_a_case():
+    """As many rows as the sweep would have: on every GPU, or once for each constraint of Slurm."""
+    two = jobs(["reduceShfl"], ["1Ki", "2Ki"])
+    assert [job.copy for job in clusters.planned("gpus", two, {"shards": 2, "replicate": True})] == [0, 0, 1, 1]
+    assert [job.copy for job in clusters.planned("slurm", two, {"shards": 3, "constraint": ["a", "b"]})] == [0, 0, 1, 1]
+    assert clusters.planned("gpus", two, {"shards": 2}) == two
+
+
+def test_hidden_gpus_are_not_used(monkeypatch):
+    """An empty list of visible GPUs, or one that begins with -1, leaves none, as CUDA reads it."""
+    for given, left in {"": [], "-1": [], "GPU-a, GPU-b": ["GPU-a", "GPU-b"], "1,-1,0": ["1"]}.items():
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+        assert gpus() == left
 
 
 SHARDS = 64

@@ -101,11 +101,20 @@ _compose: Any = ConfigLoaderImpl.load_configuration
 
 
 def _composed_once(self: Any, config_name: str, overrides: list[str], run_mode: RunMode, **how: bool) -> Any:
-    """Compose a configuration. Hydra composes a sweep's without a check, to look at its mode, and then once more."""
+    """Compose a configuration. Hydra composes a sweep's without a check, to look at its mode, and then once more.
+
+    If the first fails, Hydra forgets why and takes the sweep for a single run, whose `kernel=a,b` it then refuses.
+    """
     what = (config_name, tuple(overrides), run_mode)
     if not how.get("validate_sweep_overrides", True):
-        self.composed = what, _compose(self, config_name, overrides, run_mode, **how)
+        try:
+            self.composed = what, _compose(self, config_name, overrides, run_mode, **how)
+        except Exception as e:
+            self.refused = e
+            raise
         return self.composed[1]
+    if refused := self.__dict__.pop("refused", None):
+        raise refused
     before, composed = self.__dict__.pop("composed", (None, None))
     if before != what:
         return _compose(self, config_name, overrides, run_mode, **how)

@@ -65,8 +65,10 @@ def _with_quotes(override: str) -> str:
 def planning(arguments: Sequence[str]) -> tuple[str, list[str]]:
     """The launcher that the arguments name, and the arguments with which our launcher plans the same sweep."""
     named = [text.partition("=")[2] for text in arguments if text.startswith("hydra/launcher=")]
-    kept = [a for a in arguments if not a.lstrip("+").startswith(("hydra/launcher=", "hydra.launcher", "hydra.mode="))]
-    return named[-1] if named else "batch", [*kept, "hydra/launcher=batch", "hydra.mode=MULTIRUN"]
+    launcher = named[-1] if named else "batch"
+    others = () if launcher in config.TOGETHER else ("hydra/launcher=", "hydra.launcher")  # their settings are not ours
+    kept = [a for a in arguments if not a.lstrip("+").startswith((*others, "hydra.mode="))]
+    return launcher, [*kept, *(["hydra/launcher=batch"] if others else []), "hydra.mode=MULTIRUN"]
 
 
 def search_path(arguments: Sequence[str]) -> list[Path]:

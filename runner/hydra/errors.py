@@ -53,6 +53,8 @@ def sentence(error: BaseException, known: Sequence[str]) -> str:
     cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__ or error.__context__ or error
     if isinstance(cause, ConfigKeyError | ConfigAttributeError):
         overridden = re.search(r"Could not override '([^']+)'", str(error))
+        if overridden and overridden[1].startswith("hydra.") and str(cause.full_key).startswith(f"{overridden[1]}."):
+            return f"{where}{cause.full_key}: a new key; write +{cause.full_key}=VALUE"
         return where + _unknown_key(overridden[1] if overridden else str(cause.full_key or cause.key), known)
     if isinstance(cause, OmegaConfBaseException):
         override = re.search(r"Error merging override (.*)", str(error))
@@ -73,6 +75,8 @@ def _unknown_choice(group: str, given: str, options: Sequence[str]) -> str:
 def _wanted(error: ValidationError, subject: str) -> str:
     """What a key takes whose value could not be converted; empty if that is not the error."""
     kinds = {"Integer": "an integer", "Float": "a number", "boolean": "true or false"}
+    if "is not a ListConfig" in str(error):
+        return "a list, such as [0,1]"
     found = re.search(r"could not be converted to (\w+)|is not a valid (bool)", str(error))
     kind = kinds.get(found[1] or "boolean", "") if found else ""
     key, written, _ = subject.partition("=")

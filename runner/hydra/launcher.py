@@ -82,7 +82,7 @@ class BatchLauncher(Launcher):
             session.left_out = list(mistakes)
             _say_what_differs(job_overrides, plan, mistakes, progress)
             if session.options.dry_run:
-                session.planned += plan
+                session.planned += self._planned(plan)
             else:
                 self._run(plan, folder, progress, session)
         # Whatever becomes of a case is in its row, so the job itself always succeeds.
@@ -95,6 +95,9 @@ class BatchLauncher(Launcher):
 
     def _begin(self, first: Job, session: Session) -> None:
         session.open_device(first.device)
+
+    def _planned(self, plan: Sequence[Job]) -> Sequence[Job]:
+        return plan
 
     def _run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
         engine.run(plan, folder, progress, "batch", session.take_worker())
@@ -119,6 +122,10 @@ class ShardLauncher(BatchLauncher):
 
     def _begin(self, first: Job, session: Session) -> None:
         """Each shard opens its own device."""
+
+    def _planned(self, plan: Sequence[Job]) -> Sequence[Job]:
+        """Each case as often as it would be measured; a `UsageError` if a setting is wrong."""
+        return clusters.planned(str(self._config.hydra.runtime.choices["hydra/launcher"]), plan, self._settings)
 
     def _run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
         kept = {**self._settings, "record_host": bool(self._config.get("record_host", False))}

@@ -28,12 +28,21 @@ def run(
     folder = RunFolder(folder.path.absolute())  # for processes that start elsewhere
     cluster = _made(name, settings, folder, plan)
     refuse_index(plan)
-    if not folder.has(folder.plan) and (copies := _copies(settings, cluster)) > 1:
+    if not folder.has(folder.plan) and (copies := _copies(settings, cluster.most)) > 1:
         plan = planning.copied(plan, copies)
     folder.write_json(folder.environment, {**(folder.json(folder.environment) or {}), "launcher": dict(settings)})
     known = {"record_host": bool(settings["record_host"])}
     whole, wait = bool(settings.get("replicate")), bool(settings.get("wait", True))
     return Parent(plan, folder, progress, cluster, known, whole, wait).run()
+
+
+def planned(name: str, plan: Sequence[Job], settings: Mapping[str, Any]) -> list[Job]:
+    """The jobs that `run` would run; a `UsageError` likewise. Slurm need not be there."""
+    from runner.shards import slurm  # noqa: PLC0415  (not for other launchers)
+
+    most = slurm.tasks(settings) if name == "slurm" else gpus(settings, plan).most
+    refuse_index(plan)
+    return planning.copied(plan, _copies(settings, most))
 
 
 def _made(name: str, settings: Mapping[str, Any], folder: RunFolder, plan: Sequence[Job]) -> Cluster:
@@ -53,16 +62,16 @@ def gpus(settings: Mapping[str, Any], plan: Sequence[Job]) -> LocalGpus:
     return LocalGpus([str(one) for one in settings.get("gpus") or ()], shards, emulated=emulated)
 
 
-def _copies(settings: Mapping[str, Any], cluster: Cluster) -> int:
-    """How often the cases are measured: on every GPU, or on one for each constraint."""
+def _copies(settings: Mapping[str, Any], most: int) -> int:
+    """How often the cases are measured by `most` shards: on every GPU, or on one for each constraint."""
     models = settings.get("constraint")
     several = len(models) if isinstance(models, list) else 1
-    if several > cluster.most:
+    if several > most:
         raise UsageError(
             f"hydra.launcher.constraint={models}: {several} constraints need {several} shards, but at most "
-            f"{cluster.most} may run (hydra.launcher.array_parallelism, hydra.launcher.shards)"
+            f"{most} may run (hydra.launcher.array_parallelism, hydra.launcher.shards)"
         )
-    return cluster.most if settings.get("replicate") else several
+    return most if settings.get("replicate") else several
 
 
 def refuse_index(plan: Sequence[Job]) -> None:

@@ -4,7 +4,7 @@ shards/N/shard.json         the jobs
 shards/N/place.json         its GPU, when this machine's GPUs run the shards
 shards/N/log.txt            what the shard's process printed
 shards/N/1/ 2/ ...          one run folder for each start; a later one begins with the rows of the one before it
-shards/N/1/rows.jsonl       a line whenever a case was measured in a round
+shards/N/1/rows.jsonl       a line whenever a case was measured in a round, or the process had something to say
 """
 
 from __future__ import annotations

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from runner import children
@@ -21,8 +23,8 @@ LAST_LINE = 400  # characters of a failed shard's last message
 
 def gpus() -> list[str]:
     """The UUIDs of the GPUs that this process may use: of `CUDA_VISIBLE_DEVICES`, or all; empty without NVML."""
-    if given := os.environ.get("CUDA_VISIBLE_DEVICES"):
-        return given.split(",")
+    if (given := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:  # empty, or with -1 first, it hides all of them
+        return list(itertools.takewhile(lambda one: one not in ("", "-1"), map(str.strip, given.split(","))))
     try:
         import pynvml  # noqa: PLC0415  (optional)
 
@@ -51,7 +53,13 @@ class LocalGpus:
                 if one.isdecimal() and int(one) >= len(known):
                     there = f"there are {len(known)}" if known else "there is none"
                     raise UsageError(f"hydra.launcher.gpus={one}: no such GPU on this machine; {there}")
+                if not one.isdecimal() and not one.startswith(("GPU-", "MIG-")):  # the shard would see no GPU at all
+                    raise UsageError(f"hydra.launcher.gpus={one}: expected a number, or a UUID (GPU-..., MIG-...)")
             self._places = [known[int(one)] if one.isdecimal() else one for one in chosen]
+            if twice := next((one for one in self._places if self._places.count(one) > 1), ""):
+                raise UsageError(
+                    f"hydra.launcher.gpus: {twice} is there twice; shards side by side on it disturb each other"
+                )
         else:
             self._places = [] if emulated else known
         self._emulated = not self._places
@@ -60,6 +68,7 @@ class LocalGpus:
         self.most = len(self._places)
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._where: dict[int, str] = {}
+        self._earlier: dict[int, ShardFolder] = {}  # that run, and that an earlier parent has started
 
     def environments(self) -> list[dict[str, str]]:
         """Those in which workers see one GPU each."""
@@ -86,7 +95,7 @@ class LocalGpus:
             lock = RunFolder(shard.path).lock()  # the process has it from its first moment on
             with shard.log.open("ab") as log:
                 self._processes[shard.number] = subprocess.Popen(
-                    [sys.executable, "-m", "runner.shards.process", str(shard.sweep.path), str(shard.number)],
+                    _command(shard),
                     env={**children.environment(), **self._environment(place)},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -101,16 +110,21 @@ class LocalGpus:
         where = self._where.get(shard.number, "")
         process = self._processes.get(shard.number)
         if process is None:
-            return State(ended=not shard.running, where=where, why=last_line(shard.log) or "its process ended")
+            if running := shard.running:
+                self._earlier[shard.number] = shard
+            return State(ended=not running, where=where, why=last_line(shard.log) or "its process ended")
         if (code := process.poll()) is None:
             return State(ended=False, where=where)
-        how = f"ended by signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
-        return State(ended=True, where=where, why=last_line(shard.log) or f"its process {how}")
+        if code < 0:
+            return State(ended=True, where=where, why=f"its process ended by signal {signal.Signals(-code).name}")
+        why = _not_run(shard) if code == 0 else last_line(shard.log)
+        return State(ended=True, where=where, why=why or f"its process ended with exit status {code}")
 
     def cancel(self) -> None:
-        """Ask all processes to end, and end those that do not."""
+        """Ask all processes to end, and end those that do not; also those of an earlier parent."""
         for process in self._processes.values():
             process.terminate()
+        _signal(self._earlier.values(), signal.SIGTERM)
         deadline = time.monotonic() + CANCEL_S
         for process in self._processes.values():
             try:
@@ -118,9 +132,31 @@ class LocalGpus:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        while any(shard.running for shard in self._earlier.values()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        _signal(self._earlier.values(), signal.SIGKILL)
 
     def _environment(self, place: str) -> dict[str, str]:
         return {} if self._emulated else {"CUDA_VISIBLE_DEVICES": place}
+
+
+def _not_run(shard: ShardFolder) -> str:
+    """Why a shard that came to its end left cases out; empty if it says nothing."""
+    rows = (attempt.row(number) for attempt in shard.attempts()[-1:] for number in shard.jobs)
+    return next((str(row.get("reason") or "") for row in rows if row and row["status"] == "not_run"), "")
+
+
+def _signal(earlier: Iterable[ShardFolder], number: signal.Signals) -> None:
+    """Send a signal to the processes of shards that this process has not started. Their command tells them."""
+    commands = [_command(shard)[1:] for shard in earlier if shard.running]
+    for file in Path("/proc").glob("[0-9]*/cmdline") if commands else ():
+        with suppress(OSError):  # it has ended, or is somebody else's
+            if file.read_bytes().decode(errors="surrogateescape").split("\0")[1:-1] in commands:
+                os.kill(int(file.parent.name), number)
+
+
+def _command(shard: ShardFolder) -> list[str]:
+    return [sys.executable, "-m", "runner.shards.process", str(shard.sweep.path), str(shard.number)]
 
 
 def _place(shard: ShardFolder) -> str:

@@ -10,6 +10,7 @@ from runner import environment, pace, sources
 from runner.config import Job
 from runner.device import cache
 from runner.device.kinds import compiler_for
+from runner.errors import DeviceUnavailable
 from runner.folder import RunFolder
 from runner.shards import plan as planning
 from runner.shards.folder import REFERENCE, ShardFolder, merge, shards
@@ -78,23 +79,38 @@ class Parent:
         """
         todo = ledger.unfinished(ledger.jobs)
         where = self.cluster.device()
-        if where is None or not todo:
-            return todo, planning.weights(todo, {})
+        known: dict[int, float] = {}
+        groups: dict[tuple[Any, ...], list[Job]] = {}
+        for job in todo if where is not None else ():
+            groups.setdefault((job.device.key, job.compiler), []).append(job)
+        for group in groups.values():
+            try:
+                known |= self._prepare_group(ledger, group, where or {})
+            except DeviceUnavailable:
+                if len(groups) == 1:
+                    raise
+                # the shards that have its cases say so
+        todo = ledger.unfinished(ledger.jobs)
+        return todo, planning.weights(todo, known)
+
+    def _prepare_group(self, ledger: Ledger, group: Sequence[Job], where: Mapping[str, str]) -> dict[int, float]:
+        """Likewise the jobs of one device and compiler: what earlier runs say of their seconds."""
         self.progress.stage("opening the device", 1)
-        worker = Worker(todo[0].device, where)
+        first = group[0]
+        worker = Worker(first.device, where)
         try:
             info = worker.info
         finally:
             worker.kill()
-        ledger.opened(ledger.jobs, info.kind)
-        compiler = compiler_for(todo[0].device, info, todo[0].compiler)
-        environment.note_device(self.folder, environment.device(info, todo[0], compiler))
-        for job in todo:
+        ledger.opened([job for job in ledger.jobs if job.device.key == first.device.key], info.kind)
+        compiler = compiler_for(first.device, info, first.compiler)
+        environment.note_device(self.folder, environment.device(info, first, compiler))
+        for job in group:
             if reason := engine.reason_to_skip(job.case, info):
                 ledger.mark(job, "skipped", reason)
-        todo = ledger.unfinished(ledger.jobs)
-        engine.compile_all(compiler, todo, self.progress)  # each shard finds the binaries in the cache
-        return todo, planning.weights(todo, pace.earlier(todo, info))
+        left = ledger.unfinished(group)
+        engine.compile_all(compiler, left, self.progress)  # each shard finds the binaries in the cache
+        return pace.earlier(left, info)
 
     def _written(
         self, ledger: Ledger, todo: Sequence[Job], running: Sequence[ShardFolder], seconds: Mapping[int, float]

@@ -18,7 +18,7 @@ from runner import environment, recorded, samples
 from runner.config import Job
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
-from runner.errors import CompileError, UsageError
+from runner.errors import CompileError, DeviceUnavailable, UsageError
 from runner.folder import RunFolder
 from runner.shards.folder import REFERENCE, Attempt, ShardFolder, append_line, copy_row, require_one_toolchain, rows_of
 from runner.statistics import round_medians, unthrottled
@@ -29,7 +29,7 @@ from runner.terminal import SweepProgress
 
 
 class _Progress(SweepProgress):
-    """Tells the parent of each row, by a line in a file."""
+    """Tells the parent of each row, and what there is to say, by a line in a file."""
 
     def __init__(self, attempt: Attempt) -> None:
         super().__init__(quiet=True)
@@ -39,6 +39,17 @@ class _Progress(SweepProgress):
         """Note a case that was measured in a round, or failed."""
         known = {name: row.get(name) for name in ("job", "device", "status", "rounds", "median_us")}
         append_line(self._attempt.rows, {"label": label, **known})
+
+    def now(self, what: str) -> None:
+        """The parent shows where the sweep is."""
+
+    def say(self, text: str) -> None:
+        """Have the parent say it."""
+        append_line(self._attempt.rows, {"said": text, "warning": False})
+
+    def warn(self, text: str) -> None:
+        """Likewise, even if the parent is quiet."""
+        append_line(self._attempt.rows, {"said": text, "warning": True})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,8 +68,7 @@ def run(path: Path, number: int) -> int:
     jobs = {job.number: job for job in recorded.jobs_of(sweep, {*own, planned.get(REFERENCE, -1)})}
     if not own & jobs.keys():
         raise UsageError(f"{shard.path}: shard.json names no job of the sweep")
-    first = jobs[min(own & jobs.keys())]
-    worker = Worker(first.device)
+    first, worker = _opened([jobs[number] for number in sorted(own & jobs.keys())])
     reference = None if worker.info.emulated else jobs.get(planned.get(REFERENCE, -1))
     plan = [job for number, job in sorted(jobs.items()) if number in own or job is reference]
     earlier = shard.attempts()
@@ -79,6 +89,22 @@ def run(path: Path, number: int) -> int:
         if reference:
             _note_reference(attempt, reference)
     return 0
+
+
+def _opened(jobs: Sequence[Job]) -> tuple[Job, Worker]:
+    """The first job whose device can be opened, with its worker; `DeviceUnavailable` if there is none."""
+    devices = list({job.device.key: job for job in reversed(jobs)}.values())[::-1]
+    for job in devices:
+        worker = Worker(job.device)
+        try:
+            _ = worker.info
+        except DeviceUnavailable:
+            worker.kill()
+            if job is devices[-1]:
+                raise
+        else:
+            return job, worker
+    raise AssertionError(jobs)
 
 
 def _take_over(earlier: Sequence[RunFolder], attempt: Attempt, jobs: Sequence[Job], info: DeviceInfo) -> None:

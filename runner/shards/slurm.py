@@ -96,12 +96,12 @@ class Slurm:
             raise UsageError("hydra/launcher=slurm: submitit is not installed; install the extra 'slurm'") from None
         if shutil.which("sbatch") is None:
             raise UsageError("hydra/launcher=slurm: there is no Slurm on this machine: sbatch is not on the PATH")
+        self.most = tasks(settings)
         known = {name: value for name, value in settings.items() if value is not None}
         for name in ("nodes", "tasks_per_node"):
             if known.get(name, 1) != 1:
                 raise UsageError(f"hydra.launcher.{name}={known[name]}: a shard is one task on one node; expected 1")
         self._constraints = known.pop("constraint", None)
-        self.most = int(known.get("shards") or known.get("array_parallelism") or 1)
         self._jobs = folder.path / "shards" / "slurm"
         self._folder = folder
         self._executor = submitit.SlurmExecutor(self._jobs, max_num_timeout=int(known.get("max_num_timeout", 0)))
@@ -192,6 +192,18 @@ class Slurm:
         for job in jobs:
             over = job not in self._seen or self._seen[job][0] in ENDED
             self._ended[job] = self._ended.get(job, 0) + 1 if over else 0
+
+
+def tasks(settings: Mapping[str, Any]) -> int:
+    """How many shards may run at the same time; a `UsageError` if a setting is wrong. Slurm need not be there."""
+    for name in ("shards", "array_parallelism"):
+        if (number := settings.get(name)) is not None and not (isinstance(number, int) and number > 0):
+            raise UsageError(f"hydra.launcher.{name}={number}: expected 1 or more")
+    models = settings.get("constraint")
+    each = models if isinstance(models, list) else [models]
+    if not each or any(isinstance(one, dict | list) for one in each):
+        raise UsageError(f"hydra.launcher.constraint={models}: expected features of nodes, such as h100 or [h100,h200]")
+    return int(settings.get("shards") or settings.get("array_parallelism") or 1)
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str] | None:

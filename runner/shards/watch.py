@@ -81,7 +81,7 @@ class Watched:
             for text in complete.splitlines():
                 with suppress(ValueError):
                     if isinstance(line := json.loads(text), dict):
-                        self.lines += 1
+                        self.lines += "said" not in line
                         yield line
         if self.first is None and self.lines:
             self.first = time.monotonic(), self.lines
@@ -110,6 +110,7 @@ class Watcher:
         self._watched = watched
         self._jobs = {job.number: job for job in ledger.jobs}
         self._reasons: dict[int, str] = {}  # of the shards that ended early
+        self._said: dict[str, int] = {}  # what shards had to say, and which said it first
         self._silent = ""
 
     def watch(self) -> bool:
@@ -138,7 +139,11 @@ class Watcher:
 
     def _look(self, shard: Watched, state: State) -> None:
         """Take over the cases that a shard has finished since the last look; all that it has, if it has ended."""
-        done = [line.get("job") for line in shard.new_lines() if self._complete(line)]
+        lines = list(shard.new_lines())
+        for line in lines:
+            if "said" in line:
+                self._pass_on(shard.folder.number, str(line["said"]), warning=bool(line.get("warning")))
+        done = [line.get("job") for line in lines if self._complete(line)]
         shard.ended = state.ended
         self._add(shard, sorted(shard.jobs if state.ended else shard.jobs.intersection(done)))
         if not state.ended or all(
@@ -165,6 +170,11 @@ class Watcher:
             return False
         shard.ended = False
         return True
+
+    def _pass_on(self, number: int, text: str, *, warning: bool) -> None:
+        """Say what a shard has to say, unless another shard has said the same."""
+        if self._said.setdefault(text, number) == number:
+            (self._progress.warn if warning else self._progress.say)(f"shard {number}: {text}")
 
     def _tell_silence(self) -> None:
         """Say once that the cluster does not answer, and once that it does again."""
