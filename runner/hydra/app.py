@@ -104,8 +104,14 @@ def _composed_once(self: Any, config_name: str, overrides: list[str], run_mode: 
     """Compose a configuration. Hydra composes a sweep's without a check, to look at its mode, and then once more."""
     what = (config_name, tuple(overrides), run_mode)
     if not how.get("validate_sweep_overrides", True):
-        self.composed = what, _compose(self, config_name, overrides, run_mode, **how)
+        try:
+            self.composed = what, _compose(self, config_name, overrides, run_mode, **how)
+        except Exception as e:  # Hydra drops it, takes the mode for RUN, and refuses the first list of values instead
+            self.refused = e
+            raise
         return self.composed[1]
+    if refused := self.__dict__.pop("refused", None):
+        raise refused
     before, composed = self.__dict__.pop("composed", (None, None))
     if before != what:
         return _compose(self, config_name, overrides, run_mode, **how)

@@ -152,11 +152,12 @@ class Search:
         """Why the search ends now; empty if it goes on."""
         budget = self.budget
         if budget.max_cases and len(self._trials) >= budget.max_cases:
-            return f"the budget of {budget.max_cases:,} cases is spent"
+            return f"the budget of {budget.max_cases:,} case{'s' * (budget.max_cases != 1)} is spent"
         if budget.max_seconds and seconds >= budget.max_seconds:
             return f"the budget of {budget.max_seconds:g} s is spent"
         if budget.patience and len(self._trials) - self._improved_at() >= budget.patience:
-            return f"the last {budget.patience} cases did not improve the best by {IMPROVED:.0%}"
+            last = "case" if budget.patience == 1 else f"{budget.patience} cases"
+            return f"the last {last} did not improve the best by {IMPROVED:.0%}"
         return ""
 
     def _improved_at(self) -> int:
