@@ -163,6 +163,7 @@ def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
     [
         (("device=cpu", "device.recording="), ("no parameter has several values",)),
         (("tile=3,5",), ("tile: none of its values is allowed",)),
+        (("tile=1,2", "vector=8"), ("device.recording=theirs.json", "none of the 2 combinations")),
         (("tile=1,2", "hydra.sweeper.patience=0"), ("would not end",)),
         (("tile=1,2", "hydra.sweeper.max_cases=-1"), ("max_cases=-1",)),
         (("tile=1,2", "hydra.sweeper.sampler=best"), ("sampler=best", "guided")),

@@ -85,6 +85,11 @@ class SearchSweeper(Sweeper):
         space = of_kernel(base.case.kernel, own, axes, legal.recorded if base.device.kind == REPLAY else None)
         legal.space = space
         legal.remember(own)
+        if base.device.kind == REPLAY and not space.legal_count:
+            raise UsageError(
+                f"device.recording={base.device.recording}: it has none of the {space.size:,} combinations of kernel "
+                f"{base.case.kernel.name} with {' '.join(f'{n}={v}' for n, v in own.items())}"
+            )
         wanted = given["objective"]
         objectives = _objectives(base.rank_by if wanted in (None, "") else wanted, base)
         sampler = samplers.made(given["sampler"], space, given["seed"], len(objectives), _folder_of(folder) / JOURNAL)
