@@ -97,6 +97,10 @@ def test_a_t4_file_of_another_tuner_is_imported_and_replayed(tmp_path):
     assert float(rows["2", "1"]["median_us"]) == pytest.approx(200)
     assert int(rows["2", "1"]["samples"]) == 3
     assert rows["2", "1"]["device"] == "replay"
+    page = (tmp_path / "replayed" / "report.html").read_text()
+    assert "2 of 6 cases are correct in the recording" in page, "nobody compared them with our reference"
+    assert "CPU reference" not in done.out + page
+    assert "block >>>" not in done.out, "what stands for their kernel has no block"
 
 
 @pytest.mark.parametrize(

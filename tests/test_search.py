@@ -193,6 +193,15 @@ def test_an_objective_without_a_value_is_said_once(recorded):
     """Each case would count as failed, and the whole budget would be spent without a word."""
     done = run(recorded, *REPLAY, "tile=1,2", "vector=1", "many=1,2", "hydra.sweeper.objective=power_w")
     assert done.err.count("has no value of power_w") == 1, done.err
+    (report,) = recorded.glob("outputs/*/*/report.html")
+    assert "4 cases failed or have no value of power_w" in report.read_text()
+
+
+def test_the_best_case_by_an_objective_of_its_own_is_said(recorded):
+    """The table ranks by time, so it does not tell what the search was for."""
+    done = run(recorded, *REPLAY, "tile=8,16", "vector=4", "many=6", "hydra.sweeper.objective='median_us / tile**2'",
+               "hydra.sweep.dir=own")  # fmt: skip
+    assert "best median_us / tile**2: 7.812, theirs tile=16" in done.err, done.err
 
 
 def kernel_with(tmp_path, constraints):

@@ -136,6 +136,7 @@ class SearchSweeper(Sweeper):
             case = legal.job(point, 0, None).case
             return {**by_case.get(case.id, {}), **case.variables}
 
+        found = summary(space, search.trials, anew, row_of, objectives)
         folder.write_json(
             folder.search,
             {
@@ -147,12 +148,16 @@ class SearchSweeper(Sweeper):
                 "settings": {name: value for name, value in self._settings.items() if name != "params"},
                 "cases": len(search.trials),
                 "ended": search.ended,
-                **summary(space, search.trials, anew, row_of, objectives),
+                **found,
             },
         )
         share = len(search.trials) / max(1, space.legal_count)
         cases = f"{len(search.trials):,} case{'s' * (len(search.trials) != 1)}"
         progress.say(f"{cases}, {share:.2%} of the legal combinations: {search.ended}")
+        if objectives[0].name != legal.base.rank_by and "slices" in found:  # the table is ranked by another column
+            best = found["slices"]["best"]
+            value, label = objectives[0](row_of(best)), legal.job(best, 0, None).case.label
+            progress.say(f"best {objectives[0].name}: {value:.4g}, {label}")
 
 
 class _Legal:

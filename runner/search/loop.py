@@ -51,7 +51,8 @@ class Budget:
                 raise UsageError(f"hydra.sweeper.{name}={getattr(self, name)}: expected 0 for no limit, or more")
         if not (self.max_cases or self.max_seconds or self.patience):
             raise UsageError(
-                "hydra.sweeper: max_cases, max_seconds and patience are all 0, so the search would not end"
+                "hydra.sweeper: max_cases, max_seconds and patience are all 0: the search would not end before every "
+                "combination is measured"
             )
 
 
