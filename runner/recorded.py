@@ -23,7 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from runner import __version__, environment, limited, limited_yaml, metrics, runs, sources
 from runner.config import TOGETHER, Job, Origin, read_kernel
-from runner.device.kinds import compiler_for
+from runner.device.kinds import REPLAY, compiler_for
 from runner.errors import UsageError
 from runner.folder import RunFolder, named
 from runner.kernel.declaration import Kernel
@@ -115,10 +115,11 @@ def resume(path: Path, session: Session) -> None:
             session.ended_early = not clusters.run(found.launcher, found.jobs, found.folder, progress, settings)
     elif missing:
         with SweepProgress(quiet=session.options.quiet) as progress:
-            session.worker = Worker(missing[0].device)
-            info = session.worker.info
-            compiler = compiler_for(missing[0].device, info, missing[0].compiler)
-            environment.require_same_device(path, environment.device(info, missing[0], compiler))
+            if missing[0].device.kind != REPLAY:  # a recording has no device to open
+                session.worker = Worker(missing[0].device)
+                info = session.worker.info
+                compiler = compiler_for(missing[0].device, info, missing[0].compiler)
+                environment.require_same_device(path, environment.device(info, missing[0], compiler))
             note_resumed(found.folder)
             progress.say(words)
             engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker())

@@ -69,7 +69,8 @@ def read(path: Path) -> tuple[list[Result], Mapping[str, Any]]:
         try:
             found.append(_result(entry, scale))
         except (KeyError, TypeError, ValueError, AttributeError) as e:
-            raise UsageError(f"{path}: results[{number}] is not a T4 entry: {e!r}") from None
+            why = f"it lacks {e}" if isinstance(e, KeyError) else e
+            raise UsageError(f"{path}: results[{number}] is not a T4 entry: {why}") from None
     if len({tuple(r.configuration) for r in found}) > 1:
         raise UsageError(f"{path}: not all results have the same parameters")
     return found, metadata
@@ -82,11 +83,15 @@ def _unpacked(packed: bytes) -> bytes:
     plain = unpacker.decompress(packed, MOST_BYTES)
     if unpacker.unconsumed_tail:
         raise limited.TooMuch(f"more than {MOST_BYTES:,} bytes")
+    if not unpacker.eof:
+        raise EOFError("its compressed content is cut off")
     return plain
 
 
 def _result(entry: Mapping[str, Any], scale: float) -> Result:
-    status = STATUS[entry["invalidity"]]
+    if (word := entry["invalidity"]) not in list(STATUS):
+        raise ValueError(f"invalidity {word!r} is none of {', '.join(STATUS)}")
+    status = STATUS[word]
     configuration = dict(entry["configuration"])
     if not all(isinstance(value, str | int | float) for value in configuration.values()):
         raise TypeError("a configuration has numbers and words")

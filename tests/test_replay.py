@@ -97,6 +97,10 @@ def test_a_t4_file_of_another_tuner_is_imported_and_replayed(tmp_path):
     assert float(rows["2", "1"]["median_us"]) == pytest.approx(200)
     assert int(rows["2", "1"]["samples"]) == 3
     assert rows["2", "1"]["device"] == "replay"
+    page = (tmp_path / "replayed" / "report.html").read_text()
+    assert "2 of 6 cases are correct in the recording" in page, "nobody compared them with our reference"
+    assert "CPU reference" not in done.out + page
+    assert "block >>>" not in done.out, "what stands for their kernel has no block"
 
 
 @pytest.mark.parametrize(
@@ -104,14 +108,29 @@ def test_a_t4_file_of_another_tuner_is_imported_and_replayed(tmp_path):
     [
         ("{", "not a T4 file"),
         ('{"results": []}', "has no 'results'"),
-        ('{"results": [{"invalidity": "fine"}]}', "results[0]"),
+        ('{"results": [{"invalidity": "fine"}]}', "invalidity 'fine'"),
+        ('{"results": [{"invalidity": []}]}', "invalidity []"),
+        (gzip.compress(b'{"results": []}')[:-12], "cut off"),
         ('{"results": [{"invalidity": "correct", "configuration": {"a": 1}}]}', "results[0]"),
     ],
 )
 def test_a_file_that_is_no_t4_is_refused(tmp_path, content, words):
     """The message names the file, and the entry if there is one."""
-    (tmp_path / "bad.json").write_text(content)
+    (tmp_path / "bad.json").write_bytes(content.encode() if isinstance(content, str) else content)
     is_a_told_mistake(run(tmp_path, "--quiet", *CASES, "device=replay", "device.recording=bad.json"), "bad.json", words)
+
+
+def test_latest_is_the_run_before_a_replay_which_may_be_interrupted(recorded, tmp_path):
+    """Its folder names the recording itself, so that resuming it replays the same one, after other runs too."""
+    shutil.copytree(recorded / "first", tmp_path / "outputs" / "first")
+    done = run(tmp_path, *CASES, "device=replay", "device.recording=latest", "hydra.sweep.dir=outputs/again")
+    assert done.code == 0, done.err
+    whole = table(tmp_path / "outputs" / "again")
+    for name in ("results.csv", "0/case.json", "0/result.json"):
+        (tmp_path / "outputs" / "again" / name).unlink()
+    resumed = run(tmp_path, "resume", "outputs/again")
+    assert resumed.code == 0, resumed.err
+    assert table(tmp_path / "outputs" / "again") == whole
 
 
 def test_a_recording_must_be_named_and_only_for_replay(tmp_path):

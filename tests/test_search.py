@@ -163,10 +163,21 @@ def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
     [
         (("device=cpu", "device.recording="), ("no parameter has several values",)),
         (("tile=3,5",), ("tile: none of its values is allowed",)),
+        (("tile=1,2", "vector=8"), ("device.recording=theirs.json", "none of the 2 combinations")),
         (("tile=1,2", "hydra.sweeper.patience=0"), ("would not end",)),
         (("tile=1,2", "hydra.sweeper.max_cases=-1"), ("max_cases=-1",)),
         (("tile=1,2", "hydra.sweeper.sampler=best"), ("sampler=best", "guided")),
         (("tile=1,2", "hydra.sweeper.objective=[a,b,c]"), ("one or two",)),
+        (("tile=1,2", "hydra.sweeper.objective=3"), ("objective=3", "one or two")),
+        (("tile=1,2", "hydra.sweeper.objective=[]"), ("objective=[]", "one or two")),
+        (("tile=1,2", "hydra.sweeper.objective='1 +'"), ("hydra.sweeper.objective: '1 +'",)),
+        (("tile=1,2", "hydra.sweeper.seed=-1"), ("seed=-1", "0 to")),
+        (("tile=1,2", "hydra.sweeper.max_cases=a"), ("max_cases=a: expected an integer",)),
+        (("tile=1,2", "hydra.sweeper.nope=1"), ("hydra.sweeper.nope: unknown key",)),
+        (("tile=range(1,1000000000)",), ("tile=range", "999,999,999 values")),
+        (("tile=range(1,1)",), ("tile=range", "0 values")),
+        (("tile=glob(*)",), ("tile=glob(*)", "0 values")),
+        (("search={tile: [1, 2]}",), ("search", "+search=")),
         (("tile=1,2", "device=cpu,replay"), ("device",)),
         (("+block_size=1,2",), ("block_size",)),
         (("tile=1,2", "hydra/launcher=slurm"), ("hydra/launcher=slurm", "batch")),
@@ -176,6 +187,21 @@ def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
 def test_a_search_that_cannot_be_is_refused(recorded, arguments, words):
     """An empty space, a budget of nothing, unknown names: one sentence, and no folder."""
     is_a_told_mistake(run(recorded, "--quiet", *REPLAY, *arguments), *words)
+
+
+def test_an_objective_without_a_value_is_said_once(recorded):
+    """Each case would count as failed, and the whole budget would be spent without a word."""
+    done = run(recorded, *REPLAY, "tile=1,2", "vector=1", "many=1,2", "hydra.sweeper.objective=power_w")
+    assert done.err.count("has no value of power_w") == 1, done.err
+    (report,) = recorded.glob("outputs/*/*/report.html")
+    assert "4 cases failed or have no value of power_w" in report.read_text()
+
+
+def test_the_best_case_by_an_objective_of_its_own_is_said(recorded):
+    """The table ranks by time, so it does not tell what the search was for."""
+    done = run(recorded, *REPLAY, "tile=8,16", "vector=4", "many=6", "hydra.sweeper.objective='median_us / tile**2'",
+               "hydra.sweep.dir=own")  # fmt: skip
+    assert "best median_us / tile**2: 7.812, theirs tile=16" in done.err, done.err
 
 
 def kernel_with(tmp_path, constraints):

@@ -94,6 +94,8 @@ def _unknown_key(key: str, known: Sequence[str]) -> str:
         return f"{key}: unknown group; in a list of defaults write 'override /kernel: NAME'"
     if group.partition(".")[0] == "hydra":
         return f"{key}: unknown key of Hydra; --cfg hydra shows its keys"
+    if key.partition(".")[0] in ("metrics", "search"):
+        return f"{key}: not there yet; write +{key}=... to add it"
     if key in known:
         return f"{key}: config.yaml does not declare this key, or an experiment lacks '# @package _global_'"
     beside = [k for k in known if k.rpartition(".")[0] == group]

@@ -20,7 +20,7 @@ from runner.config import Job
 from runner.device.kinds import REPLAY
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.hydra import schema
+from runner.hydra import command_line, schema
 from runner.hydra.command_line import FILES
 from runner.hydra.launcher import BatchLauncher, Composer
 from runner.metrics import Metric
@@ -34,6 +34,8 @@ from runner.terminal import SweepProgress
 
 LAUNCHERS = ("batch", "gpus")
 JOURNAL = "optuna.journal"  # of Optuna's samplers
+OBJECTIVE = "hydra.sweeper.objective"
+SEEDS = range(2**32)  # that all samplers take
 WAYS = ("choice", "range")  # to write the values of a key of `search`
 Axes = Mapping[str, Sequence[Any]]
 
@@ -68,6 +70,8 @@ class SearchSweeper(Sweeper):
         budget = Budget(given["max_cases"], given["max_seconds"], given["patience"])
         if not 1 <= given["batch"] <= 1024:
             raise UsageError(f"hydra.sweeper.batch={given['batch']}: expected 1 to 1024")
+        if given["seed"] not in SEEDS:
+            raise UsageError(f"hydra.sweeper.seed={given['seed']}: expected {SEEDS[0]} to {SEEDS[-1]}")
         fixed, axes = split(
             OverridesParser.create().parse_overrides([*_assigned(given["params"]), *arguments]),
             declared(OmegaConf.to_container(self._config.search, resolve=True)),
@@ -81,7 +85,13 @@ class SearchSweeper(Sweeper):
         space = of_kernel(base.case.kernel, own, axes, legal.recorded if base.device.kind == REPLAY else None)
         legal.space = space
         legal.remember(own)
-        objectives = _objectives(given["objective"] or base.rank_by, base)
+        if base.device.kind == REPLAY and not space.legal_count:
+            raise UsageError(
+                f"device.recording={base.device.recording}: it has none of the {space.size:,} combinations of kernel "
+                f"{base.case.kernel.name} with {' '.join(f'{n}={v}' for n, v in own.items())}"
+            )
+        wanted = given["objective"]
+        objectives = _objectives(base.rank_by if wanted in (None, "") else wanted, base)
         sampler = samplers.made(given["sampler"], space, given["seed"], len(objectives), _folder_of(folder) / JOURNAL)
         OmegaConf.save(self._config, folder.multirun)
         sources.keep(folder, [base])
@@ -126,6 +136,7 @@ class SearchSweeper(Sweeper):
             case = legal.job(point, 0, None).case
             return {**by_case.get(case.id, {}), **case.variables}
 
+        found = summary(space, search.trials, anew, row_of, objectives)
         folder.write_json(
             folder.search,
             {
@@ -137,11 +148,16 @@ class SearchSweeper(Sweeper):
                 "settings": {name: value for name, value in self._settings.items() if name != "params"},
                 "cases": len(search.trials),
                 "ended": search.ended,
-                **summary(space, search.trials, anew, row_of, objectives),
+                **found,
             },
         )
         share = len(search.trials) / max(1, space.legal_count)
-        progress.say(f"{len(search.trials):,} cases, {share:.2%} of the legal combinations: {search.ended}")
+        cases = f"{len(search.trials):,} case{'s' * (len(search.trials) != 1)}"
+        progress.say(f"{cases}, {share:.2%} of the legal combinations: {search.ended}")
+        if objectives[0].name != legal.base.rank_by and "slices" in found:  # the table is ranked by another column
+            best = found["slices"]["best"]
+            value, label = objectives[0](row_of(best)), legal.job(best, 0, None).case.label
+            progress.say(f"best {objectives[0].name}: {value:.4g}, {label}")
 
 
 class _Legal:
@@ -192,10 +208,10 @@ def split(overrides: Sequence[Override], further: Axes) -> tuple[list[str], dict
         elif key in FILES or "." in key:
             raise UsageError(f"{override.input_line}: a search varies parameters of one kernel; run one for each {key}")
         else:
-            values = [v.text if isinstance(v, QuotedString) else v for v in override.sweep_iterator()]
-            if len(values) > MOST_VALUES:
-                raise UsageError(f"{override.input_line}: {len(values):,} values; at most {MOST_VALUES:,} are searched")
-            axes[key] = values
+            count = command_line.lengths([str(override.input_line)], ())[key]  # a range may be longer than memory
+            if not 0 < count <= MOST_VALUES:
+                raise UsageError(f"{override.input_line}: {count:,} values; 1 to {MOST_VALUES:,} are searched")
+            axes[key] = [v.text if isinstance(v, QuotedString) else v for v in override.sweep_iterator()]
     return list(fixed.values()), axes
 
 
@@ -222,20 +238,21 @@ def declared(content: Any) -> dict[str, list[Any]]:
 
 def _objectives(wanted: Any, base: Job) -> tuple[Metric, ...]:
     """The objectives: columns, metrics, or expressions of them, of which the smaller value is better."""
-    texts = [wanted] if isinstance(wanted, str) else list(wanted)
+    texts = wanted if isinstance(wanted, list) else [wanted]
     if not 1 <= len(texts) <= 2 or not all(isinstance(t, str) and t for t in texts):
-        raise UsageError("hydra.sweeper.objective: expected one or two columns or expressions")
+        raise UsageError(f"{OBJECTIVE}={wanted}: expected one or two columns or expressions")
     known = {m.name: m for m in base.metrics}
     found = []
     for number, text in enumerate(texts):
         if text in known and not known[text].better:
-            raise UsageError(
-                f"hydra.sweeper.objective={text}: the metric does not say whether lower or higher is better"
-            )
+            raise UsageError(f"{OBJECTIVE}={text}: the metric does not say whether lower or higher is better")
         better = known[text].better if text in known else metrics.BETTER.get(text, "lower")
-        given = {f"objective{number}": {"value": text, "better": better}}
-        names, others = base.case.variables, schema.parameter_names()
-        (metric,) = [m for m in metrics.together(base.metrics, given, names, others) if m.name == f"objective{number}"]
+        name, names, others = f"objective{number}", base.case.variables, schema.parameter_names()
+        try:
+            together = metrics.together(base.metrics, {name: {"value": text, "better": better}}, names, others)
+        except UsageError as e:
+            raise UsageError(str(e).replace(f"metrics.{name}", OBJECTIVE)) from None
+        (metric,) = [m for m in together if m.name == name]
         found.append(dataclasses.replace(metric, name=text))
     return tuple(found)
 

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from runner.folder import RunFolder
+from runner.metrics import TIME
 from runner.report.about import about
 from runner.report.text import count, listed, one_line
 from runner.runs import MALFORMED
@@ -170,7 +171,11 @@ def _about(known: Mapping[str, Any], cases: Sequence[Told]) -> str:
     own = settings if isinstance(settings, dict) else {}
     how = [f"{name} {one_line(str(own[name]), 30)}" for name in ("sampler", "seed") if name in own]
     failed = sum(not case.results for case in cases)
-    some = f" {count(failed, 'case')} failed." if failed else ""
+    without = [name for name in map(str, known["objectives"]) if name != TIME]
+    lacks = (
+        f" or {'has' if failed == 1 else 'have'} no value of {one_line(' or '.join(without), 90)}" if without else ""
+    )
+    some = f" {count(failed, 'case')} failed{lacks}." if failed else ""
     why = f"the search ended because {one_line(str(known.get('ended')), 200)}."
     return f"{count(len(cases), 'case')}{share}; {', '.join(how)}{'; ' * bool(how)}{why}{some}"
 

@@ -146,7 +146,8 @@ def _references(group: pd.DataFrame) -> Iterable[tuple[tuple[str, ...], str]]:
 
 
 def _line(row: Row, names: list[str]) -> tuple[tuple[str, ...], str]:
-    launch = "" if absent(row["grid"]) else f"<<<grid {one_line(row['grid'], 30)} block {one_line(row['block'], 30)}>>>"
+    known = not absent(row["grid"]) and row["block"]  # what stands for another tuner's kernel has no block
+    launch = f"<<<grid {one_line(row['grid'], 30)} block {one_line(row['block'], 30)}>>>" if known else ""
     name, status = described(row, names), row["status"].replace("_", " ")
     if row["status"] != "ok":
         return (name, status, "", "", launch), "dim" if row["status"] in IDLE else "red"

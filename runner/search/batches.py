@@ -50,7 +50,7 @@ class Batches:
         self._best: tuple[float, int] | None = None  # of the highest level: the first objective, and its job
         self._compared: dict[Point, Compared | None] = {}  # by the first objective, drift taken out
         self._raw: dict[Point, tuple[float, str]] = {}  # the first objective as the table has it, and the GPU
-        self._emulated = False
+        self._emulated = self._warned = False
 
     def measure(self, wanted: Mapping[Point, int]) -> dict[Point, Values | None]:
         """Measure points at their levels; `None` for one that failed."""
@@ -65,6 +65,10 @@ class Batches:
                 measured[point] = values and (values[0] * factor, *values[1:])
                 if values:
                     self._note(point, job, rows[job.number], values[0], factor)
+                elif rows.get(job.number, {}).get("status") == "ok" and not self._warned:
+                    self._warned = True
+                    names = " or ".join(m.name for m in self._objectives)
+                    self._progress.warn(f"{job.case.label} has no value of {names}; such a case counts as failed")
         for point, values in measured.items():
             self._compare(point, wanted[point], values)
         return measured

@@ -51,7 +51,8 @@ class Budget:
                 raise UsageError(f"hydra.sweeper.{name}={getattr(self, name)}: expected 0 for no limit, or more")
         if not (self.max_cases or self.max_seconds or self.patience):
             raise UsageError(
-                "hydra.sweeper: max_cases, max_seconds and patience are all 0, so the search would not end"
+                "hydra.sweeper: max_cases, max_seconds and patience are all 0: the search would not end before every "
+                "combination is measured"
             )
 
 
@@ -152,11 +153,12 @@ class Search:
         """Why the search ends now; empty if it goes on."""
         budget = self.budget
         if budget.max_cases and len(self._trials) >= budget.max_cases:
-            return f"the budget of {budget.max_cases:,} cases is spent"
+            return f"the budget of {budget.max_cases:,} case{'s' * (budget.max_cases != 1)} is spent"
         if budget.max_seconds and seconds >= budget.max_seconds:
             return f"the budget of {budget.max_seconds:g} s is spent"
         if budget.patience and len(self._trials) - self._improved_at() >= budget.patience:
-            return f"the last {budget.patience} cases did not improve the best by {IMPROVED:.0%}"
+            last = "case" if budget.patience == 1 else f"{budget.patience} cases"
+            return f"the last {last} did not improve the best by {IMPROVED:.0%}"
         return ""
 
     def _improved_at(self) -> int:

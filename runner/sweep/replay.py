@@ -111,9 +111,9 @@ def read(name: str) -> Recording:
 
 def run(plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, launcher: str) -> None:
     """Give each job of a plan its recorded row and samples."""
+    recording = read(plan[0].device.recording)  # before this folder is a run: `latest` would be itself
     ledger = Ledger(plan, folder, launcher)
     sources.keep(folder, ledger.jobs)
-    recording = read(plan[0].device.recording)
     _note(folder, recording)
     todo = ledger.unfinished(ledger.jobs)
     progress.stage("replaying", len(todo))
