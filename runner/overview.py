@@ -24,7 +24,7 @@ from runner.report.table import load, measured, varying
 from runner.report.terminal import BROAD, say, say_columns
 from runner.report.text import count, described, one_line, rough, size_of
 from runner.runs import section
-from runner.shards.folder import shards
+from runner.shards.folder import running
 from runner.terminal import Console, SweepProgress
 
 NAMED = 2  # kernels that are named; of more, only the number is shown
@@ -153,7 +153,7 @@ def _device(known: dict[str, Any], kinds: Sequence[str]) -> str:
 
 def _state(path: Path, frame: pd.DataFrame | None, not_run: int) -> str:
     folder = RunFolder(path)
-    if folder.locked or any(shard.running for shard in shards(folder)):
+    if running(folder):
         return "running"
     if frame is None:
         return "results.csv cannot be read" if RunFolder(path).results.exists() else "no results.csv"

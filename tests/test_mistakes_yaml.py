@@ -164,6 +164,7 @@ EXPERIMENTS = {
     "an experiment": (f"{GLOBAL}experiment: other\n", "experiment/mine.yaml: experiment: an experiment cannot choose another"),
     "an unknown kernel": (f"{GLOBAL}defaults: [override /kernel: nope]\n", "kernel=nope: there is no such kernel"),
     "a kernel without override": (f"{GLOBAL}defaults: [/kernel: bcast]\n", "Multiple values for kernel"),
+    "a launcher": (f"{GLOBAL}defaults: [override /hydra/launcher: gpus]\n", "experiment/mine.yaml: hydra/launcher: "),
     "a kernel without a slash": (f"{GLOBAL}defaults: [override kernel: bcast]\n", "In 'experiment/mine': "),
     "itself": (f"{GLOBAL}defaults: [mine]\n", "includes itself"),
     "an unknown kernel in a sweep": (SWEEP % "{kernel: 'bcast,nope'}", "kernel=nope: there is no such kernel"),

@@ -23,6 +23,7 @@ from runner import environment
 from runner.config import Job
 from runner.errors import UsageError
 from runner.folder import RunFolder
+from runner.report.__main__ import page
 from runner.report.table import load
 from runner.settings import DeviceConfig, TimingConfig
 from runner.shards import clusters
@@ -210,7 +211,10 @@ def test_the_parent_may_go_away(undisturbed, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "runner.resume sweep" in done.stderr
     wait_until(reached(folder, 8))
-    assert call(tmp_path, folder, module="runner.report").returncode in (0, 1)
+    reported = call(tmp_path, folder, module="runner.report")
+    assert reported.returncode in (0, 1)
+    assert "still running" in reported.stderr
+    assert "Running: " in page(folder)
     assert len(table(folder)) == 4
     later = LocalGpus((), 2)
     assert not any(later.state(shard).ended for shard in shards(RunFolder(folder)))

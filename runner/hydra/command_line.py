@@ -285,6 +285,12 @@ def _check_file(group: str, name: str, folders: Sequence[Path]) -> None:
     require_few_parameters(content, where)
     if group == "experiment":
         _check_experiment(content, path, where)
+        entries = content.get("defaults")
+        chosen = [key for one in (entries if isinstance(entries, list) else ()) if isinstance(one, dict) for key in one]
+        if folders[-1] == config.CONF and any(re.fullmatch(r"override\s+/?hydra/launcher", str(key)) for key in chosen):
+            raise UsageError(
+                f"{where}: hydra/launcher: config.yaml's own choice prevails; choose it on the command line"
+            )
 
 
 def _check_experiment(content: Mapping[str, Any], path: Path, where: str) -> None:

@@ -59,6 +59,10 @@ def _report(given: Namespace) -> int:
             publish_alone(folder, given.to)
         else:
             publish(folder, Console())
+        from runner.shards.folder import running  # noqa: PLC0415
+
+        if running(RunFolder(folder)):
+            say(f"{name}: the sweep is still running, so this is not all of it", 0)
     return 0
 
 
@@ -99,23 +103,26 @@ def page(path: Path) -> str:
     from runner.report.findings import judge  # noqa: PLC0415
     from runner.report.page import rendered  # noqa: PLC0415
     from runner.report.table import load  # noqa: PLC0415
+    from runner.shards.folder import running  # noqa: PLC0415
 
-    at, running = state(path), RunFolder(path).locked
+    at, runs_on = state(path), running(RunFolder(path))
     frame = load(path, newest=True)
     done, planned = frame[frame["status"] != "not_run"], len(frame)
     said = f"Running: {len(done):,} of {planned:,} cases so far. This page updates itself."
-    if not running:
+    if not runs_on:
         said = "The sweep has ended."
-    shown = done if running else frame
+    shown = done if runs_on else frame
     return rendered(path, shown, judge(shown), live=(at, said)) if len(shown) else WAITING.format("")
 
 
 def state(path: Path) -> str:
     """A text that changes with every new result."""
+    from runner.shards.folder import running  # noqa: PLC0415
+
     folder = RunFolder(path)
     results = [folder.result(job) for job in folder.jobs()]
     times = [result.stat().st_mtime_ns for result in results if result.is_file()]
-    return f"{len(times)}-{max(times, default=0)}-{folder.locked}"
+    return f"{len(times)}-{max(times, default=0)}-{running(folder)}"
 
 
 def server(path: Path, port: int = 0) -> ThreadingHTTPServer:

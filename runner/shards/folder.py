@@ -92,6 +92,11 @@ def shards(sweep: RunFolder) -> list[ShardFolder]:
     return [ShardFolder(sweep, n) for n in _numbers(sweep, sweep.path / "shards")]
 
 
+def running(sweep: RunFolder) -> bool:
+    """Whether a sweep, or a shard of it without its parent, runs on this machine."""
+    return sweep.locked or any(shard.running for shard in shards(sweep))
+
+
 def _numbers(sweep: RunFolder, below: Path) -> list[int]:
     """The folders that have a number as their name; a `UsageError` if one of them is a link."""
     found = [name for name in door.names(sweep.path, below) if name.isascii() and name.isdecimal() and len(name) < 10]
