@@ -246,7 +246,9 @@ def test_a_wrong_setting_is_one_sentence(wrong, said, tmp_path):
     assert (planned.returncode, planned.stderr) == (2, done.stderr)
 
 
-@pytest.mark.parametrize("wrong", ["shards=0", "array_parallelism=-3", "constraint=[]", "constraint={a:1}"])
+@pytest.mark.parametrize(
+    "wrong", ["shards=0", "array_parallelism=-3", "constraint=[]", "constraint={a:1}", "replicate=true"]
+)
 def test_a_wrong_setting_of_slurm_is_one_sentence_without_slurm(wrong, tmp_path):
     """The plan of a sweep reads the settings of Slurm, too."""
     done = call(tmp_path, "kernel=reduceShfl", "hydra/launcher=slurm", f"hydra.launcher.{wrong}", "--dry-run")

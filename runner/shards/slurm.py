@@ -199,6 +199,10 @@ def tasks(settings: Mapping[str, Any]) -> int:
     for name in ("shards", "array_parallelism"):
         if (number := settings.get(name)) is not None and not (isinstance(number, int) and number > 0):
             raise UsageError(f"hydra.launcher.{name}={number}: expected 1 or more")
+    if settings.get("replicate") and settings.get("shards") is None:  # not as many as a cluster lets run at once
+        raise UsageError(
+            "hydra.launcher.replicate=true: expected hydra.launcher.shards, how many tasks measure all cases"
+        )
     models = settings.get("constraint")
     each = models if isinstance(models, list) else [models]
     if not each or any(isinstance(one, dict | list) for one in each):
