@@ -24,7 +24,7 @@ from runner.device.kinds import compiler_for, open_device
 from runner.errors import CompileError, DeviceUnavailable
 from runner.settings import DeviceConfig
 
-terminal.QUIET_S = 600.0  # a slow machine would add a line of progress to what a test expects; the zygote has it, too
+terminal.QUIET_S = 600.0  # a slow machine would add a line of progress to what a test expects
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CACHE_BYTES = 1 << 30

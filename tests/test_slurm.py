@@ -108,7 +108,7 @@ class Sweep:
 
     def _start(self, *arguments, module="runner"):
         known = {name: self.cluster.environment[name] for name in ("SLURM_CONF", "PATH")}
-        return start(self.directory, *arguments, module=module, RUNNER_TEST_GATE=str(self.gate), **known)
+        return start(self.directory, *arguments, module=module, RUNNER_TEST_GATE=str(self.gate), QUIET_S="1", **known)
 
 
 @pytest.fixture

@@ -32,8 +32,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
-import runner
-from runner import terminal
+import runner.terminal
 from runner.report.page import template
 from runner.settings import DeviceConfig
 from runner.sweep import line_costs, run_case, worker
@@ -49,7 +48,6 @@ def preload() -> None:
         if not name.endswith(".__main__") and ".cuda" not in name:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
-    terminal.QUIET_S = 600.0  # a slow machine would add a line of progress to what a test expects
     warm()
     gc.freeze()
 
@@ -134,6 +132,7 @@ def become(request: dict, out: int, err: int) -> None:
     if seconds := request["seconds"]:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
     worker._started = forked
+    runner.terminal.QUIET_S = float(request["environment"].get("QUIET_S", "600"))  # as in conftest.py
     if not request["lines"]:
         line_costs._is_counted = lambda _: False
     sys.path[0] = request["directory"]
