@@ -120,6 +120,23 @@ def test_a_file_that_is_no_t4_is_refused(tmp_path, content, words):
     is_a_told_mistake(run(tmp_path, "--quiet", *CASES, "device=replay", "device.recording=bad.json"), "bad.json", words)
 
 
+def test_a_search_of_a_t4_file_takes_booleans(tmp_path):
+    """Kernel Tuner writes them as such; without values on the command line all that were recorded are taken."""
+    lay_t4(tmp_path, "some.json", [entry([0.5], wide=flag, scale=1.5) for flag in (True, False)])
+    assert run(tmp_path, "import", "some.json", "--into", "mine").code == 0
+    done = run(tmp_path, "--config-dir", "mine", "kernel=some", "device=replay", "device.recording=some.json",
+               "hydra/sweeper=search")  # fmt: skip
+    assert done.code == 0, done.err
+    assert "2 cases, 100.00%" in done.err, done.err
+
+
+@pytest.mark.parametrize(("configuration", "word"), [({"MWG": 16}, "MWG"), ({"mode": "x y"}, "x y"), ({"if": 1}, "if")])
+def test_a_t4_file_for_which_no_kernel_can_stand_is_refused(tmp_path, configuration, word):
+    """The import says so, in place of the kernel that it writes when that is used."""
+    lay_t4(tmp_path, "theirs.json", [entry([0.5], **configuration)])
+    is_a_told_mistake(run(tmp_path, "import", "theirs.json", "--into", "mine"), "theirs.json", word)
+
+
 def test_latest_is_the_run_before_a_replay_which_may_be_interrupted(recorded, tmp_path):
     """Its folder names the recording itself, so that resuming it replays the same one, after other runs too."""
     shutil.copytree(recorded / "first", tmp_path / "outputs" / "first")

@@ -16,11 +16,13 @@ from test_replay import entry, lay_t4, table
 from told import is_a_told_mistake, run
 
 from runner.errors import UsageError
+from runner.folder import RunFolder
 from runner.hydra.sweeper import declared
 from runner.kernel.expression import RealExpression
 from runner.metrics import Metric
 from runner.noise import DeviceNoise
 from runner.search import samplers
+from runner.search.batches import read
 from runner.search.contenders import compared, contenders, side
 from runner.search.importance import Model
 from runner.search.loop import Budget, Search, Trial, front, latest
@@ -554,6 +556,13 @@ def test_all_that_cannot_be_told_from_the_best_are_measured_anew(tmp_path):
     assert rows[0]["samples"] == "32"
     assert all(row["samples"] == "32" for row in rows if float(row["median_us"]) < 1.02 * best), done.err
     assert sum(row["samples"] == "3" for row in rows) > 25
+
+
+def test_told_values_that_are_not_finite_are_refused(tmp_path):
+    """No sampler can learn from them; a search writes none."""
+    (tmp_path / "search.jsonl").write_text('{"point": [1], "values": [NaN], "seconds": 1.0}')
+    with pytest.raises(UsageError, match="not finite"):
+        read(RunFolder(tmp_path), Space((Axis("a", (1, 2)),)))
 
 
 def test_the_key_search_has_choices_and_ranges():

@@ -52,7 +52,7 @@ class Recording:
         if self.cases:
             rows: list[Mapping[str, Any]] = list(self.cases.values())
         else:
-            rows = [dict(zip(self.parameters, values, strict=True)) for values in self.results]
+            rows = [result.configuration for result in self.results.values()]
         found = {n: list(dict.fromkeys(row[n] for row in rows if row.get(n) is not None)) for n in names}
         return {name: values for name, values in found.items() if len(values) > 1}
 
