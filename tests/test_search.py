@@ -21,7 +21,7 @@ from runner.hydra.sweeper import declared
 from runner.kernel.expression import RealExpression
 from runner.metrics import Metric
 from runner.noise import DeviceNoise
-from runner.search import samplers
+from runner.search import loop, samplers
 from runner.search.batches import read
 from runner.search.contenders import compared, contenders, side
 from runner.search.importance import Model
@@ -164,7 +164,7 @@ def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
     ("arguments", "words"),
     [
         (("device=cpu", "device.recording="), ("no parameter has several values",)),
-        (("tile=3,5",), ("tile: none of its values is allowed",)),
+        (("tile=3,5",), ("tile: none of its values is allowed", "allowed: 1, 2, 4")),
         (("tile=1,2", "vector=8"), ("device.recording=theirs.json", "none of the 2 combinations")),
         (("tile=1,2", "hydra.sweeper.patience=0"), ("would not end",)),
         (("tile=1,2", "hydra.sweeper.max_cases=-1"), ("max_cases=-1",)),
@@ -416,6 +416,16 @@ def test_a_case_that_cannot_run_is_neither_measured_nor_counted():
     search.run(6)
     assert len(measured) == 20
     assert all(point[0] % 2 == 0 for point in measured)
+
+
+def test_a_search_of_which_nothing_can_run_ends(monkeypatch):
+    """Of a space of millions it would try each combination, whatever the budget of cases."""
+    monkeypatch.setattr(loop, "IN_VAIN", 20)
+    asked = []
+    search = Search(samplers.Random(SMALL, 0), Budget(max_cases=5), dict, possible=asked.append)
+    search.run(6)
+    assert 20 <= len(asked) < 30
+    assert "can run" in search.ended
 
 
 def test_a_search_ends_when_the_best_no_longer_improves():
