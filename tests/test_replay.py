@@ -82,6 +82,24 @@ def test_an_exported_run_is_replayed_from_its_t4_file(recorded):
     is_a_told_mistake(run(recorded, "export", "first", "--to", "first.json"), "already exists")
 
 
+def test_an_export_of_several_kernels_has_the_parameters_that_only_some_have(tmp_path):
+    """Cases that differ in one of these would else be one configuration, and all would get the time of the last."""
+    cases = ("-m", "kernel=reduceShfl,reduceSmem", "block=64", "size=1000", "width=8,32")
+    assert run(tmp_path, *cases, "device=cpu", "hydra.sweep.dir=both").code == 0
+    assert run(tmp_path, "export", "--format", "t4", "both", "--to", "both.json").code == 0
+    replay = ("device=replay", "device.recording=both.json")
+    assert run(tmp_path, *cases, *replay, "hydra.sweep.dir=again").code == 0
+
+    def times(name):
+        return {(row["kernel"], row["width"]): float(row["median_us"]) for row in table(tmp_path / name)}
+
+    assert len(set(times("both").values())) == 3
+    assert times("again") == pytest.approx(times("both"))
+    search = ("kernel=reduceShfl", "block=64", "size=1000", "hydra/sweeper=search", "hydra.sweep.dir=search")
+    done = run(tmp_path, *search, *replay)
+    assert "2 cases, 100.00%" in done.err, done.err
+
+
 def test_a_t4_file_of_another_tuner_is_imported_and_replayed(tmp_path):
     """Importing a T4 file writes a kernel that stands for it; failures are told as such, times are medians."""
     lay_t4(tmp_path)

@@ -53,7 +53,7 @@ class Recording:
             rows: list[Mapping[str, Any]] = list(self.cases.values())
         else:
             rows = [result.configuration for result in self.results.values()]
-        found = {n: list(dict.fromkeys(row[n] for row in rows if row.get(n) is not None)) for n in names}
+        found = {n: list(dict.fromkeys(row[n] for row in rows if row.get(n) not in (None, t4.NONE))) for n in names}
         return {name: values for name, values in found.items() if len(values) > 1}
 
     def combinations(self, names: Sequence[str], fixed: Mapping[str, Any]) -> set[tuple[str, ...]] | None:
