@@ -58,22 +58,29 @@ def _rows(folder: RunFolder) -> list[dict[str, Any]]:
 
 
 def _results(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> Iterator[Result]:
-    """Rows as T4 has them. Those of several kernels name their kernel, too."""
+    """Rows as T4 has them. Those of several kernels name their kernel, too, and `NONE` where it lacks a parameter."""
     import numpy as np  # noqa: PLC0415
 
     from runner import samples  # noqa: PLC0415
+    from runner.errors import UsageError  # noqa: PLC0415
     from runner.statistics import unthrottled  # noqa: PLC0415
-    from runner.t4 import Result  # noqa: PLC0415
+    from runner.t4 import NONE, Result  # noqa: PLC0415
 
     parameters = {row["job"]: (folder.record(row["job"]) or {})["parameters"] for row in rows}
     names = dict.fromkeys(name for own in parameters.values() for name in own)
-    shared = [name for name in names if all(name in own for own in parameters.values())]
     several = len({row["kernel"] for row in rows}) > 1
+    written = set()
     for row in rows:
         own = parameters[row["job"]]
         taken = samples.read(folder, folder.samples(str(row["case"]), int(row["job"])))
         times = np.zeros(0) if taken is None or row["status"] != "ok" else unthrottled(taken)["us"]
-        configuration = ({"kernel": row["kernel"]} if several else {}) | {name: own[name] for name in shared}
+        configuration = ({"kernel": row["kernel"]} if several else {}) | {name: own.get(name, NONE) for name in names}
+        if (key := tuple(configuration.values())) in written:
+            raise UsageError(
+                f"{folder.path}: several cases have the parameters of {row['kernel']}, job {row['job']}; a T4 file has "
+                "one time per configuration"
+            )
+        written.add(key)
         yield Result(configuration, row["status"], times, row.get("median_us"))
 
 

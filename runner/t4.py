@@ -27,6 +27,7 @@ STATUS = {
     "correct": "ok", "compile": "compile_error", "runtime": "launch_error", "timeout": "timeout",
     "correctness": "mismatch", "constraints": "skipped",
 }  # fmt: skip
+NONE = "None"  # of a parameter that the configuration's kernel does not have
 _WRONG = ("mismatch", "hazard", "implausible")  # of our statuses: a result that cannot be trusted
 _INVALIDITY = {
     **{status: word for word, status in STATUS.items()}, **dict.fromkeys(_WRONG, "correctness"),

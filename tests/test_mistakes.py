@@ -62,6 +62,7 @@ CHOICES = {
     "a path for a kernel": (["kernel=../../etc/passwd"], ["kernel=../../etc/passwd: expected a name, not a path"]),
     "an absolute path": (["kernel=/etc/passwd"], ["kernel=/etc/passwd: expected a name, not a path"]),
     "a kernel in a folder": (["kernel=a/b"], ["kernel=a/b: there is no such kernel"]),
+    "a range without a value": (["block=64", "block=range(5,1)"], ["block=range(5,1): has no value"]),
     "a pattern that matches nothing": (["kernel=glob(nope*)"], ["kernel=glob(nope*): matches no name"]),
     "an unknown device": (
         ["device=gpu"],

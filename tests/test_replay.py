@@ -82,6 +82,24 @@ def test_an_exported_run_is_replayed_from_its_t4_file(recorded):
     is_a_told_mistake(run(recorded, "export", "first", "--to", "first.json"), "already exists")
 
 
+def test_an_export_of_several_kernels_has_the_parameters_that_only_some_have(tmp_path):
+    """Cases that differ in one of these would else be one configuration, and all would get the time of the last."""
+    cases = ("-m", "kernel=reduceShfl,reduceSmem", "block=64", "size=1000", "width=8,32")
+    assert run(tmp_path, *cases, "device=cpu", "hydra.sweep.dir=both").code == 0
+    assert run(tmp_path, "export", "--format", "t4", "both", "--to", "both.json").code == 0
+    replay = ("device=replay", "device.recording=both.json")
+    assert run(tmp_path, *cases, *replay, "hydra.sweep.dir=again").code == 0
+
+    def times(name):
+        return {(row["kernel"], row["width"]): float(row["median_us"]) for row in table(tmp_path / name)}
+
+    assert len(set(times("both").values())) == 3
+    assert times("again") == pytest.approx(times("both"))
+    search = ("kernel=reduceShfl", "block=64", "size=1000", "hydra/sweeper=search", "hydra.sweep.dir=search")
+    done = run(tmp_path, *search, *replay)
+    assert "2 cases, 100.00%" in done.err, done.err
+
+
 def test_a_t4_file_of_another_tuner_is_imported_and_replayed(tmp_path):
     """Importing a T4 file writes a kernel that stands for it; failures are told as such, times are medians."""
     lay_t4(tmp_path)
@@ -118,6 +136,23 @@ def test_a_file_that_is_no_t4_is_refused(tmp_path, content, words):
     """The message names the file, and the entry if there is one."""
     (tmp_path / "bad.json").write_bytes(content.encode() if isinstance(content, str) else content)
     is_a_told_mistake(run(tmp_path, "--quiet", *CASES, "device=replay", "device.recording=bad.json"), "bad.json", words)
+
+
+def test_a_search_of_a_t4_file_takes_booleans(tmp_path):
+    """Kernel Tuner writes them as such; without values on the command line all that were recorded are taken."""
+    lay_t4(tmp_path, "some.json", [entry([0.5], wide=flag, scale=1.5) for flag in (True, False)])
+    assert run(tmp_path, "import", "some.json", "--into", "mine").code == 0
+    done = run(tmp_path, "--config-dir", "mine", "kernel=some", "device=replay", "device.recording=some.json",
+               "hydra/sweeper=search")  # fmt: skip
+    assert done.code == 0, done.err
+    assert "2 cases, 100.00%" in done.err, done.err
+
+
+@pytest.mark.parametrize(("configuration", "word"), [({"MWG": 16}, "MWG"), ({"mode": "x y"}, "x y"), ({"if": 1}, "if")])
+def test_a_t4_file_for_which_no_kernel_can_stand_is_refused(tmp_path, configuration, word):
+    """The import says so, in place of the kernel that it writes when that is used."""
+    lay_t4(tmp_path, "theirs.json", [entry([0.5], **configuration)])
+    is_a_told_mistake(run(tmp_path, "import", "theirs.json", "--into", "mine"), "theirs.json", word)
 
 
 def test_latest_is_the_run_before_a_replay_which_may_be_interrupted(recorded, tmp_path):

@@ -16,11 +16,13 @@ from test_replay import entry, lay_t4, table
 from told import is_a_told_mistake, run
 
 from runner.errors import UsageError
+from runner.folder import RunFolder
 from runner.hydra.sweeper import declared
 from runner.kernel.expression import RealExpression
 from runner.metrics import Metric
 from runner.noise import DeviceNoise
-from runner.search import samplers
+from runner.search import loop, samplers
+from runner.search.batches import read
 from runner.search.contenders import compared, contenders, side
 from runner.search.importance import Model
 from runner.search.loop import Budget, Search, Trial, front, latest
@@ -162,7 +164,7 @@ def test_a_search_measures_on_a_device_beside_the_best_so_far(tmp_path):
     ("arguments", "words"),
     [
         (("device=cpu", "device.recording="), ("no parameter has several values",)),
-        (("tile=3,5",), ("tile: none of its values is allowed",)),
+        (("tile=3,5",), ("tile: none of its values is allowed", "allowed: 1, 2, 4")),
         (("tile=1,2", "vector=8"), ("device.recording=theirs.json", "none of the 2 combinations")),
         (("tile=1,2", "hydra.sweeper.patience=0"), ("would not end",)),
         (("tile=1,2", "hydra.sweeper.max_cases=-1"), ("max_cases=-1",)),
@@ -416,6 +418,16 @@ def test_a_case_that_cannot_run_is_neither_measured_nor_counted():
     assert all(point[0] % 2 == 0 for point in measured)
 
 
+def test_a_search_of_which_nothing_can_run_ends(monkeypatch):
+    """Of a space of millions it would try each combination, whatever the budget of cases."""
+    monkeypatch.setattr(loop, "IN_VAIN", 20)
+    asked = []
+    search = Search(samplers.Random(SMALL, 0), Budget(max_cases=5), dict, possible=asked.append)
+    search.run(6)
+    assert 20 <= len(asked) < 30
+    assert "can run" in search.ended
+
+
 def test_a_search_ends_when_the_best_no_longer_improves():
     """Fifty cases without an improvement of 1 % are enough; smaller improvements do not count."""
     times = itertools.chain([10.0, 9.0], (8.995 - 1e-4 * n for n in itertools.count()))
@@ -554,6 +566,13 @@ def test_all_that_cannot_be_told_from_the_best_are_measured_anew(tmp_path):
     assert rows[0]["samples"] == "32"
     assert all(row["samples"] == "32" for row in rows if float(row["median_us"]) < 1.02 * best), done.err
     assert sum(row["samples"] == "3" for row in rows) > 25
+
+
+def test_told_values_that_are_not_finite_are_refused(tmp_path):
+    """No sampler can learn from them; a search writes none."""
+    (tmp_path / "search.jsonl").write_text('{"point": [1], "values": [NaN], "seconds": 1.0}')
+    with pytest.raises(UsageError, match="not finite"):
+        read(RunFolder(tmp_path), Space((Axis("a", (1, 2)),)))
 
 
 def test_the_key_search_has_choices_and_ranges():

@@ -59,8 +59,11 @@ class BatchLauncher(Launcher):
         """Plan all jobs, then run them; if one of them cannot be understood, none is run."""
         setup_globals()
         if not job_overrides:
-            given = [str(override) for override in self._config.hydra.overrides.task if "glob(" in str(override)]
-            raise UsageError(f"{' '.join(given) or 'there is nothing to run: kernel=glob(...)'}: matches no name")
+            texts = [str(override) for override in self._config.hydra.overrides.task]
+            folders = schema.folders_of(self._config.hydra)
+            empty = [text for text in texts if 0 in command_line.lengths([text], folders).values()]
+            why = "has no value" if empty and "glob(" not in empty[0] else "matches no name"
+            raise UsageError(f"{' '.join(empty) or 'there is nothing to run: kernel=glob(...)'}: {why}")
         folder = RunFolder(Path(str(self._config.hydra.sweep.dir)))
         session = current.get()
         with SweepProgress(quiet=session.options.quiet) as progress:

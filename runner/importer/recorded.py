@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from runner import t4
 from runner.columns import RESERVED
+from runner.config import read_kernel
 from runner.errors import UsageError
 from runner.importer.written import write_new
 from runner.kernel.declaration import VOCABULARY
 from runner.kernel.expression import FUNCTIONS
+from runner.limited_yaml import load_yaml
 
 _CU = """// {name} stands for a kernel that was measured elsewhere: device=replay gives its recorded times.
 
@@ -61,6 +64,14 @@ def of_t4(file: Path, kernel: str | None, into: Path) -> str:
             name=name, into=into, file=file, count=f"{len(entries):,}", parameters="\n".join(parameters)
         ),
     }
+    with TemporaryDirectory() as there:  # what is written can be used
+        trial = {Path(there) / path.name: text for path, text in written.items()}
+        write_new(trial)
+        path, text = list(trial.items())[-1]
+        try:
+            read_kernel(name, load_yaml(text), path)
+        except UsageError as e:
+            raise UsageError(f"{file}: no kernel can stand for it: {e}") from None
     write_new(written)
     command = ["--config-dir", str(into), f"kernel={name}", "device=replay", f"device.recording={file}"]
     return "".join(f"{path}\n" for path in written) + f"Replay it: python -m runner {shlex.join(command)}\n"

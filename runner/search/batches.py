@@ -191,5 +191,7 @@ def read(folder: RunFolder, space: Space) -> dict[Point, Trial]:
             if not all(0 <= i < size for i, size in zip(point, sizes, strict=True)):
                 raise ValueError(f"{point} is not in the space")
             before = tuple((int(n), tuple(map(float, v))) for n, v in content.get("before", ()))
+            if not all(map(math.isfinite, (*(values or ()), float(content["seconds"])))):
+                raise ValueError(f"{point} has a value that is not finite")
             trials.append(Trial(point, values, float(content["seconds"]), int(content.get("level", 0)), before))
     return {trial.point: trial for trial in trials}

@@ -21,6 +21,7 @@ Values = tuple[float, ...]
 """What is minimized: one number, or two for a Pareto front."""
 
 IMPROVED = 0.01  # a smaller improvement of the best does not count
+IN_VAIN = 50_000  # points in a row that cannot run, because of a constraint without a table, end a search
 HALVING = 3  # one in so many cases of a level goes to the next; a level has so many times the samples of the one below
 
 
@@ -106,6 +107,7 @@ class Search:
         A resumed search asks as it did before, and has only those points measured that are not known.
         """
         since = time.monotonic() - max((t.seconds for t in self.known.values()), default=0.0)
+        in_vain = 0
         while not self.ended:
             number = min(batch, self.budget.max_cases - len(self._trials)) if self.budget.max_cases else batch
             wanted = self.sampler.ask(number)
@@ -114,8 +116,11 @@ class Search:
                 break
             for point in (impossible := [p for p in wanted if not self.possible(p)]):
                 self.sampler.tell(point, None)
+            in_vain = in_vain + len(impossible) if len(impossible) == len(wanted) else 0
             self._take({p: 0 for p in wanted if p not in impossible} | self._promoted(), since)
             self.ended = self._reason(time.monotonic() - since)
+            if in_vain >= IN_VAIN:
+                self.ended = f"none of the last {in_vain:,} combinations that were chosen can run"
         while unsure := [t for t in self.near(self.trials) if t.level + 1 < self.levels]:
             self._take({t.point: t.level + 1 for t in unsure[:batch]}, since)
 

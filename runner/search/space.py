@@ -184,7 +184,10 @@ def of_kernel(
     for number, axis in enumerate(axes):
         allowed = [_allowed(own[axis.name], value) for value in axis.values]
         if not any(allowed):
-            raise UsageError(f"search: {axis.name}: none of its values is allowed for kernel {kernel.name}")
+            choices = ", ".join(map(str, own[axis.name].allowed)) or f"blocks of 1 to {MAX_THREADS} threads"
+            raise UsageError(
+                f"search: {axis.name}: none of its values is allowed for kernel {kernel.name}; allowed: {choices}"
+            )
         tables.append(((number,), np.array(allowed)))
     some = {name: p.default for name, p in own.items()} | {axis.name: axis.values[0] for axis in axes} | dict(fixed)
     tables += [table for constraint in kernel.constraints if (table := _table(kernel, constraint, axes, some))]

@@ -52,8 +52,8 @@ class Recording:
         if self.cases:
             rows: list[Mapping[str, Any]] = list(self.cases.values())
         else:
-            rows = [dict(zip(self.parameters, values, strict=True)) for values in self.results]
-        found = {n: list(dict.fromkeys(row[n] for row in rows if row.get(n) is not None)) for n in names}
+            rows = [result.configuration for result in self.results.values()]
+        found = {n: list(dict.fromkeys(row[n] for row in rows if row.get(n) not in (None, t4.NONE))) for n in names}
         return {name: values for name, values in found.items() if len(values) > 1}
 
     def combinations(self, names: Sequence[str], fixed: Mapping[str, Any]) -> set[tuple[str, ...]] | None:
