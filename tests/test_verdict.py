@@ -90,6 +90,25 @@ def test_a_mismatch_says_what_is_allowed_and_where_the_largest_error_is():
     )
 
 
+@pytest.mark.parametrize(("found", "expected"), [(np.nan, 1), (1, np.nan), (np.inf, 1)])
+def test_a_tolerance_is_proposed_only_where_one_could_help(found, expected):
+    """No tolerance allows NaN or infinity, and a case that has a tolerance needs no advice to set one."""
+    verdict = check({"y": np.array([found], np.float32)}, {"y": ExpectedArray(np.array([expected]), error=0.1)})
+    assert verdict.mismatches == 1
+    assert "set 'tolerance'" not in verdict.reason
+    ones = {"y": ExpectedArray(np.ones(1), error=0.1)}
+    assert "set 'tolerance'" not in check({"y": np.array([3], np.float32)}, ones, tolerance=Tolerance(atol=1)).reason
+
+
+def test_a_boolean_that_is_neither_true_nor_false_is_told_by_its_byte():
+    """Python calls each byte but 0 true: `True, expected True` would explain nothing."""
+    got = np.array([1, 5, 0], np.uint8).view(np.bool_)
+    assert (
+        "y[1] is the byte 5, expected True"
+        in check({"y": got}, {"y": ExpectedArray(np.array([True] * 2 + [False]))}).reason
+    )
+
+
 def test_a_plain_dictionary_allows_16_ulp_and_an_expected_array_its_own_error(declared, tmp_path):
     """So a reference in NumPy's float32 passes against fmaf."""
     (tmp_path / "own.py").write_text(
