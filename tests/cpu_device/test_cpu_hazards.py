@@ -274,6 +274,16 @@ def test_write_beyond_dynamic_shared_memory(provoke, out, size, at):
     )
 
 
+@pytest.mark.parametrize(("waits", "where"), [(";", "end of the block"), ("; __syncthreads();", "this barrier")])
+def test_write_just_beyond_dynamic_shared_memory(bench, tmp_path, out, waits, where):
+    """Its end is exact to the byte, although memory is protected in pages and aligned to 16 bytes."""
+    text = f'extern "C" __global__ void kernel(int* out) {{ extern __shared__ int t[]; t[threadIdx.x] = 7{waits} }}\n'
+    program = bench.load(bench.text(tmp_path, text))
+    bench.launch(program, out, block=63, shared=63 * 4)
+    with pytest.raises(Hazard, match=rf"of dynamic shared memory: byte 252 of 252 \(found at (the )?{where}"):
+        bench.launch(program, out, block=64, shared=63 * 4)
+
+
 def test_a_failure_ends_blocks_on_other_threads(bench, lines, out):
     """An error in one block does not wait for the time limit of another."""
     program = bench.load(bench.source(FILE, "oneFailsOneSpins"))

@@ -50,7 +50,7 @@ void arrive_at_grid(RunningBlock* block) {
 void release_barrier(RunningBlock* block) {
     BarrierState& barrier = block->gathering;
     if (__builtin_expect(barrier.differs, 0)) refuse_divergence(block);
-    if (block->worker->static_shared_bytes) check_zones(block, barrier.file, barrier.line);
+    if (has_shared_guards(block->worker)) check_zones(block, barrier.file, barrier.line);
     events::barrier(block);
     if (barrier.operation == Operation::barrier_of_grid) arrive_at_grid(block);
     barrier.true_at_release = barrier.true_so_far;

@@ -115,8 +115,8 @@ void start_block(RunningBlock* block, uint64_t number) {
     if (worker->static_shared_bytes) {
         for_static_shared(worker, [](unsigned char* part, size_t bytes) { memset(part, garbage, bytes); });
     }
-    if (worker->launch->request.dynamic_shared) {
-        memset(block->dynamic_shared, garbage, worker->launch->request.dynamic_shared);
+    if (const size_t bytes = worker->launch->request.dynamic_shared) {
+        memset(block->dynamic_shared, garbage, bytes + DynamicSharedMemory::slack(bytes));
     }
     events::block_begins(block, number);
 }
@@ -180,7 +180,7 @@ void run_block(Worker* worker, uint64_t number) {
     start_block(block, number);
     resume(block, first_lane(block));
     events::block_ends(block);
-    if (worker->static_shared_bytes) check_zones(block, nullptr, 0);
+    if (has_shared_guards(worker)) check_zones(block, nullptr, 0);
 }
 
 // Each block runs until none of its lanes can. So a barrier of the grid costs one turn of all blocks.
@@ -216,7 +216,7 @@ void run_grid(Worker* worker) {
         if (block->live) continue;
         --left;
         events::block_ends(block);
-        if (worker->static_shared_bytes) check_zones(block, nullptr, 0);
+        if (has_shared_guards(worker)) check_zones(block, nullptr, 0);
     }
 }
 

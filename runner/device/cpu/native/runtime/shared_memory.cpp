@@ -20,6 +20,11 @@ size_t first_changed(const unsigned char* begin, size_t size) {
     return at;
 }
 
+void add_where_found(Text& text, const RunningBlock* block, const char* file) {
+    text.add(file ? " (found at this barrier)" : " (found at the end of the block, so the line is not known)");
+    text.add_block(*block);
+}
+
 [[noreturn]] void report_overrun(const RunningBlock* block, const Zone& zone, size_t at, const char* file, int line) {
     const bool beyond = zone.before && (!zone.behind || at < zone.size - at);
     const long long byte = beyond ? (long long)(zone.before_size + at) : (long long)at - (long long)zone.size;
@@ -28,8 +33,17 @@ size_t first_changed(const unsigned char* begin, size_t size) {
     text.add_position(file, line).add("out-of-bounds write of the shared variable '%s': byte %lld of %llu",
                                       beyond ? zone.before : zone.behind, byte,
                                       (unsigned long long)(beyond ? zone.before_size : zone.behind_size));
-    text.add(file ? " (found at this barrier)" : " (found at the end of the block, so the line is not known)");
-    text.add_block(*block);
+    add_where_found(text, block, file);
+    stop(block->worker, message);
+}
+
+[[noreturn]] void report_dynamic_overrun(const RunningBlock* block, size_t byte, const char* file, int line) {
+    char message[512];
+    Text text(message, sizeof message);
+    text.add_position(file, line).add("out-of-bounds write of dynamic shared memory: byte %llu of %llu",
+                                      (unsigned long long)byte,
+                                      (unsigned long long)block->worker->launch->request.dynamic_shared);
+    add_where_found(text, block, file);
     stop(block->worker, message);
 }
 
@@ -44,6 +58,9 @@ void check_zones(const RunningBlock* block, const char* file, int line) {
         const size_t at = first_changed(worker->static_shared + zone.begin, zone.size);
         if (__builtin_expect(at < zone.size, 0)) report_overrun(block, zone, at, file, line);
     }
+    const size_t bytes = request.dynamic_shared, slack = DynamicSharedMemory::slack(bytes);
+    const size_t at = first_changed(block->dynamic_shared + bytes, slack);
+    if (__builtin_expect(at < slack, 0)) report_dynamic_overrun(block, bytes + at, file, line);
 }
 
 DynamicSharedMemory::~DynamicSharedMemory() {
@@ -61,7 +78,7 @@ unsigned char* DynamicSharedMemory::provide(size_t bytes) {
         memory_ = static_cast<unsigned char*>(memory);
         mprotect(memory_ + guard, capacity, PROT_READ | PROT_WRITE);
     }
-    begin_ = memory_ + guard + capacity - (bytes + alignment - 1) / alignment * alignment;
+    begin_ = memory_ + guard + capacity - (bytes + slack(bytes));
     return begin_;
 }
 

@@ -34,6 +34,9 @@ public:
     // Room for so many bytes; what was there before is void.
     unsigned char* provide(size_t bytes);
 
+    // Bytes between its end and the inaccessible page.
+    static constexpr size_t slack(size_t bytes) { return (alignment - bytes % alignment) % alignment; }
+
     unsigned char* begin() const { return begin_; }
     bool guards(uintptr_t address) const;
 

@@ -153,6 +153,11 @@ struct Worker {
 
 extern __thread Worker* current_worker __attribute__((tls_model("initial-exec")));
 
+// Whether bytes around its shared memory must keep their content; what lies on an inaccessible page needs no check.
+inline bool has_shared_guards(const Worker* worker) {
+    return worker->static_shared_bytes || DynamicSharedMemory::slack(worker->launch->request.dynamic_shared);
+}
+
 inline RunningBlock* block_of(const Lane* lane) { return static_cast<RunningBlock*>(lane->block); }
 
 // While this exists a signal cannot throw the thread out of the code it runs: it holds a lock.
