@@ -186,6 +186,8 @@ def _arguments(found: Found, tuning: Tuning | None, parameters: _Parameters) -> 
                 "inout": "; or in, if it only reads, or out, if it reads nothing from before",
             }.get(role, "")
             doubt = doubt or "; {range: [0, end]}, if these are indices" * dtype.startswith(("int", "uint"))
+            if p.pointers > 1:  # its elements are addresses, which no fill has
+                dtype, doubt = _QUOTED, "; no array of an argument can hold pointers"
             yield f"  - {{name: {name}, role: {role}, dtype: {dtype}, shape: {shape}{content}}}{note}{doubt}"
             continue
         if kind in _OBJECTS:

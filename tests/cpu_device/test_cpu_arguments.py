@@ -55,6 +55,19 @@ def test_wrong_element_type(bench, program, ints):
     )
 
 
+def test_an_array_of_numbers_is_no_array_of_pointers(bench, tmp_path):
+    """Floats would be used as addresses. A kernel may keep its own pointers in an array of 64-bit integers."""
+    text = 'extern "C" __global__ void kernel(const int **in, int *out) { in[0] = out; out[0] = *in[0] + 1; }\n'
+    program = bench.load(bench.text(tmp_path, text))
+    out = bench.place(np.ones(4, np.int32), name="out")
+    floats = bench.place(np.zeros(4, np.float32), name="floats")
+    message = refused(bench, program, floats, out)
+    assert message.startswith("argument 1 is 'const int")
+    assert "the YAML passes the array 'floats' of float" in message
+    bench.launch(program, bench.place(np.zeros(1, np.uint64), name="own"), out, block=1)
+    assert out.read()[0] == 2
+
+
 def test_scalar_for_a_pointer_and_the_reverse(bench, program, ints):
     """A pointer takes an array, and nothing else does."""
     assert "argument 1 is 'const int *'" in refused(bench, program, np.int64(0), ints, np.int64(1))

@@ -355,7 +355,9 @@ class Parameter:
         if self.type_name in _ELEMENTS:
             alone = self.is_pointer or self.size == dtype.itemsize  # a pair by value cannot come from NumPy
             return alone and _name_of(dtype) == _ELEMENTS[self.type_name]
-        if self.kind in "vp" or (self.kind == "s" and self.is_pointer):
+        if self.kind == "p":  # pointers, of which only a kernel can make an array
+            return dtype.kind in "iu" and dtype.itemsize == self.size
+        if self.kind == "v" or (self.kind == "s" and self.is_pointer):
             return True  # any element type is possible, such as float4 over an array of float
         return self.size == dtype.itemsize and (self.kind == "s" or self.size == 1 or self.kind == dtype.kind)
 
