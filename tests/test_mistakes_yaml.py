@@ -123,6 +123,7 @@ def test_what_is_no_file_is_told(what, tmp_path):
 # What is written for which key, and words of the sentence.
 KERNELS = {
     "a misspelt key": ({"argumnets": "[]"}, "mine.yaml: 'argumnets' is not a valid key; did you mean arguments?"),
+    "a fill of an output": ({"arguments": "[{name: out, role: out, dtype: int32, shape: size, fill: zeros}]"}, "mine.yaml: arguments[0]: fill: an array of role 'out' has no content of its own"),
     "an argument without fill": ({"arguments": "[{name: in, role: in, dtype: int32, shape: size}]"}, "mine.yaml: arguments[0]: the key 'fill' is missing"),
     "a file with an escape": ({"source": '"\\e[31m"'}, "mine.yaml: source: there is no file '\\x1b[31m'"),
     "a macro of two lines": ({"macros": '{"BLOCK\\n#error": 1}'}, "mine.yaml: macros: 'BLOCK\\n#error': expected a name of letters"),

@@ -83,12 +83,7 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
     own = ("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill", "passed")
     d.only((*own, "texture", "surface"))
     d.need("role", "dtype", "shape")
-    role = Role(d.choice("role", list(Role)))
-    if role in (Role.IN, Role.INOUT) and "fill" not in d.raw:
-        raise UsageError(
-            f"{d.where}: the key 'fill' is missing; an array of role '{role}' needs one of {', '.join(FILLS)}, a "
-            f"parameter that holds one, a list of numbers, or a recipe such as {{range: [0, 10]}}"
-        )
+    role = _role(d)
     constant, refill = d.flag("constant", default=False), d.flag("refill", default=True)
     for key in ("offset", "lead"):
         if constant and key in d.raw:
@@ -193,6 +188,22 @@ def _target(d: Reader, key: str, array: Any, expected: str = "null or the name o
         known = ", ".join(d.arrays)
         raise UsageError(f"{d.where}: {key}: expected {expected}, not {shown(array)}; known: {known}")
     return array
+
+
+def _role(d: Reader) -> Role:
+    """The role of an array, which decides whether it has a fill."""
+    role = Role(d.choice("role", list(Role)))
+    if role in (Role.IN, Role.INOUT) and "fill" not in d.raw:
+        raise UsageError(
+            f"{d.where}: the key 'fill' is missing; an array of role '{role}' needs one of {', '.join(FILLS)}, a "
+            f"parameter that holds one, a list of numbers, or a recipe such as {{range: [0, 10]}}"
+        )
+    if "fill" in d.raw and role not in (Role.IN, Role.INOUT):
+        raise UsageError(
+            f"{d.where}: fill: an array of role '{role}' has no content of its own before a launch; expected the role "
+            "in or inout, or no fill"
+        )
+    return role
 
 
 def _fill(d: Reader, given: Any, where: str, struct: DType | None) -> Fill | OfFields:
