@@ -103,10 +103,42 @@ def test_a_tolerance_is_proposed_only_where_one_could_help(found, expected):
 def test_a_boolean_that_is_neither_true_nor_false_is_told_by_its_byte():
     """Python calls each byte but 0 true: `True, expected True` would explain nothing."""
     got = np.array([1, 5, 0], np.uint8).view(np.bool_)
-    assert (
-        "y[1] is the byte 5, expected True"
-        in check({"y": got}, {"y": ExpectedArray(np.array([True] * 2 + [False]))}).reason
+    expected = {"y": ExpectedArray(np.array([True, True, False]))}
+    assert "y[1] is the byte 5, expected True" in check({"y": got}, expected).reason
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("error=np.ones(3)", r"own\.f: 'error' of 'y' has the shape \(3,\), the values \("),
+        ("defined=np.ones(3, bool)", r"own\.f: 'defined' of 'y' has the shape \(3,\), the values \("),
+        ("defined=inputs['x']", r"own\.f: expected booleans in 'defined' of 'y', not float32"),
+        ("error='0.5'", "numbers of 0 or more"),
+    ],
+)
+def test_what_a_function_says_of_elements_must_be_of_these_elements(declared, tmp_path, returned, message):
+    """The reference is named. The message was of NumPy, or of a key that the YAML does not have."""
+    (tmp_path / "own.py").write_text(
+        "import numpy as np\nfrom runner.kernel.reference import ExpectedArray\n"
+        f"def f(inputs, p, grid): return {{'y': ExpectedArray(inputs['x'], {returned})}}\n"
     )
+    case = case_of(declared(reference="own.f"))
+    with pytest.raises(UsageError, match=message):
+        expect(case, contents(case))
+
+
+def test_a_list_is_an_array_and_one_of_undefined_elements_is_noted(declared, tmp_path):
+    """A case of which nothing was compared must not look like one that was checked."""
+    (tmp_path / "own.py").write_text(
+        "import numpy as np\nfrom runner.kernel.reference import ExpectedArray\n"
+        "def f(inputs, p, grid):\n"
+        "    return {'y': ExpectedArray(inputs['x'].tolist(), defined=np.zeros(inputs['x'].shape, bool))}\n"
+    )
+    case = case_of(declared(reference="own.f"))
+    given = contents(case)
+    verdict = check({"y": given["x"] + 1}, expect(case, given).outputs)
+    assert verdict.ok
+    assert "no element was compared" in verdict.note
 
 
 def test_a_plain_dictionary_allows_16_ulp_and_an_expected_array_its_own_error(declared, tmp_path):

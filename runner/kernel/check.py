@@ -115,6 +115,8 @@ def check(
     if not mismatches:
         exact = tolerance is None and all(_is_exact(right, actual[name].dtype) for name, right in expected.items())
         note = _note(unlikely, undecided)
+        if not compared and any(a.size for a in actual.values()):
+            note = "no element was compared: the reference leaves all of them undefined" if expected else note
         return CheckResult(0, compared, note=note, exact=exact, error_ulp=error, undecided=undecided)
     more = f", and {mismatches - len(listed)} more" if mismatches > len(listed) else ""
     reason = f"{mismatches} of {compared} elements differ: {'; '.join(listed)}{more}"

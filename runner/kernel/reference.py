@@ -61,7 +61,8 @@ class ExpectedArray:
     likely: Bounds | None = None  # narrower bounds, which a right result hardly ever leaves
 
     def __post_init__(self) -> None:
-        if self.error is not None and not np.all(np.asarray(self.error) >= 0):
+        error = np.asarray(0 if self.error is None else self.error)
+        if error.dtype.kind in "OUSmMc" or not np.all(error >= 0):
             raise UsageError("the error of an ExpectedArray must be numbers of 0 or more")
 
 
@@ -156,8 +157,9 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool) -> E
             dtype = np.asarray(a.values).dtype
             if dtype.kind in "OUSmM" or (dtype.kind == "c" and n in types and types[n].kind != "c"):
                 raise UsageError(f"reference {reference}: expected numbers of {types.get(n)} in '{n}', not {dtype}")
+            _check_parts(f"reference {reference}", n, a)
         if isinstance(given, Expected):
-            return given
+            return dataclasses.replace(given, outputs=outputs)
     else:
         inputs = with_parts(inputs, {a.name: a.dtype for a in case.arrays()})
         outputs = {
@@ -168,6 +170,21 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool) -> E
             undefined = np.asarray(condition({**case.variables, **inputs}).value).astype(np.bool_)
             outputs[name] = dataclasses.replace(outputs[name], defined=~undefined)
     return Expected(outputs, None, time.perf_counter() - started)
+
+
+def _check_parts(what: str, name: str, given: ExpectedArray) -> None:
+    """A `UsageError` if what a function says of the elements of an output is not of these elements."""
+    if given.defined is not None and (dtype := np.asarray(given.defined).dtype) != np.bool_:
+        raise UsageError(f"{what}: expected booleans in 'defined' of '{name}', not {dtype}")
+    shape = given.values.shape
+    for part, content in (("error", given.error), ("defined", given.defined)):
+        own = np.shape(content) if content is not None else ()
+        try:
+            fits = np.broadcast_shapes(own, shape) == shape
+        except ValueError:
+            fits = False
+        if not fits and [n for n in own if n != 1] != [n for n in shape if n != 1]:
+            raise UsageError(f"{what}: '{part}' of '{name}' has the shape {own}, the values {shape}")
 
 
 def _types(case: Case) -> dict[str, np.dtype[Any]]:
@@ -205,7 +222,7 @@ def _symmetric(case: Case) -> bool:
 def _by_default(given: Any, dtype: np.dtype[Any] | None) -> ExpectedArray:
     """What a plain array stands for: 16 ulp (4 in half types) of the value, or of the array's median magnitude."""
     if isinstance(given, ExpectedArray):
-        return given
+        return dataclasses.replace(given, values=np.asarray(given.values))
     values = np.asarray(given)
     if dtype is None or not is_float(dtype) or values.dtype.kind in "OUSmMc":
         return ExpectedArray(values)
