@@ -72,7 +72,7 @@ def test_an_exported_run_is_replayed_from_its_t4_file(recorded):
     """`runner export` writes what Kernel Tuner's schema says, and replaying it gives the same medians."""
     exported = run(recorded, "export", "--format", "t4", "first", "--to", "first.json")
     assert exported.code == 0
-    assert "Written: first.json" in exported.stderr
+    assert "Written: first.json" in exported.err
     content = json.loads((recorded / "first.json").read_text())
     assert [r["invalidity"] for r in content["results"]] == ["correct", "constraints", "correct"]
     assert all({"configuration", "times", "invalidity", "correctness"} <= r.keys() for r in content["results"])
