@@ -1,8 +1,8 @@
 """`python -m runner.calibrate`: measure how much the times of a GPU differ although nothing changes (an A/A test).
 
-One kernel at several sizes. At each size four cases are identical except for their seed, which their input does not
-depend on. Each case takes five rounds, each in its own process. Later sweeps on the GPU use this noise to decide which
-cases are tied.
+Measure how much the times of identical cases differ on this GPU. Later sweeps use this noise to decide which cases are
+tied. One kernel runs at several sizes; at each size four cases differ only in their seed, on which their input does not
+depend. Each case takes five rounds, each in its own process.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser("export", "Write a run's results in a format that other tools read.")
     parser.add_argument("folder", help="a run's folder, such as outputs/DATE/TIME-WHAT, or `latest`")
     parser.add_argument(
-        "--format", choices=("t4",), default="t4", help="the format; t4: one entry per case, with times"
+        "--format", choices=("t4",), default="t4", help="the format; t4: that of Kernel Tuner and other tuners"
     )
     parser.add_argument("--to", type=Path, metavar="FILE", help="FILE.json or FILE.json.gz; default: stdout")
     given = parser.parse_args(arguments)
@@ -41,6 +41,7 @@ def _export(name: str, to: Path | None) -> int:
         sys.stdout.write(text)
     else:
         t4.write(to, text)
+        sys.stderr.write(f"Written: {to}\n")
     return 0
 
 

@@ -125,7 +125,9 @@ def resume(path: Path, session: Session) -> None:
             engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker())
     else:
         ledger.write_plan(found.jobs, found.folder, found.launcher)  # a power cut may have torn a case.json
-        sys.stderr.write(f"{path}: the sweep is complete: all {done} cases are finished; writing its report again\n")
+        sys.stderr.write(
+            f"{path}: the sweep is complete: {done} of {done} cases are finished; writing its report again\n"
+        )
     if found.one_by_one:
         sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
 

@@ -36,6 +36,7 @@ KEYS = {
     "no key": (["=5"], ["=5: the key before the = is missing"]),
     "no value": (["reduceShfl"], ["reduceShfl: expected KEY=VALUE", "did you mean kernel=reduceShfl?"]),
     "a misspelt kernel without a key": (["reduceShlf"], ["did you mean kernel=reduceShfl?"]),
+    "no subcommand": (["foo"], ["foo: expected KEY=VALUE or a subcommand", "runner --help"]),
     "a value without a key": (
         ["block=128", "256"],
         ["256: expected KEY=VALUE; write a list of values as block=128,256"],

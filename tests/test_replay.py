@@ -70,7 +70,9 @@ def test_a_run_is_replayed_with_its_statuses_times_and_samples(recorded):
 
 def test_an_exported_run_is_replayed_from_its_t4_file(recorded):
     """`runner export` writes what Kernel Tuner's schema says, and replaying it gives the same medians."""
-    assert run(recorded, "export", "--format", "t4", "first", "--to", "first.json").code == 0
+    exported = run(recorded, "export", "--format", "t4", "first", "--to", "first.json")
+    assert exported.code == 0
+    assert "Written: first.json" in exported.err
     content = json.loads((recorded / "first.json").read_text())
     assert [r["invalidity"] for r in content["results"]] == ["correct", "constraints", "correct"]
     assert all({"configuration", "times", "invalidity", "correctness"} <= r.keys() for r in content["results"])

@@ -143,7 +143,7 @@ def test_a_complete_sweep_is_reported_again(uninterrupted, tmp_path):
     (folder / "report.html").unlink()
     done = resume(tmp_path, folder)
     assert done.returncode == 1, done.stderr
-    assert f"the sweep is complete: all {JOBS} cases are finished" in done.stderr
+    assert f"the sweep is complete: {JOBS} of {JOBS} cases are finished" in done.stderr
     assert content(folder) == before
 
 

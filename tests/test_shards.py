@@ -119,7 +119,8 @@ def test_shards_give_the_rows_of_one_process(together, tmp_path):
     done = call(tmp_path, *CASES, *GPUS, "hydra.launcher.shards=3", "profile=ncu")
     folder = tmp_path / "sweep"
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("nothing is profiled on cpu") == 1  # all of them say so
+    assert done.stderr.count("nothing is profiled on the CPU device") == 1  # all of them say so
+    assert "runs in one shard" not in done.stderr
     assert rows(folder) == together
     assert set(table(folder)["launcher"]) == {"gpus"}
     assert len(list(folder.glob("shards/*/shard.json"))) == 3
@@ -128,6 +129,14 @@ def test_shards_give_the_rows_of_one_process(together, tmp_path):
     assert len(list(folder.glob("samples/*.npy"))) == 6
     assert (folder / "report.html").is_file()
     assert "cpu" in json.loads((folder / "environment.json").read_text())["devices"]
+
+
+def test_a_sweep_that_fits_one_shard_says_so(tmp_path):
+    """Cases that are compared stay together, so three shards of one size are one shard; a message gives the reason."""
+    done = call(tmp_path, "kernel=reduceShfl", "block=64,128", "size=1Ki", *GPUS, "hydra.launcher.shards=3")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("runs in one shard") == 1
+    assert len(list((tmp_path / "sweep").glob("shards/*/shard.json"))) == 1
 
 
 def test_each_device_of_a_sweep_decides_for_its_own_cases(tmp_path):

@@ -126,7 +126,7 @@ def test_a_kernel_outside_of_a_commit_is_told(runner, tmp_path):
         return known.get("unversioned", []), known.get("uncommitted", []), "uncommitted changes in mine" in page
 
     assert told("a") == (["mine.cu", "mine.yaml"], [], False)
-    assert "in no repository: mine.cu and mine.yaml" in (tmp_path / "a" / "report.html").read_text()
+    assert "not under version control: mine.cu and mine.yaml" in (tmp_path / "a" / "report.html").read_text()
     for command in (["init", "-q"], ["add", "k/kernel/mine.cu"], ["commit", "-qm", "one"]):
         subprocess.run([*git, *command], check=True)
     assert told("b") == ([], ["mine.yaml"], True)

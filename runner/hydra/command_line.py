@@ -176,8 +176,9 @@ def _unreadable(override: str, folders: Sequence[Path]) -> str:
     if not equals and (command := errors.nearest(key, COMMANDS)):
         return f"expected KEY=VALUE or a subcommand{command.replace('you mean ', 'you mean runner ')}"
     if not equals:
-        kernels = [f"kernel={path.stem}" for folder in folders for path in sorted((folder / "kernel").glob("*.yaml"))]
-        return f"expected KEY=VALUE{errors.nearest(f'kernel={key}', kernels)}"
+        kernels = [path.stem for folder in folders for path in sorted((folder / "kernel").glob("*.yaml"))]
+        near = errors.nearest(key, kernels).replace("you mean ", "you mean kernel=")
+        return f"expected KEY=VALUE{near or ' or a subcommand; `runner --help` lists them'}"
     if powers := re.match(r"(\d+)\^(\d+)", value):
         return f"write powers as {powers[1]}**{powers[2]}"
     if re.search(r",\s*(,|$)", value):

@@ -11,7 +11,7 @@ from typing import Any
 
 from runner import interruption, metrics
 from runner.config import Job
-from runner.device.kinds import is_emulated
+from runner.device.kinds import is_emulated, label
 from runner.folder import RunFolder
 from runner.profiling.ceilings import Ceilings
 from runner.profiling.counters import Ncu
@@ -31,7 +31,8 @@ def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress) -> None:
     """Run each step for the jobs that want it and lack it."""
     asking = [job for job in ledger.jobs if job.profile.asks and ledger.row(job)]
     if asking and all(is_emulated(str((ledger.row(job) or {})["device"])) for job in asking):
-        progress.say(f"profile: nothing is profiled on {asking[0].device.kind}: counters and energy need a GPU")
+        where = label(str((ledger.row(asking[0]) or {})["device"]))
+        progress.say(f"profile: nothing is profiled on {where}: counters and energy need a GPU")
         return
     for step in steps():
         lacking = [job for job in asking if (row := ledger.row(job)) and _lacks(step, job, row, folder)]

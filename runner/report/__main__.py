@@ -57,6 +57,7 @@ def _report(given: Namespace) -> int:
         _bring_up_to_date(RunFolder(folder))
         if given.to:
             publish_alone(folder, given.to)
+            sys.stdout.write(f"Written: {given.to}\n")
         else:
             publish(folder, Console())
         from runner.shards.folder import running  # noqa: PLC0415

@@ -228,7 +228,7 @@ def _repeat(path: Path, frame: pd.DataFrame, known: dict[str, Any]) -> dict[str,
     if names := _names(own.get("uncommitted")):
         state = f", with uncommitted changes in {names}"
     if names := _names(own.get("unversioned")):
-        state += f"; in no repository: {names}"
+        state += f"; not under version control: {names}"
     folder = RunFolder(path)
     repeatable = folder.has(folder.sources / "conf" / "config.yaml")
     return {

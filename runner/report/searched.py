@@ -112,7 +112,7 @@ def said(one: Importance) -> str:
     objective = one_line(one.objective, 40)
     if not one.shares:
         why = f": a model of half of them explains {100 * one.explained:.0f} % of the variance of the others"
-        first = f"Which parameters mattered for {objective} cannot be told from {count(one.cases, 'measured case')}"
+        first = f"Which parameters mattered for {objective} is unknown after {count(one.cases, 'measured case')}"
         return f"{first}{why if one.explained > 0 else ''}."
     names = list(one.shares)
     much = [n for n in names if one.shares[n][1] > MATTERED]

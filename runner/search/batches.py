@@ -102,8 +102,8 @@ class Batches:
         chosen, further = list(best), list(best)
         while further:
             jobs = {point: self._jobs[self._numbers[point]] for point in chosen}
-            count = f"{len(jobs):,} case{'s' * (len(jobs) > 1)}"
-            self._progress.say(f"measuring the best {count} anew, side by side")
+            count = f"{len(jobs):,} cases again, side by side" if len(jobs) > 1 else "case again"
+            self._progress.say(f"measuring the best {count}")
             rows = self._places.anew(list(jobs.values()))
             for point, job in jobs.items():
                 values, row = self._values(job, rows.get(job.number)), rows.get(job.number, {})

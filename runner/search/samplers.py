@@ -54,7 +54,7 @@ class OfOptuna:
             from optuna.storages.journal import JournalFileBackend, JournalStorage  # noqa: PLC0415
         except ImportError:
             raise UsageError(
-                f"hydra.sweeper.sampler={name}: Optuna is not installed; install the extra: kernel-runner[search]"
+                f"hydra.sweeper.sampler={name}: Optuna is not installed; use pip install -e '.[search]'"
             ) from None
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._optuna, self._space = optuna, space

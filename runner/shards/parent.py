@@ -122,6 +122,8 @@ class Parent:
         new = []
         typical = _reference(ledger)
         parts = planning.split_copies(left, self.cluster.most - len(running), seconds, whole=self.whole)
+        if len(parts) == 1 < min(len(ledger.jobs), self.cluster.most) and not first:
+            self.progress.say("the sweep runs in one shard: its cases are compared, so they stay on one GPU")
         for number, jobs in enumerate(parts, first):
             same = (job.number for job in jobs if typical and replace(job, copy=typical.copy).key == typical.key)
             reference = next(same, typical.number if typical else None)

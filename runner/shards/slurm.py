@@ -93,7 +93,7 @@ class Slurm:
         try:
             import submitit  # noqa: PLC0415  (optional)
         except ImportError:
-            raise UsageError("hydra/launcher=slurm: submitit is not installed; install the extra 'slurm'") from None
+            raise UsageError("hydra/launcher=slurm: submitit is not installed; use pip install -e '.[slurm]'") from None
         if shutil.which("sbatch") is None:
             raise UsageError("hydra/launcher=slurm: there is no Slurm on this machine: sbatch is not on the PATH")
         self.most = tasks(settings)

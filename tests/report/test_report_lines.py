@@ -117,6 +117,21 @@ def test_the_reader_chooses_the_cases_and_filters_the_lines(page, open_page):
     assert not opened.wrong
 
 
+@pytest.mark.usefixtures("without_figures")
+def test_only_a_kernel_with_several_cases_says_which_was_counted(page, tmp_path):
+    """If a kernel has one case, its name is the heading and is not repeated below it."""
+    folder = tmp_path / "03-04-05-tile"
+    runs.write(folder, [row := runs.row(0, kernel="tile") | runs.timing(10, 2**24), runs.row(1, kernel="other")])
+    (folder / "sources" / "tile.cu").write_text(SOURCE)
+    (folder / "0").mkdir()
+    lines.keep(RunFolder(folder), 0, row["case"], "tile", costs(1.0))
+    lines.write(RunFolder(folder))
+    alone = build(folder).read_text("utf-8")
+    assert 'class="listing"' in alone
+    assert "Counted for" not in alone
+    assert "Counted for" in page.read_text("utf-8")
+
+
 def test_a_phone_shows_the_whole_source(page, open_page):
     """At 390 pixels nothing is cut off at the side, and a line's costs stand below it."""
     opened = open_page(page, "#lines", viewport={"width": 390, "height": 800})

@@ -105,9 +105,10 @@ def test_a_pull_request_gets_markdown(run_folder):
 
 
 @pytest.mark.usefixtures("without_figures")
-def test_a_page_that_is_passed_on_links_to_no_file(run_folder, tmp_path):
-    """With `--to` the page stands alone."""
+def test_a_page_that_is_passed_on_links_to_no_file(run_folder, tmp_path, capsys):
+    """With `--to` the page stands alone, and the command says where it is."""
     to = tmp_path / "alone.html"
     assert main([str(run_folder(runs.sweep()[:3])), "--to", str(to)]) == 0
+    assert f"Written: {to}" in capsys.readouterr().out
     assert "results.csv" not in to.read_text("utf-8")
     assert "figures/" not in to.read_text("utf-8")

@@ -133,7 +133,7 @@ def test_too_few_cases_tell_nothing(tmp_path):
     """Instead of a chart there is a sentence, in the verdict and in the section."""
     folder = searched(tmp_path / "a", points=POINTS[::5])
     assert "mattered" not in figures(folder)
-    assert "cannot be told from 9 measured cases" in section(load(folder))[1]
+    assert "is unknown after 9 measured cases" in section(load(folder))[1]
 
 
 def test_emulated_times_of_a_search_are_not_drawn(tmp_path):

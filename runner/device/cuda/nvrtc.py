@@ -45,7 +45,7 @@ class Nvrtc:
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008  (frozen)
         if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:
             raise DeviceUnavailable(
-                "compiler=nvrtc: cuda.core is not installed; install the extra 'nvrtc', or use compiler=nvcc"
+                "compiler=nvrtc: cuda.core is not installed; use pip install -e '.[nvrtc]', or use compiler=nvcc"
             )
         self._limits, self.stopped = limits, False
         self._idle: queue.LifoQueue[_Process] = queue.LifoQueue()
