@@ -207,11 +207,11 @@ def test_what_surrounds_a_kernel_is_understood(tmp_path):
 
 
 def test_an_array_of_pointers_is_a_blank(tmp_path):
-    """The type of what the pointers point to would be a wrong answer that looks right."""
-    lay(tmp_path, {"src/batch.cu": "__global__ void batch(float** rows, float* out) { out[0] = rows[0][0]; }\n"})
+    """The type of what the pointers point to would be a wrong answer that looks right. A `char` is a number."""
+    lay(tmp_path, {"src/batch.cu": "__global__ void batch(float** rows, char* out) { out[0] = rows[0][0]; }\n"})
     assert run(tmp_path, "import", "src/batch.cu").code == 0
     text, content = written(tmp_path, "batch")
-    assert [a["dtype"] for a in content["arguments"]] == ["???", "float32"]
+    assert [a["dtype"] for a in content["arguments"]] == ["???", "int8"]
     assert "hold pointers" in text
 
 

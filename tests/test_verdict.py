@@ -127,6 +127,17 @@ def test_what_a_function_says_of_elements_must_be_of_these_elements(declared, tm
         expect(case, contents(case))
 
 
+def test_an_exception_of_a_reference_has_its_line(declared, tmp_path):
+    """The line of the user's own file, although NumPy raised it."""
+    (tmp_path / "own.py").write_text(
+        "import numpy as np\ndef f(inputs, p, grid):\n    return helper(inputs['x'])\n"
+        "def helper(x):\n    return {'y': np.take(x, 10**9)}\n"
+    )
+    case = case_of(declared(reference="own.f"))
+    with pytest.raises(UsageError, match=r"reference own\.f: IndexError: .* \(own\.py:5\)$"):
+        expect(case, contents(case))
+
+
 def test_a_list_is_an_array_and_one_of_undefined_elements_is_noted(declared, tmp_path):
     """A case of which nothing was compared must not look like one that was checked."""
     (tmp_path / "own.py").write_text(

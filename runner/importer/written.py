@@ -24,6 +24,7 @@ _C_TYPES = {d.c_name: d.name for d in DTYPES.values()} | DTYPE_ALIASES | {
     "int8_t": "int8", "uint8_t": "uint8", "int16_t": "int16", "uint16_t": "uint16", "int64_t": "int64",
     "__nv_fp8_storage_t": "uint8", "long": "int64", "unsigned long": "uint64", "unsigned long long int": "uint64",
     "__nv_bfloat16": "bfloat16", "nv_bfloat16": "bfloat16", "long long int": "int64", "unsigned long int": "uint64",
+    "char": "int8",
 }  # fmt: skip
 _OBJECTS = {"cudaTextureObject_t": "role: in, texture: {}", "cudaSurfaceObject_t": "role: inout, surface: true"}
 _QUOTED = f'"{BLANK}"'  # within braces, where YAML takes a ? for something else

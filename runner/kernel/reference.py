@@ -14,6 +14,7 @@ import importlib.util
 import os
 import sys
 import time
+import traceback
 import weakref
 import zlib
 from collections import OrderedDict
@@ -147,7 +148,8 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool) -> E
             given = function(inputs, case.variables, case.grid)
         except BaseException as e:  # the code is the user's, it may raise anything
             interruption.check()
-            raise UsageError(f"reference {reference}: {type(e).__name__}: {shortened(str(e), MESSAGE)}") from e
+            message = f"reference {reference}: {type(e).__name__}: {shortened(str(e), MESSAGE)}{_raised_at(e)}"
+            raise UsageError(message) from e
         listed = given.outputs if isinstance(given, Expected) else given
         if not isinstance(listed, Mapping):
             raise UsageError(f"reference {reference}: expected a dictionary of arrays, not {type(listed).__name__}")
@@ -170,6 +172,13 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool) -> E
             undefined = np.asarray(condition({**case.variables, **inputs}).value).astype(np.bool_)
             outputs[name] = dataclasses.replace(outputs[name], defined=~undefined)
     return Expected(outputs, None, time.perf_counter() - started)
+
+
+def _raised_at(error: BaseException) -> str:
+    """The last line of the function's own file that an exception passed, in parentheses; empty if the call failed."""
+    passed = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)][1:]
+    own = [line for file, line in passed if file == passed[0][0]]
+    return f" ({Path(passed[0][0]).name}:{own[-1]})" if own else ""
 
 
 def _check_parts(what: str, name: str, given: ExpectedArray) -> None:
