@@ -415,3 +415,8 @@ def test_a_compiler_that_is_not_there_is_told_once(what, tmp_path):
     environment, told = COMPILERS[what]
     done = run(tmp_path, "device=cpu", "block=64,128", "size=100", CUDA_VISIBLE_DEVICES="", **environment)
     is_a_told_mistake(done, f"device=cpu: {told}")
+
+
+def test_a_likely_key_is_the_whole_answer(tmp_path):
+    """A misspelt key gets the key that it resembles, and not the list of all keys as well."""
+    assert run(tmp_path, "blokc=128").err == "runner: blokc: unknown key; did you mean block?\n"

@@ -101,7 +101,10 @@ def _unknown_key(key: str, known: Sequence[str]) -> str:
     beside = [k for k in known if k.rpartition(".")[0] == group]
     if not beside:
         return f"{key}: unknown key; {group} holds no keys"
-    return f"{key}: unknown key{nearest(key, beside) or ';'} the keys are {', '.join(beside)}"
+    near = nearest(key, beside)
+    if near and not group:  # the list of all keys would hide the answer
+        return f"{key}: unknown key{near}"
+    return f"{key}: unknown key{near or ';'} the keys are {', '.join(beside)}"
 
 
 def nearest(word: str, options: Iterable[str]) -> str:
