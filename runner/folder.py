@@ -51,7 +51,19 @@ class RunFolder:
         self.multirun = path / "multirun.yaml"  # Hydra's configuration of the sweep; a plain run has none
         self.told = path / "search.jsonl"  # of a search: what its sampler was told, in order
         self.search = path / "search.json"  # of a finished search: its space, and why it ended
+        self.verdict = path / "verdict.json"  # the verdict, for programs
+        self.report = path / "report.html"
         self.sources = path / "sources"  # the kernels and the configuration of the sweep
+
+    def refuse_to_replace(self, target: Path) -> None:
+        """Raise a `UsageError` if a file that the user wants to write is one of the run's own.
+
+        So are all files in its subfolders. Beside results.csv, a page may have a name that the runner does not use.
+        """
+        at, here = target.resolve(), self.path.resolve()
+        own = {path.name for path in vars(self).values()}
+        if here in at.parents and (at.parent != here or at.name in own):
+            raise UsageError(f"{target}: this file belongs to the run itself; give another name")
 
     def samples(self, case: str, job: int) -> Path:
         """Raw samples of a case. Jobs on different devices share a case."""

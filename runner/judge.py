@@ -35,6 +35,12 @@ def _judged(kernel: str, baseline: str, config_dir: str | None, overrides: Seque
 
     if kernel == baseline:
         raise UsageError(f"--baseline {baseline}: name another kernel than --kernel; this one is compared with it")
+    for option, name in (("--kernel", kernel), ("--baseline", baseline)):
+        if "," in name or "(" in name:  # Hydra's words for several
+            raise UsageError(f"{option} {name}: expected the name of one kernel; `runner show` lists all")
+    for override in overrides:
+        if override.lstrip("+~").partition("=")[0] == "kernel":
+            raise UsageError(f"{override}: --kernel and --baseline name the kernels")
     session = Session()
 
     def work() -> None:
@@ -61,7 +67,8 @@ def judgement(kernel: str, baseline: str, cases: Sequence[dict[str, Any]]) -> tu
     wrong = [case for case in cases if case["status"] not in ("ok", "skipped")]
     if wrong or not own:
         words = [f"{c['kernel']} {_shown(c)}: {c['status']}: {c['reason']}" for c in wrong]
-        return [*words, f"Wrong: {wrong[0]['kernel'] if wrong else kernel} is not right in every case."], 1
+        why = f"{wrong[0]['kernel']} is not right in every case" if wrong else f"no case of {kernel} ran"
+        return [*words, f"Wrong: {why}."], 1
     pairs = [case["against"] for case in own if "against" in case]
     lines = [
         f"{kernel} {_shown(case)}: {one['speedup']:.3f} times the speed of {baseline} "

@@ -19,6 +19,7 @@ from runner import runs
 from runner.device.kinds import AUTO, is_emulated, label
 from runner.errors import UsageError
 from runner.folder import RunFolder
+from runner.report.about import about
 from runner.report.findings import IDLE, headline_groups
 from runner.report.table import load, measured, varying
 from runner.report.terminal import BROAD, say, say_columns
@@ -159,7 +160,7 @@ def _state(path: Path, frame: pd.DataFrame | None, not_run: int) -> str:
         return "results.csv cannot be read" if RunFolder(path).results.exists() else "no results.csv"
     if len(frame) and (frame["status"] == "skipped").all():
         return "all skipped"
-    return "interrupted" if not_run else ""
+    return "interrupted" if not_run or about(frame).unfinished else ""
 
 
 def _best(frame: pd.DataFrame) -> str:

@@ -85,3 +85,17 @@ def test_a_kernel_is_not_judged_against_itself(tmp_path):
     done = judge(tmp_path, "--kernel", "saxpy", "--baseline", "saxpy")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "name another kernel" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--kernel", "saxpy,writesPart", "--baseline", "saxpy"],
+        ["--kernel", "saxpy", "--baseline", "glob(red*)"],
+        ["--kernel", "saxpy", "--baseline", "reduceSmem", "kernel=reduceSmem"],
+    ],
+)
+def test_one_kernel_is_judged_against_one(tmp_path, arguments):
+    """Several kernels, or another one in an override, would leave the named kernel unjudged and called wrong."""
+    done = judge(tmp_path, *arguments, "device=cpu", "--config-dir", str(OWN))
+    assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, "")

@@ -60,6 +60,15 @@ def listed(directory, *arguments):
     return [dict(zip(HEADS, re.split(" {2,}", line.strip()), strict=False)) for line in lines]
 
 
+def test_a_search_that_has_not_ended_is_interrupted(tmp_path):
+    """All its cases have rows, but more would follow: neither the list nor the verdict calls it finished."""
+    folder = make(tmp_path / "outputs" / "a", sweep())
+    for name, word, level in (("search.jsonl", "interrupted", "partial"), ("search.json", "none", "good")):
+        (folder / name).write_text("")
+        assert [run["failures"] for run in listed(tmp_path)] == [word]
+        assert judge(load(folder)).level == level
+
+
 def test_runs_are_listed_newest_first(tmp_path):
     """Each with its folder, its start, its kernels or experiment, its devices, cases, failures and fastest case."""
     outputs = tmp_path / "outputs"

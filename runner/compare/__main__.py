@@ -7,6 +7,7 @@ is inconclusive, not compared or missing.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -77,11 +78,8 @@ def _refuse_to_replace(targets: Sequence[Path], folders: Sequence[Path]) -> None
     """Refuse to overwrite a file of a run, or to write page and table to one file."""
     if len({target.resolve() for target in targets}) < len(targets):
         raise UsageError(f"{targets[0]}: the page and the table cannot be the same file")
-    for target in targets:
-        own = RunFolder(target.resolve().parent)
-        files = (own.results, own.plan, own.environment, own.multirun, own.path / "report.html")
-        if target.resolve() in files and own.path in {folder.resolve() for folder in folders}:
-            raise UsageError(f"{target}: this file belongs to the run itself; give another name")
+    for target, folder in itertools.product(targets, folders):
+        RunFolder(folder).refuse_to_replace(target)
 
 
 def _write(path: Path, content: bytes) -> None:

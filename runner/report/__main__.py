@@ -47,6 +47,12 @@ def _report(given: Namespace) -> int:
     from runner.terminal import Console  # noqa: PLC0415
 
     name = given.folder
+    if given.to and (given.live or given.format == "md"):
+        raise UsageError(f"--to {given.to}: only a page is written to a file, without --live and --format md")
+    if given.live and given.format == "md":
+        raise UsageError("--live serves a page: leave out --format md")
+    if given.port and not given.live:
+        raise UsageError(f"--port {given.port}: only --live has a port")
     folder = Path(name) if Path(name).is_dir() else runs.one(name)
     with runs.reading(name):
         if given.live:
@@ -54,6 +60,8 @@ def _report(given: Namespace) -> int:
         if given.format == "md":
             sys.stdout.write(as_markdown(folder))
             return 0
+        if given.to:
+            RunFolder(folder).refuse_to_replace(given.to)
         _bring_up_to_date(RunFolder(folder))
         if given.to:
             publish_alone(folder, given.to)

@@ -250,7 +250,7 @@ def level(frame: pd.DataFrame) -> Level:
         return "bad"
     if "ok" not in statuses:
         return "none"
-    return "partial" if "not_run" in statuses else "good"
+    return "partial" if "not_run" in statuses or about(frame).unfinished else "good"
 
 
 def _spread(row: Row, by: Criterion) -> float:

@@ -74,10 +74,10 @@ def write(path: Path, frame: pd.DataFrame, verdict: findings.Verdict, to: Path |
     context = _context(path, frame, verdict, ratios, drawn) | {"files": to is None, "live": None}
     text = template("page.html", "runner.report").render(context)
     if to is None:
-        RunFolder(path).write(path / "report.html", text)
+        RunFolder(path).write(RunFolder(path).report, text)
     else:
         atomic.write_text(to, text)
-    return to or path / "report.html"
+    return to or RunFolder(path).report
 
 
 def rendered(path: Path, frame: pd.DataFrame, verdict: findings.Verdict, live: tuple[str, str]) -> str:

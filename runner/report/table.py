@@ -72,8 +72,10 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     frame["place"] = gpus.places(frame, of_gpus)
     rank_by(frame, chosen)
     further = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
-    search = searched.read(RunFolder(folder))
-    tell(frame, devices=section(known, "devices"), gpus=of_gpus, metrics=by_name, further=further, search=search)
+    run = RunFolder(folder)
+    search, unfinished = searched.read(run), run.has(run.told) and not run.has(run.search)
+    tell(frame, devices=section(known, "devices"), gpus=of_gpus, metrics=by_name, further=further)
+    tell(frame, search=search, unfinished=unfinished)
     return frame
 
 

@@ -15,7 +15,6 @@ from runner.report.table import load, parameters, records
 from runner.report.text import absent
 from runner.runs import environment, section
 
-FILE = "verdict.json"
 SCHEMA = 1
 WORDS = {"good": "right", "partial": "incomplete", "bad": "wrong", "none": "nothing ran"}
 GUARDS = (
@@ -35,7 +34,7 @@ def write(folder: Path, baseline: str = "", frame: pd.DataFrame | None = None) -
     otherwise that of each kernel's YAML.
     """
     run = RunFolder(folder)
-    before = run.json(folder / FILE)
+    before = run.json(run.verdict)
     baseline = baseline or str((before if isinstance(before, dict) else {}).get("baseline") or "")
     frame = load(folder) if frame is None else frame
     if baseline:
@@ -44,7 +43,7 @@ def write(folder: Path, baseline: str = "", frame: pd.DataFrame | None = None) -
     devices = section(environment(folder), "devices")
     sized = {kind for kind in devices if section(section(devices, kind), "timing").get("check_sizes")}
     content = verdict(frame, sized) | ({"baseline": baseline} if baseline else {})
-    run.write(folder / FILE, json.dumps(content, indent=2, allow_nan=False) + "\n")
+    run.write(run.verdict, json.dumps(content, indent=2, allow_nan=False) + "\n")
     return content
 
 

@@ -181,7 +181,13 @@ def test_real_sweeps_before_and_after_an_edit(runner, compare, tmp_path):
     assert str(tmp_path) not in page
 
 
-@pytest.mark.parametrize("target", [("--csv", "B/results.csv"), ("--html", "A/report.html")])
+@pytest.mark.parametrize(
+    "target",
+    [
+        ("--csv", "B/results.csv"), ("--html", "A/report.html"), ("--csv", "B/lines.csv"), ("--html", "A/verdict.json"),
+        ("--csv", "A/search.jsonl"), ("--csv", "B/0/result.json"),
+    ],
+)  # fmt: skip
 def test_a_runs_own_files_are_not_written_over(compare, tmp_path, target):
     """A page or table in place of a run's own file is refused, and nothing is written."""
     compare([timed(0, 100)], [timed(0, 100)])
@@ -189,4 +195,4 @@ def test_a_runs_own_files_are_not_written_over(compare, tmp_path, target):
     (tmp_path / "result.csv").unlink()
     result = main(["A", "B", *target])
     assert (result, (tmp_path / "B" / "results.csv").read_bytes()) == (2, before)
-    assert not (tmp_path / "A" / "report.html").exists()
+    assert not (tmp_path / target[1]).exists() or target[1] == "B/results.csv"

@@ -112,3 +112,25 @@ def test_a_page_that_is_passed_on_links_to_no_file(run_folder, tmp_path, capsys)
     assert f"Written: {to}" in capsys.readouterr().out
     assert "results.csv" not in to.read_text("utf-8")
     assert "figures/" not in to.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["results.csv", "verdict.json", "0/result.json"])
+def test_a_page_is_not_written_over_a_file_of_the_run(run_folder, capsys, name):
+    """It would be lost: `--to` refuses, and nothing is written."""
+    folder = run_folder(runs.sweep()[:3])
+    before = (folder / "results.csv").read_bytes()
+    assert main([str(folder), "--to", str(folder / name)]) == 2
+    assert "belongs to the run itself" in capsys.readouterr().err
+    assert (folder / "results.csv").read_bytes() == before
+    assert not (folder / "0" / "result.json").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--to", "x", "--format", "md"], ["--to", "x", "--live"], ["--format", "md", "--live"], ["--port", "8000"]],
+)
+def test_no_option_is_ignored(run_folder, capsys, monkeypatch, options):
+    """Options that exclude each other are a mistake."""
+    monkeypatch.setattr("runner.report.__main__._serve", lambda *_: 0)  # it would not end
+    assert main([str(run_folder(runs.sweep()[:3])), *options]) == 2
+    assert options[0] in capsys.readouterr().err
