@@ -172,7 +172,7 @@ MISTAKES = [
     ("around", ", texture: {resource: linear}", "", "argument 1 is 'unsigned long long', the YAML passes the array 'numbers'"),
     ("around", "dtype: int32", "dtype: uint32", "tex1Dfetch: a fetch from 'numbers' gives uint, not"),
     ("spread", "of: b, texture", "of: [b], texture", "of: expected the name of an array"),
-    ("doubled", "OFFSET: 0", "OFFSET: 2", "surf1Dread: byte 2 in x of 'numbers' is not a multiple of the 4 bytes accessed"),
+    ("doubled", "OFFSET: 0", "OFFSET: 2", r"surf1Dread: byte \d+ in x of 'numbers' is not a multiple of the 4 bytes accessed"),
     ("doubled", "size: 1000", "size: 40000", r"numbers: the shape \(40000,\) is not within CUDA's 1 to 32768"),
     ("spread", "name: b, role: scratch", "name: b, offset: 4, role: scratch", "offset: not allowed with a texture"),
     ("spread", "of: b, texture: {", "of: c, texture: {", "of: expected the name of an array, not 'c'; known: a, b"),
