@@ -94,7 +94,7 @@ class Parent:
         return todo, planning.weights(todo, known)
 
     def _prepare_group(self, ledger: Ledger, group: Sequence[Job], where: Mapping[str, str]) -> dict[int, float]:
-        """Likewise the jobs of one device and compiler: what earlier runs say of their seconds."""
+        """Skip and compile the jobs of one device and compiler. Gives the seconds that they took in earlier runs."""
         self.progress.stage("opening the device", 1)
         first = group[0]
         worker = Worker(first.device, where)

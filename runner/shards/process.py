@@ -92,19 +92,20 @@ def run(path: Path, number: int) -> int:
 
 
 def _opened(jobs: Sequence[Job]) -> tuple[Job, Worker]:
-    """The first job whose device can be opened, with its worker; `DeviceUnavailable` if there is none."""
-    devices = list({job.device.key: job for job in reversed(jobs)}.values())[::-1]
-    for job in devices:
+    """The first job whose device can be opened, with its worker. If there is none, the last worker's `info` raises."""
+    firsts: dict[tuple[object, ...], Job] = {}  # of each device
+    for job in jobs:
+        firsts.setdefault(job.device.key, job)
+    *others, last = firsts.values()
+    for job in others:
         worker = Worker(job.device)
         try:
             _ = worker.info
         except DeviceUnavailable:
             worker.kill()
-            if job is devices[-1]:
-                raise
         else:
             return job, worker
-    raise AssertionError(jobs)
+    return last, Worker(last.device)
 
 
 def _take_over(earlier: Sequence[RunFolder], attempt: Attempt, jobs: Sequence[Job], info: DeviceInfo) -> None:
