@@ -50,10 +50,16 @@ class RunFolder:
         self.environment = path / "environment.json"  # device, versions, command, commit
         self.multirun = path / "multirun.yaml"  # Hydra's configuration of the sweep; a plain run has none
         self.told = path / "search.jsonl"  # of a search: what its sampler was told, in order
-        self.search = path / "search.json"  # of a finished search: its space, and why it ended
+        self.search = path / "search.json"  # of a search: its space, and why it ended; empty while it has not
         self.verdict = path / "verdict.json"  # the verdict, for programs
         self.report = path / "report.html"
         self.sources = path / "sources"  # the kernels and the configuration of the sweep
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it holds a search that has not ended by itself."""
+        known = self.json(self.search)
+        return self.has(self.told) and not (isinstance(known, dict) and known.get("ended"))
 
     def refuse_to_replace(self, target: Path) -> None:
         """Raise a `UsageError` if a file that the user wants to write is one of the run's own.

@@ -140,7 +140,7 @@ def is_search(path: Path) -> bool:
 def resume_search(path: Path, session: Session) -> RunFolder | None:
     """Take up the folder of a search that was interrupted; `None` if it is complete."""
     found = _taken_up(path, session)
-    if found.folder.has(found.folder.search):
+    if not found.folder.unfinished:
         sys.stderr.write(f"{path}: the search is complete; writing its report again\n")
         return None
     found.folder.sweep_up()

@@ -63,8 +63,9 @@ def listed(directory, *arguments):
 def test_a_search_that_has_not_ended_is_interrupted(tmp_path):
     """All its cases have rows, but more would follow: neither the list nor the verdict calls it finished."""
     folder = make(tmp_path / "outputs" / "a", sweep())
-    for name, word, level in (("search.jsonl", "interrupted", "partial"), ("search.json", "none", "good")):
-        (folder / name).write_text("")
+    (folder / "search.jsonl").write_text("")
+    for ended, word, level in (("", "interrupted", "partial"), ("the budget is spent", "none", "good")):
+        (folder / "search.json").write_text(json.dumps({"ended": ended}))
         assert [run["failures"] for run in listed(tmp_path)] == [word]
         assert judge(load(folder)).level == level
 

@@ -88,11 +88,15 @@ def test_a_search_finds_the_best_of_a_recorded_space_and_goes_on_when_interrupte
     assert (ended["legal"], ended["cases"], ended["objectives"]) == (144, 60, ["median_us"])
 
     shutil.copytree(whole, torn)
-    (torn / "search.json").unlink()
+    (torn / "search.json").write_text(json.dumps({**ended, "ended": ""}))
     lines = (torn / "search.jsonl").read_text().splitlines(keepends=True)
     (torn / "search.jsonl").write_text("".join(lines[:16]))
     for number in range(16, 60):
         shutil.rmtree(torn / str(number))
+    assert run(recorded, "report", "torn").code == 0
+    page = (torn / "report.html").read_text()
+    assert "the search has not ended" in page
+    assert "The best median_us so far" in page
     assert "the search goes on after 16 cases" in run(recorded, "resume", "torn").err
     assert [t["point"] for t in told(torn)] == [t["point"] for t in told(whole)]
     assert len(table(torn)) == 60
@@ -204,6 +208,15 @@ def test_the_best_case_by_an_objective_of_its_own_is_said(recorded):
     done = run(recorded, *REPLAY, "tile=8,16", "vector=4", "many=6", "hydra.sweeper.objective='median_us / tile**2'",
                "hydra.sweep.dir=own")  # fmt: skip
     assert "best median_us / tile**2: 7.812, theirs tile=16" in done.err, done.err
+
+
+def test_an_objective_whose_larger_values_are_better(recorded):
+    """Its largest value is the best one, also in the report."""
+    done = run(recorded, *REPLAY, "tile=8,16", "vector=2,4", "many=6", "hydra.sweeper.objective=speed",
+               "+metrics.speed={value: 1000 / median_us, better: higher}", "hydra.sweep.dir=speed")  # fmt: skip
+    assert "best speed: 1, theirs tile=8" in done.err, done.err
+    drawn = list(csv.DictReader((recorded / "speed" / "figures" / "best-so-far.csv").read_text().splitlines()))
+    assert float(drawn[-1]["best"]) == max(float(row["speed"]) for row in drawn) == 1
 
 
 def kernel_with(tmp_path, constraints):

@@ -58,7 +58,7 @@ def check_whole(folder, failed=0):
 
 
 def test_a_search_on_two_gpus_outlives_a_worker_ctrl_c_and_its_parent(tmp_path):
-    """A killed worker costs at most its case. Ctrl-C: status 130, no process left, and resume goes on with both GPUs.
+    """A killed worker costs at most its case. Ctrl-C: status 130, a report, no process left; resume uses both GPUs.
 
     After kill -9 no worker is left; resume runs the rest, and measures nothing again.
     """
@@ -74,6 +74,9 @@ def test_a_search_on_two_gpus_outlives_a_worker_ctrl_c_and_its_parent(tmp_path):
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert "python -m runner.resume sweep" in err
+    assert (
+        "legal combinations; sampler guided, seed 0; the search has not ended" in (folder / "report.html").read_text()
+    )
     assert not members(process)
 
     process = start(tmp_path, "sweep", module="runner.resume")

@@ -119,6 +119,16 @@ class SearchSweeper(Sweeper):
         )
         measuring.take_up(known)
         batches.write(folder, list(known.values()))
+        about = {
+            "parameters": [axis.name for axis in space.axes],
+            "values": [[str(v) for v in axis.values] for axis in space.axes],
+            "combinations": space.size,
+            "legal": space.legal_count,
+            "objectives": [m.name for m in objectives],
+            "better": [m.better for m in objectives],
+            "settings": {name: value for name, value in self._settings.items() if name != "params"},
+        }
+        folder.write_json(folder.search, {**about, "ended": ""})  # the report of an interrupted search needs it
         search = Search(sampler, budget, measuring.measure, known, legal, levels=len(looks), near=measuring.near)
         search.noted = lambda trials: batches.write(folder, latest(known, trials))
         try:
@@ -137,20 +147,8 @@ class SearchSweeper(Sweeper):
             return {**by_case.get(case.id, {}), **case.variables}
 
         found = summary(space, search.trials, anew, row_of, objectives)
-        folder.write_json(
-            folder.search,
-            {
-                "parameters": [axis.name for axis in space.axes],
-                "values": [[str(v) for v in axis.values] for axis in space.axes],
-                "combinations": space.size,
-                "legal": space.legal_count,
-                "objectives": [m.name for m in objectives],
-                "settings": {name: value for name, value in self._settings.items() if name != "params"},
-                "cases": len(search.trials),
-                "ended": search.ended,
-                **found,
-            },
-        )
+        end = {"cases": len(search.trials), "ended": search.ended}
+        folder.write_json(folder.search, {**about, **end, **found})
         share = len(search.trials) / max(1, space.legal_count)
         cases = f"{len(search.trials):,} case{'s' * (len(search.trials) != 1)}"
         progress.say(f"{cases}, {share:.2%} of the legal combinations: {search.ended}")

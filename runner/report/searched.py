@@ -60,7 +60,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Searched:
-    """A finished search."""
+    """A search, finished or not."""
 
     about: str
     objectives: tuple[str, ...]
@@ -80,7 +80,7 @@ class Searched:
 
 
 def read(folder: RunFolder) -> Searched | None:
-    """The search of a folder; `None` if there is none, or it has not ended."""
+    """The search of a folder; `None` if there is none."""
     known = folder.json(folder.search)
     if not isinstance(known, dict) or not folder.has(folder.told):
         return None
@@ -176,7 +176,8 @@ def _about(known: Mapping[str, Any], cases: Sequence[Told]) -> str:
         f" or {'has' if failed == 1 else 'have'} no value of {one_line(' or '.join(without), 90)}" if without else ""
     )
     some = f" {count(failed, 'case')} failed{lacks}." if failed else ""
-    why = f"the search ended because {one_line(str(known.get('ended')), 200)}."
+    ended = one_line(str(known.get("ended") or ""), 200)
+    why = f"the search ended because {ended}." if ended else "the search has not ended."
     return f"{count(len(cases), 'case')}{share}; {', '.join(how)}{'; ' * bool(how)}{why}{some}"
 
 

@@ -73,9 +73,8 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     rank_by(frame, chosen)
     further = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
     run = RunFolder(folder)
-    search, unfinished = searched.read(run), run.has(run.told) and not run.has(run.search)
     tell(frame, devices=section(known, "devices"), gpus=of_gpus, metrics=by_name, further=further)
-    tell(frame, search=search, unfinished=unfinished)
+    tell(frame, search=searched.read(run), unfinished=run.unfinished)
     return frame
 
 

@@ -40,15 +40,14 @@ def summary(
     """
     told = {t.point: t.values for t in trials}
     again = {p: v for p in anew if (v := [_with_interval(m, row(p)) for m in objectives]) and all(v)}
-    found: dict[str, Any] = {"better": [m.better for m in objectives]}
     if any(is_emulated(str(row(t.point).get("device"))) for t in trials[:1]):
-        return found
+        return {}
     models = []
     for n, metric in enumerate(objectives):
         sign = -1.0 if metric.better == "higher" else 1.0
         values = {p: sign * v[n] for p, v in told.items() if v}
         models.append(Model(space, values) if len(set(values.values())) > 1 else None)
-    found["anew"] = [{"point": p, "values": v} for p, v in again.items()]
+    found: dict[str, Any] = {"anew": [{"point": p, "values": v} for p, v in again.items()]}
     found["importance"] = [_plain(m.importance()) if m else None for m in models] if len(space.axes) > 1 else []
     if len(objectives) == 1 and any(told.values()):
         (metric,), (model,) = objectives, models

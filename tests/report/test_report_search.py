@@ -54,7 +54,8 @@ def searched(folder, objectives=(US,), points=POINTS, device="cuda"):
     found = {
         "parameters": [axis.name for axis in SPACE.axes],
         "values": [[str(v) for v in axis.values] for axis in SPACE.axes],
-        "legal": 48, "objectives": [m.name for m in objectives], "ended": "it was enough",
+        "legal": 48, "objectives": [m.name for m in objectives], "better": [m.better for m in objectives],
+        "ended": "it was enough",
         **summary(SPACE, trials, anew, by_point.__getitem__, objectives),
     }  # fmt: skip
     (folder / "search.json").write_text(json.dumps(found))
