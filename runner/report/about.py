@@ -24,7 +24,8 @@ class About:
     further: Sequence[str] = ()  # parameters of the kernels' own
     criterion: Criterion = field(default_factory=Criterion)  # what the cases are ranked by
     search: Searched | None = None
-    unfinished: bool = False  # whether it is a search that has not ended
+    unfinished: bool = False  # whether more cases or rounds would follow than its rows show
+    lack_rounds: int = 0  # cases with fewer rounds than planned
 
     def __deepcopy__(self, memo: dict[int, Any]) -> About:
         """Itself: pandas copies the attributes of a frame with each column taken from it."""

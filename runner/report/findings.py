@@ -250,7 +250,12 @@ def level(frame: pd.DataFrame) -> Level:
         return "bad"
     if "ok" not in statuses:
         return "none"
-    return "partial" if "not_run" in statuses or about(frame).unfinished else "good"
+    return "partial" if incomplete(frame) else "good"
+
+
+def incomplete(frame: pd.DataFrame) -> bool:
+    """Whether cases, or rounds of them, were not reached."""
+    return "not_run" in set(frame["status"]) or about(frame).unfinished
 
 
 def _spread(row: Row, by: Criterion) -> float:
@@ -390,5 +395,7 @@ def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
     }
     numbers = {name: int((right[name] == "True").sum()) for name in flags}
     words = [f"In {count(n, 'case')} {flags[name]} ({name})." for name, n in numbers.items() if n]
+    lack = about(frame).lack_rounds
+    fewer = [f"{count(lack, 'case')} with fewer rounds than planned: the run has not ended."] * bool(lack)
     launched = frame[frame["emulated"] & ~frame["status"].isin((*IDLE, "compile_error"))]
-    return (*words, *(caution(kind) for kind in sorted(set(launched["device"]))))
+    return (*fewer, *words, *(caution(kind) for kind in sorted(set(launched["device"]))))

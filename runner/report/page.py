@@ -230,14 +230,15 @@ def _repeat(path: Path, frame: pd.DataFrame, known: dict[str, Any]) -> dict[str,
     if names := _names(own.get("unversioned")):
         state += f"; not under version control: {names}"
     folder = RunFolder(path)
-    repeatable = folder.has(folder.sources / "conf" / "config.yaml")
+    repeatable, there = folder.has(folder.sources / "conf" / "config.yaml"), shlex.quote(f"outputs/.../{name}")
     return {
         "command": _command(known),
         "commit": str(git.get("commit") or "not recorded"),
         "state": state,
         "seed": ", ".join(str(seed) for seed in frame["seed"].dropna().unique()) or "not recorded",
         "folder": name,
-        "again": f"python -m runner.repeat {shlex.quote(f'outputs/.../{name}')}" if repeatable else "",
+        "again": f"python -m runner.repeat {there}" if repeatable else "",
+        "rest": f"python -m runner.resume {there}" if repeatable and findings.incomplete(frame) else "",
     }
 
 

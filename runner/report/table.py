@@ -22,7 +22,7 @@ from typing import Any
 import pandas as pd
 
 from runner import columns, limited, runs
-from runner.device.kinds import is_emulated
+from runner.device.kinds import REPLAY, is_emulated
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.kernel.declaration import NEUTRAL
@@ -67,6 +67,7 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     except (*runs.MALFORMED, UsageError):
         declared, chosen = [], Criterion()  # a torn plan must not keep anyone from reading the results
     by_name = {m.name: m for m in declared if m.name in metrics}
+    lack_rounds = _lack_rounds(frame, plan)
     frame["jobs"] = [() if absent(job) else (job,) for job in frame["job"]]
     frame = gpus.pooled(frame, of_gpus)
     frame["place"] = gpus.places(frame, of_gpus)
@@ -74,7 +75,7 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     further = [n for n in own if n not in NEUTRAL or not {*frame[n].dropna()} <= {"", NEUTRAL[n]}]
     run = RunFolder(folder)
     tell(frame, devices=section(known, "devices"), gpus=of_gpus, metrics=by_name, further=further)
-    tell(frame, search=searched.read(run), unfinished=run.unfinished)
+    tell(frame, search=searched.read(run), unfinished=run.unfinished or lack_rounds > 0, lack_rounds=lack_rounds)
     return frame
 
 
@@ -233,6 +234,20 @@ def _with_planned(raw: pd.DataFrame, plan: Any) -> pd.DataFrame:
     known = dict.fromkeys([*columns.BY_NAME, *raw.columns])
     extra = pd.DataFrame([{n: v for n, v in case.items() if n in known} for case in missing], dtype=object)
     return pd.concat([raw, extra], ignore_index=True).fillna("") if missing else raw
+
+
+def _lack_rounds(frame: pd.DataFrame, plan: Any) -> int:
+    """How many right cases have fewer rounds than planned; looks of a search and replays do not count."""
+    try:
+        whole = (case for case in plan["cases"] if not case.get("look") and case["device"] != REPLAY)
+        timings = {int(case["job"]): plan["ways"][case["way"]]["timing"] for case in whole}
+        right = frame[(frame["status"] == "ok") & frame["job"].isin(timings)]
+        return sum(
+            rounds < timings[job]["cpu_rounds" if emulated else "rounds"]
+            for job, rounds, emulated in zip(right["job"], right["rounds"].fillna(0), right["emulated"], strict=True)
+        )
+    except runs.MALFORMED:
+        return 0  # an old or torn plan must not keep anyone from reading the results
 
 
 def _planned(case: dict[str, Any]) -> dict[str, str]:

@@ -128,6 +128,7 @@ def test_a_folder_that_kept_its_configuration_can_be_repeated(run_folder):
     (folder / "sources" / "conf").mkdir()
     (folder / "sources" / "conf" / "config.yaml").write_text("seed: 0\n")
     assert "python -m runner.repeat outputs/.../03-04-05-reduce<" in page(folder)
+    assert "runner.resume" not in page(folder)
 
 
 @pytest.mark.usefixtures("without_figures")
