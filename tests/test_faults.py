@@ -69,6 +69,15 @@ def test_what_is_not_written_is_found(name, elements, bench):
     assert outcome.measured is None
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_a_sum_with_the_poison_is_told_from_a_wrong_kernel(dtype, bench):
+    """An array that a kernel adds to needs another role; what is merely wrong does not say so."""
+    outcome = bench.run(case_of(own("addsToOut"), dtype=dtype))
+    assert outcome.status == "mismatch"
+    assert "if the kernel adds to 'out', use role: inout" in outcome.reason
+    assert "role" not in bench.run(case_of(own("writesPart"))).reason
+
+
 def test_a_float_that_is_not_written_is_found_though_zero_is_expected(bench):
     """The poison of floats is NaN: no bound is wide enough for it."""
     outcome = bench.run(case_of(own("zeroish")))

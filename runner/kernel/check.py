@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +93,7 @@ def check(
     tolerable = False  # whether some tolerance would let a wrong element pass
     listed: list[str] = []
     furthest: tuple[float, str] = (0.0, "")
+    added: list[str] = []  # outputs that the kernel may add to
     error: float | None = None
     for name, right in expected.items():
         got = actual[name].ravel()
@@ -106,6 +107,8 @@ def check(
             error = max(error or 0.0, judged.error_ulp)
         where = np.flatnonzero(wrong)
         mismatches += len(where)
+        if len(where) == np.count_nonzero(defined) and _is_sum(got[where], part.values[where]):
+            added.append(f"'{name}'")
         for i in where[: SHOWN - len(listed)]:
             allowed = "" if listed else _allowed(got[i : i + 1], part[i : i + 1], right, depth, tolerance)
             listed.append(f"{name}[{i}] is {_found(got[i : i + 1])}, expected {_show(part.values[i])}{allowed}")
@@ -122,9 +125,15 @@ def check(
     reason = f"{mismatches} of {compared} elements differ: {'; '.join(listed)}{more}"
     if furthest[1]:
         reason += f"; the largest error is {furthest[0]:.3g} ulp, at {furthest[1]}"
-    if tolerable and tolerance is None:
-        reason += "; set 'tolerance' in the YAML if the kernel is meant to be less exact"
+    reason += _hints(added, tolerable=tolerable and tolerance is None)
     return CheckResult(mismatches, compared, reason, error_ulp=error)
+
+
+def _hints(added: Sequence[str], *, tolerable: bool) -> str:
+    """What may be wrong in the YAML, not in the kernel."""
+    hints = [f"; if the kernel adds to {' and '.join(added)}, use role: inout"] if added else []
+    hints += ["; set 'tolerance' in the YAML if the kernel is meant to be less exact"] if tolerable else []
+    return "".join(hints)
 
 
 def _compare(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tolerance: Tolerance | None) -> _Judged:
@@ -307,6 +316,16 @@ def _found(one: Array) -> str:
     if poisoned and len(content) >= (2 if floats else INT_BYTES):
         return "unwritten memory"
     return f"the byte {content[0]}" if one.dtype == np.bool_ and content[0] > 1 else _show(value)
+
+
+def _is_sum(got: Array, expected: Array) -> bool:
+    """Whether all elements may be sums of the poison and what is expected."""
+    if is_float(got.dtype):
+        return bool(got.size and np.isnan(got).all() and np.isfinite(expected).all())
+    if got.dtype.kind not in "iu" or got.dtype.itemsize < INT_BYTES:
+        return False
+    poison = np.frombuffer(bytes([POISON]) * got.dtype.itemsize, got.dtype)
+    return bool(expected.any() and np.array_equal(got, expected.astype(got.dtype) + poison))
 
 
 def _show(value: Any) -> str:

@@ -80,6 +80,8 @@ def argument(d: Reader, counting: Collection[str]) -> Argument:
         return _scalar(d.exactly("name", "scalar", "value"), counting)
     if "pointer" in d.raw or "of" in d.raw:
         return _pointer(d, counting)
+    if "value" in d.raw and "shape" not in d.raw:
+        raise UsageError(f"{d.where}: a value needs its type, as in {{name: n, scalar: int32, value: size}}")
     own = ("name", "role", "dtype", "shape", "fill", "offset", "lead", "constant", "refill", "passed")
     d.only((*own, "texture", "surface"))
     d.need("role", "dtype", "shape")
