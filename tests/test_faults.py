@@ -74,7 +74,7 @@ def test_a_sum_with_the_poison_is_told_from_a_wrong_kernel(dtype, bench):
     """An array that a kernel adds to needs another role; what is merely wrong does not say so."""
     outcome = bench.run(case_of(own("addsToOut"), dtype=dtype))
     assert outcome.status == "mismatch"
-    assert "if the kernel adds to 'out', use role: inout" in outcome.reason
+    assert "if the kernel adds to 'out', use role: inout and fill: zeros" in outcome.reason
     assert "role" not in bench.run(case_of(own("writesPart"))).reason
 
 

@@ -236,7 +236,10 @@ GRIDS = {
     "an empty list": ("[]", "grid: expected 1 to 3 expressions, not 0"),
     "four dimensions": ("[1, 1, 1, 1]", "grid: expected 1 to 3 expressions, not 4"),
     "a misspelt parameter": ("ceil_div(size, blokc)", "names 'blokc', which is not a parameter; known: block"),
-    "too few arguments": ("ceil_div(size)", "cannot be evaluated: ceil_div() missing 1"),
+    "too few arguments": (
+        "ceil_div(size)",
+        "calls ceil_div with other arguments than it takes: missing a required argument",
+    ),
     "a division by zero": ("size // 0", "'size // 0' cannot be evaluated: integer division or modulo by zero"),
     "a huge exponent": ("2**9999", "cannot be evaluated: exponent 9999 is not within 0 to 128"),
     "a tower": ("9**9**9**9", "cannot be evaluated: exponent"),

@@ -305,6 +305,10 @@ def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
     return call
 
 
+def _clipped(x: Any, least: Any, most: Any) -> Any:
+    return np.minimum(np.maximum(x, least), most)
+
+
 TABLE: Mapping[Any, Callable[..., Any]] = {
     ast.MatMult: _matmul, "matmul": _matmul, "einsum": _einsum,
     "sum": sums, "cumsum": running_sums, "mean": _mean, "prod": _prod,
@@ -317,7 +321,7 @@ TABLE: Mapping[Any, Callable[..., Any]] = {
     "erfc": rounded("erfc", _special("erfc"), falls=True), "log10": rounded("log10", np.log10),
     "cbrt": rounded("cbrt", np.cbrt), "sinh": rounded("sinh", np.sinh), "atan": rounded("atan", np.arctan),
     "asin": rounded("asin", np.arcsin), "acos": rounded("acos", np.arccos, falls=True),
-    "clip": lambda *parts: combined(lambda x, least, most: np.minimum(np.maximum(x, least), most), parts),
+    "clip": lambda x, least, most: combined(_clipped, (x, least, most)),
     "sign": _stepped(np.sign), "isnan": _is_nan, ast.Invert: _inverted,
     "argsort": _argsort, "cummax": _running(np.maximum), "cummin": _running(np.minimum),
     "exp2": rounded("exp2", np.exp2), "log2": rounded("log2", np.log2),

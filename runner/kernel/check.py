@@ -131,7 +131,7 @@ def check(
 
 def _hints(added: Sequence[str], *, tolerable: bool) -> str:
     """What may be wrong in the YAML, not in the kernel."""
-    hints = [f"; if the kernel adds to {' and '.join(added)}, use role: inout"] if added else []
+    hints = [f"; if the kernel adds to {' and '.join(added)}, use role: inout and fill: zeros"] if added else []
     hints += ["; set 'tolerance' in the YAML if the kernel is meant to be less exact"] if tolerable else []
     return "".join(hints)
 

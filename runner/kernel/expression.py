@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import math
 import operator
 import re
@@ -126,17 +127,25 @@ class Formula:
             elif isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.func.id not in self.TABLE):
                 wrong = f"calls an unknown function; allowed: {functions}"
             elif isinstance(node, ast.Call):
-                wrong = self._wrong_keyword(node)
+                wrong = self._wrong_arguments(node)
             if wrong:
                 raise UsageError(f"{self.shown} {wrong}")
 
-    def _wrong_keyword(self, call: ast.Call) -> str:
+    def _wrong_arguments(self, call: ast.Call) -> str:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         allowed = self.KEYWORDS.get(name, ())
         for keyword in call.keywords:
             if keyword.arg not in allowed:
                 known = f"allowed: {', '.join(allowed)}" if allowed else "it takes none"
                 return f"gives {name} the keyword '{keyword.arg or '**'}'; {known}"
+        try:
+            signature = inspect.signature(self.TABLE[name])
+        except ValueError:  # of some functions that are not written in Python
+            return ""
+        try:
+            signature.bind(*call.args, **{str(k.arg): k for k in call.keywords})
+        except TypeError as e:
+            return f"calls {name} with other arguments than it takes: {e}"
         return ""
 
     @property

@@ -18,7 +18,7 @@ import yaml
 
 from runner.device import Role
 from runner.errors import UsageError
-from runner.kernel.arrays import DTYPES, FILLS, DType, part_types
+from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FILLS, DType, part_types
 from runner.kernel.declaration import (
     ArrayArgument,
     Constraint,
@@ -418,7 +418,9 @@ def require_sound(kernel: Kernel) -> None:
             continue
         if kernel.dtype(a.dtype) is None and a.dtype not in words:
             allowed = ", ".join((*DTYPES, *(s.name for s in kernel.structs), *words))
-            raise UsageError(f"{file}: argument '{a.name}': '{a.dtype}' is not a dtype; allowed: {allowed}")
+            in_c = {d.c_name: d.name for d in DTYPES.values() if d.c_name not in DTYPES} | DTYPE_ALIASES
+            hint = f"; did you mean {in_c[a.dtype]}?" if a.dtype in in_c else ""
+            raise UsageError(f"{file}: argument '{a.name}': '{a.dtype}' is not a dtype{hint}; allowed: {allowed}")
     fills = {*FILLS, *(p.name for p in kernel.parameters if p.kind is Kind.CHOICE)}
     if unknown := [(a.name, word) for a in kernel.arrays for word in _words(a.fill) if word not in fills]:
         raise UsageError(
