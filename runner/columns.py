@@ -69,6 +69,13 @@ COLUMNS = (
     Column("max_error_ulp", "real", "",
            "Largest error of a float at the first launch, in units in the last place of the expected value. Empty for "
            "integers.", Shown.CALCULATED),
+    Column("allowed_error", "real", "",
+           "Largest relative error of a typical element that the checks of the outputs would have let through: 0 if "
+           "only the expected values pass for some inputs, `inf` if any value does. From 0.1 on a case is `unproven`.",
+           Shown.CALCULATED),
+    Column("undetected", "text", "",
+           "Wrong results that all checks would have let through, such as a shift by one element if all elements are "
+           "equal.", Shown.ON_REQUEST),
     Column("tolerance", "text", "",
            "The `tolerance` of the kernel's YAML, which replaces the bound of the rounding error, such as "
            "`rtol=1e-05 atol=0`. Empty if there is none.", Shown.CALCULATED),

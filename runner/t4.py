@@ -28,7 +28,7 @@ STATUS = {
     "correctness": "mismatch", "constraints": "skipped",
 }  # fmt: skip
 NONE = "None"  # of a parameter that the configuration's kernel does not have
-_WRONG = ("mismatch", "hazard", "implausible")  # of our statuses: a result that cannot be trusted
+_WRONG = ("mismatch", "hazard", "implausible", "unproven")  # of our statuses: a result that cannot be trusted
 _INVALIDITY = {
     **{status: word for word, status in STATUS.items()}, **dict.fromkeys(_WRONG, "correctness"),
 }  # fmt: skip

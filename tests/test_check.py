@@ -76,8 +76,16 @@ def test_what_is_too_large_for_the_type_is_infinite():
 
 def test_more_operations_than_a_type_has_precision_for_cannot_be_checked():
     """A bound that lets everything pass is a mistake of the declaration, not a verdict."""
-    with pytest.raises(UsageError, match="300 rounded operations"):
-        check({"out": np.ones(1, ml_dtypes.bfloat16)}, {"out": ExpectedArray(np.ones(1))}, 300)
+    with pytest.raises(UsageError, match="16777216 rounded operations"):
+        check({"out": np.zeros(1, np.float32)}, {"out": ExpectedArray(np.ones(1))}, 2**24)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_a_long_sum_of_halves_is_added_in_float32(dtype):
+    """A chain of 300 additions may not be off by more than float32's rounding, and that of the result."""
+    expected = {"out": ExpectedArray(np.array([300.0]), magnitude=np.array([300.0]))}
+    assert check({"out": np.array([300], dtype)}, expected, 300).ok
+    assert not check({"out": np.array([290], dtype)}, expected, 300).ok
 
 
 def test_what_is_only_moved_must_be_the_same():

@@ -22,6 +22,7 @@ from runner.kernel.bounded import (
     divide,
     exactly,
     fits,
+    held,
     integral,
     made,
     magnitude_of,
@@ -31,6 +32,7 @@ from runner.kernel.bounded import (
     rounded,
     running_sums,
     sums,
+    totals,
     wandered,
 )
 from runner.kernel.precision import grain
@@ -40,34 +42,38 @@ Product = Callable[..., Array]
 
 
 def _contracted(product: Product, count: int, operands: tuple[Bounded, ...]) -> Bounded:
-    """Sums of `count` products in any order, each rounded or not; `product` is linear in each of its operands."""
+    """Sums of `count` products in any order, each rounded or not; `product` is linear in each of its operands.
+
+    The products have the kernel's type or a wider one, the sums that of the accumulator.
+    """
     how = arithmetic_of(*operands)
     if how is None or all(x.whole and x.certain for x in operands):
         value = product(*(integral(x.value) for x in operands))
         return Bounded(value, value, value, how)
-    numbers = [numeric(x, how) for x in operands]
+    numbers, sums_in = [numeric(x, how) for x in operands], how.accumulating
     value = product(*(x.value for x in numbers))
     magnitude = product(*(np.abs(x.value) for x in numbers))
     if all(x.grain for x in numbers):
         most = float(np.max(magnitude, initial=0))
         if how.random_signs:
             most = min(most, wandered(float(np.size(value)) * count, product(*(x.value**2 for x in numbers)), value))
-        found = (math.prod(x.grain[0] for x in numbers if x.grain), most)
-        if fits(found, how):
-            return exactly(value, how, found)
+        step = math.prod(x.grain[0] for x in numbers if x.grain)
+        single = math.prod(x.grain[1] for x in numbers if x.grain)
+        if fits((step, most), sums_in) and (sums_in is how or fits((step, single), how)):
+            return held(exactly(value, sums_in, (step, most)), how)
     largest = [magnitude_of(x) for x in numbers]
     above = magnitude if all(x.certain for x in numbers) else product(*(np.abs(x.value) + _radius(x) for x in numbers))
-    adding = above * how.summing(count, np.size(value))
+    adding = above * sums_in.summing(count, np.size(value))
     if how.wanders(count):
         walk = wandered(
             float(np.size(value)) * count, product(*((np.abs(x.value) + _radius(x)) ** 2 for x in numbers)), value
         )
-        adding = np.minimum(adding, how.wandering(count, np.size(value), walk))
+        adding = np.minimum(adding, sums_in.wandering(count, np.size(value), walk))
     growth = math.prod(max(1.0, float(np.max(a, initial=1.0))) for a in largest[2:])
     lost = how.tiny * count * (len(numbers) - 1) * (growth if growth < math.inf else 1.0)
     off = (above - magnitude) + adding + above * ((len(numbers) - 1) * how.unit * 1.01) + lost
-    off = np.where(above > how.largest, np.nan, off)  # a part of the sum may overflow
-    return made(value, value - off, value + off, how)
+    off = np.where(above > sums_in.largest, np.nan, off)  # a part of the sum may overflow
+    return held(made(value, value - off, value + off, sums_in), how)
 
 
 def _radius(x: Bounded) -> Array:
@@ -97,16 +103,17 @@ def _mean(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
     """A sum divided by the number of its terms; the kernel may also divide the terms, or multiply by the inverse."""
     how = x.arithmetic
     x = numeric(x, how) if how else x
-    total = sums(x, axis, keepdims)
+    total = totals(x, axis, keepdims)
     count = np.size(x.value) // max(np.size(total.value), 1)
     if how is None:
         return plain(np.asarray(total.value) / count)
-    mean = divide(total, numeric(plain(count, how), how), how)
+    sums_in = how.accumulating
+    mean = divide(total, numeric(plain(count, sums_in), sums_in), sums_in)
     if mean.certain:
-        return mean
+        return held(mean, how)
     magnitude = np.sum(magnitude_of(x), axis=amount(axis), keepdims=bool(amount(keepdims))) / count
-    off = magnitude * (2 * how.unit) + how.tiny * count
-    return made(mean.value, mean.low - off, mean.high + off, how)
+    off = magnitude * (2 * sums_in.unit) + how.tiny * count
+    return held(made(mean.value, mean.low - off, mean.high + off, sums_in), how)
 
 
 def _prod(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
@@ -120,14 +127,16 @@ def _prod(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
     value = np.prod(x.value, **options)
     count = np.size(x.value) // max(np.size(value), 1)
     most = np.prod(np.maximum(magnitude_of(x), 1), **options)  # of a product of some of them
+    inner = how.accumulating
     if x.grain:
         step = min(x.grain[0], 1.0) ** count
-        if step > 0 and fits((step, float(np.max(most, initial=0))), how):
-            return exactly(value, how, grain(value, how.digits) or (step, float(np.max(most, initial=0))))
+        if step > 0 and fits((step, float(np.max(most, initial=0))), inner):
+            found = grain(value, inner.digits) or (step, float(np.max(most, initial=0)))
+            return held(exactly(value, inner, found), how)
     above, magnitude = np.prod(np.abs(x.value) + _radius(x), **options), np.abs(value)
-    off = above - magnitude + above * math.expm1(count * how.unit) + how.tiny * count * most
-    off = np.where(most > how.largest, np.nan, off)
-    return made(value, value - off, value + off, how)
+    off = above - magnitude + above * math.expm1(count * inner.unit) + inner.tiny * count * most
+    off = np.where(most > inner.largest, np.nan, off)
+    return held(made(value, value - off, value + off, inner), how)
 
 
 def _extreme(function: Callable[..., Any]) -> Callable[..., Bounded]:
@@ -183,7 +192,10 @@ def _softmax(x: Bounded, axis: Any = None) -> Bounded:
     argument = (4 * reach + 2 * width) * how.unit  # of x * log2(e), and of the difference
     again = 3 * math.log(count) + 10 if how.likely else count
     again = min(again, count, how.depth if how.depth is not None else count)
-    relative = 2 * once + 2 * argument + how.summing(count, np.size(value)) + again * once + width * how.unit
+    sums_in = how.accumulating
+    scaled = np.maximum(sums_in.error("exp", one, one), sums_in.error("exp", far, one)) + 2 * sums_in.unit
+    adding = sums_in.summing(count, np.size(value)) + again * scaled
+    relative = 2 * once + 2 * argument + adding + width * how.unit
     if not x.certain:
         radius = np.where(counts, radius, 0)
         relative = relative + radius + np.max(radius, axis=at, keepdims=True)
@@ -226,17 +238,17 @@ def _bincount(x: Bounded, bins: Bounded, weights: Bounded | None = None) -> Boun
     value = add(weights.value)
     if how is None or (weights.whole and weights.certain):
         return Bounded(value, value, value, how)
-    w = numeric(weights, how)
+    w, sums_in = numeric(weights, how), how.accumulating
     magnitude = add(magnitude_of(w))
     if w.grain:
         most = float(np.max(magnitude, initial=0))
         if how.random_signs:
             most = min(most, wandered(float(where.size), add(np.square(w.value)), value))
-        if fits((w.grain[0], most), how):
-            return exactly(value, how, (w.grain[0], most))
-    off = magnitude * how.summing(int(counts.max(initial=0)), count) + how.tiny * counts
-    off = np.where(magnitude > how.largest, np.nan, off)
-    return made(value, add(w.low) - off, add(w.high) + off, how)
+        if fits((w.grain[0], most), sums_in):
+            return held(exactly(value, sums_in, (w.grain[0], most)), how)
+    off = magnitude * sums_in.summing(int(counts.max(initial=0)), count) + how.tiny * counts
+    off = np.where(magnitude > sums_in.largest, np.nan, off)
+    return held(made(value, add(w.low) - off, add(w.high) + off, sums_in), how)
 
 
 def _joined(function: Callable[..., Array]) -> Callable[..., Bounded]:

@@ -152,6 +152,23 @@ def exactly(value: Array, how: Arithmetic, found: tuple[float, float], **more: A
     return Bounded(value, value, value, how, found, **more)
 
 
+def held(total: Bounded, how: Arithmetic) -> Bounded:
+    """A sum that was added up in the accumulator's type: the kernel may go on with it, or round it to its own type."""
+    if total.arithmetic is how or how.accumulator is None:
+        return total
+    if total.grain and fits(total.grain, how):
+        return replace(total, arithmetic=how)
+
+    def to_own(end: Array) -> Array:
+        inside = np.abs(end) <= how.largest  # what a half type cannot hold stays in the accumulator
+        return np.where(inside, np.where(inside, end, 0).astype(how.dtype).astype(how.wide), end)
+
+    low, high = np.minimum(total.low, to_own(total.low)), np.maximum(total.high, to_own(total.high))
+    if total.certain and np.array_equal(low, high):
+        return Bounded(total.value, total.value, total.value, how, grain(total.value, how.digits))
+    return Bounded(total.value, low, high, how)
+
+
 def fits(found: tuple[float, float], how: Arithmetic) -> bool:
     """Whether the type holds all multiples of the grain up to the magnitude."""
     step, most = found
@@ -420,11 +437,11 @@ def _exact_sums(x: Bounded, value: Array, magnitude: Array, add: Operation) -> t
     most = float(np.max(magnitude, initial=0))
     if how.random_signs:
         most = min(most, wandered(float(np.size(x.value)), add(np.square(x.value)), value))
-    return (x.grain[0], most) if fits((x.grain[0], most), how) else None
+    return (x.grain[0], most) if fits((x.grain[0], most), how.accumulating) else None
 
 
 def _adding(function: Operation, *, running: bool) -> Operation:
-    """A sum, or running sums, in any order."""
+    """A sum, or running sums, in any order, in the type of the accumulator."""
 
     def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
         options = {"axis": amount(axis), **({} if running else {"keepdims": bool(amount(keepdims))})}
@@ -440,28 +457,40 @@ def _adding(function: Operation, *, running: bool) -> Operation:
                 return Bounded(value, value, value, how)
             return Bounded(value, add(x.low), add(x.high), how)
         magnitude = add(magnitude_of(x))
+        sums_in = how.accumulating
         if found := _exact_sums(x, value, magnitude, add):
-            return exactly(value, how, found)
+            return exactly(value, sums_in, found)
         terms = x.terms()
         if terms.count > 1:
             magnitude = add(np.broadcast_to(terms.magnitude, np.shape(x.value)))
         along = amount(axis) or 0
         length = np.shape(value)[along] if running else np.size(x.value) // max(np.size(value), 1)
         count = int(length) * terms.count
-        relative: Any = how.summing(count, np.size(value)) + (terms.count - 1) * how.unit
+        relative: Any = sums_in.summing(count, np.size(value)) + (terms.count - 1) * how.unit
         if running:
-            relative = _growing(how, np.shape(value), along, terms.count)
+            relative = _growing(sums_in, np.shape(value), along, terms.count)
+            relative = relative + (0 if sums_in is how else (terms.count - 1) * how.unit)
         off = finite(magnitude * relative + how.tiny * (count if how.flushed else 1))
         if how.wanders(count) and not running and terms.count == 1:
             walk = wandered(float(np.size(x.value)), add(np.square(magnitude_of(x))), value)
-            off = np.minimum(off, how.wandering(count, np.size(value), walk) + how.tiny * count)
+            off = np.minimum(off, sums_in.wandering(count, np.size(value), walk) + how.tiny * count)
         low, high = (add(np.broadcast_to(end, np.shape(x.value))) for end in (terms.low, terms.high))
         low, high = low - off, high + off
-        overflows = magnitude > how.largest
+        overflows = magnitude > sums_in.largest
         if overflows.any():  # a part of the terms may overflow although their sum does not
             below, above = (add(np.maximum(s * magnitude_of(x) * (np.sign(x.value) == s), 0)) for s in (-1, 1))
-            low, high = np.where(below > how.largest, -np.inf, low), np.where(above > how.largest, np.inf, high)
-        return made(value, low, high, how)
+            low, high = np.where(below > sums_in.largest, -np.inf, low), np.where(above > sums_in.largest, np.inf, high)
+        return made(value, low, high, sums_in)
+
+    return call
+
+
+def _stored(function: Operation) -> Operation:
+    """Sums, as the kernel goes on with them."""
+
+    def call(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
+        total: Bounded = function(x, axis, keepdims)
+        return held(total, x.arithmetic) if x.arithmetic and not x.whole else total
 
     return call
 
@@ -515,4 +544,5 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     "arange": lambda *ends: plain(np.arange(*(e.value for e in ends)), ends[0].arithmetic),
 }  # fmt: skip
 
-sums, running_sums = _adding(np.sum, running=False), _adding(np.cumsum, running=True)
+totals = _adding(np.sum, running=False)  # still in the type of the accumulator
+sums, running_sums = _stored(totals), _stored(_adding(np.cumsum, running=True))

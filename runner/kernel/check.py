@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.errors import UsageError
+from runner.kernel.allowed import Elements, Mask, elements, interval, ulp
 from runner.kernel.arrays import DType, is_float
 from runner.kernel.declaration import Tolerance
 from runner.kernel.pieces import in_pieces
+from runner.kernel.power import Power, power_of
 from runner.kernel.precision import Arithmetic, wider
 from runner.kernel.reference import ExpectedArray
 
 Array = NDArray[Any]
-Mask = NDArray[np.bool_]
 
 # The bytes of an output before a checked launch. In floats they are NaN, which differs from every expected value.
 POISON = 0xA5
@@ -26,6 +25,9 @@ POISON_FLOAT = 0xFF
 POISON_MIXED = 0x7F  # in structures with both: NaN or a huge number, and an unlikely integer
 INT_BYTES = 4  # a shorter integer may happen to be the poison
 SHOWN = 5  # mismatches listed one by one
+# What rounding may explain: errors of up to 10^4 ulp in a quarter of the elements, or 64 ulp in all of them, and not
+# more than 1 % (4 ulp in types that have fewer digits).
+FAR_ULP, NEAR_ULP, FEW, FAR, LEAST_ULP = 1e4, 64.0, 0.25, 0.01, 4.0
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class CheckResult:
     exact: bool = False  # whether every element had to be the expected value itself
     error_ulp: float | None = None  # the largest error of a float, in units in the last place; `None` for integers
     undecided: int = 0  # elements that rounding errors may change by any amount
+    added: tuple[str, ...] = ()  # outputs that may be sums of what they held before; not if they are right
+    power: Mapping[str, Power] = field(default_factory=dict)  # of a right answer: what would have passed, by output
 
     @property
     def ok(self) -> bool:
@@ -54,22 +58,6 @@ class _Judged:
     unlikely: Mask | bool = False  # right, but hardly by rounding alone
     open: Mask | bool = False  # right, as anything would be
     error_ulp: float = 0.0  # the largest error
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The same elements of all that is known of an output, each of shape (n,); `None` where it is not given."""
-
-    values: Array
-    magnitude: Array | None
-    error: Array | None
-    low: Array | None
-    high: Array | None
-    likely_low: Array | None
-    likely_high: Array | None
-
-    def __getitem__(self, at: Any) -> _Part:
-        return _Part(*(None if a is None else a[at] for a in vars(self).values()))  # type: ignore[arg-type]
 
 
 def poison_byte(dtype: DType) -> int:
@@ -90,16 +78,17 @@ def check(
     `tolerance` is given, floats may differ by that in place of their bounds.
     """
     mismatches = compared = unlikely = undecided = 0
-    tolerable = False  # whether some tolerance would let a wrong element pass
+    tolerable = exact = True  # whether a tolerance may let the wrong elements pass; whether nothing else is right
     listed: list[str] = []
     furthest: tuple[float, str] = (0.0, "")
     added: list[str] = []  # outputs that the kernel may add to
     error: float | None = None
     for name, right in expected.items():
         got = actual[name].ravel()
-        part, defined = _flat(name, right, actual[name].shape)
-        judged = _compare(got, part, right, depth, tolerance)
+        known, defined = elements(name, right, actual[name].shape, depth, tolerance)
+        judged = _compare(got, known)
         wrong = judged.wrong & defined
+        exact = exact and known.is_exact(got.dtype)
         compared += int(np.count_nonzero(defined))
         unlikely += int(np.count_nonzero(judged.unlikely & defined))
         undecided += int(np.count_nonzero(judged.open & defined & ~wrong))
@@ -107,43 +96,58 @@ def check(
             error = max(error or 0.0, judged.error_ulp)
         where = np.flatnonzero(wrong)
         mismatches += len(where)
-        if len(where) == np.count_nonzero(defined) and _is_sum(got[where], part.values[where]):
+        if len(where) == np.count_nonzero(defined) and _is_sum(got[where], known.values[where]):
             added.append(f"'{name}'")
         for i in where[: SHOWN - len(listed)]:
-            allowed = "" if listed else _allowed(got[i : i + 1], part[i : i + 1], right, depth, tolerance)
-            listed.append(f"{name}[{i}] is {_found(got[i : i + 1])}, expected {_show(part.values[i])}{allowed}")
-        if len(where) and is_float(got.dtype):
-            furthest = max(furthest, _furthest(name, got, part.values, where))
-            tolerable |= bool(np.any(np.isfinite(got[where]) & np.isfinite(part.values[where])))
+            allowed = "" if listed else _allowed(got[i : i + 1], known[i : i + 1])
+            listed.append(f"{name}[{i}] is {_found(got[i : i + 1])}, expected {_show(known.values[i])}{allowed}")
+        if len(where):
+            tolerable &= tolerance is None and is_float(got.dtype) and _is_like_rounding(got, known, where, defined)
+            furthest = max(furthest, _furthest(name, got, known.values, where)) if is_float(got.dtype) else furthest
     if not mismatches:
-        exact = tolerance is None and all(_is_exact(right, actual[name].dtype) for name, right in expected.items())
         note = _note(unlikely, undecided)
-        if not compared and any(a.size for a in actual.values()):
-            note = "no element was compared: the reference leaves all of them undefined" if expected else note
         return CheckResult(0, compared, note=note, exact=exact, error_ulp=error, undecided=undecided)
     more = f", and {mismatches - len(listed)} more" if mismatches > len(listed) else ""
     reason = f"{mismatches} of {compared} elements differ: {'; '.join(listed)}{more}"
     if furthest[1]:
         reason += f"; the largest error is {furthest[0]:.3g} ulp, at {furthest[1]}"
-    reason += _hints(added, tolerable=tolerable and tolerance is None)
-    return CheckResult(mismatches, compared, reason, error_ulp=error)
+    if tolerable:
+        reason += "; set 'tolerance' in the YAML if the kernel is meant to be less exact"
+    return CheckResult(mismatches, compared, reason, error_ulp=error, added=tuple(added))
 
 
-def _hints(added: Sequence[str], *, tolerable: bool) -> str:
-    """What may be wrong in the YAML, not in the kernel."""
-    hints = [f"; if the kernel adds to {' and '.join(added)}, use role: inout and fill: zeros"] if added else []
-    hints += ["; set 'tolerance' in the YAML if the kernel is meant to be less exact"] if tolerable else []
-    return "".join(hints)
+def power(
+    shapes: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]],
+    expected: Mapping[str, ExpectedArray],
+    depth: int | None = None,
+    tolerance: Tolerance | None = None,
+) -> dict[str, Power]:
+    """What such a comparison lets through, by output; `shapes` has each output's shape and type."""
+    found = {}
+    for name, right in expected.items():
+        shape, dtype = shapes[name]
+        found[name] = power_of(*elements(name, right, shape, depth, tolerance), dtype)
+    return found
 
 
-def _compare(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tolerance: Tolerance | None) -> _Judged:
+def _is_like_rounding(got: Array, known: Elements, where: NDArray[np.intp], defined: Mask) -> bool:
+    """Whether wrong elements may be off by rounding alone: by little, and few of them unless by very little."""
+    wide = wider(got.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        exact, found = known.values[where].astype(wide), got[where].astype(wide)
+        if not np.all(np.isfinite(exact) & np.isfinite(found)):
+            return False
+        error = float((np.abs(found - exact) / ulp(exact, got.dtype)).max())
+    few = len(where) <= np.count_nonzero(defined) * FEW
+    return error <= min(FAR_ULP if few else NEAR_ULP, max(LEAST_ULP, FAR / Arithmetic(got.dtype).eps))
+
+
+def _compare(got: Array, known: Elements) -> _Judged:
     """Judge all elements of an output, in pieces."""
-    if is_float(got.dtype) and right.bounds is None and right.error is None and tolerance is None:
-        _error(Arithmetic(got.dtype), right.depth if depth is None else depth)  # says if nothing can be checked
     wrong, unlikely, free = (np.zeros(got.shape, np.bool_) for _ in range(3))
 
     def judge(at: slice) -> float:
-        judged = _judge(got[at], part[at], right, depth, tolerance)
+        judged = _judge(got[at], known[at])
         wrong[at], unlikely[at], free[at] = judged.wrong, judged.unlikely, judged.open
         return judged.error_ulp
 
@@ -163,52 +167,16 @@ def _note(unlikely: int, undecided: int) -> str:
     return "; ".join(notes)
 
 
-def _flat(name: str, right: ExpectedArray, shape: tuple[int, ...]) -> tuple[_Part, Mask]:
-    """What is known of an output, in one dimension, and which of its elements are defined."""
-    low, high = right.bounds or (None, None)
-    likely_low, likely_high = right.likely or (None, None)
-    error = None if right.error is None else np.asarray(right.error)
-    known = (right.values, right.magnitude, error, low, high, likely_low, likely_high)
-    defined = np.True_ if right.defined is None else right.defined
-    if tuple(n for n in right.values.shape if n != 1) != tuple(n for n in shape if n != 1):
-        hint = "; write full(value, shape) if all elements are the same" if right.values.size == 1 else ""
-        raise UsageError(f"the reference gives '{name}' the shape {right.values.shape}, the kernel {shape}{hint}")
-    try:
-        # Axes of the length 1 may stand elsewhere.
-        same = (a.reshape(shape) if a is not None and a.shape == right.values.shape else a for a in known)
-        flat = (None if a is None else np.broadcast_to(a, shape).ravel() for a in same)
-        return _Part(*flat), np.broadcast_to(defined, shape).ravel()  # type: ignore[arg-type]
-    except ValueError:
-        undefined = right.values.shape == shape
-        what, given = ("undefined_where", np.shape(defined)) if undefined else ("the reference", right.values.shape)
-        raise UsageError(f"{what} gives '{name}' the shape {given}, the kernel {shape}") from None
-
-
-def _is_exact(right: ExpectedArray, dtype: np.dtype[Any]) -> bool:
-    if not is_float(dtype):
-        return True
-    if right.bounds is not None:
-        return False
-    if right.error is not None:
-        return not np.any(right.error)
-    if right.magnitude is None:
-        return False
-    summable = 0.0 if right.granule is None else right.granule * Arithmetic(dtype).digits
-    return bool(np.all(right.magnitude <= summable))
-
-
-def _judge(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tolerance: Tolerance | None) -> _Judged:
+def _judge(got: Array, known: Elements) -> _Judged:
     if not is_float(got.dtype):
-        return _Judged(_wrong_integers(got, part))
-    values = part.values
+        return _Judged(_wrong_integers(got, known))
+    values = known.values
     how = Arithmetic(got.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         if got.dtype.itemsize == 1:  # conversions to 8 bits saturate
             values = np.clip(values, -how.largest, how.largest)
         rounded = values.astype(got.dtype, copy=False)
-        free = np.zeros(got.shape, np.bool_)
-        if part.low is not None and part.high is not None:
-            free = np.isneginf(part.low) & np.isposinf(part.high)
+        free = known.open()
         if np.array_equal(got, rounded):
             return _Judged(np.zeros(got.shape, np.bool_), open=free)  # no bound is needed
         wide = np.promote_types(values.dtype, how.wide) if values.dtype.kind == "f" else how.wide
@@ -216,81 +184,42 @@ def _judge(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tol
         same = (found == exact) | (got == rounded) | (np.isnan(found) & np.isnan(exact))
         differs = np.isfinite(found) & np.isfinite(exact) & (found != exact)
         error = float((np.abs(found - exact)[differs] / ulp(exact[differs], got.dtype)).max(initial=0.0))
-        if tolerance is not None:
-            limit = np.maximum(tolerance.atol + tolerance.rtol * np.abs(exact), tolerance.ulp * ulp(exact, got.dtype))
-            return _Judged(~(same | ((np.abs(found - exact) <= limit) & np.isfinite(exact))), error_ulp=error)
-        low, high = _bounds(exact, part, right, depth, how)
+        low, high = interval(known, got.dtype, exact)
+        if known.rule.tolerance is not None:
+            return _Judged(~(same | ((low <= found) & (found <= high))), error_ulp=error)
         wrong = ~(same | ((low <= found) & (found <= high)) | free)
         if wrong.any():  # a result in a wider type than the output's is rounded once more
             low, high = (np.clip(b, -how.largest, how.largest) if got.dtype.itemsize == 1 else b for b in (low, high))
             ends = (b.astype(got.dtype).astype(wide) for b in (low, high))
             wrong &= ~((next(ends) <= found) & (found <= next(ends)))
-        if part.likely_low is None or part.likely_high is None:
+        if known.likely_low is None or known.likely_high is None:
             return _Judged(wrong, open=free, error_ulp=error)
-        unlikely = ~(same | ((part.likely_low <= found) & (found <= part.likely_high)) | free | wrong)
+        unlikely = ~(same | ((known.likely_low <= found) & (found <= known.likely_high)) | free | wrong)
         return _Judged(wrong, unlikely, free, error)
 
 
-def _wrong_integers(got: Array, part: _Part) -> Mask:
-    values = part.values
+def _wrong_integers(got: Array, known: Elements) -> Mask:
+    values = known.values
     if got.dtype == np.bool_:  # bytes other than 0 and 1 are not true
         got, values = got.view(np.uint8), values.astype(np.bool_)
     # A wider integer result wraps to the array's own type, as it does on the GPU.
     wrong = np.asarray(got != values.astype(got.dtype))
-    if part.error is not None:
-        wrong &= np.abs(got.astype(np.float64) - values) > part.error
-    if part.low is not None and part.high is not None:
-        wrong &= ~((np.trunc(part.low) <= got) & (got <= np.trunc(part.high)))
+    if known.error is not None:
+        wrong &= np.abs(got.astype(np.float64) - values) > known.error
+    if known.low is not None and known.high is not None:
+        wrong &= ~((np.trunc(known.low) <= got) & (got <= np.trunc(known.high)))
     return wrong
 
 
-def _bounds(exact: Array, part: _Part, right: ExpectedArray, depth: int | None, how: Arithmetic) -> tuple[Array, Array]:
-    if part.low is not None and part.high is not None:
-        return part.low, part.high
-    if part.error is not None:
-        limit = np.where(part.error > 0, part.error + (how.eps / 2 * np.abs(exact) + how.tiny / 2), 0)
-    else:
-        magnitude = np.abs(exact) if part.magnitude is None else part.magnitude.astype(exact.dtype)
-        limit = _error(how, right.depth if depth is None else depth) * magnitude
-        limit += np.where(magnitude > 0, how.tiny, 0)
-        if right.granule is not None:
-            limit = np.where(magnitude <= right.granule * how.digits, 0, limit)
-    # Infinity is close to nothing but itself: no infinite value and no infinite bound lets a number pass.
-    usable = np.isfinite(exact) & np.isfinite(limit)
-    low, high = np.where(usable, exact - limit, np.nan), np.where(usable, exact + limit, np.nan)
-    return np.where(low < -how.largest, -np.inf, low), np.where(high > how.largest, np.inf, high)
-
-
-def _error(how: Arithmetic, depth: int) -> float:
-    """The largest error of a result, relative to its magnitude.
-
-    For a chain of n rounded operations it is n * u / (1 - n * u), where u is the unit roundoff, half of eps (Higham,
-    Accuracy and Stability of Numerical Algorithms, lemma 3.1 and section 4.2).
-    """
-    n, unit = max(depth, 1), how.eps / 2
-    if n * unit >= 1:
-        raise UsageError(f"after {n} rounded operations in a chain, no digit of {how.dtype} is left to check")
-    return n * unit / (1 - n * unit)
-
-
-def ulp(values: Array, dtype: np.dtype[Any]) -> Array:
-    """The unit in the last place of each value, were it of the type `dtype`."""
-    limits = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]  # NumPy's own does not know bfloat16
-    finite = np.where(np.isfinite(values), values, 0)
-    least = int(limits.minexp)
-    exponent = np.maximum(np.where(finite == 0, least, np.frexp(finite)[1] - 1), least)
-    return np.asarray(np.ldexp(float(limits.eps), exponent))
-
-
-def _allowed(got: Array, part: _Part, right: ExpectedArray, depth: int | None, tolerance: Tolerance | None) -> str:
+def _allowed(got: Array, known: Elements) -> str:
     """What the first wrong element may differ by; empty for integers."""
     if not is_float(got.dtype):
         return ""
-    if tolerance is not None:
-        return f" (allowed {tolerance})"
+    if known.rule.tolerance is not None:
+        return f" (allowed {known.rule.tolerance})"
     with np.errstate(over="ignore", invalid="ignore"):
-        exact = part.values.astype(wider(got.dtype))
-        low, high = _bounds(exact, part, right, depth, Arithmetic(got.dtype))
+        exact = known.values.astype(wider(got.dtype))
+        low, high = interval(known, got.dtype, exact)
         limit = float(np.fmax(high - exact, exact - low)[0])
     if np.isnan(limit):
         return ""

@@ -8,10 +8,11 @@ leaves open is from the PTX ISA.
 
 from __future__ import annotations
 
+import enum
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -39,7 +40,16 @@ _FAST_SQRT_ULPS = 3.0  # 1 since compute capability 5.2
 _FAST_TANH = 2.0**-10.98  # relative
 DIVIDES_TO_ZERO = 2.0**126  # a fast division by more than this gives 0
 LEAST_WANDERING = 128  # terms
+HALF_BYTES = 2
 FAILURE = 1e-6  # probability with which one element of a correct kernel leaves its likely bound
+
+
+class Halves(enum.Enum):
+    """How a kernel computes whose coarsest type is float16 or bfloat16, and whose YAML has no `compute`."""
+
+    WIDE = enum.auto()  # in float32; what it stores is rounded once
+    MIXED = enum.auto()  # element by element in the half type; sums in float32
+    NARROW = enum.auto()  # in the half type throughout; a YAML says so with `compute`
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,12 @@ class Arithmetic:
     depth: int | None = None  # longest chain of additions in a sum; `None`: any order
     likely: bool = False  # sums get the bound that holds very probably, not the one that always holds
     random_signs: bool = False  # the inputs' signs are drawn at random, so no order of additions knows them
+    accumulator: np.dtype[Any] | None = None  # the type that sums are held in; `None`: the kernel's own
+
+    @functools.cached_property
+    def accumulating(self) -> Arithmetic:
+        """The arithmetic of sums."""
+        return self if self.accumulator is None else replace(self, dtype=self.accumulator, accumulator=None)
 
     @functools.cached_property
     def _limits(self) -> Any:
@@ -177,6 +193,19 @@ def coarsest(*dtypes: np.dtype[Any] | None) -> np.dtype[Any] | None:
     """The floating-point type with the fewest digits; `None` if there is none. Nothing computes in 8 bits."""
     floats = [np.dtype(np.float32) if d.itemsize == 1 else d for d in dtypes if d is not None and is_float(d)]
     return max(floats, key=lambda d: float(ml_dtypes.finfo(d).eps), default=None)  # type: ignore[no-untyped-call]
+
+
+def is_half(dtype: np.dtype[Any] | None) -> bool:
+    """Whether a type is float16 or bfloat16."""
+    return dtype is not None and is_float(dtype) and dtype.itemsize == HALF_BYTES
+
+
+def of_halves(how: Arithmetic, halves: Halves) -> Arithmetic:
+    """The arithmetic of a kernel that computes in `how` if that is a half type and nothing else is said."""
+    if not is_half(how.dtype) or halves is Halves.NARROW:
+        return how
+    single = np.dtype(np.float32)
+    return replace(how, dtype=single) if halves is Halves.WIDE else replace(how, accumulator=single)
 
 
 def finite(error: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ GUARDS = (
     "launches_without_reset",
 )  # fmt: skip
 RESULTS = (
-    "mismatches", "max_error_ulp", "tolerance", "undefined_reads", "note", "checked_launches", "input_sets", "samples",
-    "median_us", "ci_low_us", "ci_high_us",
+    "mismatches", "max_error_ulp", "allowed_error", "undetected", "tolerance", "undefined_reads", "note",
+    "checked_launches", "input_sets", "samples", "median_us", "ci_low_us", "ci_high_us",
 )  # fmt: skip
 
 
@@ -89,4 +90,5 @@ def _guards(row: Mapping[str, Any], *, sizes: bool) -> list[str]:
 def _given(row: Mapping[str, Any], names: Any) -> dict[str, Any]:
     """The values that a row has, as JSON's own types."""
     held = {name: row[name] for name in names if name in row and not absent(row[name])}
-    return {name: value.item() if hasattr(value, "item") else value for name, value in held.items()}
+    plain = {name: value.item() if hasattr(value, "item") else value for name, value in held.items()}
+    return {name: str(value) if value == math.inf else value for name, value in plain.items()}

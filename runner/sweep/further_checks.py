@@ -6,7 +6,7 @@ Each may turn a right verdict into a wrong one, which says where the kernel is w
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
 from runner.kernel.contents import exact_contents, exact_seeds, usable
 from runner.kernel.declaration import Kind, pair
+from runner.kernel.power import Power, together
 from runner.kernel.reference import expect
 from runner.kernel.resolve import make
 from runner.sweep.trial import Trial, WrongLater, trials, upload
@@ -29,7 +30,8 @@ RANDOM_BELOW_S = 0.1
 LEAST_LIMIT_S = 5.0
 SLOWER = 20.0
 
-_right_further: set[tuple[str, str]] = set()  # cases and binaries that were right for the further inputs
+# What the checks with further inputs let through, of cases and binaries that were right for them.
+_right_further: dict[tuple[str, str], Mapping[str, Power]] = {}
 _right_sizes: set[tuple[str, str]] = set()  # cases of other sizes, and binaries, that were right
 
 
@@ -55,8 +57,8 @@ class Work:
 def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckResult:
     """Check again with inputs for which sums are exact, once in a process."""
     task, case = work.task, work.task.case
-    if (case.id, task.binary.digest) in _right_further:
-        return dataclasses.replace(verdict, undecided=0)
+    if (known := _right_further.get((case.id, task.binary.digest))) is not None:
+        return dataclasses.replace(verdict, undecided=0, power=known)
     for seed in exact_seeds(case):
         other = exact_contents(case, first.inputs, seed)
         if not other:
@@ -77,8 +79,9 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
         if not found.ok:
             reason = f"right for the measured inputs, wrong for exact ones (seed {seed}): {found.reason}"
             return dataclasses.replace(found, reason=reason)
-        verdict = dataclasses.replace(verdict, undecided=min(verdict.undecided, found.undecided))
-    _right_further.add((case.id, task.binary.digest))
+        power = together(verdict.power, found.power)
+        verdict = dataclasses.replace(verdict, undecided=min(verdict.undecided, found.undecided), power=power)
+    _right_further[case.id, task.binary.digest] = verdict.power
     return verdict
 
 

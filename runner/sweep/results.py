@@ -75,6 +75,8 @@ def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary
         "reference_us": outcome.reference_us,
         "mismatches": outcome.mismatches,
         "max_error_ulp": outcome.error_ulp,
+        "allowed_error": outcome.allowed_error,
+        "undetected": "; ".join(outcome.undetected) or None,
         "tolerance": None if case.kernel.tolerance is None else str(case.kernel.tolerance),
         "undefined_reads": outcome.undefined_reads,
         "shuffle": f"{shuffle.operation} {shuffle.argument(case.variables)}" if shuffle else None,

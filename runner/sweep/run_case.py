@@ -42,6 +42,7 @@ from runner.sweep.further_checks import (
 )
 from runner.sweep.measure import Round
 from runner.sweep.pipe import SECRET, Pipe
+from runner.sweep.proof import undetected, why_unproven
 from runner.sweep.trial import Trial, WrongLater, set_constants, trials, upload
 from runner.sweep.worker import Outcome, Task
 
@@ -176,22 +177,20 @@ def _run(work: Work, program: Program) -> Outcome:
     observed, expected = _observed_sources(first), first.expected
     if verdict.ok and exact_wanted(case, verdict):
         verdict = with_exact_inputs(work, first, verdict)
-    if verdict.ok and verdict.undecided == verdict.compared > 0:
-        raise UsageError(
-            f"none of {verdict.compared} elements could be checked: rounding errors may change them by any amount; "
-            "write the reference as the kernel computes, or set 'tolerance' in the YAML"
-        )
-    if verdict.ok and task.protocol.check_sizes and not case.hazard:
+    unproven = why_unproven(case, verdict.power) if verdict.ok else ""
+    if verdict.ok and not unproven and task.protocol.check_sizes and not case.hazard:
         verdict = at_other_sizes(work, program, verdict, spent_ms)
     set_constants(device, program, case, first.inputs)  # those checks have constants of their own
     outcome = Outcome(
-        status="ok" if verdict.ok else "mismatch",
-        reason=verdict.reason,
+        status="unproven" if unproven else "ok" if verdict.ok else "mismatch",
+        reason=unproven or verdict.reason,
         value=value,
         reference=expected.value,
         reference_us=None if expected.seconds is None else expected.seconds * 1e6,
         mismatches=verdict.mismatches,
         error_ulp=verdict.error_ulp,
+        allowed_error=max((power.allowed for power in verdict.power.values()), default=None),
+        undetected=tuple(undetected(first, verdict.power, fast=task.fast_math)) if verdict.ok else (),
         undefined_reads=diagnostics.undefined_reads,
         received=observed,
         note=diagnostics.first or _note_for(case, observed) or verdict.note,
@@ -199,7 +198,7 @@ def _run(work: Work, program: Program) -> Outcome:
         resources=program.resources,
     )
     try:
-        if device.info.emulated:
+        if device.info.emulated and not unproven:
             outcome = in_other_orders(work, first, outcome, spent_ms / 1000)
         if outcome.status != "ok":
             return outcome

@@ -66,6 +66,8 @@ class Outcome:
     reference_us: float | None = None  # how long the host took for it
     mismatches: int | None = None  # elements that differ
     error_ulp: float | None = None  # the largest error of a float
+    allowed_error: float | None = None  # the largest relative error of a typical element that would have passed
+    undetected: tuple[str, ...] = ()  # wrong results that would have passed
     undefined_reads: int | None = None  # as the device counted them
     received: tuple[int | None, ...] = ()  # of a shuffle: the input element behind each output of the first block
     note: str = ""  # on a row that is ok

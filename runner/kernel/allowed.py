@@ -1,0 +1,156 @@
+"""Which values of an output's elements are right: the interval around each expected one.
+
+It follows from the reference's bounds, the error that it states, or the magnitudes of what it adds; or from the YAML's
+`tolerance`, which replaces them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.errors import UsageError
+from runner.kernel.arrays import is_float
+from runner.kernel.declaration import Tolerance
+from runner.kernel.precision import Arithmetic, Halves, of_halves
+from runner.kernel.reference import ExpectedArray
+
+Array = NDArray[Any]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What the elements of an output have in common."""
+
+    depth: int  # the longest chain of rounded operations
+    granule: float | None  # each element is a sum of multiples of this; `None` if that is unknown
+    tolerance: Tolerance | None
+
+
+@dataclass(frozen=True)
+class Elements:
+    """All that is known of an output's elements, or of some of them: each array has the shape (n,) or is not given."""
+
+    rule: Rule
+    values: Array
+    magnitude: Array | None
+    error: Array | None
+    low: Array | None
+    high: Array | None
+    likely_low: Array | None
+    likely_high: Array | None
+
+    def __getitem__(self, at: Any) -> Elements:
+        rule, *arrays = vars(self).values()
+        return Elements(rule, *(None if a is None else a[at] for a in arrays))  # type: ignore[arg-type]
+
+    def open(self) -> Mask:
+        """Where anything is right, as rounding errors may change the element by any amount."""
+        if self.low is None or self.high is None:
+            return np.zeros(self.values.shape, np.bool_)
+        return np.isneginf(self.low) & np.isposinf(self.high)
+
+    def is_exact(self, dtype: np.dtype[Any]) -> bool:
+        """Whether only the expected values themselves are right."""
+        if not is_float(dtype):
+            return self.low is None and (self.error is None or not np.any(self.error))
+        if self.rule.tolerance is not None or self.low is not None:
+            return False
+        if self.error is not None:
+            return not np.any(self.error)
+        if self.magnitude is None:
+            return False
+        summable = 0.0 if self.rule.granule is None else self.rule.granule * _sums_in(dtype).digits
+        return bool(np.all(self.magnitude <= summable))
+
+
+def elements(
+    name: str, right: ExpectedArray, shape: tuple[int, ...], depth: int | None, tolerance: Tolerance | None
+) -> tuple[Elements, Mask]:
+    """What is known of an output of that shape, in one dimension, and which of its elements are defined.
+
+    `depth` is the longest chain of rounded operations in the kernel; `None` for the reference's own. A `UsageError` if
+    the reference gives another shape.
+    """
+    low, high = right.bounds or (None, None)
+    likely_low, likely_high = right.likely or (None, None)
+    error = None if right.error is None else np.asarray(right.error)
+    known = (right.values, right.magnitude, error, low, high, likely_low, likely_high)
+    defined = np.True_ if right.defined is None else right.defined
+    if tuple(n for n in right.values.shape if n != 1) != tuple(n for n in shape if n != 1):
+        hint = "; write full(value, shape) if all elements are the same" if right.values.size == 1 else ""
+        raise UsageError(f"the reference gives '{name}' the shape {right.values.shape}, the kernel {shape}{hint}")
+    rule = Rule(right.depth if depth is None else depth, right.granule, tolerance)
+    try:
+        # Axes of the length 1 may stand elsewhere.
+        same = (a.reshape(shape) if a is not None and a.shape == right.values.shape else a for a in known)
+        flat = (None if a is None else np.broadcast_to(a, shape).ravel() for a in same)
+        return Elements(rule, *flat), np.broadcast_to(defined, shape).ravel()  # type: ignore[arg-type]
+    except ValueError:
+        undefined = right.values.shape == shape
+        what, given = ("undefined_where", np.shape(defined)) if undefined else ("the reference", right.values.shape)
+        raise UsageError(f"{what} gives '{name}' the shape {given}, the kernel {shape}") from None
+
+
+def interval(known: Elements, dtype: np.dtype[Any], exact: Array) -> tuple[Array, Array]:
+    """The lowest and the highest right value of each float, before it is rounded to `dtype`.
+
+    `exact` are the expected values in a wider type. NaN where only the expected value itself is right: infinity is
+    close to nothing else. A `UsageError` if no digit of the type is left to check.
+    """
+    how = Arithmetic(dtype)
+    if known.rule.tolerance is not None:
+        limit = _tolerated(known.rule.tolerance, exact, dtype)
+        return _around(exact, np.where(np.isfinite(exact), limit, np.nan))
+    if known.low is not None and known.high is not None:
+        return known.low, known.high
+    if known.error is not None:
+        limit = np.where(known.error > 0, known.error + (how.eps / 2 * np.abs(exact) + how.tiny / 2), 0)
+    else:
+        magnitude = np.abs(exact) if known.magnitude is None else known.magnitude.astype(exact.dtype)
+        adds = _sums_in(dtype)
+        limit = chained(adds, known.rule.depth) * magnitude
+        limit += np.where(magnitude > 0, how.tiny, 0)
+        if known.rule.granule is not None:
+            limit = np.where(magnitude <= known.rule.granule * adds.digits, 0, limit)
+    low, high = _around(exact, np.where(np.isfinite(exact) & np.isfinite(limit), limit, np.nan))
+    return np.where(low < -how.largest, -np.inf, low), np.where(high > how.largest, np.inf, high)
+
+
+def _around(exact: Array, limit: Array) -> tuple[Array, Array]:
+    return exact - limit, exact + limit
+
+
+def _tolerated(tolerance: Tolerance, exact: Array, dtype: np.dtype[Any]) -> Array:
+    return np.asarray(np.maximum(tolerance.atol + tolerance.rtol * np.abs(exact), tolerance.ulp * ulp(exact, dtype)))
+
+
+def _sums_in(dtype: np.dtype[Any]) -> Arithmetic:
+    """The arithmetic of sums that end in a type: of half types, float32."""
+    return of_halves(Arithmetic(dtype), Halves.MIXED).accumulating
+
+
+def chained(how: Arithmetic, depth: int) -> float:
+    """The largest error of a result of `depth` rounded operations in a chain, relative to its magnitude.
+
+    It is n * u / (1 - n * u), where u is the unit roundoff, half of eps (Higham, Accuracy and Stability of Numerical
+    Algorithms, lemma 3.1 and section 4.2).
+    """
+    n, unit = max(depth, 1), how.eps / 2
+    if n * unit >= 1:
+        raise UsageError(f"after {n} rounded operations in a chain, no digit of {how.dtype} is left to check")
+    return n * unit / (1 - n * unit)
+
+
+def ulp(values: Array, dtype: np.dtype[Any]) -> Array:
+    """The unit in the last place of each value, were it of the type `dtype`."""
+    limits = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]  # NumPy's own does not know bfloat16
+    finite = np.where(np.isfinite(values), values, 0)
+    least = int(limits.minexp)
+    exponent = np.maximum(np.where(finite == 0, least, np.frexp(finite)[1] - 1), least)
+    return np.asarray(np.ldexp(float(limits.eps), exponent))

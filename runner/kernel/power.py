@@ -1,0 +1,118 @@
+"""What a check would have let through: the power of the comparison of an output with its expected values.
+
+A verdict of a check that accepts everything says nothing. So the host asks, of the expected values and the interval
+around each: would other results, which are wrong, have passed? It samples long outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.kernel.allowed import Elements, Mask, interval
+from runner.kernel.arrays import is_float
+from runner.kernel.precision import wider
+
+Array = NDArray[Any]
+
+WEAK = 0.1  # a check that allows this relative error of a typical element shows nothing
+SAMPLED = 1 << 16  # elements of an output that are looked at
+ZEROS, TWICE, LESS, SHIFTED = "all zeros", "twice the values", "0.9 of the values", "a shift by one element"
+LEFT_OUT = "a result without one element of '{}'"
+
+
+@dataclass(frozen=True)
+class Power:
+    """What the check of an output lets through, of one input or of several together."""
+
+    allowed: float  # the largest relative error of a typical element; 0: none, infinity: any
+    passing: frozenset[str] = frozenset()  # wrong results that pass
+    compared: bool = True  # whether there was an element to compare
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether a right result was not told from a wrong one."""
+        return self.allowed >= WEAK
+
+    def __and__(self, other: Power) -> Power:
+        """Of both checks together: a wrong result has to pass each."""
+        if not (self.compared and other.compared):
+            return self if self.compared else other
+        return Power(min(self.allowed, other.allowed), self.passing & other.passing)
+
+
+def together(first: Mapping[str, Power], second: Mapping[str, Power]) -> dict[str, Power]:
+    """The power of two checks of the same outputs, by output."""
+    return {name: power & second[name] if name in second else power for name, power in first.items()}
+
+
+def power_of(known: Elements, defined: Mask, dtype: np.dtype[Any]) -> Power:
+    """The power of an output's comparison; `defined` are the elements that are compared, shape (n,)."""
+    at = _sample(defined)
+    if not at.size:
+        return Power(np.inf, compared=False) if len(defined) else Power(0.0)
+    part = known[at]
+    low, high, values = _ends(part, dtype)
+    with np.errstate(all="ignore"):
+        error = np.fmax(high - values, values - low)
+        error = np.where(part.open(), np.inf, np.where(np.isnan(error), 0, error))
+        counted = np.isfinite(values)
+        typical = counted & (values != 0)
+        relative = np.where(error == 0, 0, error / np.abs(values))
+        among = relative[typical] if typical.any() else relative[counted]
+        allowed = float(np.median(among)) if among.size else 0.0
+        return Power(allowed, frozenset(_passing(known, defined, dtype, (low, high, values), at)))
+
+
+def _sample(defined: Mask) -> NDArray[np.intp]:
+    """Places of compared elements, at most `SAMPLED`, over the whole length."""
+    at = np.flatnonzero(defined)
+    return at if len(at) <= SAMPLED else at[np.linspace(0, len(at) - 1, SAMPLED).astype(np.intp)]
+
+
+def _ends(part: Elements, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
+    """The lowest and the highest value that passes, and the expected one."""
+    values = part.values
+    if is_float(dtype):
+        with np.errstate(over="ignore", invalid="ignore"):
+            wide = np.promote_types(values.dtype, wider(dtype)) if values.dtype.kind == "f" else wider(dtype)
+            values = values.astype(wide)
+            low, high = interval(part, dtype, values)
+            if part.rule.tolerance is None:  # a result in a wider type is rounded once more
+                low, high = (end.astype(dtype) for end in (low, high))
+            return np.fmin(low.astype(wide), values), np.fmax(high.astype(wide), values), values
+    if dtype.kind not in "biu":
+        zeros = np.zeros(values.shape)
+        return zeros, zeros, zeros
+    values = values.astype(np.float64)
+    if part.error is not None:
+        return values - part.error, values + part.error, values
+    if part.low is not None and part.high is not None:
+        return np.trunc(part.low).astype(np.float64), np.trunc(part.high).astype(np.float64), values
+    return values, values, values
+
+
+def _passing(
+    known: Elements, defined: Mask, dtype: np.dtype[Any], ends: tuple[Array, Array, Array], at: NDArray[np.intp]
+) -> list[str]:
+    """The wrong results that would pass; those that are the expected result are none."""
+    low, high, values = ends
+
+    def passes(wrong: Array) -> bool:
+        inside = (low <= wrong) & (wrong <= high)
+        return bool(np.all(inside | (wrong == values) | (np.isnan(wrong) & np.isnan(values))))
+
+    found = []
+    if np.any(values != 0):
+        for name, factor in ((ZEROS, 0.0), (TWICE, 2.0), (LESS, 0.9)):
+            if passes(np.where(np.isfinite(values), values * factor, values)):
+                found.append(name)
+    if np.count_nonzero(defined) > 1:
+        beside = np.roll(np.arange(len(defined)), 1)[at]
+        if passes(_ends(known[beside], dtype)[2]):
+            found.append(SHIFTED)
+    return found

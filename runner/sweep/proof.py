@@ -1,0 +1,77 @@
+"""Whether a right verdict shows that the kernel is right: what its checks would have let through, and what to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from runner.device import Role
+from runner.kernel.case import Case
+from runner.kernel.check import check
+from runner.kernel.power import LEFT_OUT, Power
+from runner.kernel.reference import expect
+from runner.sweep.trial import Trial
+
+LONGEST_S = 0.2  # of references that are computed to see what would pass
+
+
+def why_unproven(case: Case, powers: Mapping[str, Power]) -> str:
+    """Why a right verdict shows nothing, and what to do; empty if it shows that the kernel is right."""
+    for name, power in powers.items():
+        if not power.compared:
+            return f"no element of '{name}' is compared: its reference leaves all of them undefined"
+        if power.is_weak:
+            error = f"errors of {power.allowed:.0%}" if math.isfinite(power.allowed) else "any error"
+            also = f" ({', '.join(sorted(power.passing))})" if power.passing else ""
+            return (
+                f"not shown to be right: the check of '{name}' accepts {error} of a typical element{also}; "
+                f"{_advice(case)}"
+            )
+    return ""
+
+
+def _advice(case: Case) -> str:
+    """What makes the check of a case narrower."""
+    kernel = case.kernel
+    if kernel.tolerance is not None:
+        return f"the YAML's 'tolerance' ({kernel.tolerance}) is too large for these values"
+    if isinstance(kernel.reference, str):
+        return "return a smaller 'error' in the reference's ExpectedArray"
+    if kernel.compute in ("float16", "bfloat16"):
+        return "write 'compute: float32' if the kernel adds in float32, or choose a smaller size"
+    return (
+        "choose inputs whose terms do not cancel (such as fill: {range: [0.5, 1]}) or a smaller size, say with 'depth' "
+        "how the kernel adds or with 'compute' in which type, or write the reference as the kernel computes"
+    )
+
+
+def undetected(trial: Trial, powers: Mapping[str, Power], *, fast: bool) -> list[str]:
+    """Wrong results that all checks of a case would have let through; `fast` as for `expect`."""
+    found = {words for power in powers.values() for words in power.passing}
+    inexact = any(power.allowed > 0 for power in powers.values())
+    return [*sorted(found), *(_left_out(trial, fast=fast) if inexact else ())]
+
+
+def _left_out(trial: Trial, *, fast: bool) -> Iterator[str]:
+    """Inputs of which an element may be missing, for the own inputs. Not asked if the reference takes long."""
+    case, expected = trial.case, trial.expected
+    kernel = case.kernel
+    read = [a for a in case.arrays() if a.role in (Role.IN, Role.INOUT) and a.dtype.is_float and a.dtype.is_whole]
+    if kernel.no_output or (expected.seconds or 0.0) * max(len(read), 1) > LONGEST_S:
+        return
+    for spec in read:
+        given = trial.inputs[spec.name]
+        magnitudes = np.abs(given.astype(np.float64)).reshape(-1)
+        present = np.flatnonzero(np.isfinite(magnitudes) & (magnitudes > 0))
+        if len(present) < 2:  # one element is all of it
+            continue
+        typical = present[np.argsort(magnitudes[present])[len(present) // 2]]
+        changed = given.copy()
+        changed.reshape(-1)[typical] = 0
+        outputs = expect(case, {**trial.inputs, spec.name: changed}, fast=fast).outputs
+        same = all(np.array_equal(outputs[n].values, e.values, equal_nan=True) for n, e in expected.outputs.items())
+        wrong = {n: trial.stored(n, e.values) for n, e in outputs.items()}
+        if not same and check(wrong, expected.outputs, case.count("depth"), kernel.tolerance).ok:
+            yield LEFT_OUT.format(spec.name)
