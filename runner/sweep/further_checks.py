@@ -16,7 +16,7 @@ from runner.errors import Hazard, LaunchError, LaunchTimeout, NotResident, OutOf
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
 from runner.kernel.contents import exact_contents, exact_seeds, usable
-from runner.kernel.declaration import Kind, pair
+from runner.kernel.declaration import Kernel, Kind, pair
 from runner.kernel.power import Power, together
 from runner.kernel.reference import expect
 from runner.kernel.resolve import make
@@ -31,7 +31,7 @@ LEAST_LIMIT_S = 5.0
 SLOWER = 20.0
 
 # What the checks with further inputs let through, of cases and binaries that were right for them.
-_right_further: dict[tuple[str, str], Mapping[str, Power]] = {}
+_right_further: dict[tuple[Kernel, str, str], Mapping[str, Power]] = {}
 _right_sizes: set[tuple[str, str]] = set()  # cases of other sizes, and binaries, that were right
 
 
@@ -57,7 +57,8 @@ class Work:
 def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckResult:
     """Check again with inputs for which sums are exact, once in a process."""
     task, case = work.task, work.task.case
-    if (known := _right_further.get((case.id, task.binary.digest))) is not None:
+    key = (case.kernel, case.id, task.binary.digest)
+    if (known := _right_further.get(key)) is not None:
         return dataclasses.replace(verdict, undecided=0, power=known)
     for seed in exact_seeds(case):
         other = exact_contents(case, first.inputs, seed)
@@ -81,8 +82,24 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
             return dataclasses.replace(found, reason=reason)
         power = together(verdict.power, found.power)
         verdict = dataclasses.replace(verdict, undecided=min(verdict.undecided, found.undecided), power=power)
-    _right_further[case.id, task.binary.digest] = verdict.power
+    _right_further[key] = verdict.power
     return verdict
+
+
+def onto_zeros(work: Work, trial: Trial, verdict: CheckResult) -> CheckResult:
+    """A mismatch that says whether the answer is right where the outputs are zero before the launch, not poisoned."""
+    trial.prepare()
+    trial.blank()
+    work.heartbeat("checking")
+    try:
+        work.device.launch(trial.launch, work.task.time_limit_s)
+    except LaunchError:
+        return verdict
+    if not trial.verify()[0].ok:
+        return verdict
+    names = " and ".join(verdict.added)
+    hint = f"right where {names} held zeros before the launch; if the kernel adds to {names}, use role: inout"
+    return dataclasses.replace(verdict, reason=f"{verdict.reason}; {hint} and fill: zeros")
 
 
 def at_other_sizes(work: Work, program: Program, verdict: CheckResult, spent_ms: float) -> CheckResult:

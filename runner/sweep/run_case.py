@@ -38,6 +38,7 @@ from runner.sweep.further_checks import (
     implausible,
     in_all_schedules,
     in_other_orders,
+    onto_zeros,
     with_exact_inputs,
 )
 from runner.sweep.measure import Round
@@ -175,6 +176,8 @@ def _run(work: Work, program: Program) -> Outcome:
     heartbeat("comparing")
     verdict, value = first.verify()
     observed, expected = _observed_sources(first), first.expected
+    if verdict.added:
+        verdict = onto_zeros(work, first, verdict)
     if verdict.ok and exact_wanted(case, verdict):
         verdict = with_exact_inputs(work, first, verdict)
     unproven = why_unproven(case, verdict.power) if verdict.ok else ""
