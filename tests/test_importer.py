@@ -200,6 +200,7 @@ def test_what_surrounds_a_kernel_is_understood(tmp_path):
         out="0.5 * from_",
         first="from_[:, 0]",
     )
+    assert "# compute: float16  # if the kernel also adds in float16" in path.read_text()
     text = path.read_text().replace('"ceil_div(size, block)"', "1").replace("shape: size", "shape: [size, block]", 2)
     path.write_text(text)
     done = run(tmp_path, *command.split())

@@ -83,6 +83,11 @@ def written(found: Found, folder: Path, tuning: Tuning | None, *, overloads: boo
         f"macros: [{', '.join(macros)}]" if macros else "",
         "arguments:",
         *arguments,
+        *(
+            f"# compute: {half}  # if the kernel also adds in {half}; otherwise sums are expected in float32"
+            for half in ("bfloat16", "float16")
+            if any(f"dtype: {half}," in line for line in arguments)
+        ),
         f"grid: {grid}  # as many blocks as are launched?",
         *(f"shared: {_bytes(s.type)} * block  # bytes of {s.type} {s.name}[]: as many?" for s in found.shared[:1]),
         *_constraints(tuning),
