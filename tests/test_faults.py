@@ -76,6 +76,7 @@ def test_a_sum_with_the_poison_is_told_from_a_wrong_kernel(dtype, bench):
     assert outcome.status == "mismatch"
     assert "if the kernel adds to 'out', use role: inout and fill: zeros" in outcome.reason
     assert "role" not in bench.run(case_of(own("writesPart"))).reason
+    assert "role" not in bench.run(case_of(own("leavesNaN"), size=1)).reason  # a NaN of its own
 
 
 def test_a_float_that_is_not_written_is_found_though_zero_is_expected(bench):
