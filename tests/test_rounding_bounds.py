@@ -12,9 +12,10 @@ import pytest
 from runner.errors import UsageError
 from runner.kernel.check import check, ulp
 from runner.kernel.expression import ArrayExpression
-from runner.kernel.precision import Arithmetic
+from runner.kernel.precision import Arithmetic, Halves, of_halves
 from runner.kernel.reference import evaluate
 
+MIXED, NARROW = Halves.MIXED, Halves.NARROW
 SIZE = 257
 ULPS = {"exp": 2, "log": 1, "sin": 2, "cos": 2, "tanh": 2, "rsqrt": 2}
 BINARY = {ast.Div: np.divide, ast.FloorDiv: np.floor_divide, ast.Mod: np.fmod}
@@ -312,6 +313,48 @@ ALONG_AXES = {
     "sort(x + y, axis=1)": lambda k: np.sort(k.rounded(k.x + k.y), axis=1),
     "rsqrt(mean((x - mean(x, axis=1, keepdims=True)) ** 2, axis=1) + 0.25)": lambda k: k.variance(k.x),
 }
+
+
+class Mixed(Rows):
+    """The same with elements in a half type, and sums, means and products of many in float32."""
+
+    def single(self, value):
+        """Round to float32."""
+        return np.asarray(value, np.float32).astype(np.float64)
+
+    def joined(self, parts, operation):
+        """In float32; what comes out is kept so, or rounded."""
+        while len(parts) > 1:
+            at = self.rng.randrange(len(parts) - 1)
+            parts[at : at + 2] = [self.single(operation(parts[at], parts[at + 1]))]
+        return self.rounded(parts[0]) if self.rng.random() < 0.5 else self.single(parts[0])
+
+    def mean(self, x):
+        """Of each row: divided, or of scaled terms."""
+        n = x.shape[1]
+        if self.rng.random() < 0.5:
+            return self.rounded(self.single(self.total(x.T) / n))
+        return self.rounded(self.total(self.single(column / n) for column in x.T))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("text", [text for text in ALONG_AXES if "softmax" not in text])
+def test_halves_that_are_added_in_float32_keep_to_a_narrower_bound(text, dtype):
+    """Twenty inputs, each with its own order and contractions: none is refused, and the bound is a part of the other."""
+    how, widths = Arithmetic(np.dtype(dtype)), []
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        names = {n: generator.uniform(-1.5, 1.5, (24, 24)).astype(dtype) for n in "xy"}
+        names["b"] = generator.integers(0, 6, (24, 24))
+        mixed, narrow = (evaluate(ArrayExpression(text, ""), names, {}, of_halves(how, h)) for h in (MIXED, NARROW))
+        kernel = Mixed(dtype, {n: names[n] for n in "xy"}, random.Random(seed))
+        kernel.x, kernel.y, kernel.b = (*kernel.names.values(), names["b"])
+        with np.errstate(all="ignore"):
+            got = ALONG_AXES[text](kernel)
+        verdict = check({"out": np.asarray(got).astype(dtype)}, {"out": mixed})
+        assert verdict.ok, (seed, verdict.reason)
+        widths += [np.median(e.bounds[1] - e.bounds[0]) if e.bounds else 0.0 for e in (mixed, narrow)]
+    assert sum(widths[::2]) <= sum(widths[1::2]) * (1.0 if text.startswith("sort") else 0.7)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])

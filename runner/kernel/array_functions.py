@@ -32,7 +32,6 @@ from runner.kernel.bounded import (
     rounded,
     running_sums,
     sums,
-    totals,
     wandered,
 )
 from runner.kernel.precision import grain
@@ -103,17 +102,16 @@ def _mean(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
     """A sum divided by the number of its terms; the kernel may also divide the terms, or multiply by the inverse."""
     how = x.arithmetic
     x = numeric(x, how) if how else x
-    total = totals(x, axis, keepdims)
+    total = sums(x, axis, keepdims)
     count = np.size(x.value) // max(np.size(total.value), 1)
     if how is None:
         return plain(np.asarray(total.value) / count)
-    sums_in = how.accumulating
-    mean = divide(total, numeric(plain(count, sums_in), sums_in), sums_in)
+    mean = divide(total, numeric(plain(count, how), how), how)
     if mean.certain:
-        return held(mean, how)
+        return mean
     magnitude = np.sum(magnitude_of(x), axis=amount(axis), keepdims=bool(amount(keepdims))) / count
-    off = magnitude * (2 * sums_in.unit) + how.tiny * count
-    return held(made(mean.value, mean.low - off, mean.high + off, sums_in), how)
+    off = magnitude * (2 * how.accumulating.unit) + how.tiny * count
+    return made(mean.value, mean.low - off, mean.high + off, how)
 
 
 def _prod(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:

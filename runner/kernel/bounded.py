@@ -544,5 +544,4 @@ TABLE: Mapping[Any, Callable[..., Bounded]] = {
     "arange": lambda *ends: plain(np.arange(*(e.value for e in ends)), ends[0].arithmetic),
 }  # fmt: skip
 
-totals = _adding(np.sum, running=False)  # still in the type of the accumulator
-sums, running_sums = _stored(totals), _stored(_adding(np.cumsum, running=True))
+sums, running_sums = (_stored(_adding(add, running=add is np.cumsum)) for add in (np.sum, np.cumsum))
