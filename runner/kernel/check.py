@@ -39,6 +39,7 @@ class CheckResult:
     exact: bool = False  # whether every element had to be the expected value itself
     error_ulp: float | None = None  # the largest error of a float, in units in the last place; `None` for integers
     undecided: int = 0  # elements that rounding errors may change by any amount
+    further_inputs: int = 0  # sets of other inputs that were launched and checked
 
     @property
     def ok(self) -> bool:
@@ -148,6 +149,8 @@ def _compare(got: Array, part: _Part, right: ExpectedArray, depth: int | None, t
         return judged.error_ulp
 
     error = max(in_pieces(judge, len(got)), default=0.0)
+    if right.judge is not None and wrong.any() and not is_float(got.dtype):
+        wrong = right.judge(got, wrong)
     return _Judged(wrong, unlikely, free, error)
 
 

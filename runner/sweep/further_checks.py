@@ -11,14 +11,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from runner.device import Device, DeviceInfo, Order, Program, Role
 from runner.errors import Hazard, LaunchError, LaunchTimeout, NotResident, OutOfMemory, UsageError, told
+from runner.kernel.branches import Branches
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
-from runner.kernel.contents import exact_contents, exact_seeds, usable
 from runner.kernel.declaration import Kind, pair
+from runner.kernel.further import further, usable, wanted
 from runner.kernel.reference import expect
 from runner.kernel.resolve import make
+from runner.kernel.ties import equal_keys, opaque
 from runner.sweep.trial import Trial, WrongLater, trials, upload
 from runner.sweep.worker import Outcome, Task
 
@@ -29,7 +33,8 @@ RANDOM_BELOW_S = 0.1
 LEAST_LIMIT_S = 5.0
 SLOWER = 20.0
 
-_right_further: set[tuple[str, str]] = set()  # cases and binaries that were right for the further inputs
+# Cases and binaries that were right for the further inputs: how many there were, and the note.
+_right_further: dict[tuple[str, str], tuple[int, str]] = {}
 _right_sizes: set[tuple[str, str]] = set()  # cases of other sizes, and binaries, that were right
 
 
@@ -53,16 +58,27 @@ class Work:
 
 
 def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckResult:
-    """Check again with inputs for which sums are exact, once in a process."""
+    """Check again with further inputs, once in a process; the result counts those that were launched.
+
+    They are numbers for which sums are exact, and numbers that reach each branch of the reference. A launch that was
+    wrong is not checked again.
+    """
     task, case = work.task, work.task.case
-    if (case.id, task.binary.digest) in _right_further:
-        return dataclasses.replace(verdict, undecided=0)
-    for seed in exact_seeds(case):
-        other = exact_contents(case, first.inputs, seed)
-        if not other:
-            return verdict
+    if not verdict.ok:
+        return _with_ties_told(first, verdict)
+    if not wanted(case, verdict):
+        return verdict
+    known = (case.id, task.binary.digest)
+    if known in _right_further:
+        count, note = _right_further[known]
+        return dataclasses.replace(verdict, undecided=0, note=_joined(verdict.note, note), further_inputs=count)
+    work.heartbeat("inputs and reference")
+    chosen = further(case)
+    count, notes = 0, [chosen.note]
+    for one in chosen.sets:
         try:
             work.heartbeat("inputs and reference")
+            other = one.contents(case, first.inputs)
             expected = expect(case, other, fast=task.fast_math, random_signs=True)
             if not usable(expected):
                 continue
@@ -70,16 +86,62 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
             uploaded = upload(work.device, first.launch.program, case, other, memory)
             trial = Trial(case, *uploaded, other, expected)
         except (UsageError, OutOfMemory) as e:
-            note = "; ".join(filter(None, (verdict.note, f"checked for one input: {e}")))
-            return dataclasses.replace(verdict, note=note)
+            note = _joined(verdict.note, f"checked for {count + 1} input{'s' if count else ''}: {e}")
+            return dataclasses.replace(verdict, note=note, further_inputs=count)
+        count += 1
         found = work.launch(trial)
+        tied = "" if found.ok else _equal_keys(trial)
         memory.close()
-        if not found.ok:
-            reason = f"right for the measured inputs, wrong for exact ones (seed {seed}): {found.reason}"
-            return dataclasses.replace(found, reason=reason)
+        if tied:
+            notes.append(f"not checked with {one.label}: {tied}")
+        elif not found.ok:
+            where = f"wrong for {one.label}"
+            if one.beyond:
+                where += f" ({one.beyond} is beyond the fill; refill: false keeps an array's contents)"
+            reason = f"right for the measured inputs, {where}: {found.reason}"
+            return dataclasses.replace(found, reason=reason, further_inputs=count)
         verdict = dataclasses.replace(verdict, undecided=min(verdict.undecided, found.undecided))
-    _right_further.add((case.id, task.binary.digest))
-    return verdict
+    note = _joined(*dict.fromkeys(notes))
+    _right_further[known] = count, note
+    return dataclasses.replace(verdict, note=_joined(verdict.note, note), further_inputs=count)
+
+
+def _joined(*notes: str) -> str:
+    """Several notes, of which some may be empty, as one."""
+    return "; ".join(filter(None, notes))
+
+
+def _equal_keys(trial: Trial) -> str:
+    """Whether all wrong elements of a launch may be indices of equal keys, in words; empty if they are not.
+
+    This is for references in Python, of which nothing is known. Indices of an expression are judged by their keys.
+    """
+    if not isinstance(trial.case.kernel.reference, str):
+        return ""
+    told = ""
+    for name, right in trial.expected.outputs.items():
+        if name not in trial.arrays:
+            return ""
+        found = trial.arrays[name].read()
+        if found.size == right.values.size and np.array_equal(found.reshape(right.values.shape), right.values):
+            continue
+        if not (keys := equal_keys(trial.inputs, found, right.values)):
+            return ""
+        told = f"'{keys}' has equal elements at the expected and the found indices of '{name}'"
+    return told
+
+
+def _with_ties_told(trial: Trial, verdict: CheckResult) -> CheckResult:
+    """A mismatch with the case's own inputs, which may be another order of equal keys."""
+    case = trial.case
+    told = _equal_keys(trial)
+    if not told and opaque(case):
+        tied = sorted(Branches(case)(trial.inputs).tied)
+        told = f"'{tied[0]}' has equal keys" if tied else ""
+    if verdict.ok or not told:
+        return verdict
+    hint = f"{told}: if any of them is right, use a fill without equal numbers, such as fill: permutation"
+    return dataclasses.replace(verdict, reason=f"{verdict.reason}; {hint}")
 
 
 def at_other_sizes(work: Work, program: Program, verdict: CheckResult, spent_ms: float) -> CheckResult:

@@ -27,7 +27,7 @@ from runner.device import Device, Launch, Program, Role, Timed
 from runner.device.kinds import open_device
 from runner.errors import CaseError, DeviceUnavailable, Hazard, UsageError
 from runner.kernel.case import Case
-from runner.kernel.contents import contents, exact_wanted
+from runner.kernel.contents import contents
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.settings import DeviceConfig
 from runner.statistics import unthrottled
@@ -174,8 +174,7 @@ def _run(work: Work, program: Program) -> Outcome:
     heartbeat("comparing")
     verdict, value = first.verify()
     observed, expected = _observed_sources(first), first.expected
-    if verdict.ok and exact_wanted(case, verdict):
-        verdict = with_exact_inputs(work, first, verdict)
+    verdict = with_exact_inputs(work, first, verdict)
     if verdict.ok and verdict.undecided == verdict.compared > 0:
         raise UsageError(
             f"none of {verdict.compared} elements could be checked: rounding errors may change them by any amount; "
