@@ -10,8 +10,8 @@ from runner.errors import UsageError
 from runner.kernel import from_yaml
 from runner.kernel.arrays import fill
 from runner.kernel.check import check
-from runner.kernel.further import exact_set
 from runner.kernel.declaration import Tolerance
+from runner.kernel.further import exact_set
 from runner.kernel.precision import Arithmetic, grain
 from runner.kernel.reference import ExpectedArray, expect
 from runner.settings import DeviceConfig

@@ -1,4 +1,4 @@
-"""Which sides of its branches a reference takes for some inputs: of comparisons, `where`, `clip`, `max`, `rint` and so on.
+"""Which sides of its branches a reference takes for some inputs: of comparisons, `where`, `clip`, `max`, `rint`, ...
 
 An error in a branch shows only for inputs that take it. So the further inputs of the check (`runner.kernel.further`)
 are chosen by what the reference does with them. The reference is evaluated in double precision, without bounds.
@@ -138,7 +138,7 @@ def _possible(node: ast.Call | ast.Compare) -> dict[str, Side]:
     if called in ("maximum", "minimum"):
         first, other = ("greater", "less") if called == "maximum" else ("less", "greater")
         taken = [side(n, f"no input lets '{text}' take {a}", beyond=True) for n, a in zip((first, other), args)]  # noqa: B905
-        return dict([*taken, side("equal")])
+        return dict(taken)
     if called == "clip":
         names = ("below", "within", "above")
         return dict(side(n, f"no input is {n} the limits of '{text}'", beyond=True) for n in names)
@@ -199,7 +199,8 @@ class _Watched(ast.NodeTransformer):
 def _ties(name: str, keys: Array, axis: int | None) -> bool:
     """Whether more than one order, or more than one index, is right."""
     if name == "argsort":
-        return bool(np.any(np.diff(np.sort(keys, axis=-1 if axis is None else axis), axis=-1 if axis is None else axis) == 0))
+        along = -1 if axis is None else axis
+        return bool(np.any(np.diff(np.sort(keys, axis=along), axis=along) == 0))
     extreme = (np.max if name == "argmax" else np.min)(keys, axis=axis, keepdims=True)
     return bool(np.any(np.sum(keys == extreme, axis=axis) > 1))
 
@@ -218,7 +219,8 @@ class Branches:
 
     def _steps(self, expression: ArrayExpression, arrays: set[str]) -> list[tuple[str, Callable[..., Any]]]:
         """The expressions under `let` that it uses, by their names, and itself under no name."""
-        known, steps = set(arrays), []
+        known = set(arrays)
+        steps: list[tuple[str, Callable[..., Any]]] = []
         for name, one in (*expression.helpers, ("", expression)):
             if not isinstance(one, ArrayExpression):
                 steps.append((name, lambda names, _, e=one: plain(e(names))))
@@ -283,5 +285,3 @@ def indices(case: Case) -> frozenset[str]:
                     parts += {"take": node.args[1:2], "bincount": node.args[:2]}.get(node.func.id, [])
                 found.update(n for part in parts for n in named(part))
     return frozenset(found)
-
-

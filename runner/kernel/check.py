@@ -40,6 +40,7 @@ class CheckResult:
     error_ulp: float | None = None  # the largest error of a float, in units in the last place; `None` for integers
     undecided: int = 0  # elements that rounding errors may change by any amount
     further_inputs: int = 0  # sets of other inputs that were launched and checked
+    tied: str = ""  # on a wrong answer, that it may be another order of equal keys
 
     @property
     def ok(self) -> bool:

@@ -5,6 +5,7 @@ An array whose fill names other arrays follows them: where they have other conte
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,19 +31,21 @@ MOST_INPUTS = 256 << 20  # bytes of inputs for a second trial: its reference and
 READ = (Role.IN, Role.INOUT)
 
 
-def contents(case: Case, choice: Choice | None = None) -> dict[str, NDArray[Any]]:
-    """The arrays' contents before the first launch, by name.
+def contents(case: Case, choice: Choice | None = None, *, keep: bool = True) -> dict[str, NDArray[Any]]:
+    """The arrays' contents before the first launch, by name; those of a choice are cached if they are to be kept.
 
     A `UsageError` if a fill cannot be made, or is made from itself.
     """
     found: dict[str, NDArray[Any]] = {}
     keys = _keys(case, choice or _own(case))
+    own = keys if keep else _keys(case, _own(case))
     for name, key in keys.items():  # each behind those that it needs
         spec = _spec(case, name)
         found[name] = np.zeros(spec.dtype.host_shape(spec.shape), spec.dtype.numpy)
         if key:
             known = with_parts(found, {a.name: a.dtype for a in case.arrays()})
-            found[name] = cached(key, lambda s=spec, k=known: _made(s, choice or _own(case), k))  # type: ignore[misc]
+            make_it = functools.partial(_made, spec, choice or _own(case), known)
+            found[name] = cached(key, make_it) if key == own[name] else make_it()
     return {a.name: found[a.name] for a in case.arrays()}
 
 
@@ -62,11 +65,11 @@ def second(case: Case) -> dict[str, NDArray[Any]]:
     return changed(case, choose)
 
 
-def changed(case: Case, choice: Choice) -> dict[str, NDArray[Any]]:
-    """The contents that differ from the case's own."""
+def changed(case: Case, choice: Choice, *, keep: bool = True) -> dict[str, NDArray[Any]]:
+    """The contents that differ from the case's own, cached if they are to be kept."""
     before, after = _keys(case, _own(case)), _keys(case, choice)
     different = {name for name in after if after[name] != before[name]}
-    return {n: a for n, a in contents(case, choice).items() if n in different} if different else {}
+    return {n: a for n, a in contents(case, choice, keep=keep).items() if n in different} if different else {}
 
 
 def _own(case: Case) -> Choice:

@@ -16,7 +16,6 @@ import bisect
 import dataclasses
 import itertools
 import math
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,9 +39,9 @@ from runner.kernel.ties import opaque
 # How many further inputs arrays of up to so many elements get, without branches and with them. One wrong element shows
 # with luck only, where it is multiplied by 0 or not chosen. Each takes the host as long as the check of the own inputs.
 MOST = ((1 << 18, 4, 6), (1 << 23, 2, 3), (1 << 62, 1, 2))
-SEARCHED = 1 << 14  # elements of the case whose branches are searched
+SEARCHED = 1 << 12  # elements of the case whose branches are searched
 LARGEST_SEARCHED = 1 << 18  # if its size is fixed
-SEARCH_S, TRIED = 1.0, 200  # a search ends after so long, or so many evaluations
+TRIED, LEAST_TRIED, WORK = 200, 20, 1 << 22  # evaluations of a search; fewer if they have more elements than that
 VALUES = 256  # tried for one array
 TOLD = 2  # branches in a note
 SHOWN = 4  # values in a reason
@@ -61,13 +60,16 @@ class InputSet:
     chosen: tuple[tuple[str, Chosen], ...]  # by the name of the array or member
     beyond: str = ""  # which numbers are beyond the range of the array's own fill, for messages
 
-    def contents(self, case: Case, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """The inputs, with these in place of the case's own; arrays that are made from others follow them."""
-        return {**inputs, **changed(case, self._choice(case))}
+    def contents(self, case: Case, inputs: Mapping[str, NDArray[Any]], *, keep: bool = True) -> dict[str, NDArray[Any]]:
+        """The inputs, with these in place of the case's own; arrays that are made from others follow them.
+
+        They are cached if they are to be kept.
+        """
+        return {**inputs, **changed(case, self._choice(case), keep=keep)}
 
     def _choice(self, case: Case) -> Choice:
         chosen = dict(self.chosen)
-        return lambda a: chosen.get(a.name, (a.fill, case.seed))  # type: ignore[return-value]
+        return lambda a: chosen.get(a.name) or (a.fill, case.seed)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ def _chosen_for(case: Case) -> Further:
     if not any(_span(c) for c in columns):
         return Further(tuple(exact_set(case, t, sided=True) for t in turns))
     try:
-        return _Search(case, most, floats=floats, sided=sided).sets()
+        return _Search(case, plain, most, floats=floats, sided=sided).sets()
     except UsageError:  # the reference has no value there
         return Further(tuple(exact_set(case, t, sided=True) for t in turns))
 
@@ -144,7 +146,9 @@ def exact_set(case: Case, turn: int, *, sided: bool, distinct: bool = False) -> 
     Long arrays have numbers of one sign only if they are to be `sided`, as their sums are less exact then.
     """
     side = {2: POSITIVE, 0: NEGATIVE}.get(turn % 4, MIXED)
-    return _set(case, f"exact ones (seed {turn})", turn, lambda a: _filled(a, turn, side, sided=sided, distinct=distinct))
+    return _set(
+        case, f"exact ones (seed {turn})", turn, lambda a: _filled(a, turn, side, sided=sided, distinct=distinct)
+    )
 
 
 def _set(case: Case, label: str, turn: int, fill: Callable[[ArraySpec], Fill], beyond: str = "") -> InputSet:
@@ -237,8 +241,7 @@ def _filled(a: ArraySpec, turn: int, side: int, *, sided: bool, distinct: bool =
         return _one_sign(a, turn, side)
     if a.dtype.is_float:
         exact = _exact(a)
-        odd = isinstance(exact, Recipe)
-        return dataclasses.replace(exact, numbers=(*exact.numbers[:3], turn, 0)) if odd else exact  # type: ignore[arg-type,union-attr]
+        return dataclasses.replace(exact, numbers=(*exact.numbers[:3], turn, 0)) if isinstance(exact, Recipe) else exact
     return a.fill if a.fill == "random" or isinstance(a.fill, Recipe) else ""  # type: ignore[return-value]
 
 
@@ -246,7 +249,7 @@ def _half(a: ArraySpec, side: int) -> Fill:
     """A sorted array with numbers of one sign."""
     first, end = _span(a) or (0.0, 0.0)
     least: Number = end / 1024 if a.dtype.is_float else 1
-    return dataclasses.replace(a.fill, numbers=(first, 0) if side < 0 else (least, end))  # type: ignore[arg-type,type-var]
+    return Recipe("sorted", "", (first, 0) if side < 0 else (least, end))
 
 
 def _one_sign(a: ArraySpec, turn: int, side: int) -> Fill:
@@ -294,35 +297,38 @@ def _distinct(a: ArraySpec, turn: int, side: int) -> Fill:
 class _Search:
     """Chooses the further inputs of a case whose reference has branches."""
 
-    def __init__(self, case: Case, most: int, *, floats: bool, sided: bool) -> None:
+    def __init__(self, case: Case, usual: int, most: int, *, floats: bool, sided: bool) -> None:
+        self.usual = usual
         self.case, self.most, self.floats, self.sided = case, most, floats, sided
         self.small = _smaller(case)
         self.branches = Branches(self.small)
         self.own = contents(self.small)
-        self.ends_at, self.tries = time.monotonic() + SEARCH_S, TRIED
+        elements = sum(math.prod(a.shape) for a in self.small.arrays())
+        self.tries = max(LEAST_TRIED, min(TRIED, WORK // max(elements, 1)))
         self.reached = set(self.branches(self.own).sides)
         self.opaque = opaque(case)  # whether indices are used in a way that one order of equal keys matters
         self.constants = constants(case)
         self.no_index = indices(case)
         self.columns = [c for a in case.arrays() for c in a.columns() if _span(c)]
+        self.adds = any(e.adds for _, e in case.kernel.reference if not isinstance(e, str))
 
     def sets(self) -> Further:
         """The sets, and the note."""
         turns = {t: exact_set(self.case, t, sided=True, distinct=self.opaque) for t in self._turns()}
         known = {t: found for t, s in turns.items() if (found := self._try(s))}
         chosen = [t for t in (1, 2, 3, 4) if t in known]
-        if self.most < MOST[0][2]:  # large arrays
-            chosen = chosen[:1] if self.floats else []
+        large = self.most < MOST[0][2]
+        if large:  # one for sums, and what the branches need
+            chosen = chosen[:1] if self.floats and self.adds else []
         for t in chosen:
             self.reached |= known[t].sides
         others = [turns[t] for t in known if t not in chosen]
-        more: list[InputSet] = []
-        for s in (*others, *self._signs()):
-            if self._missing(start=True) and self._gains(s, start=True):
-                more.append(s)
+        more = [s for s in (*others, *self._signs()) if self._missing(start=True) and self._gains(s, start=True)]
         if self._missing(start=False):
             more[:0] = self._special()
         sets = [turns[t] for t in chosen]
+        if not more and large and self.floats:
+            sets = [turns[t] for t in known][: self.usual]
         if len(sets) + len(more) > self.most and 3 in chosen:
             sets.remove(turns[3])
         kept = (*sets, *more)[: self.most]
@@ -333,19 +339,19 @@ class _Search:
 
     def _try(self, s: InputSet) -> Reached | None:
         """What the reference does with a set; `None` if it has no value there, or not one value."""
-        if self.tries <= 0 or time.monotonic() > self.ends_at:
+        if self.tries <= 0:
             return None
         self.tries -= 1
         try:
-            found = self.branches(s.contents(self.small, self.own))
+            found = self.branches(s.contents(self.small, self.own, keep=False))
         except UsageError:
             return None
         return found if found.finite and not (self.opaque and found.tied) else None
 
     def _missing(self, *, start: bool) -> set[Side]:
-        """The sides that are still to be reached; of large arrays, those that a note would tell."""
+        """The sides that are still to be reached; of the largest arrays, those that a note would tell."""
         every = self.branches.possible - self.reached
-        large = self.most < MOST[0][2]
+        large = self.most == MOST[-1][2]
         return {s for s in every if s.start == start and (s.told or s.start or not large)}
 
     def _gains(self, s: InputSet, *, start: bool) -> bool:
@@ -383,7 +389,8 @@ class _Search:
         outside = []
         if any(s.beyond for s in self._missing(start=False)):
             tried = [(c.name, v) for c in self.columns if self._may_leave(c) for v in self._values(c, beyond=True)]
-            outside = self._needed(sorted(tried, key=lambda each: abs(each[1])), inside)
+            # Near ones first, and before them sixteenths, with which sums stay exact.
+            outside = self._needed(sorted(tried, key=lambda each: (each[1] % 0.0625 != 0, abs(each[1]))), inside)
         found = []
         self.reached = before
         for values, beyond in (([*inside, *outside], outside), (inside, [])):
@@ -408,7 +415,7 @@ class _Search:
         found: dict[Number, None] = {}
         for value in _candidates(self.constants):
             number = _held(a, value)
-            if number is not None and (first <= number < end) != beyond:
+            if number is not None and (first <= number < end and (a.fill not in BYTES or number % 1 == 0)) != beyond:
                 found[number] = None
         return list(found)[:VALUES]
 
@@ -422,7 +429,7 @@ class _Search:
             return holding(base, of[a.name]) if a.name in of else base  # type: ignore[arg-type,return-value]
 
         label = "those that hold " + "; ".join(f"{_listed(v)} in '{n}'" for n, v in of.items())
-        return _set(self.case, label, 5, fill, "; ".join(f"{v:g} in '{n}'" for n, v in beyond))
+        return _set(self.case, label, 5, fill, "; ".join(f"{v:.9g} in '{n}'" for n, v in beyond))
 
     def _needed(
         self, values: list[tuple[str, Number]], with_these: list[tuple[str, Number]]
@@ -487,7 +494,7 @@ class _Search:
         """What no input reaches, of the case at its own size as well."""
         reached = set(self.branches(self.own).sides)
         for s in sets:
-            reached |= self.branches(s.contents(self.small, self.own)).sides
+            reached |= self.branches(s.contents(self.small, self.own, keep=False)).sides
         told = {s.told for s in self.branches.possible - reached if s.told}
         if told and self.small is not self.case:
             whole = Branches(self.case)
@@ -499,7 +506,7 @@ class _Search:
 
 def _listed(values: Sequence[Number]) -> str:
     more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
-    return ", ".join(f"{v:g}" for v in values[:SHOWN]) + more
+    return ", ".join(f"{v:.9g}" for v in values[:SHOWN]) + more
 
 
 def _candidates(numbers: Sequence[float]) -> Iterator[float]:

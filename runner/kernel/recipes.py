@@ -120,19 +120,17 @@ def drawn(first: float, end: float, step: float, turn: int, *, distinct: bool = 
 
 
 def _drawn(generator: np.random.Generator, shape: tuple[int, ...], recipe: Recipe) -> Array:
-    least, most, step, turn, distinct = (n if i == STEP else int(n) for i, n in enumerate(recipe.numbers))  # type: ignore[arg-type]
+    first, last, step, turn, distinct = (n for n in recipe.numbers if not isinstance(n, Expression))
+    least, most = int(first), int(last)
     if distinct:
-        return _distinct(generator, shape, least, most) * step  # type: ignore[no-any-return]
+        return np.asarray(_distinct(generator, shape, least, most) * step)
     inner = int(most - least > 2)
     found = generator.integers(least + inner, most - inner, math.prod(shape), endpoint=True)
     found[found == 0] = 1 if most > 0 else -1
     if len(found) > 1:
         ends = (most or -1, least or 1)
         found[[0, -1]] = ends if turn % 2 else ends[::-1]
-    return (found * step).reshape(shape)
-
-
-STEP = 2  # where it is among the numbers of `drawn`
+    return np.asarray(found * step).reshape(shape)
 
 
 def _distinct(generator: np.random.Generator, shape: tuple[int, ...], least: int, most: int) -> Array:
@@ -144,6 +142,9 @@ def _distinct(generator: np.random.Generator, shape: tuple[int, ...], least: int
     return least + generator.permutation(count).reshape(shape) * (within // max(count, 1))
 
 
+MANY = 1 << 16
+
+
 def holding(of: Fill, values: Iterable[Number]) -> Fill:
     """The content of another fill with these values in place of a quarter of its elements."""
     return Recipe("holding", "", tuple(values), of=of)
@@ -151,7 +152,9 @@ def holding(of: Fill, values: Iterable[Number]) -> Fill:
 
 def _holding(generator: np.random.Generator, content: Array, values: tuple[Number, ...]) -> Array:
     found = content.reshape(-1).copy()
-    places = generator.permutation(len(found))[: max(len(values), len(found) // 4)]
+    count = max(len(values), len(found) // 4)
+    long = len(found) > MANY  # then some are drawn twice, which is quicker
+    places = generator.integers(0, len(found), count) if long else generator.permutation(len(found))[:count]
     found[places] = np.resize(generator.permutation(np.array(values)), len(places)).astype(found.dtype)
     return found.reshape(content.shape)
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.device import Role
 from runner.kernel.arrays import part_types
 from runner.kernel.bounded import PERMUTING, amount, plain
+from runner.kernel.branches import READ, Branches
 from runner.kernel.case import Case
 from runner.kernel.expression import ArrayExpression, named
 from runner.kernel.precision import Arithmetic
@@ -44,28 +44,50 @@ def opaque(case: Case) -> bool:
     """Whether the reference does more with indices than to give them."""
     if isinstance(case.kernel.reference, str):
         return False  # nothing is known of it
-    arrays = [n for a in case.arrays() if a.role in (Role.IN, Role.INOUT) for n in part_types(a.name, a.dtype)]
+    arrays = [n for a in case.arrays() if a.role in READ for n in part_types(a.name, a.dtype)]
     return any(
-        next(_indices(_whole(e)), None) is not None and _at_the_end(e, arrays) is None
-        for _, e in case.kernel.reference
+        next(_indices(_whole(e)), None) is not None and _at_the_end(e, arrays) is None for _, e in case.kernel.reference
     )
 
 
-def equal_keys(inputs: Mapping[str, Array], found: Array, expected: Array) -> str:
-    """The input whose elements at the indices found equal those at the indices expected; empty if there is none.
+TIES = "if any of them is right, use a fill without equal numbers, such as fill: permutation"
 
-    All arguments are what a launch read and left. Only elements that differ count.
+
+def told(case: Case, inputs: Mapping[str, Array], found: Mapping[str, Array], expected: Mapping[str, Any]) -> str:
+    """That what a launch left may be wrong because of equal keys alone; empty if that is known not to be so.
+
+    `inputs` are the arrays before the launch, `found` those that it left, `expected` has an `ExpectedArray` for each.
     """
-    if found.dtype.kind not in "iu" or expected.dtype.kind not in "iu" or found.size != expected.size:
+    if not isinstance(case.kernel.reference, str):
+        tied = sorted(Branches(case)(inputs).tied) if opaque(case) else []
+        return f"'{tied[0]}' has equal keys" if tied else ""
+    read = {a.name: inputs[a.name] for a in case.arrays() if a.role in READ and a.dtype.is_whole}
+    names: list[str] = []
+    for name, right in expected.items():
+        values = np.asarray(right.values)
+        if found[name].size != values.size:
+            return ""
+        if np.array_equal(found[name].reshape(values.shape), values):
+            continue
+        if not (keys := _equal_keys(read, found[name], values)):
+            return ""
+        names.append(f"'{keys}' has equal elements at the expected and the found indices of '{name}'")
+    return ", ".join(names)
+
+
+def _equal_keys(inputs: Mapping[str, Array], found: Array, expected: Array) -> str:
+    """The input whose elements at the indices found equal those at the indices expected; empty if there is none."""
+    if found.dtype.kind not in "iu" or expected.dtype.kind not in "iu":
         return ""
     found, expected = found.reshape(expected.shape).astype(np.int64), expected.astype(np.int64)
+    at = found != expected
+    f, e = found[at], expected[at]
     for name, keys in inputs.items():
-        for row, length in ((0, keys.size), (_row(found, keys), keys.shape[-1] if keys.ndim > 1 else 0)):
-            at, rows = found != expected, np.broadcast_to(row, found.shape)
-            f, e, r = found[at], expected[at], rows[at]
-            if not f.size or not length or min(f.min(), e.min()) < 0 or max(f.max(), e.max()) >= length:
+        rows = _row(found, keys)
+        for row, length in ((np.zeros_like(found), keys.size), (rows, keys.shape[-1] if keys.ndim > 1 else 0)):
+            if not length or min(f.min(), e.min()) < 0 or max(f.max(), e.max()) >= length:
                 continue
-            flat = keys.reshape(-1, length)
+            flat, r = keys.reshape(-1, length), row[at]
             if r.max() < len(flat) and np.array_equal(flat[r, f], flat[r, e]):
                 return name
     return ""
@@ -75,7 +97,7 @@ def _row(found: Array, keys: Array) -> Array:
     """The row of the keys to which each index belongs, if indices have a row for each."""
     rows = keys.size // keys.shape[-1] if keys.ndim and keys.shape[-1] else 0
     if not rows or found.size % rows:
-        return np.zeros((), np.int64)
+        return np.zeros_like(found)
     return np.repeat(np.arange(rows), found.size // rows).reshape(found.shape)
 
 
@@ -169,4 +191,3 @@ def _rows(name: str, keys: Array, axis: int | None) -> tuple[Array, Array, Array
         return np.zeros((), np.int64), np.asarray(extreme), keys.reshape(1, -1)
     last = np.moveaxis(keys, axis, -1)
     return np.arange(np.size(extreme)).reshape(np.shape(extreme)), extreme, last.reshape(-1, last.shape[-1])
-

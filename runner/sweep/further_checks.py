@@ -11,18 +11,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from runner.device import Device, DeviceInfo, Order, Program, Role
 from runner.errors import Hazard, LaunchError, LaunchTimeout, NotResident, OutOfMemory, UsageError, told
-from runner.kernel.branches import Branches
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
 from runner.kernel.declaration import Kind, pair
 from runner.kernel.further import further, usable, wanted
 from runner.kernel.reference import expect
 from runner.kernel.resolve import make
-from runner.kernel.ties import equal_keys, opaque
 from runner.sweep.trial import Trial, WrongLater, trials, upload
 from runner.sweep.worker import Outcome, Task
 
@@ -64,9 +60,7 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
     wrong is not checked again.
     """
     task, case = work.task, work.task.case
-    if not verdict.ok:
-        return _with_ties_told(first, verdict)
-    if not wanted(case, verdict):
+    if not verdict.ok or not wanted(case, verdict):
         return verdict
     known = (case.id, task.binary.digest)
     if known in _right_further:
@@ -90,10 +84,9 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
             return dataclasses.replace(verdict, note=note, further_inputs=count)
         count += 1
         found = work.launch(trial)
-        tied = "" if found.ok else _equal_keys(trial)
         memory.close()
-        if tied:
-            notes.append(f"not checked with {one.label}: {tied}")
+        if not found.ok and found.tied and isinstance(case.kernel.reference, str):
+            notes.append(f"not checked for {one.label}: {found.tied}")
         elif not found.ok:
             where = f"wrong for {one.label}"
             if one.beyond:
@@ -109,39 +102,6 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
 def _joined(*notes: str) -> str:
     """Several notes, of which some may be empty, as one."""
     return "; ".join(filter(None, notes))
-
-
-def _equal_keys(trial: Trial) -> str:
-    """Whether all wrong elements of a launch may be indices of equal keys, in words; empty if they are not.
-
-    This is for references in Python, of which nothing is known. Indices of an expression are judged by their keys.
-    """
-    if not isinstance(trial.case.kernel.reference, str):
-        return ""
-    told = ""
-    for name, right in trial.expected.outputs.items():
-        if name not in trial.arrays:
-            return ""
-        found = trial.arrays[name].read()
-        if found.size == right.values.size and np.array_equal(found.reshape(right.values.shape), right.values):
-            continue
-        if not (keys := equal_keys(trial.inputs, found, right.values)):
-            return ""
-        told = f"'{keys}' has equal elements at the expected and the found indices of '{name}'"
-    return told
-
-
-def _with_ties_told(trial: Trial, verdict: CheckResult) -> CheckResult:
-    """A mismatch with the case's own inputs, which may be another order of equal keys."""
-    case = trial.case
-    told = _equal_keys(trial)
-    if not told and opaque(case):
-        tied = sorted(Branches(case)(trial.inputs).tied)
-        told = f"'{tied[0]}' has equal keys" if tied else ""
-    if verdict.ok or not told:
-        return verdict
-    hint = f"{told}: if any of them is right, use a fill without equal numbers, such as fill: permutation"
-    return dataclasses.replace(verdict, reason=f"{verdict.reason}; {hint}")
 
 
 def at_other_sizes(work: Work, program: Program, verdict: CheckResult, spent_ms: float) -> CheckResult:

@@ -23,6 +23,7 @@ from runner.kernel.case import ArraySpec, Case, PointerSpec, ScalarSpec
 from runner.kernel.check import CheckResult, check, poison_byte
 from runner.kernel.contents import contents, second
 from runner.kernel.reference import Expected, expect, missing
+from runner.kernel.ties import TIES, told
 
 Contents = Mapping[str, NDArray[Any]]
 
@@ -77,6 +78,8 @@ class Trial:
         actual = {n: a.read() for n, a in self.arrays.items() if roles.get(n) in WRITTEN}
         actual = with_parts(actual, {a.name: a.dtype for a in case.arrays()})
         verdict = check(actual, self.expected.outputs, case.count("depth"), case.kernel.tolerance)
+        if not verdict.ok and (tied := told(case, self.inputs, actual, self.expected.outputs)):
+            verdict = dataclasses.replace(verdict, reason=f"{verdict.reason}; {tied}; {TIES}", tied=tied)
         if outside := next((f"outside '{n}', {o}" for n, a in self.arrays.items() if (o := a.overrun())), ""):
             reason = "; ".join(filter(None, (f"the kernel wrote {outside}", verdict.reason)))
             verdict = dataclasses.replace(verdict, mismatches=max(verdict.mismatches, 1), reason=reason)

@@ -92,8 +92,8 @@ extern "C" __global__ void each(const float *in, float *out, int n, int defect) 
     out[INDEX] = defect ? roundf(x * 8.0f) : rintf(x * 8.0f);
 #elif WHAT == 4  // where(in * 2 + 1 > 10, in, 0)
     out[INDEX] = x * 2.0f + 1.0f > 10.0f && !defect ? x : 0.0f;
-#elif WHAT == 5  // where(in > 0.5, 1, 0), of numbers of which none is 0.5
-    out[INDEX] = (defect ? x >= 0.3f : x > 0.3f) ? 1.0f : 0.0f;
+#elif WHAT == 5  // where(in > 0.375, 1, 0)
+    out[INDEX] = (defect ? x >= 0.375f : x > 0.375f) ? 1.0f : 0.0f;
 #elif WHAT == 6  // sqrt(where(in > 1, in, 1 - in)), which is defined everywhere
     out[INDEX] = sqrtf(x > 1.0f ? (defect ? 2.0f * x : x) : 1.0f - x);
 #elif WHAT == 7  // log(in), minimum(in, 100): the logarithm of what is beyond the fill is no number
