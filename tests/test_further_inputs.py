@@ -1,19 +1,22 @@
 """The further inputs of the check: one sign, both sides of each branch of the reference, and ties of indices."""
 
+import zlib
 from pathlib import Path
 
-import numpy as np
 import pytest
 from support import case_of
 
 from runner.kernel import from_yaml
+from runner.sweep import run_case
 
 SOURCE = Path(__file__).parent / "kernels" / "cheats" / "branches.cu"
 TYPES = ("float32", "float64", "int32", "float16")
 ROW = "reshape(in, rows, 50)"
 
 
-def case(function, reference, defect, fill, dtype="float32", out="in", size="40x50", arguments=(), what=0, **keys):
+def case(
+    function, reference, defect, fill, dtype="float32", out="in", size="40x50", arguments=(), what=0, more=None, **keys
+):
     """A case of one of the kernels; `out` is the type of its output, or that of its input."""
     other = [{"name": "other", "role": "in", "dtype": dtype, "shape": "size", "fill": fill}]
     content = {
@@ -22,7 +25,7 @@ def case(function, reference, defect, fill, dtype="float32", out="in", size="40x
         "parameters": {"size": size, "block": 64, "defect": defect},
         "macros": {"KIND": TYPES.index(dtype), "WHAT": what},
         "arguments": [
-            {"name": "in", "role": "in", "dtype": dtype, "shape": "size", "fill": fill},
+            {"name": "in", "role": "in", "dtype": dtype, "shape": "size", "fill": fill, **(more or {})},
             *(other if "other" in reference else ()),
             {"name": "out", "role": "out", "dtype": dtype if out == "in" else out, "shape": keys.pop("shape", "size")},
             *({"name": n, "scalar": "int32", "value": value} for n, value in arguments),
@@ -32,7 +35,8 @@ def case(function, reference, defect, fill, dtype="float32", out="in", size="40x
         "reference": reference if reference.startswith("counted") else {"out": reference},
         **keys,
     }
-    return case_of(from_yaml.read(function, content, SOURCE.with_name(f"{function}.yaml")))
+    name = f"{function}{zlib.crc32(repr(content).encode())}"  # a case of its own for each reference and fill
+    return case_of(from_yaml.read(name, content, SOURCE.with_name(f"{name}.yaml")))
 
 
 ROWS = {"arguments": (("rows", "rows"), ("width", "50")), "shape": "rows"}
@@ -113,9 +117,13 @@ def test_a_branch_that_no_input_may_reach_is_told(bench):
     )
     assert outcome.status == "ok", outcome.reason
     assert "no input lets 'maximum(minimum(in, 100), 0 * in)' take 0 * in" in outcome.note
-    kept = case("each", "clip(in, 0, 6)", 1, "random", arguments=(("n", "size"),))
-    argument = dict(kept.kernel.arguments[0].__dict__, refill=False)
-    assert argument["refill"] is False
+
+
+def test_arrays_that_keep_their_contents_leave_a_note_only(bench):
+    """With `refill: false` nothing is known of a kernel above 6."""
+    keys = {"arguments": (("n", "size"),), "more": {"refill": False}}
+    outcome = bench.run(case("each", "clip(in, 0, 6)", 1, "random", **keys), samples=1)
+    assert (outcome.status, outcome.note) == ("ok", "no input is above the limits of 'clip(in, 0, 6)'")
 
 
 ORDER = "reshape(in, rows, 50)"
@@ -158,4 +166,29 @@ def test_other_uses_of_an_order_get_inputs_without_ties(bench):
     outcome = bench.run(case("gathered", "take(other, argsort(in))", 1, "c_rand", **keys), samples=1)
     assert outcome.status == "mismatch"
     assert "'argsort(in)' has equal keys; if any of them is right, use a fill without equal numbers" in outcome.reason
-    assert np.isfinite(outcome.mismatches)
+
+
+def test_a_reference_in_python_that_sorts_refuses_no_other_order(bench):
+    """Its further inputs have no ties then, and they show a wrong order."""
+    keys = {
+        "arguments": (("rows", "rows"), ("width", "50"), ("k", "50")), "shape": "rows * 50", "out": "int32",
+    }  # fmt: skip
+    for defect, status in {0: "ok", 1: "ok", 3: "mismatch"}.items():
+        outcome = bench.run(case("order", "counted.order", defect, "random", **keys), samples=1)
+        assert outcome.status == status, outcome.reason
+        assert ("'in' has equal elements at the expected and the found indices" in outcome.note) == (defect == 1)
+
+
+def test_the_sets_that_were_launched_are_counted(bench, monkeypatch):
+    """Fewer of long arrays, and none where nothing is rounded or chosen."""
+    counts = []
+    original = run_case.with_exact_inputs
+
+    def counted(work, first, verdict):
+        counts.append((found := original(work, first, verdict)).further_inputs)
+        return found
+
+    monkeypatch.setattr(run_case, "with_exact_inputs", counted)
+    for reference, size in (("clip(in, 0, 6)", 1000), ("clip(in, 0, 6)", 2**18), ("in * 1", 1000)):
+        bench.run(case("each", reference, 0, "random", arguments=(("n", "size"),), size=size), samples=1)
+    assert counts == [5, 2, 0]

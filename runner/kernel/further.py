@@ -128,12 +128,11 @@ def _chosen_for(case: Case) -> Further:
     function = isinstance(case.kernel.reference, str)
     turns = range(1, plain + 1) if floats else range(0)
     if function:
-        turns_of_function = [t for t in (1, 2, 3, 4) if (floats or (sided and t % 2 == 0)) and (plain > 1 or t == 1)]
-        return Further(tuple(exact_set(case, t, sided=True) for t in turns_of_function))
+        few = (1, 2, 3, 4)[:plain] if plain != MOST[1][1] else (1, 2, 4)
+        chosen = [t for t in few if floats or (sided and t % 2 == 0)]
+        return Further(tuple(exact_set(case, t, sided=True) for t in chosen))
     if not _selects(case):
         return Further(tuple(exact_set(case, t, sided=False) for t in turns))
-    if not any(_span(c) for c in columns):
-        return Further(tuple(exact_set(case, t, sided=True) for t in turns))
     try:
         return _Search(case, plain, most, floats=floats, sided=sided).sets()
     except UsageError:  # the reference has no value there
@@ -149,6 +148,11 @@ def exact_set(case: Case, turn: int, *, sided: bool, distinct: bool = False) -> 
     return _set(
         case, f"exact ones (seed {turn})", turn, lambda a: _filled(a, turn, side, sided=sided, distinct=distinct)
     )
+
+
+def without_ties(case: Case) -> InputSet:
+    """Numbers of which none occurs twice in a row of an array, as far as their types have enough."""
+    return dataclasses.replace(exact_set(case, 5, sided=True, distinct=True), label="numbers without equal ones")
 
 
 def _set(case: Case, label: str, turn: int, fill: Callable[[ArraySpec], Fill], beyond: str = "") -> InputSet:
@@ -182,6 +186,8 @@ def _span(a: ArraySpec) -> tuple[float, float] | None:
     first, end = a.fill.numbers or ((0.0, 1.0) if a.fill.kind == "normal" else whole)
     if a.fill.kind == "normal":
         first, end = first - SPREAD * end, first + SPREAD * end  # type: ignore[operator]
+        if not a.dtype.is_float:
+            first, end = max(first, whole[0]), min(end, whole[1])
     return (first, end) if 0 < end - first < math.inf else None  # type: ignore[operator,return-value]
 
 
@@ -189,6 +195,10 @@ def _signed(a: ArraySpec) -> bool:
     """Whether the range of its fill has numbers on both sides of 0."""
     span = _span(a)
     return span is not None and span[0] < 0 < span[1]
+
+
+def _sorted(a: ArraySpec) -> bool:
+    return isinstance(a.fill, Recipe) and a.fill.kind == "sorted"
 
 
 def _levels(a: ArraySpec) -> int:
@@ -230,7 +240,7 @@ def _filled(a: ArraySpec, turn: int, side: int, *, sided: bool, distinct: bool =
     if distinct and (found := _distinct(a, turn, side if both else MIXED)):
         return found
     if side and both:
-        if isinstance(a.fill, Recipe) and a.fill.kind == "sorted":
+        if _sorted(a):
             return _half(a, side)
         if not a.dtype.is_float:
             return _one_sign(a, turn, side)
@@ -238,11 +248,12 @@ def _filled(a: ArraySpec, turn: int, side: int, *, sided: bool, distinct: bool =
             if exact and exact.endswith("_4"):
                 return exact  # whose turns have a sign
             return _one_sign(a, turn, side) if exact and sided else exact
-        return _one_sign(a, turn, side)
+        if sided or _levels(a) == 4:
+            return _one_sign(a, turn, side)
     if a.dtype.is_float:
         exact = _exact(a)
         return dataclasses.replace(exact, numbers=(*exact.numbers[:3], turn, 0)) if isinstance(exact, Recipe) else exact
-    return a.fill if a.fill == "random" or isinstance(a.fill, Recipe) else ""  # type: ignore[return-value]
+    return a.fill if a.fill == "random" or isinstance(a.fill, Recipe) else ""
 
 
 def _half(a: ArraySpec, side: int) -> Fill:
@@ -280,7 +291,7 @@ def _outside(a: ArraySpec, turn: int, side: int) -> Fill:
 def _distinct(a: ArraySpec, turn: int, side: int) -> Fill:
     """Exact numbers of which none occurs twice in a row of the array; empty if its type has too few."""
     span = _near(a) if a.dtype.is_float else _span(a)
-    if span is None or (isinstance(a.fill, Recipe) and a.fill.kind == "sorted"):
+    if span is None or _sorted(a):
         return ""
     first, end = span
     count = math.prod(a.dtype.host_shape(a.shape))
@@ -310,7 +321,8 @@ class _Search:
         self.constants = constants(case)
         self.no_index = indices(case)
         self.columns = [c for a in case.arrays() for c in a.columns() if _span(c)]
-        self.adds = any(e.adds for _, e in case.kernel.reference if not isinstance(e, str))
+        reference = case.kernel.reference
+        self.adds = not isinstance(reference, str) and any(e.adds for _, e in reference)
 
     def sets(self) -> Further:
         """The sets, and the note."""
@@ -327,8 +339,9 @@ class _Search:
         if self._missing(start=False):
             more[:0] = self._special()
         sets = [turns[t] for t in chosen]
-        if not more and large and self.floats:
-            sets = [turns[t] for t in known][: self.usual]
+        if large and self.floats:
+            others = [s for s in turns.values() if s not in (*sets, *more)]
+            sets += others[: max(0, self.usual - len(sets) - len(more))]
         if len(sets) + len(more) > self.most and 3 in chosen:
             sets.remove(turns[3])
         kept = (*sets, *more)[: self.most]
@@ -363,7 +376,7 @@ class _Search:
 
     def _signs(self) -> Iterator[InputSet]:
         """Sets in which all of an array's numbers are beyond 1 or -1, or arrays have different signs."""
-        names = [c.name for c in self.columns if _signed(c) and c.name not in self.no_index]
+        names = [c.name for c in self.columns if _signed(c) and not _sorted(c) and c.name not in self.no_index]
         plain = [(HIGH,) * len(names), (LOW,) * len(names)] if names else []
         mixed = list(itertools.product((HIGH, LOW), repeat=len(names)))[1:-1] if 1 < len(names) <= 3 else []
         words = {HIGH: "above 1", LOW: "below -1"}
@@ -403,13 +416,11 @@ class _Search:
 
     def _may_leave(self, a: ArraySpec) -> bool:
         """Whether an array may have numbers beyond the range of its fill; integers could be indices."""
-        if isinstance(a.fill, Recipe) and a.fill.kind == "sorted":
-            return False
-        return a.name not in self.no_index and (a.dtype.is_float or _signed(a))
+        return not _sorted(a) and a.name not in self.no_index and (a.dtype.is_float or _signed(a))
 
     def _values(self, a: ArraySpec, *, beyond: bool) -> list[Number]:
         """Numbers of the reference's constants, in or beyond the range of an array's fill; simple ones first."""
-        if isinstance(a.fill, Recipe) and a.fill.kind == "sorted":
+        if _sorted(a):
             return []
         first, end = _span(a) or (0, 0)
         found: dict[Number, None] = {}

@@ -79,26 +79,25 @@ def _equal_keys(inputs: Mapping[str, Array], found: Array, expected: Array) -> s
     """The input whose elements at the indices found equal those at the indices expected; empty if there is none."""
     if found.dtype.kind not in "iu" or expected.dtype.kind not in "iu":
         return ""
-    found, expected = found.reshape(expected.shape).astype(np.int64), expected.astype(np.int64)
-    at = found != expected
+    found, expected = found.reshape(-1).astype(np.int64), expected.reshape(-1).astype(np.int64)
+    at = np.flatnonzero(found != expected)
     f, e = found[at], expected[at]
+    largest = int(max(found.max(), expected.max()))
     for name, keys in inputs.items():
-        rows = _row(found, keys)
-        for row, length in ((np.zeros_like(found), keys.size), (rows, keys.shape[-1] if keys.ndim > 1 else 0)):
-            if not length or min(f.min(), e.min()) < 0 or max(f.max(), e.max()) >= length:
+        # The rows that are indexed: all of it, those of its shape, or as long as the indices tell.
+        for length in (keys.size, *keys.shape[-1:], largest + 1):
+            rows = keys.size // max(length, 1)
+            if (
+                largest >= length
+                or rows * length != keys.size
+                or found.size % max(rows, 1)
+                or min(f.min(), e.min()) < 0
+            ):
                 continue
-            flat, r = keys.reshape(-1, length), row[at]
-            if r.max() < len(flat) and np.array_equal(flat[r, f], flat[r, e]):
+            table, row = keys.reshape(rows, length), at // (found.size // rows)
+            if np.array_equal(table[row, f], table[row, e]):
                 return name
     return ""
-
-
-def _row(found: Array, keys: Array) -> Array:
-    """The row of the keys to which each index belongs, if indices have a row for each."""
-    rows = keys.size // keys.shape[-1] if keys.ndim and keys.shape[-1] else 0
-    if not rows or found.size % rows:
-        return np.zeros_like(found)
-    return np.repeat(np.arange(rows), found.size // rows).reshape(found.shape)
 
 
 class _Replaced(ast.NodeTransformer):

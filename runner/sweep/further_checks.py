@@ -16,7 +16,7 @@ from runner.errors import Hazard, LaunchError, LaunchTimeout, NotResident, OutOf
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
 from runner.kernel.declaration import Kind, pair
-from runner.kernel.further import further, usable, wanted
+from runner.kernel.further import further, usable, wanted, without_ties
 from runner.kernel.reference import expect
 from runner.kernel.resolve import make
 from runner.sweep.trial import Trial, WrongLater, trials, upload
@@ -68,8 +68,8 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
         return dataclasses.replace(verdict, undecided=0, note=_joined(verdict.note, note), further_inputs=count)
     work.heartbeat("inputs and reference")
     chosen = further(case)
-    count, notes = 0, [chosen.note]
-    for one in chosen.sets:
+    count, notes, sets = 0, [chosen.note], list(chosen.sets)
+    for one in sets:
         try:
             work.heartbeat("inputs and reference")
             other = one.contents(case, first.inputs)
@@ -82,12 +82,15 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
         except (UsageError, OutOfMemory) as e:
             note = _joined(verdict.note, f"checked for {count + 1} input{'s' if count else ''}: {e}")
             return dataclasses.replace(verdict, note=note, further_inputs=count)
-        count += 1
         found = work.launch(trial)
         memory.close()
-        if not found.ok and found.tied and isinstance(case.kernel.reference, str):
-            notes.append(f"not checked for {one.label}: {found.tied}")
-        elif not found.ok:
+        if not found.ok and found.tied:
+            if len(notes) == 1:
+                notes.append(f"some further inputs show nothing: {found.tied}")
+                sets.append(without_ties(case))
+            continue
+        count += 1
+        if not found.ok:
             where = f"wrong for {one.label}"
             if one.beyond:
                 where += f" ({one.beyond} is beyond the fill; refill: false keeps an array's contents)"
