@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from runner.device import Role
 from runner.errors import UsageError
-from runner.kernel.arrays import is_float, part_types, with_parts
+from runner.kernel.arrays import DType, is_float, part_types, with_parts
 from runner.kernel.bounded import Bounded, amount, plain
 from runner.kernel.case import Case
 from runner.kernel.expression import ArrayExpression, named, shortened
+from runner.kernel.precision import Arithmetic
 
 Array = NDArray[Any]
 READ = (Role.IN, Role.INOUT)
@@ -42,7 +43,7 @@ class Reached:
     """What the reference did with some inputs."""
 
     sides: frozenset[Side]
-    finite: bool  # whether all outputs are finite
+    finite: bool  # whether all outputs are finite, in their own types as well
     tied: frozenset[str]  # the texts of argsort, argmax and argmin whose keys are not distinct
 
 
@@ -215,7 +216,8 @@ class Branches:
         self.tied: set[str] = set()
         arrays = {n for a in case.arrays() if a.role in READ for n in part_types(a.name, a.dtype)}
         reference = () if isinstance(case.kernel.reference, str) else case.kernel.reference
-        self._outputs = [self._steps(expression, arrays) for _, expression in reference]
+        types = {n: d for a in case.arrays() for n, d in part_types(a.name, a.dtype).items()}
+        self._outputs = [(_largest(types.get(n)), self._steps(expression, arrays)) for n, expression in reference]
 
     def _steps(self, expression: ArrayExpression, arrays: set[str]) -> list[tuple[str, Callable[..., Any]]]:
         """The expressions under `let` that it uses, by their names, and itself under no name."""
@@ -240,15 +242,21 @@ class Branches:
         }  # fmt: skip
         try:
             with np.errstate(all="ignore"):
-                for steps in self._outputs:
+                for largest, steps in self._outputs:
                     known = names
                     for name, evaluate in steps:
-                        result = evaluate(known, _double)
+                        result = evaluate(known, _double)  # the last one is the output
                         known = {**known, name: result}
-                    finite = finite and bool(np.isfinite(np.asarray(result.value, np.float64)).all())
+                    finite = finite and bool((np.abs(np.asarray(result.value, np.float64)) <= largest).all())
         except (ArithmeticError, TypeError, ValueError, IndexError, KeyError, MemoryError) as e:
             raise UsageError(f"{self.case.kernel.name}: {e}") from None
         return Reached(frozenset(self.found), finite, frozenset(self.tied))
+
+
+def _largest(dtype: DType | None) -> float:
+    """The largest number that an output may have."""
+    floating = dtype is not None and dtype.is_float and dtype.numpy.itemsize > 1
+    return Arithmetic(dtype.numpy).largest if dtype and floating else float(np.finfo(np.float64).max)
 
 
 def _double(value: Any) -> Bounded:

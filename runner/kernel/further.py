@@ -480,26 +480,30 @@ class _Search:
 
     def _scaled(self) -> Iterator[InputSet]:
         """Sets in which all numbers of an array are larger or smaller than its own: for conditions on sums."""
+        columns = [c for c in self.columns if not _sorted(c)]
         for scale, sign in itertools.product((1, 16, 256, 4096, 1 / 16), (1, -1)):
-            for only in (None, *(c.name for c in self.columns)) if len(self.columns) > 1 else (None,):
-                names = [c.name for c in self.columns if only in (None, c.name) and self._fits(c, scale, sign)]
+            for only in (None, *(c.name for c in columns)) if len(columns) > 1 else (None,):
+                wanted_of = {c.name: self._up_to(c, sign * scale) for c in columns if only in (None, c.name)}
+                fills = {n: found for n, found in wanted_of.items() if found}
+                beyond = ", ".join(repr(n) for n, (_, leaves) in fills.items() if leaves)
 
-                def fill(a: ArraySpec, names: list[str] = names, scale: float = scale, sign: int = sign) -> Fill:
-                    if a.name not in names:
-                        return _filled(a, 1, MIXED, sided=True)
-                    step = scale / 4 if a.dtype.is_float else max(1, int(scale))
-                    ends = (step, 4 * step + step / 2) if sign > 0 else (-4 * step, -step / 2)
-                    return drawn(*ends, step, 5)
+                def fill(a: ArraySpec, fills: Mapping[str, tuple[Fill, bool]] = fills) -> Fill:
+                    return fills[a.name][0] if a.name in fills else _filled(a, 1, MIXED, sided=True)
 
-                if names:
-                    what = f"up to {sign * scale:g} in {', '.join(map(repr, names))}"
-                    yield _set(self.case, f"those with numbers {what}", 5, fill, what)
+                if fills:
+                    label = f"those with numbers about {sign * scale:g} in {', '.join(map(repr, fills))}"
+                    yield _set(self.case, label, 5, fill, beyond)
 
-    def _fits(self, a: ArraySpec, scale: float, sign: int) -> bool:
-        """Whether an array may hold such numbers."""
+    def _up_to(self, a: ArraySpec, scale: float) -> tuple[Fill, bool] | None:
+        """Numbers from one to four times as large, and whether they leave the range of the fill; `None` if none may."""
+        whole = not a.dtype.is_float or a.fill in BYTES
         first, end = _span(a) or (0, 0)
-        within = first <= sign * scale * (1 if a.dtype.is_float else 4) < end
-        return (within or self._may_leave(a)) and _held(a, sign * scale * 4) is not None
+        step = max(1, int(abs(scale))) if whole else abs(scale) / 4
+        low, high = (step, 4.5 * step) if scale > 0 else (-4 * step, -step / 2)
+        leaves = not first <= low <= high <= end
+        if (leaves and not self._may_leave(a)) or _held(a, 4 * step) is None or _held(a, low) is None:
+            return None
+        return drawn(low, high, step, 5), leaves
 
     def _note(self, sets: Iterable[InputSet]) -> str:
         """What no input reaches, of the case at its own size as well."""
