@@ -8,7 +8,8 @@ import pytest
 from support import case_of, read_kernel
 
 from runner.errors import UsageError
-from runner.kernel.contents import contents, exact_contents, second
+from runner.kernel.contents import contents, second
+from runner.kernel.further import exact_set
 
 CU = 'extern "C" __global__ void k(const int* a, int* out) { out[0] = 0; }\n'
 ARRAYS = """
@@ -83,7 +84,7 @@ def test_other_inputs_are_of_the_same_kind_and_fit_together(write):
     assert np.array_equal(other["doubled"], 2 * other["range"].astype(np.float32) + other["odd"][:, 1])
     assert np.array_equal(other["copy"], other["column"])
     assert all((np.diff(row) > 0).all() for row in np.split(other["column"], other["start"][1:-1]))
-    exact = exact_contents(case, own, 1)
+    exact = exact_set(case, 1, sided=False).contents(case, own)
     assert set(exact["odd"].ravel()) <= {n / 4 for n in range(-4, 5)} - {0}
     assert np.array_equal(exact["doubled"], 2 * exact["range"].astype(np.float32) + exact["odd"][:, 1])
     assert set(exact["fractions"].ravel()) <= {2 + n / 16 for n in range(8)}, "1, 2 and 3 do not lie within 2 to 2.5"

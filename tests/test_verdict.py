@@ -10,8 +10,8 @@ from runner.errors import UsageError
 from runner.kernel import from_yaml
 from runner.kernel.arrays import fill
 from runner.kernel.check import check, power
-from runner.kernel.contents import exact_contents
 from runner.kernel.declaration import Tolerance
+from runner.kernel.further import exact_set
 from runner.kernel.precision import Arithmetic, grain
 from runner.kernel.reference import ExpectedArray, expect
 from runner.settings import DeviceConfig
@@ -229,11 +229,11 @@ def test_only_random_floats_get_further_contents(declared):
     """Indices, and arrays with `refill: false`, keep theirs; the new ones lie in the range of the old ones."""
     case = case_of(declared())
     own = contents(case)
-    other = exact_contents(case, own, 1)
+    other = exact_set(case, 1, sided=False).contents(case, own)
     assert other["w"] is own["w"]
     assert other["at"] is own["at"]
     assert set(np.abs(other["x"])) <= {0.25, 0.5, 0.75, 1.0}
-    assert not np.array_equal(other["x"], exact_contents(case, own, 2)["x"])
+    assert not np.array_equal(other["x"], exact_set(case, 2, sided=False).contents(case, own)["x"])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])

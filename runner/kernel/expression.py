@@ -270,6 +270,10 @@ class ArrayExpression(Formula):
         others = {k for k in self.TABLE if isinstance(k, str)} - bounded.ELEMENTWISE - array_functions.ELEMENTWISE
         return not moved and not self._calls(others)
 
+    def part(self, node: ast.expr, table: Table | None = None) -> Evaluate:
+        """A function that evaluates a part of its tree, perhaps by other functions than those of `TABLE`."""
+        return _function(node, table or self.TABLE)
+
     def _calls(self, functions: Collection[str]) -> bool:
         return any(not called(tree).isdisjoint(functions) for tree in self._trees)
 

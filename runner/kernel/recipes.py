@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class Recipe:
     values: tuple[tuple[str, Value], ...] = ()  # the parameters in the formula
     needs: tuple[str, ...] = ()  # the arrays that it is made from
     file: Path | None = None
+    of: Fill | None = None  # the fill that a `holding` one changes
 
     def resolved(self, variables: Mapping[str, Value]) -> Recipe:
         """The recipe for one case."""
@@ -95,33 +96,67 @@ def make(
         found = _calculated(recipe, whole, arrays)
     else:
         generator = np.random.default_rng([seed, zlib.crc32(label.encode())])
+        if recipe.kind == "holding":
+            content = make(recipe.of or "", shape, dtype, seed, label, arrays)
+            return _holding(generator, content, recipe.numbers)  # type: ignore[arg-type]
         found = (
-            _multiples(generator, whole, recipe)
-            if recipe.kind == "multiples"
+            _drawn(generator, whole, recipe)
+            if recipe.kind == "drawn"
             else KINDS[recipe.kind](generator, whole, dtype, recipe, arrays)
         )
     return _held(found, dtype, recipe)
 
 
-def multiples(of: Recipe, first: float, end: float, levels: int) -> Fill:
-    """Multiples of a power of two within a range, two to four times as many as `levels`; empty if it has no length."""
-    if not 0 < end - first < math.inf:
-        return ""
-    return dataclasses.replace(
-        of, kind="multiples", numbers=(first, end, 2.0 ** math.floor(math.log2((end - first) / levels / 2)))
-    )
+def drawn(first: float, end: float, step: float, turn: int, *, distinct: bool = False) -> Fill:
+    """Multiples of a step from the first number up to, but not including, the second; empty if there is none but 0.
 
-
-def _multiples(generator: np.random.Generator, shape: tuple[int, ...], recipe: Recipe) -> Array:
-    """Multiples of the third number from the first up to, but not including, the second; the ends have the extremes."""
-    first, end, step = (float(n) for n in recipe.numbers)  # type: ignore[arg-type]
+    None is 0. The first and the last element have the extremes, in an order that depends on whether `turn` is even.
+    `distinct` numbers differ within each row.
+    """
     least, most = math.ceil(first / step), math.ceil(end / step) - 1
+    if least > most or least == most == 0:
+        return ""
+    return Recipe("drawn", "", (least, most, step, turn, int(distinct)))
+
+
+def _drawn(generator: np.random.Generator, shape: tuple[int, ...], recipe: Recipe) -> Array:
+    first, last, step, turn, distinct = (n for n in recipe.numbers if not isinstance(n, Expression))
+    least, most = int(first), int(last)
+    if distinct:
+        return np.asarray(_distinct(generator, shape, least, most) * step)
     inner = int(most - least > 2)
     found = generator.integers(least + inner, most - inner, math.prod(shape), endpoint=True)
     found[found == 0] = 1 if most > 0 else -1
     if len(found) > 1:
-        found[[0, -1]] = (least or 1, most or -1) if generator.integers(2) else (most or -1, least or 1)
-    return (found * step).reshape(shape)
+        ends = (most or -1, least or 1)
+        found[[0, -1]] = ends if turn % 2 else ends[::-1]
+    return np.asarray(found * step).reshape(shape)
+
+
+def _distinct(generator: np.random.Generator, shape: tuple[int, ...], least: int, most: int) -> Array:
+    """Integers of which none occurs twice, or at least not within a row."""
+    count, within = math.prod(shape), most - least + 1
+    if within < count:
+        rows = generator.random(shape).argsort(axis=-1)  # ties where a row is longer than the range
+        return least + rows * (within // max(shape[-1], 1) or 1)
+    return least + generator.permutation(count).reshape(shape) * (within // max(count, 1))
+
+
+MANY = 1 << 16
+
+
+def holding(of: Fill, values: Iterable[Number]) -> Fill:
+    """The content of another fill with these values in place of a quarter of its elements."""
+    return Recipe("holding", "", tuple(values), of=of)
+
+
+def _holding(generator: np.random.Generator, content: Array, values: tuple[Number, ...]) -> Array:
+    found = content.reshape(-1).copy()
+    count = max(len(values), len(found) // 4)
+    long = len(found) > MANY  # then some are drawn twice, which is quicker
+    places = generator.integers(0, len(found), count) if long else generator.permutation(len(found))[:count]
+    found[places] = np.resize(generator.permutation(np.array(values)), len(places)).astype(found.dtype)
+    return found.reshape(content.shape)
 
 
 def _held(found: Array, dtype: DType, recipe: Recipe) -> Array:

@@ -37,6 +37,7 @@ from runner.kernel.expression import ArrayExpression, shortened
 from runner.kernel.pieces import PIECE, in_pieces
 from runner.kernel.precision import Arithmetic, Halves, coarsest, is_half, of_halves, wider
 from runner.kernel.recipes import Recipe
+from runner.kernel.ties import Valid, accepting
 
 Array = NDArray[Any]
 Inputs = Mapping[str, Array]
@@ -60,6 +61,7 @@ class ExpectedArray:
     granule: float | None = None  # each element is a sum of multiples of this, so it may be exact; see `grain`
     bounds: Bounds | None = None
     likely: Bounds | None = None  # narrower bounds, which a right result hardly ever leaves
+    judge: Valid | None = None  # which of the elements that differ are wrong: indices of equal keys are not
 
     def __post_init__(self) -> None:
         error = np.asarray(0 if self.error is None else self.error)
@@ -197,6 +199,10 @@ def _calculated(case: Case, inputs: Inputs, fast: bool, random_signs: bool, halv
             )
             for name, expression in reference
         }
+        for name, expression in reference:
+            how = _arithmetic(case, name, expression, fast, random_signs)
+            if judge := accepting(expression, {**case.variables, **inputs}, how):
+                outputs[name] = dataclasses.replace(outputs[name], judge=judge)
         for name, condition in case.kernel.undefined_where:
             undefined = np.asarray(condition({**case.variables, **inputs}).value).astype(np.bool_)
             outputs[name] = dataclasses.replace(outputs[name], defined=~undefined)

@@ -15,8 +15,8 @@ from runner.device import Device, DeviceInfo, Order, Program, Role
 from runner.errors import Hazard, LaunchError, LaunchTimeout, NotResident, OutOfMemory, UsageError, told
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
-from runner.kernel.contents import exact_contents, exact_seeds, usable
 from runner.kernel.declaration import Kernel, Kind, pair
+from runner.kernel.further import further, usable, wanted, without_ties
 from runner.kernel.power import Power, together
 from runner.kernel.reference import expect
 from runner.kernel.resolve import make
@@ -30,8 +30,8 @@ RANDOM_BELOW_S = 0.1
 LEAST_LIMIT_S = 5.0
 SLOWER = 20.0
 
-# What the checks with further inputs let through, of cases and binaries that were right for them.
-_right_further: dict[tuple[Kernel, str, str], Mapping[str, Power]] = {}
+# Cases and binaries that were right for the further inputs: how many there were, the note, and what they let through.
+_right_further: dict[tuple[Kernel, str, str], tuple[int, str, Mapping[str, Power]]] = {}
 _right_sizes: set[tuple[str, str]] = set()  # cases of other sizes, and binaries, that were right
 
 
@@ -55,17 +55,26 @@ class Work:
 
 
 def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckResult:
-    """Check again with inputs for which sums are exact, once in a process."""
+    """Check again with further inputs, once in a process; the result counts those that were launched.
+
+    They are numbers for which sums are exact, and numbers that reach each branch of the reference. A launch that was
+    wrong is not checked again.
+    """
     task, case = work.task, work.task.case
-    key = (case.kernel, case.id, task.binary.digest)
-    if (known := _right_further.get(key)) is not None:
-        return dataclasses.replace(verdict, undecided=0, power=known)
-    for seed in exact_seeds(case):
-        other = exact_contents(case, first.inputs, seed)
-        if not other:
-            return verdict
+    if not verdict.ok or not wanted(case, verdict):
+        return verdict
+    known = (case.kernel, case.id, task.binary.digest)
+    if known in _right_further:
+        count, note, power = _right_further[known]
+        note = _joined(verdict.note, note)
+        return dataclasses.replace(verdict, undecided=0, note=note, further_inputs=count, power=power)
+    work.heartbeat("inputs and reference")
+    chosen = further(case)
+    count, notes, sets = 0, [chosen.note], list(chosen.sets)
+    for one in sets:
         try:
             work.heartbeat("inputs and reference")
+            other = one.contents(case, first.inputs)
             expected = expect(case, other, fast=task.fast_math, random_signs=True)
             if not usable(expected):
                 continue
@@ -73,17 +82,32 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
             uploaded = upload(work.device, first.launch.program, case, other, memory)
             trial = Trial(case, *uploaded, other, expected)
         except (UsageError, OutOfMemory) as e:
-            note = "; ".join(filter(None, (verdict.note, f"checked for one input: {e}")))
-            return dataclasses.replace(verdict, note=note)
+            note = _joined(verdict.note, f"checked for {count + 1} input{'s' if count else ''}: {e}")
+            return dataclasses.replace(verdict, note=note, further_inputs=count)
         found = work.launch(trial)
         memory.close()
+        if not found.ok and found.tied:
+            if len(notes) == 1:
+                notes.append(f"some further inputs show nothing: {found.tied}")
+                sets.append(without_ties(case))
+            continue
+        count += 1
         if not found.ok:
-            reason = f"right for the measured inputs, wrong for exact ones (seed {seed}): {found.reason}"
-            return dataclasses.replace(found, reason=reason)
+            where = f"wrong for {one.label}"
+            if one.beyond:
+                where += f" ({one.beyond} is beyond the fill; refill: false keeps an array's contents)"
+            reason = f"right for the measured inputs, {where}: {found.reason}"
+            return dataclasses.replace(found, reason=reason, further_inputs=count)
         power = together(verdict.power, found.power)
         verdict = dataclasses.replace(verdict, undecided=min(verdict.undecided, found.undecided), power=power)
-    _right_further[key] = verdict.power
-    return verdict
+    note = _joined(*dict.fromkeys(notes))
+    _right_further[known] = count, note, verdict.power
+    return dataclasses.replace(verdict, note=_joined(verdict.note, note), further_inputs=count)
+
+
+def _joined(*notes: str) -> str:
+    """Several notes, of which some may be empty, as one."""
+    return "; ".join(filter(None, notes))
 
 
 def onto_zeros(work: Work, trial: Trial, verdict: CheckResult) -> CheckResult:

@@ -27,7 +27,7 @@ from runner.device import Device, Launch, Program, Role, Timed
 from runner.device.kinds import open_device
 from runner.errors import CaseError, DeviceUnavailable, Hazard, UsageError
 from runner.kernel.case import Case
-from runner.kernel.contents import contents, exact_wanted
+from runner.kernel.contents import contents
 from runner.kernel.lanes import MOST_RECEIVED, exchange_of, received
 from runner.settings import DeviceConfig
 from runner.statistics import unthrottled
@@ -178,8 +178,7 @@ def _run(work: Work, program: Program) -> Outcome:
     observed, expected = _observed_sources(first), first.expected
     if verdict.added:
         verdict = onto_zeros(work, first, verdict)
-    if verdict.ok and exact_wanted(case, verdict):
-        verdict = with_exact_inputs(work, first, verdict)
+    verdict = with_exact_inputs(work, first, verdict)
     unproven = why_unproven(case, verdict.power) if verdict.ok else ""
     if verdict.ok and not unproven and task.protocol.check_sizes and not case.hazard:
         verdict = at_other_sizes(work, program, verdict, spent_ms)

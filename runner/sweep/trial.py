@@ -25,6 +25,7 @@ from runner.kernel.contents import contents, second
 from runner.kernel.power import Power
 from runner.kernel.precision import is_half
 from runner.kernel.reference import Expected, ExpectedArray, expect, missing
+from runner.kernel.ties import TIES, told
 
 Contents = Mapping[str, NDArray[Any]]
 
@@ -81,6 +82,8 @@ class Trial:
         actual = {n: a.read() for n, a in self.arrays.items() if roles.get(n) in WRITTEN}
         actual = with_parts(actual, {a.name: a.dtype for a in case.arrays()})
         verdict = self._judged(actual)
+        if not verdict.ok and (tied := told(case, self.inputs, actual, self.expected.outputs)):
+            verdict = dataclasses.replace(verdict, reason=f"{verdict.reason}; {tied}; {TIES}", tied=tied)
         if outside := next((f"outside '{n}', {o}" for n, a in self.arrays.items() if (o := a.overrun())), ""):
             reason = "; ".join(filter(None, (f"the kernel wrote {outside}", verdict.reason)))
             verdict = dataclasses.replace(verdict, mismatches=max(verdict.mismatches, 1), reason=reason)

@@ -1,0 +1,580 @@
+"""The further inputs of the check: exact numbers, one sign, and what the branches of the reference need.
+
+Exact inputs are small numbers whose sums and products are exact, so that a defect cannot hide. A sum of a million
+random floats may be off by more than one of them, in the worst order of additions. A sum of a million quarters has one
+value in every order. They lie within the range of the fill that they replace, so any kernel that takes the one takes
+the other.
+
+An error in a branch shows only where an input takes it: the 0 with which a maximum begins, the upper limit of `clip`, a
+tie of `rint`. So the reference is evaluated to see which branches the inputs reach (`runner.kernel.branches`), and for
+the others a small search tries numbers made of the reference's constants. The search takes the case at a small size.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.device import Role
+from runner.errors import UsageError
+from runner.kernel.branches import Branches, Reached, Side, constants, indices
+from runner.kernel.case import ArraySpec, Case
+from runner.kernel.check import CheckResult
+from runner.kernel.contents import Choice, Chosen, changed, contents
+from runner.kernel.declaration import Kind, pair
+from runner.kernel.precision import Arithmetic
+from runner.kernel.recipes import Fill, Number, Recipe, drawn, holding
+from runner.kernel.reference import Expected
+from runner.kernel.resolve import make
+from runner.kernel.ties import opaque
+
+# How many further inputs arrays of up to so many elements get, without branches and with them. One wrong element shows
+# with luck only, where it is multiplied by 0 or not chosen. Each takes the host as long as the check of the own inputs.
+MOST = ((1 << 18, 4, 6), (1 << 23, 2, 3), (1 << 62, 1, 2))
+SEARCHED = 1 << 12  # elements of the case whose branches are searched
+LARGEST_SEARCHED = 1 << 18  # if its size is fixed
+TRIED, LEAST_TRIED, WORK = 200, 20, 1 << 22  # evaluations of a search; fewer if they have more elements than that
+VALUES = 256  # tried for one array
+TOLD = 2  # branches in a note
+SHOWN = 4  # values in a reason
+# The fill that replaces a float array's.
+EXACT = {"random": "exact_signed", "c_rand": "exact_positive", "random_bytes": "exact_positive"}
+BYTES = ("c_rand", "random_bytes")
+SPREAD = 4.0  # deviations of a normal fill that still lie within its range
+MIXED, POSITIVE, NEGATIVE, HIGH, LOW = 0, 1, -1, 2, -2  # the signs of a set; the last two beyond 1 and -1
+
+
+@dataclass(frozen=True)
+class InputSet:
+    """The fills and seeds that some arrays, or members of their structures, have in place of their own."""
+
+    label: str  # "exact inputs (seed 1)"
+    chosen: tuple[tuple[str, Chosen], ...]  # by the name of the array or member
+    beyond: str = ""  # which numbers are beyond the range of the array's own fill, for messages
+
+    def contents(self, case: Case, inputs: Mapping[str, NDArray[Any]], *, keep: bool = True) -> dict[str, NDArray[Any]]:
+        """The inputs, with these in place of the case's own; arrays that are made from others follow them.
+
+        They are cached if they are to be kept.
+        """
+        return {**inputs, **changed(case, self._choice(case), keep=keep)}
+
+    def _choice(self, case: Case) -> Choice:
+        chosen = dict(self.chosen)
+        return lambda a: chosen.get(a.name) or (a.fill, case.seed)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Further:
+    """The further inputs of a case, and a note on branches that none of its inputs reaches."""
+
+    sets: tuple[InputSet, ...]
+    note: str = ""
+
+
+def wanted(case: Case, first: CheckResult) -> bool:
+    """Whether further inputs may show what the own ones did not: where floats had a bound, or elements are chosen.
+
+    A function may choose elements, too.
+    """
+    return not first.exact or isinstance(case.kernel.reference, str) or _selects(case)
+
+
+def usable(expected: Expected) -> bool:
+    """Whether the reference is defined for these inputs."""
+    return all(np.isfinite(np.asarray(e.values, np.float64)).all() for e in expected.outputs.values())
+
+
+def further(case: Case) -> Further:
+    """The further inputs of a case; cases that differ in what the reference does not read share them."""
+    key = _key(case)
+    if key not in _found:
+        if len(_found) >= KEPT:
+            _found.clear()
+        _found[key] = _chosen_for(case)
+    return _found[key]
+
+
+KEPT = 1024
+_found: dict[Any, Further] = {}
+
+
+def _key(case: Case) -> Any:
+    kernel = case.kernel
+    names = set() if isinstance(kernel.reference, str) else {n for _, e in kernel.reference for n in e.names}
+    values = tuple((n, v) for n, v in case.variables.items() if n in names)
+    return kernel.yaml, kernel.name, kernel.reference, values, case.arrays(), case.seed
+
+
+def _selects(case: Case) -> bool:
+    reference = case.kernel.reference
+    return not isinstance(reference, str) and any(e.selects for _, e in reference)
+
+
+def _chosen_for(case: Case) -> Further:
+    elements = sum(math.prod(a.shape) for a in case.arrays())
+    plain, most = next((p, m) for limit, p, m in MOST if elements <= limit)
+    columns = [c for a in case.arrays() for c in a.columns() if _replaceable(c)]
+    floats = any(c.dtype.is_float and _exact(c) for c in columns)
+    sided = any(_signed(c) for c in columns)
+    function = isinstance(case.kernel.reference, str)
+    turns = range(1, plain + 1) if floats else range(0)
+    if function:
+        few = (1, 2, 3, 4)[:plain] if plain != MOST[1][1] else (1, 2, 4)
+        chosen = [t for t in few if floats or (sided and t % 2 == 0)]
+        return Further(tuple(exact_set(case, t, sided=True) for t in chosen))
+    if not _selects(case):
+        return Further(tuple(exact_set(case, t, sided=False) for t in turns))
+    try:
+        return _Search(case, plain, most, floats=floats, sided=sided).sets()
+    except UsageError:  # the reference has no value there
+        return Further(tuple(exact_set(case, t, sided=True) for t in turns))
+
+
+def exact_set(case: Case, turn: int, *, sided: bool, distinct: bool = False) -> InputSet:
+    """Exact numbers by one of four turns: the second is positive and the last negative.
+
+    Long arrays have numbers of one sign only if they are to be `sided`, as their sums are less exact then.
+    """
+    side = {2: POSITIVE, 0: NEGATIVE}.get(turn % 4, MIXED)
+    return _set(
+        case, f"exact ones (seed {turn})", turn, lambda a: _filled(a, turn, side, sided=sided, distinct=distinct)
+    )
+
+
+def without_ties(case: Case) -> InputSet:
+    """Numbers of which none occurs twice in a row of an array, as far as their types have enough."""
+    return dataclasses.replace(exact_set(case, 5, sided=True, distinct=True), label="numbers without equal ones")
+
+
+def _set(case: Case, label: str, turn: int, fill: Callable[[ArraySpec], Fill], beyond: str = "") -> InputSet:
+    columns = [c for a in case.arrays() for c in a.columns() if _replaceable(c)]
+    chosen = ((c.name, (found, case.seed + (turn << 32))) for c in columns if (found := fill(c)))
+    return InputSet(label, tuple(chosen), beyond)
+
+
+def _replaceable(a: ArraySpec) -> bool:
+    """Whether an array, or a member of its structure, may have other contents of the same kind."""
+    if not a.refill or a.role not in (Role.IN, Role.INOUT):
+        return False
+    if _span(a):
+        return True
+    return isinstance(a.fill, Recipe) and a.fill.seeded and not a.dtype.is_float
+
+
+def _span(a: ArraySpec) -> tuple[float, float] | None:
+    """The range of an array's fill, without its end; `None` if its elements may not be any numbers of a range."""
+    if not a.refill or a.role not in (Role.IN, Role.INOUT) or a.dtype.numpy == np.bool_:
+        return None
+    if a.dtype.is_float:
+        whole: tuple[float, float] = (-1.0, 1.0)
+    else:
+        limits = np.iinfo(a.dtype.numpy)
+        whole = (int(limits.min), int(limits.max) + 1)
+    if isinstance(a.fill, str):
+        return whole if a.fill == "random" else (0, 256) if a.fill in BYTES else None
+    if not isinstance(a.fill, Recipe) or a.fill.kind not in ("range", "sorted", "normal"):
+        return None
+    first, end = a.fill.numbers or ((0.0, 1.0) if a.fill.kind == "normal" else whole)
+    if a.fill.kind == "normal":
+        first, end = first - SPREAD * end, first + SPREAD * end  # type: ignore[operator]
+        if not a.dtype.is_float:
+            first, end = max(first, whole[0]), min(end, whole[1])
+    return (first, end) if 0 < end - first < math.inf else None  # type: ignore[operator,return-value]
+
+
+def _signed(a: ArraySpec) -> bool:
+    """Whether the range of its fill has numbers on both sides of 0."""
+    span = _span(a)
+    return span is not None and span[0] < 0 < span[1]
+
+
+def _sorted(a: ArraySpec) -> bool:
+    return isinstance(a.fill, Recipe) and a.fill.kind == "sorted"
+
+
+def _levels(a: ArraySpec) -> int:
+    """Magnitudes of exact numbers: 4 (quarters), 2 or 1. Few in long arrays: sums of squares stay exact."""
+    count = math.prod(a.shape) * a.dtype.numbers
+    return next((n for n in (4, 2) if count * 0.7 * n * n <= Arithmetic(a.dtype.numpy).digits), 1)
+
+
+def _exact(a: ArraySpec) -> Fill:
+    """The fill of exact numbers of both signs within the range of a float array's own; empty if there is none."""
+    kind, levels = a.fill if isinstance(a.fill, str) else "", _levels(a)
+    if isinstance(a.fill, Recipe) and a.fill.kind in ("normal", "range"):
+        first, end = _near(a)
+        if not (first <= -1 and end > 1) and not (first <= 1 and end > 3):
+            return drawn(first, end, _step(first, end, levels), 1) if end > first else ""
+        kind = "random" if first <= -1 else "c_rand"
+    if kind not in EXACT:
+        return ""
+    return f"{EXACT[kind]}_{levels if EXACT[kind] == 'exact_signed' else min(levels, 3)}"
+
+
+def _near(a: ArraySpec) -> tuple[float, float]:
+    """The range of a float array's fill; of a normal one, within one deviation."""
+    span = _span(a) or (0.0, 0.0)
+    if isinstance(a.fill, Recipe) and a.fill.kind == "normal":
+        middle, spread = (span[0] + span[1]) / 2, (span[1] - span[0]) / 2 / SPREAD
+        return middle - spread, middle + spread
+    return span
+
+
+def _step(first: float, end: float, levels: int) -> float:
+    """A power of two that has two to four times as many multiples in a range as there are levels."""
+    return float(2.0 ** math.floor(math.log2((end - first) / levels / 2)))
+
+
+def _filled(a: ArraySpec, turn: int, side: int, *, sided: bool, distinct: bool = False) -> Fill:
+    """What an array has in a turn, of one side if it may have that; empty if it keeps its own."""
+    both = _signed(a)
+    if distinct and (found := _distinct(a, turn, side if both else MIXED)):
+        return found
+    if side and both:
+        if _sorted(a):
+            return _half(a, side)
+        if not a.dtype.is_float:
+            return _one_sign(a, turn, side)
+        if isinstance(exact := _exact(a), str):
+            if exact and exact.endswith("_4"):
+                return exact  # whose turns have a sign
+            return _one_sign(a, turn, side) if exact and sided else exact
+        if sided or _levels(a) == 4:
+            return _one_sign(a, turn, side)
+    if a.dtype.is_float:
+        exact = _exact(a)
+        return dataclasses.replace(exact, numbers=(*exact.numbers[:3], turn, 0)) if isinstance(exact, Recipe) else exact
+    return a.fill if a.fill == "random" or isinstance(a.fill, Recipe) else ""
+
+
+def _half(a: ArraySpec, side: int) -> Fill:
+    """A sorted array with numbers of one sign."""
+    first, end = _span(a) or (0.0, 0.0)
+    least: Number = end / 1024 if a.dtype.is_float else 1
+    return Recipe("sorted", "", (first, 0) if side < 0 else (least, end))
+
+
+def _one_sign(a: ArraySpec, turn: int, side: int) -> Fill:
+    """Exact numbers on one side of 0 within the range of the fill; beyond 1 or -1 for `HIGH` and `LOW`."""
+    first, end = _span(a) or (0.0, 0.0)
+    if not a.dtype.is_float:
+        least = abs(side)
+        if a.fill == "random":
+            least = 2
+        return drawn(first, 1 - least, 1, turn) if side < 0 else drawn(least, end, 1, turn)
+    if abs(side) == HIGH:
+        return drawn(max(first, -4), -1, 0.25, turn) if side < 0 else drawn(1.25, min(end, 4), 0.25, turn)
+    closed = first <= -1 and (end > 1 or a.fill == "random")
+    first, end = (-1.0, 1.25) if closed else _near(a)
+    step = 0.25 if closed else _step(first, end, 4)
+    if side < 0:
+        return drawn(first, min(end, step / 2), step, turn) if first < 0 else ""
+    return drawn(max(first, step / 2), end, step, turn) if end > 0 else ""
+
+
+def _outside(a: ArraySpec, turn: int, side: int) -> Fill:
+    """Numbers beyond 1 or -1 although the range of the fill has none."""
+    step, end = (0.25, 3.25) if a.dtype.is_float else (1, 8)
+    least = 1.25 if a.dtype.is_float else 2
+    return drawn(-end, step - least, step, turn) if side < 0 else drawn(least, end, step, turn)
+
+
+def _distinct(a: ArraySpec, turn: int, side: int) -> Fill:
+    """Exact numbers of which none occurs twice in a row of the array; empty if its type has too few."""
+    span = _near(a) if a.dtype.is_float else _span(a)
+    if span is None or _sorted(a):
+        return ""
+    first, end = span
+    count = math.prod(a.dtype.host_shape(a.shape))
+    if not a.dtype.is_float:
+        first, end = max(first, -(2**30)), min(end, 2**30)
+        low, high = (first, 0) if side < 0 else (1, end) if side > 0 else (first, end)
+        return drawn(low, high, 1, turn, distinct=True) if high > low else ""
+    low, high = (first, 0.0) if side < 0 else (0.0, end) if side > 0 else (first, end)
+    digits = min(count, Arithmetic(a.dtype.numpy).digits * (high - low) / 2 / max(abs(first), abs(end)))
+    step = 2.0 ** math.floor(math.log2((high - low) / max(digits, 1)))
+    return drawn(low + step * (side > 0), high, step, turn, distinct=True)
+
+
+class _Search:
+    """Chooses the further inputs of a case whose reference has branches."""
+
+    def __init__(self, case: Case, usual: int, most: int, *, floats: bool, sided: bool) -> None:
+        self.usual = usual
+        self.case, self.most, self.floats, self.sided = case, most, floats, sided
+        self.small = _smaller(case)
+        self.branches = Branches(self.small)
+        self.own = contents(self.small)
+        elements = sum(math.prod(a.shape) for a in self.small.arrays())
+        self.tries = max(LEAST_TRIED, min(TRIED, WORK // max(elements, 1)))
+        self.reached = set(self.branches(self.own).sides)
+        self.opaque = opaque(case)  # whether indices are used in a way that one order of equal keys matters
+        self.constants = constants(case)
+        self.no_index = indices(case)
+        self.columns = [c for a in case.arrays() for c in a.columns() if _span(c)]
+        reference = case.kernel.reference
+        self.adds = not isinstance(reference, str) and any(e.adds for _, e in reference)
+
+    def sets(self) -> Further:
+        """The sets, and the note."""
+        turns = {t: exact_set(self.case, t, sided=True, distinct=self.opaque) for t in self._turns()}
+        known = {t: found for t, s in turns.items() if (found := self._try(s))}
+        chosen = [t for t in (1, 2, 3, 4) if t in known]
+        large = self.most < MOST[0][2]
+        if large:  # one for sums, and what the branches need
+            chosen = chosen[:1] if self.floats and self.adds else []
+        for t in chosen:
+            self.reached |= known[t].sides
+        others = [turns[t] for t in known if t not in chosen]
+        more = [s for s in (*others, *self._signs()) if self._missing(start=True) and self._gains(s, start=True)]
+        if self._missing(start=False):
+            more[:0] = self._special()
+        sets = [turns[t] for t in chosen]
+        if large and self.floats:
+            others = [s for s in turns.values() if s not in (*sets, *more)]
+            sets += others[: max(0, self.usual - len(sets) - len(more))]
+        if len(sets) + len(more) > self.most and 3 in chosen:
+            sets.remove(turns[3])
+        kept = (*sets, *more)[: self.most]
+        return Further(kept, self._note(kept))
+
+    def _turns(self) -> Sequence[int]:
+        return (1, 2, 3, 4) if self.floats else (2, 4) if self.sided else ()
+
+    def _try(self, s: InputSet) -> Reached | None:
+        """What the reference does with a set; `None` if it has no value there, or not one value."""
+        if self.tries <= 0:
+            return None
+        self.tries -= 1
+        try:
+            found = self.branches(s.contents(self.small, self.own, keep=False))
+        except UsageError:
+            return None
+        return found if found.finite and not (self.opaque and found.tied) else None
+
+    def _missing(self, *, start: bool) -> set[Side]:
+        """The sides that are still to be reached; of the largest arrays, those that a note would tell."""
+        every = self.branches.possible - self.reached
+        large = self.most == MOST[-1][2]
+        return {s for s in every if s.start == start and (s.told or s.start or not large)}
+
+    def _gains(self, s: InputSet, *, start: bool) -> bool:
+        found = self._try(s)
+        gained = found is not None and bool(found.sides & self._missing(start=start))
+        if found and gained:
+            self.reached |= found.sides
+        return gained
+
+    def _signs(self) -> Iterator[InputSet]:
+        """Sets in which all of an array's numbers are beyond 1 or -1, or arrays have different signs."""
+        names = [c.name for c in self.columns if _signed(c) and not _sorted(c) and c.name not in self.no_index]
+        plain = [(HIGH,) * len(names), (LOW,) * len(names)] if names else []
+        mixed = list(itertools.product((HIGH, LOW), repeat=len(names)))[1:-1] if 1 < len(names) <= 3 else []
+        words = {HIGH: "above 1", LOW: "below -1"}
+        for number, pattern in enumerate((*plain, *mixed)):
+            sides = dict(zip(names, pattern, strict=True))
+            # The extremes are at the other ends than in the second and the fourth turn.
+            turn = 5 + 2 * number
+            beyond = [c.name for c in self.columns if c.name in sides and not _one_sign(c, turn, sides[c.name])]
+
+            def fill(a: ArraySpec, turn: int = turn, sides: Mapping[str, int] = sides) -> Fill:
+                if a.name not in sides:
+                    return _filled(a, turn, MIXED, sided=True, distinct=self.opaque)
+                return _one_sign(a, turn, sides[a.name]) or _outside(a, turn, sides[a.name])
+
+            label = ", ".join(f"'{n}' {words[s]}" for n, s in sides.items())
+            told = ", ".join(f"'{n}' {words[sides[n]]}" for n in beyond)
+            yield _set(self.case, f"those with {label}", turn, fill, told)
+
+    def _special(self) -> list[InputSet]:
+        """Sets that hold single numbers, or numbers of another scale, which lead to sides that are missing."""
+        before = set(self.reached)
+        inside = self._needed([(c.name, v) for c in self.columns for v in self._values(c, beyond=False)], [])
+        outside = []
+        if any(s.beyond for s in self._missing(start=False)):
+            tried = [(c.name, v) for c in self.columns if self._may_leave(c) for v in self._values(c, beyond=True)]
+            # Near ones first, and before them sixteenths, with which sums stay exact.
+            outside = self._needed(sorted(tried, key=lambda each: (each[1] % 0.0625 != 0, abs(each[1]))), inside)
+        found = []
+        self.reached = before
+        for values, beyond in (([*inside, *outside], outside), (inside, [])):
+            if values and self._gains(s := self._holding(values, beyond), start=False):
+                found.append(s)
+                break
+        if any(s.told for s in self._missing(start=False)):
+            found += [s for s in self._scaled() if self._gains(s, start=False)][:1]
+        return found
+
+    def _may_leave(self, a: ArraySpec) -> bool:
+        """Whether an array may have numbers beyond the range of its fill; integers could be indices."""
+        return not _sorted(a) and a.name not in self.no_index and (a.dtype.is_float or _signed(a))
+
+    def _values(self, a: ArraySpec, *, beyond: bool) -> list[Number]:
+        """Numbers of the reference's constants, in or beyond the range of an array's fill; simple ones first."""
+        if _sorted(a):
+            return []
+        first, end = _span(a) or (0, 0)
+        found: dict[Number, None] = {}
+        for value in _candidates(self.constants):
+            number = _held(a, value)
+            if number is not None and (first <= number < end and (a.fill not in BYTES or number % 1 == 0)) != beyond:
+                found[number] = None
+        return list(found)[:VALUES]
+
+    def _holding(self, values: Iterable[tuple[str, Number]], beyond: Collection[tuple[str, Number]]) -> InputSet:
+        of: dict[str, list[Number]] = {}
+        for name, value in values:
+            of.setdefault(name, []).append(value)
+
+        def fill(a: ArraySpec) -> Fill:
+            base = _filled(a, 1, MIXED, sided=True) or a.fill
+            return holding(base, of[a.name]) if a.name in of else base  # type: ignore[arg-type,return-value]
+
+        label = "those that hold " + "; ".join(f"{_listed(v)} in '{n}'" for n, v in of.items())
+        return _set(self.case, label, 5, fill, "; ".join(f"{v:.9g} in '{n}'" for n, v in beyond))
+
+    def _needed(
+        self, values: list[tuple[str, Number]], with_these: list[tuple[str, Number]]
+    ) -> list[tuple[str, Number]]:
+        """The few of some values that lead to sides which are missing."""
+
+        def reach(these: list[tuple[str, Number]]) -> frozenset[Side]:
+            found = self._try(self._holding([*with_these, *these], ())) if these else None
+            return found.sides if found else frozenset()
+
+        values = self._finite(values, with_these)
+        missing = self._missing(start=False)
+        reachable = reach(values) & missing
+        chosen: list[tuple[str, Number]] = []
+        for side in sorted(reachable, key=lambda s: (s.node, s.name)):
+            if side in self.reached:
+                continue
+            at = bisect.bisect_left(range(1, len(values)), x=True, key=lambda n: side in reach(values[:n]))
+            for some in ([values[at]], values[: at + 1]):
+                found = reach([*chosen, *some])
+                if side in found:
+                    chosen += [v for v in some if v not in chosen]
+                    self.reached |= found
+                    break
+        return chosen
+
+    def _finite(
+        self, values: list[tuple[str, Number]], with_these: list[tuple[str, Number]]
+    ) -> list[tuple[str, Number]]:
+        """The values for which the reference is finite."""
+        if not values or self._try(self._holding([*with_these, *values], ())):
+            return values
+        if len(values) == 1:
+            return []
+        half = len(values) // 2
+        return [*self._finite(values[:half], with_these), *self._finite(values[half:], with_these)]
+
+    def _scaled(self) -> Iterator[InputSet]:
+        """Sets in which all numbers of an array are larger or smaller than its own: for conditions on sums."""
+        columns = [c for c in self.columns if not _sorted(c)]
+        for scale, sign in itertools.product((1, 16, 256, 4096, 1 / 16), (1, -1)):
+            for only in (None, *(c.name for c in columns)) if len(columns) > 1 else (None,):
+                wanted_of = {c.name: self._up_to(c, sign * scale) for c in columns if only in (None, c.name)}
+                fills = {n: found for n, found in wanted_of.items() if found}
+                beyond = ", ".join(repr(n) for n, (_, leaves) in fills.items() if leaves)
+
+                def fill(a: ArraySpec, fills: Mapping[str, tuple[Fill, bool]] = fills) -> Fill:
+                    return fills[a.name][0] if a.name in fills else _filled(a, 1, MIXED, sided=True)
+
+                if fills:
+                    label = f"those with numbers about {sign * scale:g} in {', '.join(map(repr, fills))}"
+                    yield _set(self.case, label, 5, fill, beyond)
+
+    def _up_to(self, a: ArraySpec, scale: float) -> tuple[Fill, bool] | None:
+        """Numbers from one to four times as large, and whether they leave the range of the fill; `None` if none may."""
+        whole = not a.dtype.is_float or a.fill in BYTES
+        first, end = _span(a) or (0, 0)
+        step = max(1, int(abs(scale))) if whole else abs(scale) / 4
+        low, high = (step, 4.5 * step) if scale > 0 else (-4 * step, -step / 2)
+        leaves = not first <= low <= high <= end
+        if (leaves and not self._may_leave(a)) or _held(a, 4 * step) is None or _held(a, low) is None:
+            return None
+        return drawn(low, high, step, 5), leaves
+
+    def _note(self, sets: Iterable[InputSet]) -> str:
+        """What no input reaches, of the case at its own size as well."""
+        reached = set(self.branches(self.own).sides)
+        for s in sets:
+            reached |= self.branches(s.contents(self.small, self.own, keep=False)).sides
+        told = {s.told for s in self.branches.possible - reached if s.told}
+        if told and self.small is not self.case:
+            whole = Branches(self.case)
+            told &= {s.told for s in whole.possible - whole(contents(self.case)).sides}
+        listed = sorted(told)
+        more = f", and {len(listed) - TOLD} more" if len(listed) > TOLD else ""
+        return "; ".join(listed[:TOLD]) + more
+
+
+def _listed(values: Sequence[Number]) -> str:
+    more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
+    return ", ".join(f"{v:.9g}" for v in values[:SHOWN]) + more
+
+
+def _candidates(numbers: Sequence[float]) -> Iterator[float]:
+    """Numbers that may lead to a side of a branch: by the constants around it."""
+    few = [n for n in numbers if n and math.isfinite(n)][:10]
+    simple = [0.0, *(s * n for n in (0.5, 1.0, 1.5, 2.5) for s in (1, -1))]
+    own = [s * n for n in few for s in (1, -1)]
+    yield from simple
+    yield from own
+    for c in few:  # just above and below each, and beyond
+        yield from (s * (c + d) for d in (1.0, -1.0, 0.25, -0.25, 0.5) for s in (1, -1))
+        yield from (s * c * f for f in (2.0, 1.25, 0.75, 4.0) for s in (1, -1))
+    for c, t in itertools.product(few, (*simple, *own)):
+        yield from (t / c, t * c, t + c, t - c, c - t)
+    for c, d, t in itertools.product(few, few, simple):  # of a * x + b
+        yield from ((t - d) / c, (t + d) / c)
+
+
+def _held(a: ArraySpec, value: float) -> Number | None:
+    """A number as the array's type holds it; `None` if it does not."""
+    if not a.dtype.holds(value):
+        return None
+    return float(a.dtype.numpy.type(value)) if a.dtype.is_float else int(value)
+
+
+def _smaller(case: Case) -> Case:
+    """The case at a size that is quick to evaluate; a `UsageError` if its own is not and there is no other."""
+    elements = sum(math.prod(a.shape) for a in case.arrays())
+    sizes = [p.name for p in case.kernel.parameters if p.kind is Kind.SIZE]
+    small, factor = case, 1
+    while elements > SEARCHED and factor < max(elements, 2):
+        factor *= 2
+        values = {**dict(case.parameters)}
+        values.update({n: _divided(values[n], factor) for n in sizes})
+        try:
+            other = make(case.kernel, values, case.seed)
+            if other.excluded:
+                continue
+            count = sum(math.prod(a.shape) for a in other.arrays())
+        except UsageError:
+            continue
+        if count < sum(math.prod(a.shape) for a in small.arrays()):
+            small = other
+        if count <= SEARCHED:
+            break
+    if sum(math.prod(a.shape) for a in small.arrays()) > LARGEST_SEARCHED:
+        raise UsageError("the case has no size at which its branches could be searched")
+    return small
+
+
+def _divided(size: Any, factor: int) -> Any:
+    if isinstance(size, int):
+        return max(size // factor, 1)
+    rows, cols = pair(str(size))
+    root = math.isqrt(factor)
+    return f"{max(rows // (factor // root), 1)}x{max(cols // root, 1)}"
