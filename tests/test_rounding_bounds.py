@@ -241,6 +241,17 @@ def test_small_integers_held_as_floats_are_exact_in_any_order():
         assert evaluate(ArrayExpression(text, "a test"), quarters, {}).bounds is not None, text
 
 
+@pytest.mark.parametrize("count", [100, 1000, 3000])
+def test_a_mean_may_divide_its_terms_although_their_sum_would_be_exact(count):
+    """Then it adds numbers that are rounded; a term too few is more than that."""
+    x = np.full((1, count), 0.75, np.float32)
+    expected = {"out": evaluate(ArrayExpression("mean(x, axis=1)", "a test"), {"x": x}, {})}
+    scaled = np.cumsum(x[0] * np.float32(1 / count), dtype=np.float32)
+    assert scaled[-1] != 0.75
+    assert check({"out": scaled[-1:]}, expected).ok
+    assert not check({"out": np.array([0.75 * (count - 1) / count], np.float32)}, expected).ok
+
+
 class Rows(Kernel):
     """Sums, products and softmax along axes as some correct kernel would compute them."""
 

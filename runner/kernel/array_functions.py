@@ -109,8 +109,10 @@ def _mean(x: Bounded, axis: Any = None, keepdims: Any = None) -> Bounded:
     mean = divide(total, numeric(plain(count, how), how), how)
     if mean.certain:
         return mean
-    magnitude = np.sum(magnitude_of(x), axis=amount(axis), keepdims=bool(amount(keepdims))) / count
-    off = magnitude * (2 * how.accumulating.unit) + how.tiny * count
+    places, sums_in = {"axis": amount(axis), "keepdims": bool(amount(keepdims))}, how.accumulating
+    adding = sums_in.summing(count, np.size(total.value)) if total.certain else 0.0  # terms that are divided before
+    magnitude = np.sum(magnitude_of(x), **places) / count
+    off = magnitude * (adding + 2 * sums_in.unit) + how.tiny * count
     return made(mean.value, mean.low - off, mean.high + off, how)
 
 

@@ -32,6 +32,7 @@ from runner.kernel.declaration import (
     PointerArgument,
     ScalarArgument,
     Step,
+    threads,
     variables,
     written,
 )
@@ -122,7 +123,7 @@ class Case:
     seed: int  # of random inputs
     excluded: str  # why this combination cannot run; empty if it can
     grid: Dim3  # blocks in x, y, z; zeros if excluded
-    block: Dim3  # threads in x, y, z
+    block: Dim3  # threads in x, y, z; of the first launch
     shared: int  # dynamic shared memory, in bytes
 
     @functools.cached_property
@@ -185,11 +186,12 @@ class Case:
             return (LaunchSpec("", self.grid, self.block, self.shared, self.arguments()),)
         declared = {a.name: a for a in self.kernel.arguments}
         arrays = {a.name: a for a in self.arrays()}
+        own = own_block(self.kernel, dict(self.parameters))
         return tuple(
             LaunchSpec(
                 "" if (name := self._function(step.function)) == self._functions[0] else name,
                 three(step.grid, known),
-                three(step.block, known) if step.block else self.block,
+                three(step.block, known) if step.block else own,
                 int(step.shared(known)),
                 tuple(arrays[n] if n in arrays else self._argument(declared[n], known) for n in step.arguments),
             )
@@ -331,6 +333,11 @@ def functions(steps: Sequence[Step | Loop]) -> tuple[FunctionName, ...]:
     for step in steps:
         found.update(dict.fromkeys((step.function,) if isinstance(step, Step) else functions(step.steps)))
     return tuple(found)
+
+
+def own_block(kernel: Kernel, values: Mapping[str, Canonical]) -> Dim3:
+    """The threads of a block in x, y, z, unless a launch has its own."""
+    return next((threads(values[p.name]) for p in kernel.parameters if p.kind is Kind.BLOCK), (1, 1, 1))
 
 
 def known_values(kernel: Kernel, values: Mapping[str, Canonical]) -> dict[str, Canonical]:

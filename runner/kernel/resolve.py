@@ -13,8 +13,18 @@ import ml_dtypes
 from runner.device import Dim3, Surface, Texture
 from runner.errors import UsageError
 from runner.kernel.arrays import COUNTING, DTYPES, FILLS, DType
-from runner.kernel.case import ArraySpec, Case, LaunchSpec, PointerSpec, ScalarSpec, known_values, three, unrolled
-from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, threads, written
+from runner.kernel.case import (
+    ArraySpec,
+    Case,
+    LaunchSpec,
+    PointerSpec,
+    ScalarSpec,
+    known_values,
+    own_block,
+    three,
+    unrolled,
+)
+from runner.kernel.declaration import VOCABULARY, Canonical, Kernel, Kind, canonical, written
 from runner.kernel.recipes import Recipe, unfit
 
 # What CUDA allows any launch (CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability").
@@ -51,7 +61,7 @@ def make(kernel: Kernel, requested: Mapping[str, Any], seed: int) -> Case:
         if p.name == "fill" and values[p.name] not in FILLS:
             raise UsageError(f"fill={values[p.name]}: expected one of {', '.join(FILLS)}")
     known = known_values(kernel, values)
-    block = next((threads(values[p.name]) for p in kernel.parameters if p.kind is Kind.BLOCK), (1, 1, 1))
+    block = own_block(kernel, values)
     excluded = _excluded(kernel, values, known, block)
     grid, shared = (0, 0, 0), 0
     if not excluded:
