@@ -1,7 +1,7 @@
 """Plants defects in ten float kernels and counts those that the check finds; correct variants must all pass.
 
     python benchmarks/planted_defects.py [--device cpu] [--sizes 2**24] [--jobs 8]
-        [--out docs/trust_defects.txt]
+        [--only plantedSum,plantedMax] [--out docs/trust_defects.txt]
 
 The kernels are in benchmarks/planted. Each defect is launched with 2^10, 2^16 and 2^20 elements (or `--sizes`), in
 float32 and float64 (or `--dtypes`). Each correct variant computes in another order, contracts or not, corrects its
@@ -119,6 +119,14 @@ def size(text: str) -> int:
     return int(base) ** int(exponent or 1)
 
 
+def chosen(text: str) -> tuple[Planted, ...]:
+    """The kernels of these names, separated by commas."""
+    known = {k.name: k for k in KERNELS}
+    if unknown := [n for n in text.split(",") if n not in known]:
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; available: {', '.join(known)}")
+    return tuple(known[n] for n in text.split(","))
+
+
 def verdicts(kind: str, planted: Planted, sizes: Sequence[int], dtypes: Sequence[str]) -> list[tuple[Trial, Outcome]]:
     """What came of all trials of a kernel."""
     config = DeviceConfig(kind=kind)
@@ -145,22 +153,24 @@ def main() -> None:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--sizes", type=size, nargs="+", default=SIZES)
     parser.add_argument("--dtypes", choices=DTYPES, nargs="+", default=DTYPES)
+    parser.add_argument("--only", type=chosen, default=KERNELS, metavar="NAME,...", help="these kernels only")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     done: list[tuple[Trial, Outcome]] = []
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         common = (repeat(options.sizes), repeat(options.dtypes))
-        for planted, part in zip(KERNELS, pool.map(verdicts, repeat(options.device), KERNELS, *common), strict=True):
+        parts = pool.map(verdicts, repeat(options.device), options.only, *common)
+        for planted, part in zip(options.only, parts, strict=True):
             done += part
             print(f"{planted.name}: {len(part)} launches, {sum(failed(*p) for p in part)} wrong", file=sys.stderr)
     wrong = [(t, o) for t, o in done if failed(t, o)]
     missed, defects = sum(bool(t.defect) for t, _ in wrong), sum(bool(t.defect) for t, _ in done)
-    different, variants = sum(len(k.defects) for k in KERNELS), sum(k.variants for k in KERNELS)
+    different, variants = sum(len(k.defects) for k in options.only), sum(k.variants for k in options.only)
     found = f"{defects - missed} found, {missed} missed"
     head = [
         f"python {' '.join(sys.argv).partition(' --out')[0]}",
-        f"{defects} launches of {different} defects in {len(KERNELS)} kernels: {found}.",
+        f"{defects} launches of {different} defects in {len(options.only)} kernels: {found}.",
         f"{len(done) - defects} launches of {variants} correct variants: {len(wrong) - missed} refused.",
         "",
     ]
