@@ -99,7 +99,7 @@ def _planned(planted: Planted, size: int, dtype: str, fill: Fill) -> Iterator[Tr
     kernel, first = read(planted.name, fill), fill == planted.fills[0]
     common = {"size": size, "dtype": dtype}
     for number, words in planted.defects.items():
-        if (first or number in planted.everywhere) and dtype not in planted.unless.get(number, ()):
+        if first or number in planted.everywhere:
             yield Trial(made(kernel, {**common, "defect": number}), planted.family, fill, words)
     halves = planted.halves if dtype in HALVES else ()
     for variant in (*range(planted.variants), *halves) if first else (0,):

@@ -52,7 +52,6 @@ class Planted:
     halves: tuple[int, ...] = ()  # further variants of half types
     computes: Mapping[int, Mapping[str, int]] = field(default_factory=dict)  # such that compute in the half type itself
     fast: tuple[int, ...] = ()  # variants that need `fast_math: true`; not for float64
-    unless: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  # defects that are none in these types
 
 
 LARGE = (2**10, 2**16, 2**20)
@@ -170,11 +169,11 @@ KERNELS = (
         "extremes",
         {**ROWS, 6: "starts at 0", **STORED},
         4,
-        ("int32", "uint32", "int8"),
+        ("int32", "int8"),
         fills=(RANDOM, SIGNED),
         everywhere=(6,),
-        unless={6: ("uint32",)},
     ),
+    Planted("plantedMost", "extremes", {**ROWS, **STORED}, 4, ("uint32",)),
     Planted("plantedLeast", "extremes", {**ROWS, 6: "starts at 0", **STORED}, 5, FLOATS, fills=FILLS, everywhere=(6,)),
     Planted(
         "plantedLeast",
@@ -199,8 +198,8 @@ KERNELS = (
             23: STORED[23],
         },
         4,
-        (*FLOATS, "int32"),
-        fills=FILLS[:1] + FILLS[1:5:3] + FILLS[5:],
+        FLOATS,
+        fills=(RANDOM, NORMAL, NARROW, LOPSIDED),
         everywhere=(6,),
     ),
     Planted(
@@ -211,7 +210,7 @@ KERNELS = (
         ("float32", "bfloat16", "int32"),
         fills=(RANDOM,),
     ),
-    Planted("plantedArgMost", "indices", {2: ROWS[2], 8: "the least"}, 4, ("int32", "uint32"), fills=(FEW,)),
+    Planted("plantedArgMost", "indices", {3: ROWS[3], 8: "the least"}, 4, ("int32", "uint32"), fills=(FEW,)),
     Planted(
         "plantedArgsort",
         "indices",
@@ -256,7 +255,7 @@ KERNELS = (
     Planted(
         "plantedTopK",
         "indices",
-        {2: ROWS[2], 9: "equals take one place", 10: "the first of equals, again"},
+        {3: ROWS[3], 9: "equals take one place", 10: "the first of equals, again"},
         4,
         ("int32",),
         fills=(FEW,),
@@ -348,9 +347,18 @@ KERNELS = (
         "constraints",
         {6: "no odd block", 7: "no rest of four blocks", 8: "wrong in one block", **STORED},
         4,
-        (*FLOATS, "int32"),
+        FLOATS,
         sizes=(6 * 768,),
         fills=(UNIT,),
+    ),
+    Planted(
+        "plantedThirds",
+        "constraints",
+        {6: "no odd block", 7: "no rest of four blocks", 8: "wrong in one block", **STORED},
+        4,
+        ("int32",),
+        sizes=(6 * 768,),
+        fills=(SMALL,),
     ),
     Planted(
         "plantedColumns",

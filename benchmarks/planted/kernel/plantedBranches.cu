@@ -47,7 +47,7 @@ extern "C" __global__ void plantedSign(const SCALAR* x, SCALAR* out, int n, int 
     });
 }
 
-// 6 the larger of two equally near integers, as does round for a positive number, 7 rounds towards 0.
+// 6 ties away from 0, 7 rounds towards 0.
 extern "C" __global__ void plantedRint(const SCALAR* x, SCALAR* out, int n, int variant, int defect)
 {
     each(x, out, n, defect, [=](Wide v) {
