@@ -209,7 +209,7 @@ def head(done: Sequence[tuple[Trial, Outcome]]) -> list[str]:
 def main() -> None:
     """Run all trials and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--device", choices=("cpu", "checked", "cuda"), default="cpu")
     parser.add_argument("--sizes", type=size, nargs="+", default=())
     parser.add_argument("--dtypes", choices=DTYPES, nargs="+", default=DTYPES)
     parser.add_argument("--only", type=chosen, default=KERNELS, metavar="NAME,...", help="these kernels only")

@@ -9,7 +9,7 @@ extern "C" __global__ void plantedMatVec(const SCALAR* a, const SCALAR* x, SCALA
     Wide sum = 0;
     if (variant == 8) sum = row_sum([=](int i) { return wide(as<SCALAR>(wide(from[i]) * wide(x[i]))); }, n, 0, 0);
     else if (variant == 9) {
-        for (int i = threadIdx.x; i < n; i += BLOCK) sum = fma(wide(from[i]), wide(x[i]), sum);
+        for (int i = threadIdx.x; i < n; i += BLOCK) sum = contracted(wide(from[i]), wide(x[i]), sum);
         sum = block_sum(sum);
     } else if (variant >= 10) sum = own_sum([=](int i) { return from[i] * x[i]; }, n, variant == 11);
     else sum = row_sum([=](int i) { return wide(from[i]) * wide(x[i]); }, n, variant, defect);

@@ -11,7 +11,7 @@ extern "C" __global__ void plantedThirds(const SCALAR* x, SCALAR* out, int n, in
         const Wide v = wide(x[i]);
         Wide value = Wide(2) * v + Wide(1);
         if (variant == 1) value = Wide(2.0 * double(v) + 1.0);
-        if (variant == 2) value = fma(v, Wide(2), Wide(1));
+        if (variant == 2) value = contracted(v, Wide(2), Wide(1));
         if (variant == 3) value = v + v + Wide(1);
         if (defect == 8 && gridDim.x == 1) value = v;
         store(out, i, n, value, defect);

@@ -29,6 +29,11 @@ struct Widest<unsigned int> { using type = long long; };
 template <>
 struct Widest<long long> { using type = long long; };
 
+// a * b + c, rounded once.
+__device__ inline float contracted(float a, float b, float c) { return fmaf(a, b, c); }
+__device__ inline double contracted(double a, double b, double c) { return fma(a, b, c); }
+__device__ inline int contracted(int a, int b, int c) { return a * b + c; }
+
 // The number in another type.
 template <class To, class From>
 __device__ inline To as(From x) { return To(wide(x)); }
