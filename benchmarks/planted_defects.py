@@ -7,8 +7,8 @@ The kernels are in benchmarks/planted/kernel; benchmarks/planted/catalogue.py sa
 types, sizes and fills. A correct variant computes in another order, contracts or not, corrects its sums (Kahan), adds
 in a wider type, rounds products to a half type, breaks ties differently, or is as inexact as CUDA's functions may be.
 A defect is found if its case is not `ok`. Exit status 1 if a defect is missed or a correct variant refused.
-`--sizes` replaces the sizes of the catalogue; sizes that a kernel does not take are left out. `--jobs` processes take
-a part of the catalogue each.
+`--sizes` replaces the sizes of the kernels that are tried in large arrays. `--jobs` processes take a part of the
+catalogue each.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from planted.catalogue import DTYPES, HALVES, KERNELS, Fill, Planted
+from planted.catalogue import DTYPES, HALVES, KERNELS, LARGE, Fill, Planted
 
 from runner.device import Compiler, Device
 from runner.device.kinds import compiler_for, open_device
@@ -86,13 +86,13 @@ def made(kernel: Kernel, values: Mapping[str, Any]) -> Case:
     return make(dataclasses.replace(kernel, parameters=tuple(parameters)), fixed, 0)
 
 
-def trials(kernels: Sequence[Planted], sizes: Sequence[int] = (), dtypes: Sequence[str] = DTYPES) -> Iterator[Trial]:
-    """All defects, then all correct variants, of each kernel, size, type and fill."""
+def trials(kernels: Sequence[Planted], sizes: Sequence[int] = LARGE, dtypes: Sequence[str] = DTYPES) -> Iterator[Trial]:
+    """All defects, then all correct variants, of each kernel, size, type and fill; `sizes` in place of `LARGE`."""
     for planted in kernels:
-        for size in sizes or planted.sizes:
+        for size in sizes if planted.sizes == LARGE else planted.sizes:
             for dtype in (d for d in planted.dtypes if d in dtypes):
                 for fill in planted.fills:
-                    yield from (t for t in _planned(planted, size, dtype, fill) if sizes == () or not t.case.excluded)
+                    yield from _planned(planted, size, dtype, fill)
 
 
 def _planned(planted: Planted, size: int, dtype: str, fill: Fill) -> Iterator[Trial]:
@@ -133,7 +133,7 @@ def failed(trial: Trial, outcome: Outcome) -> bool:
 def size(text: str) -> int:
     """A number of elements, such as 2**24."""
     base, _, exponent = text.partition("**")
-    return int(base) ** int(exponent or 1)
+    return int(int(base) ** int(exponent or 1))
 
 
 def chosen(text: str) -> tuple[Planted, ...]:
@@ -210,7 +210,7 @@ def main() -> None:
     """Run all trials and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("cpu", "checked", "cuda"), default="cpu")
-    parser.add_argument("--sizes", type=size, nargs="+", default=())
+    parser.add_argument("--sizes", type=size, nargs="+", default=LARGE)
     parser.add_argument("--dtypes", choices=DTYPES, nargs="+", default=DTYPES)
     parser.add_argument("--only", type=chosen, default=KERNELS, metavar="NAME,...", help="these kernels only")
     parser.add_argument("--jobs", type=int, default=1)

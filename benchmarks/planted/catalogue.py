@@ -1,7 +1,8 @@
 """Which defects are planted in which kernels, for which types, sizes and fills. Data only: planted_defects.py runs it.
 
 A defect's number means the same in every kernel that shares a header: 1 to 5 leave terms out (planted.cuh, rows.cuh),
-20 to 24 store a wrong result (typed.cuh); 6 to 10 are the kernel's own.
+20 to 24 store a wrong result (typed.cuh); 6 to 10 are the kernel's own. Some defects show in no input of the kernel's
+own: those that need another width or size, a tie, or a number beyond what its fill draws.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Planted:
     fast: tuple[int, ...] = ()  # variants that need `fast_math: true`; not for float64
 
 
-LARGE = (2**10, 2**16, 2**20)
+LARGE = (2**10, 2**16, 2**20)  # `--sizes` replaces them
 SHORT = {8: {"width": 16}, 9: {"width": 16}}  # sums in a half type: of a few terms, else no digit is left to check
 
 KERNELS = (

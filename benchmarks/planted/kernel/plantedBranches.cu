@@ -1,14 +1,7 @@
 #include "typed.cuh"
 
 // Functions of each element that have branches. Variants: 1 by comparisons, 2 the other way round, 3 in double precision.
-// Defects: 6 and 7, beside each function.
-
-template <class Function>
-__device__ void each(const SCALAR* x, SCALAR* out, int n, int defect, const Function& function)
-{
-    const int i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i < n) store(out, i, n, Wide(function(wide(x[i]))), defect);
-}
+// Defects: 6 and 7, beside each function; those of `store`.
 
 __device__ inline Wide clipped(Wide v, Wide low, Wide high, int variant)
 {
@@ -44,22 +37,5 @@ extern "C" __global__ void plantedSign(const SCALAR* x, SCALAR* out, int n, int 
         if (variant == 2) return v < Wide(0) ? Wide(-1) : v > Wide(0) ? Wide(1) : Wide(0);
         if (variant == 3) return Wide((double(v) > 0.0) - (double(v) < 0.0));
         return Wide((v > Wide(0)) - (v < Wide(0)));
-    });
-}
-
-// 6 ties away from 0, 7 rounds towards 0.
-extern "C" __global__ void plantedRint(const SCALAR* x, SCALAR* out, int n, int variant, int defect)
-{
-    each(x, out, n, defect, [=](Wide v) {
-        const Wide s = v * Wide(8);
-        if (defect == 6) return Wide(round(s));
-        if (defect == 7) return Wide(trunc(s));
-        if (variant == 1) {
-            const Wide down = Wide(floor(s)), rest = s - down;
-            return rest < Wide(0.5) || (rest == Wide(0.5) && fmod(down, Wide(2)) == Wide(0)) ? down : down + Wide(1);
-        }
-        if (variant == 2) return Wide(-rint(-s));
-        if (variant == 3) return Wide(nearbyint(double(v) * 8.0));
-        return Wide(rint(s));
     });
 }

@@ -50,3 +50,11 @@ __device__ inline void store(To* out, int i, int n, Value value, int defect)
     if (defect == 24 && i == n - 1) return;
     out[i] = as<To>(value);
 }
+
+// Stores a function of each element.
+template <class Function>
+__device__ void each(const SCALAR* x, SCALAR* out, int n, int defect, const Function& function)
+{
+    const int i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n) store(out, i, n, Wide(function(wide(x[i]))), defect);
+}
