@@ -107,3 +107,10 @@ def test_a_row_says_what_its_check_lets_through(bench):
     assert loose.status == "ok"
     summed = case("rowSums", "float32", "sum(in * in, axis=1)", length="rows_", tolerance={"rtol": 0.01})
     assert bench.run(summed, samples=1).undetected == ("a result without one element of 'in'",)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_a_softmax_without_one_of_its_terms_is_found_whatever_its_inputs(dtype, bench):
+    """All of a softmax is expected in float32, though its arguments may be large."""
+    outcome = bench.run(softmax(dtype, width=64, fill={"normal": [0, 4]}, defect=3), samples=1)
+    assert outcome.status == "mismatch"

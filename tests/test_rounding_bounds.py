@@ -456,6 +456,21 @@ def test_a_function_carries_the_error_of_its_argument_and_its_own(name):
     assert check({"out": got + 10 * np.spacing(np.maximum(np.abs(got), 2))}, {"out": expected}).mismatches > 400
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_product_with_a_power_of_two_is_exact(dtype):
+    """So a tie of `rint` is known, of any numbers."""
+    x = np.array([0.0625, 0.1, 0.3125, -0.0625, 1000.0], dtype)
+    for text in ("rint(x * 8)", "rint(x / 0.125)", "rint(-8 * x)"):
+        assert evaluate(ArrayExpression(text, "a test"), {"x": x}, {}).bounds is None, text
+    assert evaluate(ArrayExpression("x * 2.0 ** -140", "a test"), {"x": x}, {}).bounds is not None
+
+
+def test_the_sign_of_an_integer_is_known():
+    """It was the integer itself."""
+    x = np.array([6, 0, -3], np.int32)
+    assert evaluate(ArrayExpression("sign(x)", "a test"), {"x": x}, {}).values.tolist() == [1, 0, -1]
+
+
 def test_elements_are_ordered_clipped_and_inverted():
     """What is certain has one order; where rounding decides, it is not known."""
     names = {"x": np.array([[3, 1, 2], [0, 5, 5]], np.int32), "f": np.array([0.5, np.nan, 2], np.float32)}

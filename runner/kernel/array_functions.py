@@ -169,16 +169,17 @@ def _where_extreme(sign: int) -> Callable[..., Bounded]:
 def _softmax(x: Bounded, axis: Any = None) -> Bounded:
     """exp(x) / sum(exp(x)) along an axis: with the maximum subtracted, known before or running, or with exp2.
 
-    With a running maximum, each term of the sum may be scaled again for each of the others.
+    With a running maximum, each term of the sum may be scaled again for each of the others. All of it has the type of
+    the accumulator.
     """
-    at = -1 if axis is None else amount(axis)
-    how = x.arithmetic
+    at, own = -1 if axis is None else amount(axis), x.arithmetic
+    how = own.accumulating if own else None
     given = np.asarray(x.value, dtype=how.wide if how else np.float64)
     top = np.max(given, axis=at, keepdims=True)
     shifted = given - top
     terms = np.exp(shifted)
     value = terms / np.sum(terms, axis=at, keepdims=True)
-    if how is None:
+    if how is None or own is None:
         return plain(value)
     count = np.shape(given)[at]
     radius = np.zeros(()) if x.certain else _radius(numeric(x, how))
@@ -192,15 +193,12 @@ def _softmax(x: Bounded, axis: Any = None) -> Bounded:
     argument = (4 * reach + 2 * width) * how.unit  # of x * log2(e), and of the difference
     again = 3 * math.log(count) + 10 if how.likely else count
     again = min(again, count, how.depth if how.depth is not None else count)
-    sums_in = how.accumulating
-    scaled = np.maximum(sums_in.error("exp", one, one), sums_in.error("exp", far, one)) + 2 * sums_in.unit
-    adding = sums_in.summing(count, np.size(value)) + again * scaled
-    relative = 2 * once + 2 * argument + adding + width * how.unit
+    relative = 2 * once + 2 * argument + how.summing(count, np.size(value)) + again * once + width * how.unit
     if not x.certain:
         radius = np.where(counts, radius, 0)
         relative = relative + radius + np.max(radius, axis=at, keepdims=True)
     off = value * np.expm1(relative) + 2 * how.tiny
-    return made(value, np.maximum(value - off, 0), value + off, how)
+    return held(made(value, np.maximum(value - off, 0), value + off, how), own)
 
 
 def _take(x: Bounded, indices: Bounded, axis: Any = None) -> Bounded:
@@ -306,8 +304,9 @@ def _stepped(function: Callable[[Any], Any]) -> Callable[[Bounded], Bounded]:
     """A function whose results are whole numbers: exact, but on either side of a step where rounding decides."""
 
     def call(x: Bounded) -> Bounded:
-        if x.whole:
-            return x
+        if x.whole and x.certain:
+            found = function(integral(np.asarray(x.value)))
+            return Bounded(found, found, found, x.arithmetic)
         value = function(x.value)
         if x.certain:
             how = x.arithmetic

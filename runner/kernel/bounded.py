@@ -27,6 +27,7 @@ from runner.kernel.precision import DIVIDES_TO_ZERO, Arithmetic, finite, grain
 Array = NDArray[Any]
 Operation = Callable[..., Any]
 INT_BYTES = 4  # of C++'s int
+HALF = 0.5  # the mantissa of a power of two, by frexp
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,30 @@ def _product(
     return _widened(value, low, high, how, new, growth, factors=factors, rounded=factors - 1)
 
 
+def _scaled(a: Bounded, by: float, how: Arithmetic) -> Bounded | None:
+    """A product with a power of two, which rounds nothing; `None` if it may, as something overflows or underflows."""
+    value = a.value * by
+    size = np.abs(value[value != 0])
+    if abs(math.frexp(by)[0]) != HALF or not np.all((how.smallest_normal <= size) & (size <= how.largest)):
+        return None
+    kept: dict[str, Any] = {"factors": a.factors, "rounded": a.rounded, "growth": a.growth}
+    if a.certain:
+        found = (a.grain[0] * abs(by), a.grain[1] * abs(by)) if a.grain else None
+        return Bounded(value, value, value, how, found, **kept)
+    low, high = (a.low * by, a.high * by) if by > 0 else (a.high * by, a.low * by)
+    return made(value, low - how.tiny / 2, high + how.tiny / 2, how, **kept)
+
+
+def _constant(x: Bounded) -> float | None:
+    """The one number that it is; `None` if it is an array, or rounded."""
+    return float(x.value) if x.certain and np.ndim(x.value) == 0 and not isinstance(x.value, str) else None
+
+
 def _multiply(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
+    for x, by in ((a, _constant(b)), (b, _constant(a))):
+        scaled = _scaled(x, by, how) if by and np.ndim(x.value) else None
+        if scaled is not None:
+            return scaled
     value = a.value * b.value
     if a.grain and b.grain:
         found = (a.grain[0] * b.grain[0], a.grain[1] * b.grain[1])
@@ -277,6 +301,10 @@ def _multiply(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
 
 def divide(a: Bounded, b: Bounded, how: Arithmetic) -> Bounded:
     """A quotient."""
+    by = _constant(b)
+    scaled = _scaled(a, 1 / by, how) if by and np.ndim(a.value) else None
+    if scaled is not None:
+        return scaled
     value = np.divide(a.value, b.value)
     if a.grain and b.grain and b.grain[0] == b.grain[1] and np.all(b.value != 0):  # by powers of two
         found = (a.grain[0] / b.grain[0], a.grain[1] / b.grain[1])

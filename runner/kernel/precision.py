@@ -103,6 +103,11 @@ class Arithmetic:
         return float(self._limits.smallest_normal if self.flushed else self._limits.smallest_subnormal)
 
     @functools.cached_property
+    def smallest_normal(self) -> float:
+        """The smallest number that has all digits."""
+        return float(self._limits.smallest_normal)
+
+    @functools.cached_property
     def largest(self) -> float:
         """The largest finite number."""
         return float(self._limits.max)

@@ -2,14 +2,14 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-// Each row's softmax. 1: the sum covers half of the row; 2: zeros.
+// Each row's softmax. 1: the sum covers half of the row; 2: zeros; 3: the sum lacks the last element.
 extern "C" __global__ void softmax(const SCALAR* in, SCALAR* out, int n, int which)
 {
     in += blockIdx.x * n;
     out += blockIdx.x * n;
     float most = -1e30f, sum = 0.0f;
     for (int i = 0; i < n; ++i) most = fmaxf(most, (float)in[i]);
-    for (int i = 0; i < (which == 1 ? n / 2 : n); ++i) sum += expf((float)in[i] - most);
+    for (int i = 0; i < (which == 1 ? n / 2 : n - (which == 3)); ++i) sum += expf((float)in[i] - most);
     for (int i = threadIdx.x; i < n; i += blockDim.x)
         out[i] = (SCALAR)(which == 2 ? 0.0f : expf((float)in[i] - most) / sum);
 }
