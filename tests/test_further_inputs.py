@@ -179,6 +179,13 @@ def test_a_reference_in_python_that_sorts_refuses_no_other_order(bench):
         assert ("'in' has equal elements at the expected and the found indices" in outcome.note) == (defect == 1)
 
 
+@pytest.mark.parametrize(("dtype", "fill"), [("int32", "random"), ("float32", {"range": [-1, 1]})], ids=str)
+def test_a_reference_in_python_gets_numbers_of_one_sign(dtype, fill, bench):
+    """Nothing is known of its branches, but a maximum may begin with 0."""
+    cases = (case("largest", "counted.largest", defect, fill, dtype, **ROWS) for defect in (0, 1))
+    assert [bench.run(c, samples=1).status for c in cases] == ["ok", "mismatch"]
+
+
 def test_the_sets_that_were_launched_are_counted(bench, monkeypatch):
     """Fewer of long arrays, and none where nothing is rounded or chosen."""
     counts = []

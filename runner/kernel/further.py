@@ -431,16 +431,14 @@ class _Search:
         return list(found)[:VALUES]
 
     def _holding(self, values: Iterable[tuple[str, Number]], beyond: Collection[tuple[str, Number]]) -> InputSet:
-        of: dict[str, list[Number]] = {}
-        for name, value in values:
-            of.setdefault(name, []).append(value)
+        of, leaving = _by_name(values), _by_name(beyond)
 
         def fill(a: ArraySpec) -> Fill:
             base = _filled(a, 1, MIXED, sided=True) or a.fill
             return holding(base, of[a.name]) if a.name in of else base  # type: ignore[arg-type,return-value]
 
-        label = "those that hold " + "; ".join(f"{_listed(v)} in '{n}'" for n, v in of.items())
-        return _set(self.case, label, 5, fill, "; ".join(f"{v:.9g} in '{n}'" for n, v in beyond))
+        label, told = (", ".join(f"{_listed(v)} in '{n}'" for n, v in each.items()) for each in (of, leaving))
+        return _set(self.case, f"those that hold {label}", 5, fill, told)
 
     def _needed(
         self, values: list[tuple[str, Number]], with_these: list[tuple[str, Number]]
@@ -517,6 +515,13 @@ class _Search:
         listed = sorted(told)
         more = f", and {len(listed) - TOLD} more" if len(listed) > TOLD else ""
         return "; ".join(listed[:TOLD]) + more
+
+
+def _by_name(values: Iterable[tuple[str, Number]]) -> dict[str, list[Number]]:
+    found: dict[str, list[Number]] = {}
+    for name, value in values:
+        found.setdefault(name, []).append(value)
+    return found
 
 
 def _listed(values: Sequence[Number]) -> str:
