@@ -64,6 +64,17 @@ def test_the_value_with_which_an_extreme_begins_is_found(function, dtype, fill, 
         assert (outcome.status, outcome.note) == ("mismatch" if defect else "ok", ""), (defect, outcome.reason)
 
 
+def test_large_arrays_are_searched_at_a_size_that_the_kernel_allows(bench):
+    """With fewer rows, as the reference has rows of 50; and with a multiple of 192."""
+    for defect in (0, 1, 3):
+        outcome = bench.run(case("largest", STARTS["largest"][0], defect, "random", size="8192x50", **ROWS), samples=1)
+        assert outcome.status == ("mismatch" if defect else "ok"), outcome.reason
+    keys = {"arguments": (("n", "size"),), "constraints": {"size % 192 == 0": "whole blocks"}, "size": 192 * 1500}
+    for defect in (0, 1):
+        outcome = bench.run(case("each", "clip(in, 0, 6)", defect, "random", **keys), samples=1)
+        assert outcome.status == ("mismatch" if defect else "ok"), outcome.reason
+
+
 def test_numbers_without_negatives_stay_so(bench):
     """A kernel may rely on it: 0 is a right begin for them."""
     for fill in ("c_rand", {"range": [0, 1]}, {"range": [0.5, 2]}):
@@ -177,6 +188,13 @@ def test_a_reference_in_python_that_sorts_refuses_no_other_order(bench):
         outcome = bench.run(case("order", "counted.order", defect, "random", **keys), samples=1)
         assert outcome.status == status, outcome.reason
         assert ("'in' has equal elements at the expected and the found indices" in outcome.note) == (defect == 1)
+
+
+@pytest.mark.parametrize(("dtype", "fill"), [("int32", "random"), ("float32", {"range": [-1, 1]})], ids=str)
+def test_a_reference_in_python_gets_numbers_of_one_sign(dtype, fill, bench):
+    """Nothing is known of its branches, but a maximum may begin with 0."""
+    cases = (case("largest", "counted.largest", defect, fill, dtype, **ROWS) for defect in (0, 1))
+    assert [bench.run(c, samples=1).status for c in cases] == ["ok", "mismatch"]
 
 
 def test_the_sets_that_were_launched_are_counted(bench, monkeypatch):

@@ -120,7 +120,7 @@ def _selects(case: Case) -> bool:
 
 
 def _chosen_for(case: Case) -> Further:
-    elements = sum(math.prod(a.shape) for a in case.arrays())
+    elements = _elements(case)
     plain, most = next((p, m) for limit, p, m in MOST if elements <= limit)
     columns = [c for a in case.arrays() for c in a.columns() if _replaceable(c)]
     floats = any(c.dtype.is_float and _exact(c) for c in columns)
@@ -135,8 +135,9 @@ def _chosen_for(case: Case) -> Further:
         return Further(tuple(exact_set(case, t, sided=False) for t in turns))
     try:
         return _Search(case, plain, most, floats=floats, sided=sided).sets()
-    except UsageError:  # the reference has no value there
-        return Further(tuple(exact_set(case, t, sided=True) for t in turns))
+    except UsageError:  # there is no small size: one sign at least
+        order = (*((1,) if floats else ()), *((4, 2) if sided else ()), *turns[1:])
+        return Further(tuple(exact_set(case, t, sided=True) for t in list(dict.fromkeys(order))[:most]))
 
 
 def exact_set(case: Case, turn: int, *, sided: bool, distinct: bool = False) -> InputSet:
@@ -311,11 +312,9 @@ class _Search:
     def __init__(self, case: Case, usual: int, most: int, *, floats: bool, sided: bool) -> None:
         self.usual = usual
         self.case, self.most, self.floats, self.sided = case, most, floats, sided
-        self.small = _smaller(case)
-        self.branches = Branches(self.small)
+        self.small, self.branches = _smaller(case)
         self.own = contents(self.small)
-        elements = sum(math.prod(a.shape) for a in self.small.arrays())
-        self.tries = max(LEAST_TRIED, min(TRIED, WORK // max(elements, 1)))
+        self.tries = max(LEAST_TRIED, min(TRIED, WORK // max(_elements(self.small), 1)))
         self.reached = set(self.branches(self.own).sides)
         self.opaque = opaque(case)  # whether indices are used in a way that one order of equal keys matters
         self.constants = constants(case)
@@ -431,16 +430,14 @@ class _Search:
         return list(found)[:VALUES]
 
     def _holding(self, values: Iterable[tuple[str, Number]], beyond: Collection[tuple[str, Number]]) -> InputSet:
-        of: dict[str, list[Number]] = {}
-        for name, value in values:
-            of.setdefault(name, []).append(value)
+        of, leaving = _by_name(values), _by_name(beyond)
 
         def fill(a: ArraySpec) -> Fill:
             base = _filled(a, 1, MIXED, sided=True) or a.fill
             return holding(base, of[a.name]) if a.name in of else base  # type: ignore[arg-type,return-value]
 
-        label = "those that hold " + "; ".join(f"{_listed(v)} in '{n}'" for n, v in of.items())
-        return _set(self.case, label, 5, fill, "; ".join(f"{v:.9g} in '{n}'" for n, v in beyond))
+        label, told = (", ".join(f"{_listed(v)} in '{n}'" for n, v in each.items()) for each in (of, leaving))
+        return _set(self.case, f"those that hold {label}", 5, fill, told)
 
     def _needed(
         self, values: list[tuple[str, Number]], with_these: list[tuple[str, Number]]
@@ -519,6 +516,13 @@ class _Search:
         return "; ".join(listed[:TOLD]) + more
 
 
+def _by_name(values: Iterable[tuple[str, Number]]) -> dict[str, list[Number]]:
+    found: dict[str, list[Number]] = {}
+    for name, value in values:
+        found.setdefault(name, []).append(value)
+    return found
+
+
 def _listed(values: Sequence[Number]) -> str:
     more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
     return ", ".join(f"{v:.9g}" for v in values[:SHOWN]) + more
@@ -547,34 +551,56 @@ def _held(a: ArraySpec, value: float) -> Number | None:
     return float(a.dtype.numpy.type(value)) if a.dtype.is_float else int(value)
 
 
-def _smaller(case: Case) -> Case:
+def _smaller(case: Case) -> tuple[Case, Branches]:
     """The case at a size that is quick to evaluate; a `UsageError` if its own is not and there is no other."""
-    elements = sum(math.prod(a.shape) for a in case.arrays())
-    sizes = [p.name for p in case.kernel.parameters if p.kind is Kind.SIZE]
-    small, factor = case, 1
-    while elements > SEARCHED and factor < max(elements, 2):
-        factor *= 2
-        values = {**dict(case.parameters)}
-        values.update({n: _divided(values[n], factor) for n in sizes})
-        try:
-            other = make(case.kernel, values, case.seed)
-            if other.excluded:
+    elements = _elements(case)
+    for most in (SEARCHED, SEARCHED << 3, LARGEST_SEARCHED):
+        if elements <= most:
+            return case, Branches(case)
+        for values in _divided(dict(case.parameters), _sizes(case), -(-elements // most)):
+            try:
+                other = make(case.kernel, values, case.seed)
+                if other.excluded or _elements(other) > LARGEST_SEARCHED:
+                    continue
+                branches = Branches(other)
+                branches(contents(other))  # the reference may not be defined there
+            except UsageError:
                 continue
-            count = sum(math.prod(a.shape) for a in other.arrays())
-        except UsageError:
-            continue
-        if count < sum(math.prod(a.shape) for a in small.arrays()):
-            small = other
-        if count <= SEARCHED:
-            break
-    if sum(math.prod(a.shape) for a in small.arrays()) > LARGEST_SEARCHED:
-        raise UsageError("the case has no size at which its branches could be searched")
-    return small
+            return other, branches
+    raise UsageError("the case has no size at which its branches could be searched")
 
 
-def _divided(size: Any, factor: int) -> Any:
+def _elements(case: Case) -> int:
+    return sum(math.prod(a.shape) for a in case.arrays())
+
+
+def _sizes(case: Case) -> list[str]:
+    return [p.name for p in case.kernel.parameters if p.kind is Kind.SIZE]
+
+
+def _divided(values: dict[str, Any], sizes: Sequence[str], by: int) -> Iterator[dict[str, Any]]:
+    """The parameters with sizes that are smaller: fewer rows, fewer columns, or both, of one size or of all.
+
+    First by a power of two, then by divisors of the size, as it may have to be a multiple of something.
+    """
+    power = 1 << max(by - 1, 1).bit_length()
+    for names in ([*sizes], *([n] for n in sizes if len(sizes) > 1)):
+        numbers = [values[n] for n in names if isinstance(values[n], int)]
+        possible = range(by // 2 + 1, min(16 * by, by + NEAR)) if numbers else ()
+        divisors = [d for d in possible if numbers[0] % d == 0][:DIVISORS]
+        pairs = len(numbers) < len(names)
+        for factor, across in itertools.product((power, *divisors), (False, True, None) if pairs else (False,)):
+            yield {**values, **{n: _part(values[n], factor, across) for n in names}}
+
+
+DIVISORS, NEAR = 8, 4096  # tried
+
+
+def _part(size: Any, factor: int, across: bool | None) -> Any:  # noqa: FBT001
+    """A size divided: its rows, `across` its columns, or both if that is `None`."""
     if isinstance(size, int):
         return max(size // factor, 1)
     rows, cols = pair(str(size))
-    root = math.isqrt(factor)
-    return f"{max(rows // (factor // root), 1)}x{max(cols // root, 1)}"
+    root = 1 << (factor.bit_length() // 2)
+    down, over = {False: (factor, 1), True: (1, factor), None: (root, root)}[across]
+    return f"{max(rows // down, 1)}x{max(cols // over, 1)}"

@@ -84,6 +84,8 @@ def _equal_keys(inputs: Mapping[str, Array], found: Array, expected: Array) -> s
     f, e = found[at], expected[at]
     largest = int(max(found.max(), expected.max()))
     for name, keys in inputs.items():
+        if not keys.size or (keys == keys.reshape(-1)[0]).all():  # there is nothing to sort
+            continue
         # The rows that are indexed: all of it, those of its shape, or as long as the indices tell.
         for length in (keys.size, *keys.shape[-1:], largest + 1):
             rows = keys.size // max(length, 1)

@@ -95,7 +95,7 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
         if not found.ok:
             where = f"wrong for {one.label}"
             if one.beyond:
-                where += f" ({one.beyond} is beyond the fill; refill: false keeps an array's contents)"
+                where += f" (beyond its fill: {one.beyond}; refill: false keeps an array's contents)"
             reason = f"right for the measured inputs, {where}: {found.reason}"
             return dataclasses.replace(found, reason=reason, further_inputs=count)
         power = together(verdict.power, found.power)

@@ -114,21 +114,15 @@ extern "C" __global__ void order(const float *in, int *out, int rows, int width,
         return;
     const float *row = in + INDEX * width;
     for (int i = 0; i < width; ++i) {
-        int rank = 0;
-        for (int j = 0; j < width; ++j)
+        int rank = 0, same = 1;
+        for (int j = 0; j < width; ++j) {
             rank += row[j] < row[i] || (row[j] == row[i] && (defect == 1 ? j > i : defect != 2 && j < i));
-        if (defect == 2 && rank < k)
-            for (int j = rank; j < k && j < rank + 2; ++j)
-                out[INDEX * k + j] = i;
-    }
-    for (int i = 0; i < width && defect != 2; ++i) {
-        int rank = 0;
-        for (int j = 0; j < width; ++j)
-            rank += row[j] < row[i] || (row[j] == row[i] && (defect == 1 ? j > i : j < i));
+            same += defect == 2 && j != i && row[j] == row[i];
+        }
         if (defect == 3 && rank < 2)
             rank = 1 - rank;
-        if (rank < k)
-            out[INDEX * k + rank] = i;
+        for (int j = rank; j < min(rank + same, k); ++j)
+            out[INDEX * k + j] = i;
     }
 }
 
