@@ -1,4 +1,4 @@
-"""What a right launch is checked for besides: exact inputs, other sizes, other orders of its threads; and its time.
+"""What a right launch is checked for besides: exact inputs, other orders of its threads; and its time.
 
 Each may turn a right verdict into a wrong one, which says where the kernel is wrong.
 """
@@ -6,31 +6,26 @@ Each may turn a right verdict into a wrong one, which says where the kernel is w
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from runner.device import Device, DeviceInfo, Order, Program, Role
-from runner.errors import Hazard, LaunchError, LaunchTimeout, NotResident, OutOfMemory, UsageError, told
+from runner.device import Device, DeviceInfo, Order, Role
+from runner.errors import Hazard, LaunchTimeout, OutOfMemory, UsageError, told
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
 from runner.kernel.contents import exact_contents, exact_seeds, usable
-from runner.kernel.declaration import Kind, pair
 from runner.kernel.reference import expect
-from runner.kernel.resolve import make
-from runner.sweep.trial import Trial, WrongLater, trials, upload
-from runner.sweep.worker import Outcome, Task
-
-UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
+from runner.sweep.trial import Trial, WrongLater, upload
+from runner.sweep.worker import Outcome, Task, Tried
 
 # Launches in another order: a random one only if a launch takes less than this, and none much longer than the first.
 RANDOM_BELOW_S = 0.1
 LEAST_LIMIT_S = 5.0
 SLOWER = 20.0
 
-_right_further: set[tuple[str, str]] = set()  # cases and binaries that were right for the further inputs
-_right_sizes: set[tuple[str, str]] = set()  # cases of other sizes, and binaries, that were right
+_right_further: dict[tuple[str, str], int] = {}  # cases and binaries that were right for so many further inputs
 
 
 @dataclass(frozen=True)
@@ -41,6 +36,7 @@ class Work:
     task: Task
     stack: ExitStack  # closing it gives the memory back
     heartbeat: Callable[[str], Any]  # called with the name of each step
+    tried: Tried = field(default_factory=Tried)  # what was launched besides; the checks count here
 
     def launch(self, trial: Trial, *, limit: float | None = None, order: int | None = None) -> CheckResult:
         """The verdict on a further launch, perhaps in another order of its threads; it may take `limit` seconds."""
@@ -56,6 +52,7 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
     """Check again with inputs for which sums are exact, once in a process."""
     task, case = work.task, work.task.case
     if (case.id, task.binary.digest) in _right_further:
+        work.tried.input_launches += _right_further[case.id, task.binary.digest]
         return dataclasses.replace(verdict, undecided=0)
     for seed in exact_seeds(case):
         other = exact_contents(case, first.inputs, seed)
@@ -77,29 +74,9 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
         if not found.ok:
             reason = f"right for the measured inputs, wrong for exact ones (seed {seed}): {found.reason}"
             return dataclasses.replace(found, reason=reason)
+        work.tried.input_launches += 1
         verdict = dataclasses.replace(verdict, undecided=min(verdict.undecided, found.undecided))
-    _right_further.add((case.id, task.binary.digest))
-    return verdict
-
-
-def at_other_sizes(work: Work, program: Program, verdict: CheckResult, spent_ms: float) -> CheckResult:
-    """Check at other sizes, each once in a process."""
-    task = work.task
-    for case in other_sizes(task.case, spent_ms):
-        if (case.id, task.binary.digest) in _right_sizes:
-            continue
-        where = next(f"{p.name}={case.chosen[p.name]}" for p in case.kernel.parameters if p.kind is Kind.SIZE)
-        try:
-            memory = work.stack.enter_context(ExitStack())
-            found = work.launch(next(trials(work.device, program, case, memory, fast=task.fast_math)))
-            memory.close()
-        except (UsageError, OutOfMemory, NotResident):  # there is no reference there, or the grid is too large
-            continue
-        except LaunchError as e:
-            raise type(e)(f"at {where}: {e}; {UNMEANT}") from None
-        if not found.ok:
-            return dataclasses.replace(found, reason=f"right at this size, wrong at {where}: {found.reason}; {UNMEANT}")
-        _right_sizes.add((case.id, task.binary.digest))
+    _right_further[case.id, task.binary.digest] = work.tried.input_launches
     return verdict
 
 
@@ -138,6 +115,7 @@ def in_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: float) 
         try:
             other = work.launch(trial, limit=limit, order=order)
             if other.ok == right:
+                work.tried.order_launches += 1
                 continue
             # A kernel may also count its launches, or be wrong once in a while: that is no matter of the order.
             again = [work.launch(trial, limit=limit, order=o) for o in (Order.USUAL, Order.USUAL, order)]
@@ -193,39 +171,3 @@ def implausible(case: Case, info: DeviceInfo, median_us: float) -> str:
                 f"give ({gbps:.0f} GB/s): the kernel does not move what its YAML declares under 'bytes'"
             )
     return ""
-
-
-# Most defects show at the ends of blocks: a kernel that was tried at one size, mostly a power of two, may be wrong at
-# all others ("The Correctness Illusion", arXiv 2606.20128).
-PRIMES = 31, 997
-POWERS = 64, 1024
-SLOWEST_MS = 500.0  # of a launch, for which the size below its own is checked, too
-
-
-def other_sizes(case: Case, launch_ms: float) -> Iterator[Case]:
-    """The case at odd and small sizes, as far as its constraints allow and the compiled kernel is the same."""
-    declared = [p for p in case.kernel.parameters if p.kind is Kind.SIZE]
-    if len(declared) != 1:
-        return
-    name, source = declared[0].name, case.source()
-    values = dict(case.parameters)
-    own = values[name]
-    block = max((case.block[0] * case.block[1]), 2)
-    edges = sorted({1, *PRIMES, block - 1, block + 1, *(n + d for n in POWERS for d in (-1, 1))})
-    if isinstance(own, str) and "x" in own:
-        rows, cols = pair(own)
-        sizes: list[int | str] = [
-            f"{r}x{c}" for r, c in ((1, 1), (1, 31), (33, 1), (31, 65)) if r <= rows and c <= cols
-        ]
-        below: int | str = f"{max(rows - 1, 1)}x{max(cols - 1, 1)}"
-    else:
-        sizes, below = [n for n in edges if n < int(own)], int(own) - 1
-    if launch_ms < SLOWEST_MS and below not in (0, own, *sizes):
-        sizes.append(below)
-    for size in sizes:
-        try:
-            other = make(case.kernel, {**values, name: size}, case.seed)
-        except UsageError:  # an expression that has no value there
-            continue
-        if not other.excluded and not other.hazard and other.source() == source:
-            yield other
