@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from contextlib import ExitStack
 
-from runner.device import Program
+from runner.device import Program, Source
 from runner.errors import Hazard, LaunchError, NotResident, OutOfMemory, UsageError
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
@@ -17,7 +17,7 @@ UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
 NOT_ASKED = "timing.check_sizes=false"
 
 _right: dict[tuple[str, str], CheckResult] = {}  # verdicts on cases of other sizes, and binaries, in this process
-_done: dict[tuple[str, str], tuple[int, str]] = {}  # cases and binaries: how many sizes were right, or why none
+_done: dict[tuple[str, Source], tuple[int, str]] = {}  # cases and variants: how many sizes were right, or why none
 
 
 def at_other_sizes(work: Work, program: Program, verdict: CheckResult, launch_ms: float) -> CheckResult:
@@ -33,7 +33,7 @@ def at_other_sizes(work: Work, program: Program, verdict: CheckResult, launch_ms
         LaunchError: A launch at another size failed.
     """
     task = work.task
-    key = (task.case.id, task.binary.digest)
+    key = (task.case.id, task.source)
     if not task.protocol.check_sizes:
         work.tried.sizes_not_tried = NOT_ASKED
         return verdict
