@@ -153,6 +153,16 @@ def test_the_smallest_value_has_larger_neighbours(own):
     assert {"rows_=2", "rows_=3"} <= set(tried(own(ROWS, "rowSums", rows_=1)))
 
 
+def test_a_parameter_of_which_the_kernel_learns_nothing_keeps_its_value(own):
+    """It may stand for a constant of the source: a radius in a shape, or the elements of a thread in the grid."""
+    shapes = yaml.safe_load(LINE.replace("{block: 192, size: 7680}", "{block: 192, size: 7680, radius: 3, each: 4}"))
+    shapes["arguments"][0]["shape"] = "size + 2 * radius"
+    shapes |= {"grid": "ceil_div(size, block * each)", "reference": {"out": "in[radius:size + radius]"}}
+    names = tried(own(yaml.safe_dump(shapes), "right"))
+    assert len(names) == 10
+    assert not any("radius" in words or "each" in words for words in names)
+
+
 def test_a_number_that_is_only_passed_on_is_never_larger_than_its_own():
     """It may choose a mode, or shift by so many bits."""
     case = case_of(shipped("shflDown"), size=128, delta=1)
@@ -200,9 +210,8 @@ def test_sizes_with_the_same_macros_are_tried(own):
 
 def test_a_repeated_case_counts_what_an_equal_binary_was_launched_for(bench, own):
     """Each size is launched once in a process, and counts for each case of that binary and for each round."""
-    text = LINE.replace("right", "counted")
-    first, again = (bench.run(own(text, "right")).tried for _ in range(2))
-    larger = bench.run(own(text, "right", size=7681)).tried
+    first, again = (bench.run(own(LINE, "right")).tried for _ in range(2))
+    larger = bench.run(own(LINE, "right", size=7681)).tried
     assert first == again
     assert first.size_launches == larger.size_launches == 10
     assert first.order_launches == (2 if bench.device.info.emulated else 0)

@@ -104,9 +104,14 @@ def _quoted(names: Sequence[str]) -> str:
 
 
 def _axes(case: Case) -> tuple[list[Axis], list[str]]:
-    """The axes of a case, and the names of sizes that are compiled in."""
+    """The axes of a case, and the names of sizes that are compiled in.
+
+    A parameter of which the kernel learns nothing may stand for a constant in its source, such as a stencil's radius in
+    the shape of its input, or the elements of a thread in the grid. It is no axis: only its own value is meant.
+    """
     kernel, values = case.kernel, dict(case.parameters)
-    extents, passed = _names(_extents(kernel)), _names(_passed(kernel))
+    shapes, grids, passed = _names(_shapes(kernel)), _names(_grids(kernel)), _names(_passed(kernel))
+    extents = shapes | grids
     macros = {e.full.strip() for e in _compiled(kernel)}
     axes, compiled = [], []
     for p in kernel.parameters:
@@ -119,29 +124,29 @@ def _axes(case: Case) -> tuple[list[Axis], list[str]]:
             same = {p.name, name} if two else {p.name, *parts}
             if same & macros:
                 compiled += [p.name] * bool(p.kind is Kind.SIZE or same & extents)
-            elif n >= 1 and same & (extents | passed):
+            elif n >= 1 and same & (passed | (extents if p.kind is Kind.SIZE else shapes & grids)):
                 axes.append(Axis(name, p.name, n, bool(same & extents)))
     sizes = {p.name for p in kernel.parameters if p.kind is Kind.SIZE}
     return axes, [name for name in compiled if name in sizes] or compiled
 
 
-def _extents(kernel: Kernel) -> Iterator[Expression]:
-    """What shapes and grids are made of."""
+def _shapes(kernel: Kernel) -> Iterator[Expression]:
+    yield from (n for array in kernel.arrays for n in array.shape)
+
+
+def _grids(kernel: Kernel) -> Iterator[Expression]:
+    """What grids and the number of launches are made of."""
     yield from kernel.grid
-    for array in kernel.arrays:
-        yield from array.shape
     for step in _steps(kernel.launches):
         yield from (*step.grid, *step.block) if isinstance(step, Step) else (end for _, end in step.counts)
 
 
 def _passed(kernel: Kernel) -> Iterator[Expression]:
-    """What numbers among the arguments, and shared memory, are made of."""
-    yield kernel.shared
+    """What numbers among the arguments are made of."""
     for argument in kernel.arguments:
         if isinstance(argument, ScalarArgument):
             numbers = argument.value if isinstance(argument.value, tuple) else (argument.value,)
             yield from (n for n in numbers if isinstance(n, Expression))
-    yield from (step.shared for step in _steps(kernel.launches) if isinstance(step, Step))
 
 
 def _steps(steps: Iterable[Step | Loop]) -> Iterator[Step | Loop]:
