@@ -96,6 +96,15 @@ COLUMNS = (
     Column("input_sets", "integer", "",
            "Number of input sets between which timed launches alternate: 2, or 1 if the fill is always the same or "
            "the inputs are larger than 256 MiB.", Shown.ON_REQUEST),
+    Column("input_launches", "integer", "",
+           "Launches with [further inputs](trust.md#further-inputs) that were right, too. What an equal binary was "
+           "launched with earlier in the process counts as well. Empty if the case was not right.", Shown.ON_REQUEST),
+    Column("size_launches", "integer", "",
+           "The same for launches at [other sizes](trust.md#other-sizes).", Shown.ON_REQUEST),
+    Column("order_launches", "integer", "",
+           "The same for launches in other orders of lanes, warps and blocks, on the CPU device.", Shown.ON_REQUEST),
+    Column("sizes_not_tried", "text", "",
+           "Why `size_launches` is 0, such as a macro that depends on the size.", Shown.ON_REQUEST),
     Column("median_us", "real", "us",
            "Median time of a launch. With several rounds, the mean of the rounds' medians.", Shown.MEASURED),
     Column("ci_low_us", "real", "us",

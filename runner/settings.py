@@ -87,7 +87,7 @@ class Protocol:
     max_time_s: float = 5.0  # most time that a round spends on a case, once it has `min_samples`
     precision_percent: float = 0.5  # a round stops when half the 95 % interval of the median is below this part of it
     hot: bool = False  # whether to also time launches back to back, without a flush in between
-    check_sizes: bool = False  # whether odd and small sizes are checked, too; on an emulated device they always are
+    check_sizes: bool = True  # whether a right kernel is checked at other sizes before it is timed
 
     def look(self, samples: int) -> Protocol:
         """A look at a case: a single round of so many samples, of at most `min_samples`, and less warm-up likewise."""
@@ -118,7 +118,7 @@ class TimingConfig(Protocol):
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(Protocol)}
         if is_emulated(kind):
             samples = {"min_samples": self.cpu_samples, "max_samples": self.cpu_samples}
-            values |= {**samples, "rounds": self.cpu_rounds, "min_time_ms": 0.0, "check_sizes": True}
+            values |= {**samples, "rounds": self.cpu_rounds, "min_time_ms": 0.0}
         return Protocol(**values)
 
 

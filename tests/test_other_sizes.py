@@ -1,62 +1,278 @@
-"""A kernel that is right at one size is checked at others, too. The GPU with `-m gpu`."""
+"""A kernel that is right at one size is checked at others, too, and what was done is counted. The GPU with `-m gpu`."""
 
-import dataclasses
+import json
 
+import pandas as pd
 import pytest
+import yaml
 from support import KERNELS, case_of, few, shipped
 from test_cheats import kernel
 
-from runner.sweep.further_checks import other_sizes
-from runner.sweep.run_case import run_case
-from runner.sweep.worker import Task
+from runner.kernel import from_yaml
+from runner.kernel.sizes import changed, others
+from runner.report.findings import judge
+from runner.report.table import load
+from runner.report.verdict import verdict
+
+CODE = r"""
+// Sums of rows, one for each block of 32 threads; it leaves out columns behind the last 32.
+extern "C" __global__ void rowSums(const int *in, int *out, int width) {
+    if (threadIdx.x == 0) out[blockIdx.x] = 0;
+    __syncthreads();
+    for (int j = threadIdx.x; j < width / 32 * 32; j += 32) atomicAdd(&out[blockIdx.x], in[blockIdx.x * width + j]);
+}
+
+// Forgets what is behind the last 384 elements.
+extern "C" __global__ void tiles(const int *in, int *out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n / 384 * 384) out[i] = in[i] + 1;
+}
+
+// Wrong only where rows and columns are both odd.
+extern "C" __global__ void corner(const int *in, int *out, int m, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < m * n && !(m % 2 && n % 2 && i == m * n - 1)) out[i] = in[i] + 1;
+}
+
+extern "C" __global__ void right(const int *in, int *out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i] + 1;
+}
+"""
+
+ROWS = """
+parameters: {block: 32, rows_: 6, width: 256}
+arguments:
+  - {name: in, role: in, dtype: int32, shape: [rows_, width], fill: index}
+  - {name: out, role: out, dtype: int32, shape: rows_}
+  - {name: width, scalar: int32, value: width}
+grid: rows_
+reference: {out: "sum(in, axis=1)"}
+"""
+LINE = """
+parameters: {block: 192, size: 7680}
+arguments:
+  - {name: in, role: in, dtype: int32, shape: size, fill: index}
+  - {name: out, role: out, dtype: int32, shape: size}
+  - {name: n, scalar: int32, value: size}
+grid: ceil_div(size, block)
+reference: {out: in + 1}
+"""
+PLANE = """
+parameters: {block: 128, m: 64, n: 96}
+arguments:
+  - {name: in, role: in, dtype: int32, shape: [m, n], fill: index}
+  - {name: out, role: out, dtype: int32, shape: [m, n]}
+  - {name: m, scalar: int32, value: m}
+  - {name: n, scalar: int32, value: n}
+grid: ceil_div(m * n, block)
+reference: {out: in + 1}
+"""
 
 
-def checked(bench, case):
-    """The outcome of a case, which is checked at other sizes."""
-    source = case.source()
-    task = Task(case, source, bench.compiler.compile(source), dataclasses.replace(few(3), check_sizes=True), 20.0)
-    return run_case(bench.device, task, lambda _: None)
+@pytest.fixture
+def own(tmp_path):
+    """A case of one of the kernels above, with further keys in its YAML and values of parameters."""
+
+    def make(text, name, keys=None, **values):
+        (tmp_path / "own.cu").write_text(CODE)
+        content = {**yaml.safe_load(text), "source": "own.cu", **(keys or {})}
+        return case_of(from_yaml.read(name, content, tmp_path / f"{name}.yaml"), **values)
+
+    return make
+
+
+def tried(case, launch_ms=1.0):
+    """The parameters that other sizes of a case change."""
+    return [changed(case, other) for other in others(case, launch_ms).cases]
 
 
 def test_a_kernel_that_is_right_at_whole_blocks_only_is_a_mismatch(bench):
     """It leaves out what is behind the last whole block; the reason names the size and what to do."""
-    outcome = checked(bench, case_of(kernel("wholeBlocksOnly"), size=2**14))
+    outcome = bench.run(case_of(kernel("wholeBlocksOnly"), size=2**14))
     assert outcome.status == "mismatch"
     assert "right at this size, wrong at size=1: " in outcome.reason
     assert "constraints" in outcome.reason
 
 
 def test_a_kernel_that_says_which_sizes_it_takes_is_ok(bench):
-    """Its constraint excludes the others."""
+    """Its constraint excludes the others, and it is tried at small multiples."""
     whole = {"size % block == 0": "whole blocks only"}
-    outcome = checked(bench, case_of(kernel("wholeBlocksOnly", constraints=whole), size=2**14))
+    case = case_of(kernel("wholeBlocksOnly", constraints=whole), size=2**14)
+    outcome = bench.run(case)
     assert (outcome.status, outcome.reason) == ("ok", "")
+    assert outcome.tried.size_launches == len(tried(case)) >= 6
+    assert {"size=256", "size=512", "size=768"} < set(tried(case))
+
+
+def test_a_forgotten_tail_is_found_among_the_multiples_that_a_constraint_demands(bench, own):
+    """No odd and no small size of the usual ones is a multiple of 192."""
+    multiples = {"constraints": {"size % 192 == 0": "whole tiles"}}
+    outcome = bench.run(own(LINE, "tiles", multiples))
+    assert outcome.status == "mismatch"
+    assert "wrong at size=192: " in outcome.reason
+    assert bench.run(own(LINE, "tiles", {"constraints": {"size % 384 == 0": "whole tiles"}})).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("require", "expected"),
+    [
+        ("size % 192 == 64", {"size=64", "size=256", "size=7552"}),
+        ("size != 0 and popcount(size) == 1", {"size=1", "size=32", "size=64", "size=2**10", "size=2**11"}),
+        ("size >= 1000", {"size=1000", "size=1023", "size=1025"}),
+    ],
+)
+def test_the_nearest_sizes_that_a_constraint_allows_are_tried(own, require, expected):
+    """Whatever it is: it is evaluated, not understood."""
+    size = {"size % 192 == 64": 7744, "size >= 1000": 7680}.get(require, 4096)
+    assert expected <= set(tried(own(LINE, "right", {"constraints": {require: "so"}}, size=size)))
+
+
+def test_every_integer_that_a_kernel_takes_at_run_time_is_varied(bench, own):
+    """Not only `size`: the width of a row, which no macro has."""
+    outcome = bench.run(own(ROWS, "rowSums"))
+    assert outcome.status == "mismatch"
+    assert "right at this size, wrong at width=31: " in outcome.reason
+    outcome = bench.run(own(ROWS, "rowSums", {"constraints": {"width % 32 == 0": "whole warps"}}))
+    assert outcome.status == "ok"
+    assert outcome.tried.size_launches > 4
+
+
+def test_several_parameters_are_varied_alone_and_together(bench, own):
+    """The reason names all that differ from the case's own."""
+    case = own(PLANE, "corner")
+    assert {"m=31", "n=31", "m=1, n=1", "m=63, n=95"} <= set(tried(case))
+    assert len(tried(case)) <= 14
+    outcome = bench.run(case)
+    assert outcome.status == "mismatch"
+    assert "right at this size, wrong at m=1, n=1: " in outcome.reason
+
+
+def test_the_smallest_value_has_larger_neighbours(own):
+    """A kernel with one row may ignore which row it is."""
+    assert {"rows_=2", "rows_=3"} <= set(tried(own(ROWS, "rowSums", rows_=1)))
+
+
+def test_a_parameter_of_which_the_kernel_learns_nothing_keeps_its_value(own):
+    """It may stand for a constant of the source: a radius in a shape, or the elements of a thread in the grid."""
+    shapes = yaml.safe_load(LINE.replace("{block: 192, size: 7680}", "{block: 192, size: 7680, radius: 3, each: 4}"))
+    shapes["arguments"][0]["shape"] = "size + 2 * radius"
+    shapes |= {"grid": "ceil_div(size, block * each)", "reference": {"out": "in[radius:size + radius]"}}
+    names = tried(own(yaml.safe_dump(shapes), "right"))
+    assert len(names) == 10
+    assert not any("radius" in words or "each" in words for words in names)
+
+
+def test_a_number_that_is_only_passed_on_is_never_larger_than_its_own():
+    """It may choose a mode, or shift by so many bits."""
+    case = case_of(shipped("shflDown"), size=128, delta=1)
+    assert not any("delta" in words for words in tried(case))
+    assert "delta=7" in tried(case_of(shipped("shflDown"), size=128, delta=8))
 
 
 def test_the_size_below_is_checked(bench):
     """A kernel may be wrong at one size less only."""
     case = case_of(kernel("wrongBelow"), size=2**14)
-    outcome = checked(bench, case)
+    outcome = bench.run(case)
     assert outcome.status == "mismatch"
     assert f"size={2**14 - 1}" in outcome.reason
 
 
-def test_a_slow_kernel_is_checked_at_small_sizes_only():
-    """The size below its own would take as long again."""
+def test_a_slow_kernel_is_checked_at_small_sizes_only(own):
+    """The size below its own would take as long again, and so would its other parameters."""
     case = case_of(kernel("honest"), size=2**14)
-    sizes = [other.variables["size"] for other in other_sizes(case, 10_000.0)]
+    sizes = [other.variables["size"] for other in others(case, 10_000.0).cases]
     assert sizes == [1, 31, 63, 65, 255, 257, 997, 1023, 1025]
+    values = [other.variables for other in others(own(PLANE, "corner", m=2048, n=2048), 10_000.0).cases]
+    assert max(v["m"] * v["n"] for v in values) < 2**16
 
 
-def test_a_kernel_whose_size_is_compiled_in_has_no_other():
-    """Another size would be another program."""
-    case = case_of(kernel("honest", macros=["SIZE"]), size=2**14)
-    assert not list(other_sizes(case, 1.0))
+def test_other_sizes_are_small_however_large_the_case_is(own):
+    """At most 2^20 elements, or 2^22 for the size below the case's own."""
+    for fixed, m, n in (({}, 2**14, 2**14), ({"constraints": {"n == 2**15": "so"}}, 64, 2**15)):
+        *small, last = (
+            2 * c.variables["m"] * c.variables["n"] for c in others(own(PLANE, "corner", fixed, m=m, n=n), 1.0).cases
+        )
+        assert len(small) >= 1
+        assert max(small) <= 2**20
+        assert last <= 2**22
+    assert [c.variables["size"] for c in others(case_of(kernel("honest"), size=2**21), 1.0).cases][-1] == 2**21 - 1
+
+
+def test_a_kernel_whose_size_is_compiled_in_has_no_other(bench, own):
+    """Another size would be another program; the outcome says so."""
+    outcome = bench.run(own(LINE, "right", {"macros": [{"SIZE": "size"}]}))
+    assert outcome.status == "ok"
+    assert (outcome.tried.size_launches, outcome.tried.sizes_not_tried) == (0, "a macro depends on 'size'")
+
+
+def test_sizes_with_the_same_macros_are_tried(own):
+    """A macro that depends on the size may have one value for many sizes."""
+    case = own(LINE, "right", {"macros": [{"LARGE": "size > 1000"}]})
+    assert {"size=1001", "size=1023", "size=1025", "size=7679"} == set(tried(case))
+
+
+def test_a_repeated_case_counts_what_an_equal_binary_was_launched_for(bench, own):
+    """Each size is launched once in a process, and counts for each case of that binary and for each round."""
+    first, again = (bench.run(own(LINE, "right")).tried for _ in range(2))
+    larger = bench.run(own(LINE, "right", size=7681)).tried
+    assert first == again
+    assert first.size_launches == larger.size_launches == 10
+    assert first.order_launches == (2 if bench.device.info.emulated else 0)
+
+
+def test_what_was_launched_stands_in_the_table_the_verdict_and_the_terminal(runner, tmp_path):
+    """A guard is named for the cases that had it, and what could not be tried is said."""
+    conf = tmp_path / "conf" / "kernel"
+    conf.mkdir(parents=True)
+    (conf / "own.cu").write_text(CODE)
+    for name, more in {"right": "", "fixed": "function: right\nmacros: [{SIZE: size}]\n"}.items():
+        (conf / f"{name}.yaml").write_text(f"source: own.cu\n{LINE}{more}")
+    done = runner("-m", "--config-dir", str(conf.parent), "kernel=right,fixed", "device=cpu")
+    table = pd.read_csv(done.folder / "results.csv").set_index("kernel")
+    assert list(table.loc[["right", "fixed"], "size_launches"]) == [10, 0]
+    assert list(table["order_launches"]) == [2, 2]
+    cases = {c["kernel"]: c for c in json.loads((done.folder / "verdict.json").read_text())["cases"]}
+    assert "other_sizes" in cases["right"]["guards"]
+    assert "not_tried" not in cases["right"]
+    assert "other_sizes" not in cases["fixed"]["guards"]
+    assert "other_orders" in cases["fixed"]["guards"]
+    assert cases["fixed"]["not_tried"] == {"other_sizes": "a macro depends on 'size'"}
+    assert cases["right"]["size_launches"] == 10
+    said = " ".join(done.out.split())
+    assert "values (also at other sizes: 1 of 2 cases, and in other orders of threads)" in said
+    assert "Other sizes were not tried for fixed (a macro depends on 'size')." in said
+
+    done = runner("-m", "--config-dir", str(conf.parent), "kernel=right", "device=cpu", "timing.check_sizes=false")
+    said = " ".join(done.out.split())
+    assert "values (also in other orders of threads)" in said
+    assert "Other sizes were not tried for right (timing.check_sizes=false)." in said
+
+
+def test_a_run_of_an_earlier_version_names_no_guard_that_it_did_not_count(runner):
+    """Its table has no such columns; it is read nevertheless."""
+    done = runner("kernel=reduceSmem", "size=2**10", "device=cpu")
+    table = pd.read_csv(done.folder / "results.csv", dtype=str, keep_default_na=False)
+    counts = ["input_launches", "size_launches", "order_launches", "sizes_not_tried"]
+    table.drop(columns=counts).to_csv(done.folder / "results.csv", index=False)
+    frame = load(done.folder)
+    (case,) = verdict(frame)["cases"]
+    assert case["status"] == "ok"
+    assert not {"further_inputs", "other_sizes", "other_orders"} & set(case["guards"])
+    assert "Checked on the CPU device: values, array bounds" in judge(frame).cautions[-1]
+
+
+def test_the_default_checks_other_sizes_on_a_gpu_too():
+    """With every `timing`."""
+    from runner.settings import TimingConfig  # noqa: PLC0415
+
+    assert TimingConfig().protocol("cuda").check_sizes
+    assert few(1).check_sizes
 
 
 @pytest.mark.parametrize("name", [n for n in KERNELS if not shipped(n).gpu_only and not case_of(shipped(n)).hazard])
 def test_every_shipped_kernel_is_right_at_other_sizes(name, bench):
     """Or its constraints say that it is not meant for them."""
     size = "64x96" if "rows" in case_of(shipped(name)).variables and shipped(name).family == "transpose" else None
-    outcome = checked(bench, case_of(shipped(name), size=size) if size else case_of(shipped(name), size=2**12))
+    outcome = bench.run(case_of(shipped(name), size=size) if size else case_of(shipped(name), size=2**12))
     assert outcome.status in ("ok", "skipped"), outcome.reason

@@ -11,11 +11,29 @@ SOURCE = Path(__file__).parent / "kernels" / "cheats" / "power.cu"
 HALVES = ["float16", "bfloat16"]
 
 
-def case(name, dtype, reference, *, defect=0, rows=8, width=512, length=("rows_", "width_"), fill="random", **keys):
+def case(
+    name,
+    dtype,
+    reference,
+    *,
+    defect=0,
+    rows=8,
+    width=512,
+    length=("rows_", "width_"),
+    fill="random",
+    n="width_",
+    **keys,
+):
     """A case of one of the kernels: `rows` of `width` numbers."""
     content = {
         "source": str(SOURCE),
-        "parameters": {"rows_": rows, "width_": width, "block": 64, "dtype": dtype, "defect": defect},
+        "parameters": {
+            "rows_": rows,
+            "width_": width,
+            "block": 64,
+            "dtype": dtype,
+            "defect": {"default": defect, "allowed": [defect]},
+        },
         "macros": [{"SCALAR": "dtype"}],
         "arguments": [
             {"name": "in", "role": "in", "dtype": "dtype", "shape": ["rows_", "width_"], "fill": fill},
@@ -25,7 +43,7 @@ def case(name, dtype, reference, *, defect=0, rows=8, width=512, length=("rows_"
                 "dtype": "dtype",
                 "shape": length if isinstance(length, str) else list(length),
             },
-            {"name": "n", "scalar": "int32", "value": "width_"},
+            {"name": "n", "scalar": "int32", "value": n},
             {"name": "which", "scalar": "int32", "value": "defect"},
         ],
         "grid": keys.pop("grid", "rows_"),
@@ -33,6 +51,12 @@ def case(name, dtype, reference, *, defect=0, rows=8, width=512, length=("rows_"
         **keys,
     }
     return case_of(from_yaml.read(name, content, SOURCE.with_name(f"{name}.yaml")))
+
+
+def elements(name, dtype, reference, **keys):
+    """A case of a kernel that takes one element after the other."""
+    keys = {"rows": 1, "width": 64, "n": "rows_ * width_", "grid": "ceil_div(rows_ * width_, block)", **keys}
+    return case(name, dtype, reference, **keys)
 
 
 def softmax(dtype, **keys):
@@ -75,7 +99,7 @@ def test_a_kernel_that_adds_in_half_says_so_with_compute(bench):
 @pytest.mark.parametrize(("defect", "status"), [(0, "ok"), (1, "mismatch")])
 def test_what_is_calculated_element_by_element_may_be_rounded_to_half_each_time(dtype, defect, status, bench):
     """A kernel of `__hmul` and `__hadd` needs no `compute`."""
-    outcome = bench.run(case("scaled", dtype, "in * 0.3 + 0.5", defect=defect, rows=1, width=64), samples=1)
+    outcome = bench.run(elements("scaled", dtype, "in * 0.3 + 0.5", defect=defect), samples=1)
     assert outcome.status == status
 
 
@@ -89,16 +113,16 @@ def test_what_is_calculated_element_by_element_may_be_rounded_to_half_each_time(
 )
 def test_a_case_whose_check_lets_too_much_through_is_unproven(keys, reason, bench):
     """It is not ok, has no times, and its reason says what to do."""
-    outcome = bench.run(case("copied", "float32", "in", rows=1, width=64, **keys), samples=1)
+    outcome = bench.run(elements("copied", "float32", "in", **keys), samples=1)
     assert (outcome.status, outcome.measured) == ("unproven", None)
     assert reason in outcome.reason
 
 
 def test_a_row_says_what_its_check_lets_through(bench):
     """The largest relative error, and wrong results that would pass: a shift of equal elements, a term of a sum."""
-    exact = bench.run(case("copied", "float32", "in", rows=1, width=64), samples=1)
-    assert (exact.allowed_error, exact.undetected) == (0.0, ())
-    equal = bench.run(case("copied", "float32", "in", rows=1, width=64, fill="ones"), samples=1)
+    exact = bench.run(elements("copied", "float32", "in"), samples=1)
+    assert (exact.allowed_error, exact.undetected, exact.tried.input_launches) == (0.0, (), 0)
+    equal = bench.run(elements("copied", "float32", "in", fill="ones"), samples=1)
     assert equal.undetected == ("a shift by one element",)
     coarse = bench.run(softmax("float32", tolerance={"rtol": 0.05}), samples=1)
     assert coarse.allowed_error == pytest.approx(0.05)

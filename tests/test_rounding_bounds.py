@@ -252,6 +252,16 @@ def test_a_mean_may_divide_its_terms_although_their_sum_would_be_exact(count):
     assert not check({"out": np.array([0.75 * (count - 1) / count], np.float32)}, expected).ok
 
 
+def test_the_parts_of_a_sum_may_be_added_to_something_else_one_at_a_time():
+    """As blocks do with atomics on an array that holds numbers."""
+    y, x = np.array([1000.1], np.float32), np.full(64, 1e-5, np.float32)
+    expected = {"out": evaluate(ArrayExpression("y + sum(x)", "a test"), {"x": x, "y": y}, {})}
+    one_by_one = np.cumsum(np.concatenate([y, x]), dtype=np.float32)[-1:]
+    assert one_by_one == y
+    assert check({"out": one_by_one}, expected).ok
+    assert not check({"out": y + np.float32(0.01)}, expected).ok
+
+
 class Rows(Kernel):
     """Sums, products and softmax along axes as some correct kernel would compute them."""
 

@@ -52,6 +52,7 @@ class Bounded:
     chain: Chain | None = None
     factors: int = 1  # of a product
     rounded: int = 0  # multiplications whose rounding the bounds have
+    summed: int = 1  # terms of a sum: a kernel may add parts of it to something else
     growth: float = 1.0  # of a product: by how much its factors may magnify what is lost in an underflow
 
     def __getitem__(self, index: Any) -> Bounded:
@@ -166,8 +167,9 @@ def held(total: Bounded, how: Arithmetic) -> Bounded:
 
     low, high = np.minimum(total.low, to_own(total.low)), np.maximum(total.high, to_own(total.high))
     if total.certain and np.array_equal(low, high):
-        return Bounded(total.value, total.value, total.value, how, grain(total.value, how.digits))
-    return Bounded(total.value, low, high, how)
+        found = grain(total.value, how.digits)
+        return Bounded(total.value, total.value, total.value, how, found, summed=total.summed)
+    return Bounded(total.value, low, high, how, summed=total.summed)
 
 
 def fits(found: tuple[float, float], how: Arithmetic) -> bool:
@@ -238,9 +240,13 @@ def _add(sign: int) -> Callable[[Bounded, Bounded, Arithmetic], Bounded]:
                 return exactly(value, how, found, chain=Chain(value, value, magnitude, count))
         low, high = (s.low + t.low, s.high + t.high) if sign > 0 else (s.low - t.high, s.high - t.low)
         chain = Chain(low, high, magnitude, count)
+        # A part of a sum may be added to the other operand at a time, which is rounded as often.
+        apart = how.accumulating.unit * sum(
+            ((x.summed - 1) * magnitude_of(y) for x, y in ((a, b), (b, a)) if x.summed > 1), np.zeros(())
+        )
         if chain.count == 2:  # one rounding, of the sum itself
-            return _widened(value, low, high, how, 1, chain=chain)
-        error = finite(chain.magnitude * (how.unit * (chain.count - 1)) + how.tiny * chain.count)
+            return _widened(value, low - finite(apart), high + finite(apart), how, 1, chain=chain)
+        error = finite(chain.magnitude * (how.unit * (chain.count - 1)) + how.tiny * chain.count + apart)
         return made(value, low - error, high + error, how, chain=chain)
 
     return add
@@ -487,7 +493,7 @@ def _adding(function: Operation, *, running: bool) -> Operation:
         magnitude = add(magnitude_of(x))
         sums_in = how.accumulating
         if found := _exact_sums(x, value, magnitude, add):
-            return exactly(value, sums_in, found)
+            return exactly(value, sums_in, found, summed=1 if running else np.size(x.value) // max(np.size(value), 1))
         terms = x.terms()
         if terms.count > 1:
             magnitude = add(np.broadcast_to(terms.magnitude, np.shape(x.value)))
@@ -508,7 +514,7 @@ def _adding(function: Operation, *, running: bool) -> Operation:
         if overflows.any():  # a part of the terms may overflow although their sum does not
             below, above = (add(np.maximum(s * magnitude_of(x) * (np.sign(x.value) == s), 0)) for s in (-1, 1))
             low, high = np.where(below > sums_in.largest, -np.inf, low), np.where(above > sums_in.largest, np.inf, high)
-        return made(value, low, high, sums_in)
+        return made(value, low, high, sums_in, summed=1 if running else count)
 
     return call
 

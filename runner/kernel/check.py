@@ -43,7 +43,6 @@ class CheckResult:
     undecided: int = 0  # elements that rounding errors may change by any amount
     added: tuple[str, ...] = ()  # outputs that may be sums of what they held before; not if they are right
     power: Mapping[str, Power] = field(default_factory=dict)  # of a right answer: what would have passed, by output
-    further_inputs: int = 0  # sets of other inputs that were launched and checked
     tied: str = ""  # on a wrong answer, that it may be another order of equal keys
 
     @property

@@ -36,7 +36,8 @@ WORDS: dict[Level, str] = {"good": "Passed", "bad": "Failed", "partial": "Not fi
 """The level for those who see no colours."""
 
 IDLE = ("skipped", "not_run")  # statuses of cases that were never launched
-NAMED = 6  # tied cases that a sentence names
+NAMED = 6  # tied cases, or kernels, that a sentence names
+REASONS = 3  # that a sentence gives
 
 
 TIME = Criterion()
@@ -398,4 +399,33 @@ def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
     lack = about(frame).lack_rounds
     fewer = [f"{count(lack, 'case')} with fewer rounds than planned: the run has not ended."] * bool(lack)
     launched = frame[frame["emulated"] & ~frame["status"].isin((*IDLE, "compile_error"))]
-    return (*fewer, *words, *(caution(kind) for kind in sorted(set(launched["device"]))))
+    checked = (_checked(frame, kind) for kind in sorted(set(launched["device"])))
+    return (*fewer, *words, *checked, *_not_tried(frame))
+
+
+def _checked(frame: pd.DataFrame, kind: str) -> str:
+    """What an emulated run has checked, as far as right cases were launched for it."""
+    right = frame[(frame["device"] == kind) & (frame["status"] == "ok")]
+
+    def words(column: str, what: str) -> str:
+        number = int((right[column].fillna(0) > 0).sum())
+        return "" if not number else what if number == len(right) else f"{what}: {number} of {len(right)} cases"
+
+    sizes, orders = words("size_launches", "at other sizes"), words("order_launches", "in other orders of threads")
+    return caution(kind, sizes, orders)
+
+
+def _not_tried(frame: pd.DataFrame) -> list[str]:
+    """The kernels that were not tried at other sizes, and why, in one sentence; empty if there are none."""
+    lacking = frame[(frame["status"] == "ok") & (frame["sizes_not_tried"] != "")]
+    groups = {
+        str(reason): list(dict.fromkeys(rows["kernel"]))
+        for reason, rows in lacking.groupby("sizes_not_tried", sort=False)
+    }
+    parts = []
+    for reason, kernels in groups.items():
+        names = [one_line(str(kernel), 60) for kernel in kernels[:NAMED]]
+        more = [f"{len(kernels) - NAMED} more"] if len(kernels) > NAMED else []
+        parts.append(f"{listed([*names, *more])} ({one_line(reason, 120)})")
+    further = [f"{count(len(parts) - REASONS, 'more reason')}"] if len(parts) > REASONS else []
+    return [f"Other sizes were not tried for {'; '.join([*parts[:REASONS], *further])}."] if parts else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from runner.folder import RunFolder
 from runner.report.findings import level, ranker, ratio, ratios
 from runner.report.table import load, parameters, records
 from runner.report.text import absent
-from runner.runs import environment, section
 
 SCHEMA = 1
 WORDS = {"good": "right", "partial": "incomplete", "bad": "wrong", "none": "nothing ran"}
@@ -22,9 +21,14 @@ GUARDS = (
     "outputs_poisoned", "every_launch_checked", "variables_reset", "inputs_unchanged", "writes_outside_arrays",
     "launches_without_reset",
 )  # fmt: skip
+ON_GPU = ("l2_flushed", "shared_memory_cleared", "local_memory_cleared", "plausible_time")
+BESIDES = {"input_launches": "further_inputs", "size_launches": "other_sizes", "order_launches": "other_orders"}
+"""Guards that a case has if it was launched for them."""
+
 RESULTS = (
     "mismatches", "max_error_ulp", "allowed_error", "undetected", "tolerance", "undefined_reads", "note",
-    "checked_launches", "input_sets", "samples", "median_us", "ci_low_us", "ci_high_us",
+    "checked_launches", "input_sets", "input_launches", "size_launches", "order_launches", "samples", "median_us",
+    "ci_low_us", "ci_high_us",
 )  # fmt: skip
 
 
@@ -41,15 +45,13 @@ def write(folder: Path, baseline: str = "", frame: pd.DataFrame | None = None) -
     if baseline:
         others: list[Any] = [None if kernel == baseline else baseline for kernel in frame["kernel"]]
         frame = frame.assign(baseline=others)
-    devices = section(environment(folder), "devices")
-    sized = {kind for kind in devices if section(section(devices, kind), "timing").get("check_sizes")}
-    content = verdict(frame, sized) | ({"baseline": baseline} if baseline else {})
+    content = verdict(frame) | ({"baseline": baseline} if baseline else {})
     run.write(run.verdict, json.dumps(content, indent=2, allow_nan=False) + "\n")
     return content
 
 
-def verdict(frame: pd.DataFrame, sized: Collection[str] = ()) -> dict[str, Any]:
-    """The verdict as plain values, ready for JSON; `sized` are the devices on which other sizes were checked, too."""
+def verdict(frame: pd.DataFrame) -> dict[str, Any]:
+    """The verdict as plain values, ready for JSON."""
     rows = {row["row"]: row for row in records(frame)}
     found, ranked = ratios(frame), ranker(frame)
     cases = []
@@ -63,8 +65,10 @@ def verdict(frame: pd.DataFrame, sized: Collection[str] = ()) -> dict[str, Any]:
             "reason": None if absent(row["reason"]) else str(row["reason"]),
             "emulated": bool(row["emulated"]),
             **_given(row, RESULTS),
-            "guards": _guards(row, sizes=row["device"] in sized),
+            "guards": _guards(row),
         }
+        if not absent(row["sizes_not_tried"]):
+            case["not_tried"] = {"other_sizes": str(row["sizes_not_tried"])}
         if number in found and not row["emulated"]:
             base = rows[found[number].baseline_row]
             times, pair = ratio(base, row), ranked([base, row])
@@ -77,14 +81,13 @@ def verdict(frame: pd.DataFrame, sized: Collection[str] = ()) -> dict[str, Any]:
     return {"schema": SCHEMA, "verdict": WORDS[level(frame)], "statuses": counts, "cases": cases}
 
 
-def _guards(row: Mapping[str, Any], *, sizes: bool) -> list[str]:
+def _guards(row: Mapping[str, Any]) -> list[str]:
     """What was done against wrong answers and untrue times; docs/trust.md explains each."""
     if absent(row["checked_launches"]):
         return []
-    on_gpu = ["l2_flushed", "shared_memory_cleared", "local_memory_cleared", "plausible_time"]
-    own = ["other_orders"] if row["emulated"] else on_gpu
-    more = {"alternating_inputs": row["input_sets"] > 1, "other_sizes": sizes}
-    return [*GUARDS, *(name for name, ran in more.items() if ran), *own]
+    further = [name for column, name in BESIDES.items() if not absent(row[column]) and row[column] > 0]
+    alternating = ["alternating_inputs"] * bool(row["input_sets"] > 1)
+    return [*GUARDS, *alternating, *further, *([] if row["emulated"] else ON_GPU)]
 
 
 def _given(row: Mapping[str, Any], names: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a right launch is checked for besides: exact inputs, other sizes, other orders of its threads; and its time.
+"""What a right launch is checked for besides: exact inputs, other orders of its threads; and its time.
 
 Each may turn a right verdict into a wrong one, which says where the kernel is wrong.
 """
@@ -6,24 +6,21 @@ Each may turn a right verdict into a wrong one, which says where the kernel is w
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from runner.device import Device, DeviceInfo, Order, Program, Role
-from runner.errors import Hazard, LaunchError, LaunchTimeout, NotResident, OutOfMemory, UsageError, told
+from runner.device import Device, DeviceInfo, Order, Role
+from runner.errors import Hazard, LaunchError, LaunchTimeout, OutOfMemory, UsageError, told
 from runner.kernel.case import Case
 from runner.kernel.check import CheckResult
-from runner.kernel.declaration import Kernel, Kind, pair
+from runner.kernel.declaration import Kernel
 from runner.kernel.further import further, usable, wanted, without_ties
 from runner.kernel.power import Power, together
 from runner.kernel.reference import expect
-from runner.kernel.resolve import make
-from runner.sweep.trial import Trial, WrongLater, trials, upload
-from runner.sweep.worker import Outcome, Task
-
-UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
+from runner.sweep.trial import Trial, WrongLater, upload
+from runner.sweep.worker import Outcome, Task, Tried
 
 # Launches in another order: a random one only if a launch takes less than this, and none much longer than the first.
 RANDOM_BELOW_S = 0.1
@@ -32,7 +29,6 @@ SLOWER = 20.0
 
 # Cases and binaries that were right for the further inputs: how many there were, the note, and what they let through.
 _right_further: dict[tuple[Kernel, str, str], tuple[int, str, Mapping[str, Power]]] = {}
-_right_sizes: set[tuple[str, str]] = set()  # cases of other sizes, and binaries, that were right
 
 
 @dataclass(frozen=True)
@@ -43,6 +39,7 @@ class Work:
     task: Task
     stack: ExitStack  # closing it gives the memory back
     heartbeat: Callable[[str], Any]  # called with the name of each step
+    tried: Tried = field(default_factory=Tried)  # what was launched besides; the checks count here
 
     def launch(self, trial: Trial, *, limit: float | None = None, order: int | None = None) -> CheckResult:
         """The verdict on a further launch, perhaps in another order of its threads; it may take `limit` seconds."""
@@ -55,7 +52,7 @@ class Work:
 
 
 def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckResult:
-    """Check again with further inputs, once in a process; the result counts those that were launched.
+    """Check again with further inputs, once in a process, and count those that were launched.
 
     They are numbers for which sums are exact, and numbers that reach each branch of the reference. A launch that was
     wrong is not checked again.
@@ -67,7 +64,8 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
     if known in _right_further:
         count, note, power = _right_further[known]
         note = _joined(verdict.note, note)
-        return dataclasses.replace(verdict, undecided=0, note=note, further_inputs=count, power=power)
+        work.tried.input_launches += count
+        return dataclasses.replace(verdict, undecided=0, note=note, power=power)
     work.heartbeat("inputs and reference")
     chosen = further(case)
     count, notes, sets = 0, [chosen.note], list(chosen.sets)
@@ -83,7 +81,7 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
             trial = Trial(case, *uploaded, other, expected)
         except (UsageError, OutOfMemory) as e:
             note = _joined(verdict.note, f"checked for {count + 1} input{'s' if count else ''}: {e}")
-            return dataclasses.replace(verdict, note=note, further_inputs=count)
+            return dataclasses.replace(verdict, note=note)
         found = work.launch(trial)
         memory.close()
         if not found.ok and found.tied:
@@ -92,17 +90,18 @@ def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckRe
                 sets.append(without_ties(case))
             continue
         count += 1
+        work.tried.input_launches += 1
         if not found.ok:
             where = f"wrong for {one.label}"
             if one.beyond:
                 where += f" (beyond its fill: {one.beyond}; refill: false keeps an array's contents)"
             reason = f"right for the measured inputs, {where}: {found.reason}"
-            return dataclasses.replace(found, reason=reason, further_inputs=count)
+            return dataclasses.replace(found, reason=reason)
         power = together(verdict.power, found.power)
         verdict = dataclasses.replace(verdict, undecided=min(verdict.undecided, found.undecided), power=power)
     note = _joined(*dict.fromkeys(notes))
     _right_further[known] = count, note, verdict.power
-    return dataclasses.replace(verdict, note=_joined(verdict.note, note), further_inputs=count)
+    return dataclasses.replace(verdict, note=_joined(verdict.note, note))
 
 
 def _joined(*notes: str) -> str:
@@ -124,27 +123,6 @@ def onto_zeros(work: Work, trial: Trial, verdict: CheckResult) -> CheckResult:
     names = " and ".join(verdict.added)
     hint = f"right where {names} held zeros before the launch; if the kernel adds to {names}, use role: inout"
     return dataclasses.replace(verdict, reason=f"{verdict.reason}; {hint} and fill: zeros")
-
-
-def at_other_sizes(work: Work, program: Program, verdict: CheckResult, spent_ms: float) -> CheckResult:
-    """Check at other sizes, each once in a process."""
-    task = work.task
-    for case in other_sizes(task.case, spent_ms):
-        if (case.id, task.binary.digest) in _right_sizes:
-            continue
-        where = next(f"{p.name}={case.chosen[p.name]}" for p in case.kernel.parameters if p.kind is Kind.SIZE)
-        try:
-            memory = work.stack.enter_context(ExitStack())
-            found = work.launch(next(trials(work.device, program, case, memory, fast=task.fast_math)))
-            memory.close()
-        except (UsageError, OutOfMemory, NotResident):  # there is no reference there, or the grid is too large
-            continue
-        except LaunchError as e:
-            raise type(e)(f"at {where}: {e}; {UNMEANT}") from None
-        if not found.ok:
-            return dataclasses.replace(found, reason=f"right at this size, wrong at {where}: {found.reason}; {UNMEANT}")
-        _right_sizes.add((case.id, task.binary.digest))
-    return verdict
 
 
 def in_all_schedules(work: Work, trial: Trial, error: Hazard, limit: float, after: int = 0) -> Hazard:
@@ -182,6 +160,7 @@ def in_other_orders(work: Work, trial: Trial, outcome: Outcome, spent_s: float) 
         try:
             other = work.launch(trial, limit=limit, order=order)
             if other.ok == right:
+                work.tried.order_launches += 1
                 continue
             # A kernel may also count its launches, or be wrong once in a while: that is no matter of the order.
             again = [work.launch(trial, limit=limit, order=o) for o in (Order.USUAL, Order.USUAL, order)]
@@ -237,39 +216,3 @@ def implausible(case: Case, info: DeviceInfo, median_us: float) -> str:
                 f"give ({gbps:.0f} GB/s): the kernel does not move what its YAML declares under 'bytes'"
             )
     return ""
-
-
-# Most defects show at the ends of blocks: a kernel that was tried at one size, mostly a power of two, may be wrong at
-# all others ("The Correctness Illusion", arXiv 2606.20128).
-PRIMES = 31, 997
-POWERS = 64, 1024
-SLOWEST_MS = 500.0  # of a launch, for which the size below its own is checked, too
-
-
-def other_sizes(case: Case, launch_ms: float) -> Iterator[Case]:
-    """The case at odd and small sizes, as far as its constraints allow and the compiled kernel is the same."""
-    declared = [p for p in case.kernel.parameters if p.kind is Kind.SIZE]
-    if len(declared) != 1:
-        return
-    name, source = declared[0].name, case.source()
-    values = dict(case.parameters)
-    own = values[name]
-    block = max((case.block[0] * case.block[1]), 2)
-    edges = sorted({1, *PRIMES, block - 1, block + 1, *(n + d for n in POWERS for d in (-1, 1))})
-    if isinstance(own, str) and "x" in own:
-        rows, cols = pair(own)
-        sizes: list[int | str] = [
-            f"{r}x{c}" for r, c in ((1, 1), (1, 31), (33, 1), (31, 65)) if r <= rows and c <= cols
-        ]
-        below: int | str = f"{max(rows - 1, 1)}x{max(cols - 1, 1)}"
-    else:
-        sizes, below = [n for n in edges if n < int(own)], int(own) - 1
-    if launch_ms < SLOWEST_MS and below not in (0, own, *sizes):
-        sizes.append(below)
-    for size in sizes:
-        try:
-            other = make(case.kernel, {**values, name: size}, case.seed)
-        except UsageError:  # an expression that has no value there
-            continue
-        if not other.excluded and not other.hazard and other.source() == source:
-            yield other

@@ -79,6 +79,7 @@ def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary
         "undetected": "; ".join(outcome.undetected) or None,
         "tolerance": None if case.kernel.tolerance is None else str(case.kernel.tolerance),
         "undefined_reads": outcome.undefined_reads,
+        **(dataclasses.asdict(outcome.tried) if outcome.tried else {}),
         "shuffle": f"{shuffle.operation} {shuffle.argument(case.variables)}" if shuffle else None,
         "received": " ".join("?" if i is None else str(i) for i in outcome.received) or None,
         "bytes_read": case.count("bytes_read"),

@@ -34,7 +34,6 @@ from runner.statistics import unthrottled
 from runner.sweep import measure, sandbox
 from runner.sweep.further_checks import (
     Work,
-    at_other_sizes,
     implausible,
     in_all_schedules,
     in_other_orders,
@@ -42,6 +41,7 @@ from runner.sweep.further_checks import (
     with_exact_inputs,
 )
 from runner.sweep.measure import Round
+from runner.sweep.other_sizes import at_other_sizes
 from runner.sweep.pipe import SECRET, Pipe
 from runner.sweep.proof import undetected, why_unproven
 from runner.sweep.trial import Trial, WrongLater, set_constants, trials, upload
@@ -115,7 +115,7 @@ def run_case(device: Device, task: Task, heartbeat: Callable[[str], Any]) -> Out
         if outcome.status == "mismatch" and device.usable and device.forget_spoilt_inputs():
             # An earlier case overwrote inputs that the device keeps. This case is run again with fresh ones.
             stack.close()
-            outcome = _load_and_run(work)
+            outcome = _load_and_run(Work(device, task, stack, heartbeat))
     except CaseError as e:
         outcome = Outcome(e.status, str(e), findings=e.findings if isinstance(e, Hazard) else ())
     except MemoryError as e:
@@ -180,7 +180,7 @@ def _run(work: Work, program: Program) -> Outcome:
         verdict = onto_zeros(work, first, verdict)
     verdict = with_exact_inputs(work, first, verdict)
     unproven = why_unproven(case, verdict.power) if verdict.ok else ""
-    if verdict.ok and not unproven and task.protocol.check_sizes and not case.hazard:
+    if verdict.ok and not unproven:
         verdict = at_other_sizes(work, program, verdict, spent_ms)
     set_constants(device, program, case, first.inputs)  # those checks have constants of their own
     outcome = Outcome(
@@ -210,7 +210,8 @@ def _run(work: Work, program: Program) -> Outcome:
         return dataclasses.replace(outcome, status=e.status, reason=str(e), mismatches=e.mismatches)
     if reason := implausible(case, device.info, float(np.median(unthrottled(measured.samples)["us"]))):
         return dataclasses.replace(outcome, status="implausible", reason=reason)
-    outcome = dataclasses.replace(outcome, active_blocks=device.active_blocks(first.launch), measured=measured)
+    active = device.active_blocks(first.launch)
+    outcome = dataclasses.replace(outcome, active_blocks=active, measured=measured, tried=work.tried)
     if task.counted:  # last: it leaves the arrays as a few blocks do
         heartbeat("counting")
         from runner.sweep import line_costs  # noqa: PLC0415  (not before the first case is measured)

@@ -55,6 +55,19 @@ class Task:
     energy_s: float = 0.0  # seconds for which the energy is measured, in place of everything else
 
 
+@dataclass
+class Tried:
+    """What a right case was launched for besides, as the row says it: launches that were right, too.
+
+    Those that an earlier case of the process made, with the same binary, the same inputs and size, count as well.
+    """
+
+    input_launches: int = 0  # with further inputs
+    size_launches: int = 0  # at other sizes
+    order_launches: int = 0  # in other orders of the threads
+    sizes_not_tried: str = ""  # why there are none at other sizes
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The result of a task; `None` where something is unknown."""
@@ -76,6 +89,7 @@ class Outcome:
     resources: Resources | None = None  # registers and the like
     active_blocks: int | None = None  # that fit on a multiprocessor at once
     measured: Round | None = None  # only if ok
+    tried: Tried | None = None  # only if ok
     lines: LineCosts | None = None  # what each line costs, if that was counted
     energy: Energy | None = None  # if that was asked for; the reason says why there is none
     usable: bool = True  # whether the device can take another case; if not, its process ends

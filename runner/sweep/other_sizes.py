@@ -1,0 +1,78 @@
+"""Checks a right kernel at other sizes, before it is timed: the same binary, without timing (`runner.kernel.sizes`)."""
+
+from __future__ import annotations
+
+import dataclasses
+from contextlib import ExitStack
+
+from runner.device import Program, Source
+from runner.errors import Hazard, LaunchError, NotResident, OutOfMemory, UsageError
+from runner.kernel.case import Case
+from runner.kernel.check import CheckResult
+from runner.kernel.sizes import changed, others
+from runner.sweep.further_checks import Work
+from runner.sweep.trial import trials
+
+UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
+NOT_ASKED = "timing.check_sizes=false"
+
+_right: dict[tuple[str, str], CheckResult] = {}  # verdicts on cases of other sizes, and binaries, in this process
+_done: dict[tuple[str, Source], tuple[int, str]] = {}  # cases and variants: how many sizes were right, or why none
+
+
+def at_other_sizes(work: Work, program: Program, verdict: CheckResult, launch_ms: float) -> CheckResult:
+    """Check a case at other sizes, each once in a process, and note how many were right or why there are none.
+
+    Args:
+        work: The task, whose case was right.
+        program: The case's, which the other sizes share.
+        verdict: The verdict on the case, which is given back if the other sizes are right, too.
+        launch_ms: About what a launch of the case takes.
+
+    Raises:
+        LaunchError: A launch at another size failed.
+    """
+    task = work.task
+    key = (task.case.id, task.source)
+    if not task.protocol.check_sizes:
+        work.tried.sizes_not_tried = NOT_ASKED
+        return verdict
+    if key not in _done:
+        sizes = others(task.case, launch_ms)
+        right, reason = 0, sizes.reason
+        for case in sizes.cases:
+            where = changed(task.case, case)
+            found = _found(work, program, case, where)
+            if isinstance(found, str):
+                reason = reason or f"{where}: {found}"
+            elif found.ok:
+                right += 1
+            else:
+                wrong = f"right at this size, wrong at {where}: {found.reason}; {UNMEANT}"
+                return dataclasses.replace(found, reason=wrong)
+        _done[key] = right, "" if right else reason
+    work.tried.size_launches, work.tried.sizes_not_tried = _done[key]
+    return verdict
+
+
+def _found(work: Work, program: Program, case: Case, where: str) -> CheckResult | str:
+    """The verdict at another size, or why there is none. A binary that was right there is not launched again."""
+    key = (case.id, work.task.binary.digest)
+    if key in _right:
+        return _right[key]
+    memory = work.stack.enter_context(ExitStack())  # a fault leaves it to the case's
+    try:
+        found = work.launch(next(trials(work.device, program, case, memory, fast=work.task.fast_math)))
+    except (UsageError, OutOfMemory, NotResident) as e:  # there is no reference there, or the grid is too large
+        memory.close()
+        return str(e)
+    except Hazard as e:
+        raise Hazard(f"at {where}: {e}; {UNMEANT}", e.findings) from None
+    except LaunchError as e:
+        raise type(e)(f"at {where}: {e}; {UNMEANT}") from None
+    memory.close()
+    if found.ok and found.undecided >= found.compared:
+        return "no element could be compared"
+    if found.ok:
+        _right[key] = found
+    return found
