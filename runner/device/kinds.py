@@ -33,7 +33,8 @@ class DeviceKind:
     emulated: bool  # its times are emulated and say nothing about a GPU
     compilers: tuple[str, ...] = ()  # that a user can choose between; empty if there is no choice
     automatic: bool = True  # `auto` may choose it
-    caution: str = ""  # what an emulated run has checked, and what not
+    checked: str = ""  # what an emulated run has checked
+    unchecked: str = ""  # and what not
 
 
 # The back end of a kind is the package `runner.device.KIND`. `auto` tries them in this order.
@@ -42,17 +43,18 @@ KINDS = {
     CPU: DeviceKind(
         "the CPU device",
         emulated=True,
-        caution="Checked on the CPU device: values (also at small and odd sizes, and in other orders of threads), "
-        "array bounds, barriers, masks, undefined reads. Not checked: data races that give the right values in these "
-        "orders, such as updates of global memory without atomics; memory fences; speed.",
+        checked="Checked on the CPU device: values (also at small and odd sizes, and in other orders of threads), "
+        "array bounds, barriers, masks, undefined reads.",
+        unchecked="data races that give the right values in these orders, such as updates of global memory without "
+        "atomics; memory fences; speed",
     ),
     CHECKED: DeviceKind(
         "the checked CPU device",
         emulated=True,
         automatic=False,
-        caution="Checked on the checked CPU device, in several schedules: values (also at small and odd sizes), data "
-        "races, memory fences and their scopes, uninitialized reads, array bounds, barriers, masks, undefined reads. "
-        "Not checked: accesses that the compiler merged or removed, inputs that were not tried, speed.",
+        checked="Checked on the checked CPU device, in several schedules: values (also at small and odd sizes), data "
+        "races, memory fences and their scopes, uninitialized reads, array bounds, barriers, masks, undefined reads.",
+        unchecked="accesses that the compiler merged or removed, inputs that were not tried, speed",
     ),
     REPLAY: DeviceKind("a recording", emulated=False, automatic=False),
 }
@@ -70,9 +72,10 @@ def label(kind: str) -> str:
     return KINDS[kind].label if kind in KINDS else kind
 
 
-def caution(kind: str) -> str:
-    """What an emulated run on a kind of device has checked, and what not."""
-    return KINDS[kind].caution
+def caution(kind: str, races: str = "") -> str:
+    """What an emulated run on a kind of device has checked, and what not; `races`: where these were looked for."""
+    one = KINDS[kind]
+    return f"{one.checked} {races} Not checked: speed." if races else f"{one.checked} Not checked: {one.unchecked}."
 
 
 def has_compilers(kind: str) -> bool:

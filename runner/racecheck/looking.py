@@ -28,7 +28,7 @@ WRONG = ("mismatch", "hazard")  # their reasons get what is found
 
 LIMIT_S = 2.0  # of a launch
 SHARE, SHARE_ON_GPU = 0.25, 0.10  # of the time that the sweep took
-LEAST_ON_GPU_S = 3.0
+LEAST_S, LEAST_ON_GPU_S = 2.0, 3.0
 EACH = 8  # variants for which another process is worth its start
 SOON_S = 0.5  # between two looks for a signal
 NAMED = 2  # findings behind the reason of a row that is wrong anyway
@@ -78,7 +78,7 @@ class _Looking:
         self._emulated = is_emulated(str(cases[0][1]["device"]))
         self._always = {id(variant) for variant in first} if self._emulated else set[int]()
         self._share = SHARE if self._emulated else SHARE_ON_GPU
-        least = 0.0 if self._emulated else LEAST_ON_GPU_S
+        least = LEAST_S if self._emulated else LEAST_ON_GPU_S
         self._until = time.monotonic() + max(least, self._share * spent_s)
         self._running: dict[Future[Found], tuple[Variant, Case]] = {}
         processes = min(len(os.sched_getaffinity(0)), 1 + len(self._waiting) // EACH)

@@ -31,8 +31,8 @@ def small_case(case: Case) -> Case | str:
     if _elements(case) <= FEW and not _too_large(case):
         return case
     allowed: list[Case] = []
-    for sizes in (_at_sizes(case), _of_the_check(case)):  # each the smallest first
-        for other in sizes:
+    for sizes in (_at_sizes, _of_the_check):  # each gives the smallest first
+        for other in sizes(case):
             if _elements(other) <= _elements(case) and not _too_large(other):
                 if _is_enough(other):
                     return other

@@ -15,7 +15,7 @@ import pandas as pd
 from runner.device.kinds import REPLAY, caution, is_emulated
 from runner.metrics import Criterion
 from runner.noise import DeviceNoise, of_device
-from runner.report import gpus, searched
+from runner.report import gpus, races, searched
 from runner.report.about import about
 from runner.report.table import PEERS, measured, parameters, ranked, records, size_key, varying
 from runner.report.text import absent, count, described, listed, one_line, rough, size_of
@@ -398,4 +398,7 @@ def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
     lack = about(frame).lack_rounds
     fewer = [f"{count(lack, 'case')} with fewer rounds than planned: the run has not ended."] * bool(lack)
     launched = frame[frame["emulated"] & ~frame["status"].isin((*IDLE, "compile_error"))]
-    return (*fewer, *words, *(caution(kind) for kind in sorted(set(launched["device"]))))
+    emulated = sorted(set(launched["device"]))
+    looked = {kind: races.sentence(frame, kind) for kind in sorted(set(frame["device"]))}
+    on_gpu = [looked[kind] for kind in looked if kind not in emulated and looked[kind]]
+    return (*fewer, *words, *on_gpu, *(caution(kind, looked[kind]) for kind in emulated))

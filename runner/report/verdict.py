@@ -82,7 +82,7 @@ def _guards(row: Mapping[str, Any], *, sizes: bool) -> list[str]:
         return []
     on_gpu = ["l2_flushed", "shared_memory_cleared", "local_memory_cleared", "plausible_time"]
     own = ["other_orders"] if row["emulated"] else on_gpu
-    more = {"alternating_inputs": row["input_sets"] > 1, "other_sizes": sizes}
+    more = {"alternating_inputs": row["input_sets"] > 1, "other_sizes": sizes, "races": not absent(row["races_at"])}
     return [*GUARDS, *(name for name, ran in more.items() if ran), *own]
 
 
