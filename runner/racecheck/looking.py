@@ -96,6 +96,7 @@ class _Looking:
                         break
                     done, _ = wait(self._running, min(left, SOON_S), FIRST_COMPLETED)
                     interruption.check()
+                    self._progress.now(next(small for _, small in self._running.values()).label)
                     for future in done:
                         self._take(*self._running.pop(future), future.result())
         except KeyboardInterrupt:
@@ -114,7 +115,6 @@ class _Looking:
             if isinstance(small, str):
                 self._skip(self._waiting.popleft(), small)
                 continue
-            self._progress.now(small.label)
             limit = job.device.time_limit_s if job.races == RACES_ALL else LIMIT_S
             task = Task(small, job.device, min(limit, job.device.time_limit_s))
             if before := found_before(task):

@@ -1,0 +1,245 @@
+"""Races, uninitialized and out-of-bounds accesses are looked for by default: what is found, told, limited, and kept."""
+
+import csv
+import json
+import signal
+
+import processes
+import pytest
+from processes import RACES
+from support import shipped
+
+from runner.folder import RunFolder
+from runner.kernel.resolve import make
+from runner.racecheck.small import small_case, words
+
+SOURCE = """
+__global__ void honest(const int* in, int* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i] + 1;
+}
+
+__global__ void lastBlock(const int* in, int* out, int* partial, unsigned* finished, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0) partial[blockIdx.x] = 0;
+    __syncthreads();
+    if (i < n) atomicAdd(&partial[blockIdx.x], in[i]);
+    __syncthreads();
+    if (threadIdx.x == 0 && atomicInc(finished, gridDim.x - 1) == gridDim.x - 1) {
+        int sum = 0;
+        for (unsigned b = 0; b < gridDim.x; ++b) sum += partial[b]; // UNFENCED
+        out[0] = sum;
+    }
+}
+
+__global__ void leftover(const int* in, int* out, int* junk, int n)
+{
+    __shared__ int tile[65];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    tile[threadIdx.x] = i < n ? in[i] : 0;
+    __syncthreads();
+    if (i < n) out[i] = tile[threadIdx.x] + 1;
+    if (i < n) junk[i] = tile[threadIdx.x + 1]; // UNWRITTEN
+}
+
+__global__ void reversed(const int* in, int* out, int n)
+{
+    __shared__ int tile[64];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    tile[threadIdx.x] = in[i]; // STORED
+    out[i] = tile[63 - threadIdx.x]; // LOADED
+}
+
+__global__ void sameValue(const int* in, int* out, int* seen, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i] + 1;
+    if (i < n && in[i] >= 0) *seen = 1;
+}
+"""
+ARRAYS = {
+    "in": "{name: in, role: in, dtype: int32, shape: size, fill: index}",
+    "out": "{name: out, role: out, dtype: int32, shape: size}",
+    "one": "{name: out, role: out, dtype: int32, shape: 1}",
+    "partial": "{name: partial, role: scratch, dtype: int32, shape: grid}",
+    "finished": "{name: finished, role: state, dtype: uint32, shape: 1}",
+    "junk": "{name: junk, role: scratch, dtype: int32, shape: size}",
+    "seen": "{name: seen, role: scratch, dtype: int32, shape: 1}",
+    "n": "{name: n, scalar: int32, value: size}",
+}
+KERNELS = {
+    "honest": ("in out n", "{out: in + 1}", ""),
+    "lastBlock": ("in one partial finished n", '{out: "sum(in, keepdims=True)"}', ""),
+    "leftover": ("in out junk n", "{out: in + 1}", ""),
+    "reversed": (
+        "in out n",
+        '{out: "reshape(flip(reshape(in, size // 64, 64), axis=1), size)"}',
+        "constraints: {size % 64 == 0: whole blocks}\n",
+    ),
+    "sameValue": ("in out seen n", "{out: in + 1}", ""),
+    "declared": ("in out junk n", "{out: in + 1}", "hazard: {when: size > 0, reason: it reads what nobody wrote}\nfunction: leftover\n"),
+}
+
+
+def line_of(mark):
+    """The number of a marked line of the source."""
+    return next(n for n, line in enumerate(SOURCE.splitlines(), start=1) if mark in line)
+
+
+def write_kernels(folder, names=KERNELS, source=SOURCE):
+    """The kernels' YAMLs and their source, in `kernel/` of a folder."""
+    (folder / "kernel").mkdir(exist_ok=True)
+    (folder / "kernel" / "own.cu").write_text(source)
+    for name in names:
+        arrays, reference, more = KERNELS[name]
+        arguments = "".join(f"  - {ARRAYS[one]}\n" for one in arrays.split())
+        (folder / "kernel" / f"{name}.yaml").write_text(
+            f"summary: a test\nsource: own.cu\nparameters: {{block: 64, size: 6400}}\narguments:\n{arguments}"
+            f'grid: "ceil_div(size, block)"\nreference: {reference}\n{more}'
+        )
+
+
+def swept(directory, *arguments, **further):
+    """A sweep of the kernels in a folder, on the CPU device."""
+    return processes.run(directory, "--config-dir", ".", "device=cpu", "lines=false", *arguments, **further)
+
+
+def rows_of(folder):
+    """The rows of a sweep, by kernel and size."""
+    with (folder / "results.csv").open(newline="") as file:
+        return {(row["kernel"], int(row["size"])): row for row in csv.DictReader(file)}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A sweep of all these kernels by the default command."""
+    directory = tmp_path_factory.mktemp("racecheck")
+    write_kernels(directory)
+    return swept(directory, f"kernel={','.join(KERNELS)}", "size=6400,12800", "races=default")
+
+
+@pytest.fixture(scope="module")
+def rows(done):
+    """Its rows."""
+    return rows_of(done.folder)
+
+
+def test_a_sum_of_the_last_block_without_its_fence_is_not_ok(done, rows):
+    """Values are right in each order that the CPU device tries; the checked device finds the race, at a small size."""
+    for size in (6400, 12800):
+        row = rows["lastBlock", size]
+        assert row["status"] == "hazard"
+        assert f"on the checked CPU device at size={row['races_at'].removeprefix('size=')}: own.cu:" in row["reason"]
+        assert f"own.cu:{line_of('UNFENCED')}: race" in row["reason"]
+    assert done.code == 1
+    folder = RunFolder(done.folder)
+    kinds = {one["kind"] for one in folder.json(folder.hazards(int(rows["lastBlock", 6400]["job"])))}
+    assert "race" in kinds
+
+
+def test_an_uninitialized_read_of_shared_memory_is_not_ok(rows):
+    """What it reads enters no output that is compared."""
+    row = rows["leftover", 6400]
+    assert row["status"] == "hazard"
+    assert f"own.cu:{line_of('UNWRITTEN')}: uninitialized read of shared 'tile' element 64" in row["reason"]
+
+
+def test_a_right_kernel_stays_ok_and_counts_as_looked_at(done, rows):
+    """So does one whose threads store the same value: that is a note, as for compute-sanitizer."""
+    honest, same = rows["honest", 6400], rows["sameValue", 6400]
+    assert (honest["status"], same["status"]) == ("ok", "ok")
+    assert honest["races_at"].startswith("size=")
+    assert not honest["note"]
+    assert "of the same value" in same["note"]
+    verdict = json.loads((done.folder / "verdict.json").read_text())
+    guards = {case["kernel"]: case["guards"] for case in verdict["cases"]}
+    assert "races" in guards["honest"]
+    assert "races" not in guards["declared"]
+
+
+def test_a_mismatch_gets_the_race_behind_it(rows):
+    """A missing barrier: the reason names both lines."""
+    row = rows["reversed", 6400]
+    assert row["status"] == "mismatch"
+    found = row["reason"].partition("the checked CPU device finds at size=")[2]
+    assert f"own.cu:{line_of('LOADED')}" in found
+    assert f"own.cu:{line_of('STORED')}" in found
+
+
+def test_the_headline_says_how_many_were_looked_at_and_what_was_not(done):
+    """One variant of each kernel, whatever its size; one that declares a hazard is not looked at."""
+    said = "Races, uninitialized and out-of-bounds accesses: looked for in 5 of 6 variants at small sizes, found in 3. Not in the others: its YAML declares a hazard."
+    assert said in " ".join(done.out.split())
+    assert "data races that give the right values" not in done.out
+
+
+def test_a_second_sweep_takes_what_was_found_from_the_cache(tmp_path, own_cache):
+    """The same binary and the same small case are not launched again."""
+    write_kernels(tmp_path, ["honest"], f"// {tmp_path}\n{SOURCE}")
+    files = own_cache / "kernel-runner" / "checked" / "races"
+    before = set(files.glob("*.json"))
+    first = swept(tmp_path, "kernel=honest", "races=default")
+    (new,) = set(files.glob("*.json")) - before
+    known = json.loads(new.read_text())
+    assert (known["findings"], known["late"]) == ([], 0)
+    new.write_text(json.dumps({**known, "said": ["told by the cache"]}))
+    for path in first.folder.parent.iterdir():
+        path.rename(tmp_path / "first")
+    second = swept(tmp_path, "kernel=honest", "races=default")
+    new.unlink()
+    assert (first.code, second.code) == (0, 1)
+    assert "told by the cache" in rows_of(second.folder)["honest", 6400]["reason"]
+
+
+def test_none_looks_nowhere_and_the_headline_says_what_is_not_checked(tmp_path):
+    """Then a kernel with a race is ok, as it was."""
+    write_kernels(tmp_path, ["lastBlock"])
+    done = swept(tmp_path, "kernel=lastBlock", "races=none")
+    row = rows_of(done.folder)["lastBlock", 6400]
+    assert (done.code, row["status"], row["races_at"], row["races_skipped"]) == (0, "ok", "", "")
+    assert "Not checked: data races that give the right values" in done.out
+    verdict = json.loads((done.folder / "verdict.json").read_text())
+    assert "races" not in verdict["cases"][0]["guards"]
+
+
+def test_another_word_is_refused(runner):
+    """One sentence names the words."""
+    done = runner("races=some")
+    assert (done.code, done.err) == (2, "runner: races=some: expected one of default, all, none\n")
+
+
+def test_an_interrupted_look_leaves_the_rows_and_a_resumed_sweep_looks_again(tmp_path):
+    """Ctrl-C while races are looked for: times and status are as they were, and the row says what was not done."""
+    hangs = "#ifdef __SANITIZE_THREAD__\n    while (*(volatile const int*)in == 0) ;\n#endif\n    if (i < n) out[i] = in[i] + 1;"
+    write_kernels(tmp_path, ["honest"], SOURCE.replace("if (i < n) out[i] = in[i] + 1;", hangs, 1))
+    arguments = "--config-dir", ".", "kernel=honest", "device=cpu", "device.time_limit_s=5", "lines=false", "races=all"
+    process = processes.start(tmp_path, *arguments, QUIET_S="0")
+    assert any("looking for races" in line for line in iter(process.stderr.readline, ""))
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    (folder,) = tmp_path.glob("outputs/*/*")
+    row = rows_of(folder)["honest", 6400]
+    assert (process.returncode, row["status"], row["races_skipped"]) == (130, "ok", "interrupted"), err
+    assert row["median_us"]
+    assert processes.resume(tmp_path, folder, **RACES).returncode == 0
+    again = rows_of(folder)["honest", 6400]
+    assert (again["status"], again["median_us"]) == ("ok", row["median_us"])
+    assert again["races_skipped"] == "a launch takes more than 5 s on the checked CPU device"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "given", "at"),
+    [
+        ("reduceShfl", {"size": "16Mi", "block": 256}, "size=513"),
+        ("reduceSmemUnroll", {"size": "16Mi", "block": 512, "unroll": 8}, "size=8193"),
+        ("reduceShfl", {"size": 2000}, ""),
+    ],
+)
+def test_a_small_case_has_three_blocks_and_an_odd_remainder(kernel, given, at):
+    """One that is small is taken as it is."""
+    case = make(shipped(kernel), given, 0)
+    small = small_case(case)
+    assert words(case, small) == at
+    assert small.grid[0] >= 3
