@@ -1,17 +1,24 @@
 """Races, uninitialized and out-of-bounds accesses are looked for by default: what is found, told, limited, and kept."""
 
 import csv
+import dataclasses
 import json
 import signal
+from types import SimpleNamespace
 
 import processes
 import pytest
 from processes import RACES
 from support import shipped
 
+from runner.config import Job
 from runner.folder import RunFolder
 from runner.kernel.resolve import make
+from runner.racecheck import looking
 from runner.racecheck.small import small_case, words
+from runner.racecheck.variants import in_order, variants
+from runner.settings import DeviceConfig, TimingConfig
+from runner.terminal import SweepProgress
 
 SOURCE = """
 __global__ void honest(const int* in, int* out, int n)
@@ -79,7 +86,11 @@ KERNELS = {
         "constraints: {size % 64 == 0: whole blocks}\n",
     ),
     "sameValue": ("in out seen n", "{out: in + 1}", ""),
-    "declared": ("in out junk n", "{out: in + 1}", "hazard: {when: size > 0, reason: it reads what nobody wrote}\nfunction: leftover\n"),
+    "declared": (
+        "in out junk n",
+        "{out: in + 1}",
+        "hazard: {when: size > 0, reason: it reads what nobody wrote}\nfunction: leftover\n",
+    ),
 }
 
 
@@ -227,6 +238,39 @@ def test_an_interrupted_look_leaves_the_rows_and_a_resumed_sweep_looks_again(tmp
     again = rows_of(folder)["honest", 6400]
     assert (again["status"], again["median_us"]) == ("ok", row["median_us"])
     assert again["races_skipped"] == "a launch takes more than 5 s on the checked CPU device"
+
+
+def rows_on_gpu(names, sizes, **given):
+    """Jobs, and the rows that a GPU would have given them: the later kernels of a size are the faster ones."""
+    cases = [make(shipped(name), {"size": size, **given}, 0) for size in sizes for name in names]
+    jobs = [Job(case, DeviceConfig(), TimingConfig(), "nvcc", n) for n, case in enumerate(cases)]
+    return [(job, {"device": "cuda", "status": "ok", "median_us": 100.0 - job.number % len(names)}) for job in jobs]
+
+
+def test_on_a_gpu_the_fastest_variant_of_each_kernel_comes_first():
+    """At the largest size, where times say something about the kernel."""
+    found = variants([*rows_on_gpu(["reduceSmem"], [2**14, 2**20], block=128), *rows_on_gpu(["reduceSmem"], [2**20])])
+    faster = rows_on_gpu(["reduceSmem"], [2**20], block=512)
+    first, others = in_order([*found, *variants([(job, {**row, "median_us": 1.0}) for job, row in faster])])
+    assert [dict(v.job.case.parameters)["block"] for v in (*first, *others)] == ["512", "128", "256"]
+
+
+def test_on_a_gpu_the_time_ends_it_and_what_was_not_reached_says_so(monkeypatch, tmp_path):
+    """Nothing is launched without time, and all is with races=all; the rows keep their times."""
+    monkeypatch.setattr(looking, "LEAST_ON_GPU_S", 0.0)
+    given = rows_on_gpu(["reduceShfl", "reduceSmem"], [2**14])
+    for races in ("default", "all"):
+        rows = {job.number: row for job, row in given}
+        ledger = SimpleNamespace(
+            jobs=[dataclasses.replace(job, races=races) for job, _ in given],
+            row=lambda job, rows=rows: rows[job.number],
+            add=lambda job, row, rows=rows: rows.update({job.number: row}),
+        )
+        looking.run(ledger, RunFolder(tmp_path), SweepProgress(quiet=True), 1e-6)
+        expected = "not reached in 10 % of the sweep's time" if races == "default" else None
+        assert [row["races_skipped"] for row in rows.values()] == [expected] * 2
+        assert [row.get("races_at", "") for row in rows.values()] == ["size=513" if races == "all" else ""] * 2
+        assert all(row["status"] == "ok" and row["median_us"] for row in rows.values())
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -24,7 +25,8 @@ from runner.sweep.ledger import Ledger
 from runner.terminal import SweepProgress
 
 RIGHT = ("ok",)
-WRONG = ("mismatch", "hazard")  # their reasons get what is found
+WRONG = ("mismatch", "hazard")  # their reasons get what is found, unless they name a line
+_LINE = re.compile(r"\.cuh?:\d+: ")
 
 LIMIT_S = 2.0  # of a launch
 SHARE, SHARE_ON_GPU = 0.25, 0.10  # of the time that the sweep took
@@ -34,6 +36,7 @@ SOON_S = 0.5  # between two looks for a signal
 NAMED = 2  # findings behind the reason of a row that is wrong anyway
 
 INTERRUPTED = "interrupted"
+UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
 
 
 def lacks(job: Job, row: Row | None) -> bool:
@@ -57,8 +60,9 @@ def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress, spent_s: flo
             ledger.add(job, {**row, "races_skipped": reason})
         else:
             cases.append((job, row))
-    if cases:
-        _Looking(cases, ledger, folder, progress, spent_s).run()
+    for emulated in (False, True):
+        if own := [(job, row) for job, row in cases if is_emulated(str(row["device"])) == emulated]:
+            _Looking(own, ledger, folder, progress, spent_s).run()
 
 
 class _Looking:
@@ -78,6 +82,7 @@ class _Looking:
         self._emulated = is_emulated(str(cases[0][1]["device"]))
         self._always = {id(variant) for variant in first} if self._emulated else set[int]()
         self._share = SHARE if self._emulated else SHARE_ON_GPU
+        self._opened = False
         least = LEAST_S if self._emulated else LEAST_ON_GPU_S
         self._until = time.monotonic() + max(least, self._share * spent_s)
         self._running: dict[Future[Found], tuple[Variant, Case]] = {}
@@ -97,6 +102,8 @@ class _Looking:
                     done, _ = wait(self._running, min(left, SOON_S), FIRST_COMPLETED)
                     interruption.check()
                     self._progress.now(next(small for _, small in self._running.values()).label)
+                    if done and self._emulated and not self._opened:  # a process is open, which may take long
+                        self._opened, self._until = True, max(self._until, time.monotonic() + LEAST_S)
                     for future in done:
                         self._take(*self._running.pop(future), future.result())
         except KeyboardInterrupt:
@@ -154,9 +161,10 @@ class _Looking:
 def _columns(row: Row, at: str, found: Found) -> Row:
     """The columns of a row that findings at a small case change; `at` says in what that differs."""
     where = f" at {at}" if at else ""
+    meant = f"; {UNMEANT}" if at and any(f["kind"] == "outside" for f in found.findings) else ""
     texts, same = _texts(found), [str(f["text"]) for f in found.findings if f["same_value"]]
     if row["status"] in RIGHT and texts:
-        return {"status": "hazard", "reason": f"on the checked CPU device{where}: {told(texts)}"}
+        return {"status": "hazard", "reason": f"on the checked CPU device{where}: {told(texts)}{meant}"}
     if row["status"] in WRONG and texts:
         return {"reason": f"{row['reason']}; the checked CPU device finds{where}: {told(texts[:NAMED])}"}
     if same:  # as for compute-sanitizer, a remark
@@ -174,7 +182,9 @@ def _is_wanted(job: Job, row: Row) -> bool:
     """Whether races are to be looked for in a case; a search does so in its winners alone."""
     if job.races == RACES_NONE or job.look or row.get("device") in (CHECKED, REPLAY):
         return False
-    return row["status"] in RIGHT or (row["status"] in WRONG and not job.case.hazard)
+    if row["status"] in RIGHT:
+        return True
+    return row["status"] in WRONG and not job.case.hazard and not _LINE.search(str(row.get("reason") or ""))
 
 
 def _is_looked_at(row: Row) -> bool:

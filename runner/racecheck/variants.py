@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +39,7 @@ def variants(cases: Iterable[tuple[Job, Row]]) -> list[Variant]:
     groups: dict[tuple[object, ...], list[tuple[Job, Row]]] = {}
     for job, row in cases:
         groups.setdefault(_key(job), []).append((job, row))
-    return [Variant(tuple(sorted(group, key=lambda one: _bytes(one[0])))) for group in groups.values()]
+    return [Variant(tuple(sorted(group, key=lambda one: _size(one[0])))) for group in groups.values()]
 
 
 def in_order(found: Sequence[Variant]) -> tuple[list[Variant], list[Variant]]:
@@ -56,7 +57,7 @@ def in_order(found: Sequence[Variant]) -> tuple[list[Variant], list[Variant]]:
 
 def _rank(variant: Variant) -> tuple[bool, int, float]:
     job, row = variant.cases[-1]
-    return not _wrong(variant), -_bytes(job), float(row.get("median_us") or 0.0) if _is_timed(row) else 0.0
+    return not _wrong(variant), -_size(job), float(row.get("median_us") or 0.0) if _is_timed(row) else 0.0
 
 
 def _is_timed(row: Row) -> bool:
@@ -73,5 +74,7 @@ def _key(job: Job) -> tuple[object, ...]:
     return job.case.kernel.name, own, job.copy, host_source(job.case)
 
 
-def _bytes(job: Job) -> int:
-    return sum(a.nbytes for a in job.case.arrays())
+def _size(job: Job) -> int:
+    """The elements that the parameters of kind `size` say; without one, the bytes of all arrays."""
+    sizes = [p.name for p in job.case.kernel.parameters if p.kind is Kind.SIZE]
+    return math.prod(int(job.case.variables[n]) for n in sizes) if sizes else sum(a.nbytes for a in job.case.arrays())
