@@ -46,14 +46,14 @@ class Job:
     metrics: tuple[Metric, ...] = field(default=(), compare=False)  # of its kernel and of the experiment
     rank_by: str = field(default=TIME, compare=False)  # a column or a metric
     lines: bool = field(default=True, compare=False)  # whether what each line costs is counted
-    races: str = field(default=RACES_DEFAULT, compare=False)  # or all, none: in which variants races are looked for
+    racecheck: str = field(default=RACES_DEFAULT, compare=False)  # or all, none: in which variants races are looked for
     copy: int = 0  # which of the sweep's GPUs measures it, where each measures all cases
     profile: ProfileConfig = field(default_factory=ProfileConfig, compare=False)
     look: int = 0  # samples of a search's look at a case, in place of the whole protocol; 0: the whole
 
     def __post_init__(self) -> None:
-        if self.races not in RACES:
-            raise UsageError(f"races={self.races}: expected one of {', '.join(RACES)}")
+        if self.racecheck not in RACES:
+            raise UsageError(f"racecheck={self.racecheck}: expected one of {', '.join(RACES)}")
 
     def protocol(self, kind: str) -> Protocol:
         """How a kind of device measures the case."""
@@ -69,7 +69,7 @@ class Job:
     @property
     def asked(self) -> dict[str, Any]:
         """The device, the compiler, the timing and the profile that the configuration asks for, as plain values."""
-        further: dict[str, Any] = {"compiler": self.compiler, "lines": self.lines, "races": self.races}
+        further: dict[str, Any] = {"compiler": self.compiler, "lines": self.lines, "racecheck": self.racecheck}
         further["timing"] = asdict(self.timing)
         if self.profile.asks:
             further["profile"] = asdict(self.profile)

@@ -277,7 +277,7 @@ def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict
     kernel, origin = kernels[name]
     asked = dict(entry["asked"])
     compiler, counts, timing = asked.pop("compiler"), asked.pop("lines", True), asked.pop("timing")
-    races = asked.pop("races", RACES_NONE)  # an older folder lacks nothing
+    racecheck = asked.pop("racecheck", RACES_NONE)  # an older folder lacks nothing
     profile = ProfileConfig(**asked.pop("profile", {}))
     case = make(kernel, entry["parameters"], entry["seed"])
     ranking = metrics.recorded(entry.get("metrics")), entry.get("rank_by", metrics.TIME)
@@ -287,7 +287,7 @@ def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict
         *(case, device, timing, compiler, number, origin),
         *ranking,
         lines=counts,
-        races=races,
+        racecheck=racecheck,
         copy=copy,
         profile=profile,
         look=look,

@@ -37,15 +37,19 @@ def chooses_lines(arguments):
 
 def chooses_races(arguments):
     """Whether a command line says if races are looked for."""
-    return any(str(argument).startswith("races=") for argument in arguments)
+    return any(str(argument).startswith("racecheck=") for argument in arguments)
 
 
 def without_lines(arguments):
-    """A command line of `runner` that counts none, and looks for no races, unless it says so or is no sweep's."""
-    if split(list(map(str, arguments)))[0] != "sweep":
-        return arguments
-    lines = [] if chooses_lines(arguments) else ["lines=false"]
-    return [*arguments, *lines, *([] if chooses_races(arguments) else ["races=none"])]
+    """A command line of `runner` that counts none, unless it says so or is no sweep's."""
+    sweeps = split(list(map(str, arguments)))[0] == "sweep"
+    return [*arguments, "lines=false"] if sweeps and not chooses_lines(arguments) else arguments
+
+
+def without_races(arguments):
+    """Likewise one that looks for no races."""
+    sweeps = split(list(map(str, arguments)))[0] == "sweep"
+    return [*arguments, "racecheck=none"] if sweeps and not chooses_races(arguments) else arguments
 
 
 class Program(subprocess.Popen):
@@ -119,9 +123,9 @@ def requested(directory, arguments, module, variables, *, timeout=0, seconds=0, 
 
 
 def fresh(directory, *arguments, module="runner", **further):
-    """`python -m runner ...` in a new interpreter, in a process group of its own; it counts no lines unless it is told to."""
+    """`python -m runner ...` in a new interpreter, in a process group of its own; it counts no lines, and looks for no races, unless it is told to."""
     if module == "runner":
-        arguments = without_lines(arguments)
+        arguments = without_races(without_lines(arguments))
     return subprocess.Popen(
         [sys.executable, "-m", module, *map(str, arguments)],
         cwd=directory, env=environment(**further), text=True, start_new_session=True,

@@ -128,7 +128,7 @@ def done(tmp_path_factory):
     """A sweep of all these kernels by the default command."""
     directory = tmp_path_factory.mktemp("racecheck")
     write_kernels(directory)
-    return swept(directory, f"kernel={','.join(KERNELS)}", "size=6400,12800", "races=default")
+    return swept(directory, f"kernel={','.join(KERNELS)}", "size=6400,12800", "racecheck=default")
 
 
 @pytest.fixture(scope="module")
@@ -191,14 +191,14 @@ def test_a_second_sweep_takes_what_was_found_from_the_cache(tmp_path, own_cache)
     write_kernels(tmp_path, ["honest"], f"// {tmp_path}\n{SOURCE}")
     files = own_cache / "kernel-runner" / "checked" / "races"
     before = set(files.glob("*.json"))
-    first = swept(tmp_path, "kernel=honest", "races=default")
+    first = swept(tmp_path, "kernel=honest", "racecheck=default")
     (new,) = set(files.glob("*.json")) - before
     known = json.loads(new.read_text())
     assert (known["findings"], known["late"]) == ([], 0)
     new.write_text(json.dumps({**known, "said": ["told by the cache"]}))
     for path in first.folder.parent.iterdir():
         path.rename(tmp_path / "first")
-    second = swept(tmp_path, "kernel=honest", "races=default")
+    second = swept(tmp_path, "kernel=honest", "racecheck=default")
     new.unlink()
     assert (first.code, second.code) == (0, 1)
     assert "told by the cache" in rows_of(second.folder)["honest", 6400]["reason"]
@@ -207,7 +207,7 @@ def test_a_second_sweep_takes_what_was_found_from_the_cache(tmp_path, own_cache)
 def test_none_looks_nowhere_and_the_headline_says_what_is_not_checked(tmp_path):
     """Then a kernel with a race is ok, as it was."""
     write_kernels(tmp_path, ["lastBlock"])
-    done = swept(tmp_path, "kernel=lastBlock", "races=none")
+    done = swept(tmp_path, "kernel=lastBlock", "racecheck=none")
     row = rows_of(done.folder)["lastBlock", 6400]
     assert (done.code, row["status"], row["races_at"], row["races_skipped"]) == (0, "ok", "", "")
     assert "Not checked: data races that give the right values" in done.out
@@ -217,15 +217,23 @@ def test_none_looks_nowhere_and_the_headline_says_what_is_not_checked(tmp_path):
 
 def test_another_word_is_refused(runner):
     """One sentence names the words."""
-    done = runner("races=some")
-    assert (done.code, done.err) == (2, "runner: races=some: expected one of default, all, none\n")
+    done = runner("racecheck=some")
+    assert (done.code, done.err) == (2, "runner: racecheck=some: expected one of default, all, none\n")
 
 
 def test_an_interrupted_look_leaves_the_rows_and_a_resumed_sweep_looks_again(tmp_path):
     """Ctrl-C while races are looked for: times and status are as they were, and the row says what was not done."""
     hangs = "#ifdef __SANITIZE_THREAD__\n    while (*(volatile const int*)in == 0) ;\n#endif\n    if (i < n) out[i] = in[i] + 1;"
     write_kernels(tmp_path, ["honest"], SOURCE.replace("if (i < n) out[i] = in[i] + 1;", hangs, 1))
-    arguments = "--config-dir", ".", "kernel=honest", "device=cpu", "device.time_limit_s=5", "lines=false", "races=all"
+    arguments = (
+        "--config-dir",
+        ".",
+        "kernel=honest",
+        "device=cpu",
+        "device.time_limit_s=5",
+        "lines=false",
+        "racecheck=all",
+    )
     process = processes.start(tmp_path, *arguments, QUIET_S="0")
     assert any("looking for races" in line for line in iter(process.stderr.readline, ""))
     process.send_signal(signal.SIGINT)
@@ -256,20 +264,20 @@ def test_on_a_gpu_the_fastest_variant_of_each_kernel_comes_first():
 
 
 def test_on_a_gpu_the_time_ends_it_and_what_was_not_reached_says_so(monkeypatch, tmp_path):
-    """Nothing is launched without time, and all is with races=all; the rows keep their times."""
+    """Nothing is launched without time, and all is with racecheck=all; the rows keep their times."""
     monkeypatch.setattr(looking, "LEAST_ON_GPU_S", 0.0)
     given = rows_on_gpu(["reduceShfl", "reduceSmem"], [2**14])
-    for races in ("default", "all"):
+    for racecheck in ("default", "all"):
         rows = {job.number: row for job, row in given}
         ledger = SimpleNamespace(
-            jobs=[dataclasses.replace(job, races=races) for job, _ in given],
+            jobs=[dataclasses.replace(job, racecheck=racecheck) for job, _ in given],
             row=lambda job, rows=rows: rows[job.number],
             add=lambda job, row, rows=rows: rows.update({job.number: row}),
         )
         looking.run(ledger, RunFolder(tmp_path), SweepProgress(quiet=True), 1e-6)
-        expected = "not reached in 10 % of the sweep's time" if races == "default" else None
+        expected = "not reached in 10 % of the sweep's time" if racecheck == "default" else None
         assert [row["races_skipped"] for row in rows.values()] == [expected] * 2
-        assert [row.get("races_at", "") for row in rows.values()] == ["size=513" if races == "all" else ""] * 2
+        assert [row.get("races_at", "") for row in rows.values()] == ["size=513" if racecheck == "all" else ""] * 2
         assert all(row["status"] == "ok" and row["median_us"] for row in rows.values())
 
 

@@ -48,7 +48,7 @@ def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress, spent_s: flo
     """Look for races in the variants of a sweep that took `spent_s` seconds, and write what is found into their rows.
 
     On the CPU device one variant of each kernel is always looked at; the others as long as that takes at most a quarter
-    of the sweep's time. On a GPU it ends after a tenth of that, or three seconds. `races=all` has no such limit.
+    of the sweep's time. On a GPU it ends after a tenth of that, or three seconds. `racecheck=all` has no such limit.
     A `KeyboardInterrupt` is passed on, after the rows that were not reached say so.
     """
     cases = []
@@ -122,7 +122,7 @@ class _Looking:
             if isinstance(small, str):
                 self._skip(self._waiting.popleft(), small)
                 continue
-            limit = job.device.time_limit_s if job.races == RACES_ALL else LIMIT_S
+            limit = job.device.time_limit_s if job.racecheck == RACES_ALL else LIMIT_S
             task = Task(small, job.device, min(limit, job.device.time_limit_s))
             if before := found_before(task):
                 self._take(self._waiting.popleft(), small, before)
@@ -133,7 +133,7 @@ class _Looking:
 
     def _left(self, variant: Variant) -> float:
         """The seconds in which a variant must have been looked at."""
-        if id(variant) in self._always or variant.job.races == RACES_ALL:
+        if id(variant) in self._always or variant.job.racecheck == RACES_ALL:
             return math.inf
         return self._until - time.monotonic()
 
@@ -180,7 +180,7 @@ def _texts(found: Found) -> list[str]:
 
 def _is_wanted(job: Job, row: Row) -> bool:
     """Whether races are to be looked for in a case; a search does so in its winners alone."""
-    if job.races == RACES_NONE or job.look or row.get("device") in (CHECKED, REPLAY):
+    if job.racecheck == RACES_NONE or job.look or row.get("device") in (CHECKED, REPLAY):
         return False
     if row["status"] in RIGHT:
         return True

@@ -46,5 +46,5 @@ def _reasons(groups: Any) -> str:
     words = [f"{reason}{f' ({number:,})' if len(told) > 1 else ''}" for reason, number in told.most_common(REASONS)]
     more = sum(told.values()) - sum(number for _, number in told.most_common(REASONS))
     words += [f"and {more:,} more, see races_skipped"] if more else []
-    how = "; races=all looks in all" if any(LIMIT in reason for reason in told) else ""
+    how = "; racecheck=all looks in all" if any(LIMIT in reason for reason in told) else ""
     return one_line("; ".join(words), 400) + how
