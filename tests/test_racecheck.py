@@ -215,6 +215,27 @@ def test_none_looks_nowhere_and_the_headline_says_what_is_not_checked(tmp_path):
     assert "races" not in verdict["cases"][0]["guards"]
 
 
+def test_a_search_looks_at_its_winner_and_says_so(tmp_path):
+    """The other cases keep their rows, and are counted as not looked at."""
+    write_kernels(tmp_path, ["honest"])
+    search = "block=32,64,128", "hydra/sweeper=search", "hydra.sweeper.max_cases=3", "hydra.sweeper.batch=3"
+    done = swept(tmp_path, "kernel=honest", *search, "racecheck=default")
+    with (done.folder / "results.csv").open(newline="") as file:
+        assert sorted(row["races_at"] != "" for row in csv.DictReader(file)) == [False, False, True]
+    said = "looked for in 1 of 3 variants at small sizes, none found. Not in the others: a search looks at its winners only."
+    assert said in " ".join(done.out.split())
+
+
+def test_each_shard_looks_at_its_cases(tmp_path):
+    """What they found comes into the sweep's own rows."""
+    write_kernels(tmp_path, ["lastBlock", "honest"])
+    shards = "hydra/launcher=gpus", "hydra.launcher.shards=2"
+    done = swept(tmp_path, "kernel=lastBlock,honest", *shards, "racecheck=default")
+    found = {kernel: row["status"] for (kernel, _), row in rows_of(done.folder).items()}
+    assert found == {"lastBlock": "hazard", "honest": "ok"}
+    assert all(row["races_at"] for row in rows_of(done.folder).values())
+
+
 def test_another_word_is_refused(runner):
     """One sentence names the words."""
     done = runner("racecheck=some")

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from runner.racecheck.variants import APART
+from runner.report.about import about
 from runner.report.table import parameters, records
 from runner.report.text import count, one_line
 
@@ -22,13 +23,19 @@ LIMIT = "of the sweep's time"  # in the reason of a variant that was not reached
 
 def sentence(frame: pd.DataFrame, kind: str) -> str:
     """What was looked for in the cases of one kind of device; empty if nothing was to be."""
-    rows = [r for r in records(frame) if r["device"] == kind and (r["races_at"] or r["races_skipped"])]
+    known = [r for r in records(frame) if r["device"] == kind]
+    if not any(r["races_at"] or r["races_skipped"] for r in known):
+        return ""
+    other = "a search looks at its winners only" if about(frame).search else "not asked for"
+    rows = [
+        r if r["races_at"] or r["races_skipped"] else {**r, "races_skipped": other}
+        for r in known
+        if r["races_at"] or r["races_skipped"] or r["status"] == "ok"
+    ]
     names = [name for name in parameters(frame) if name not in (*APART, "device")]
     variants: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         variants.setdefault(tuple(str(row[name]) for name in names), []).append(row)
-    if not variants:
-        return ""
     looked = [group for group in variants.values() if all(row["races_at"] for row in group)]
     if not looked:
         return f"{WHAT} were not looked for: {_reasons(variants.values())}."
