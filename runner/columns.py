@@ -60,6 +60,11 @@ COLUMNS = (
     Column("status", "text", "", "Outcome, see [Statuses](#statuses).", Shown.ALWAYS),
     Column("reason", "text", "", "Why the status is not `ok`.", Shown.ALWAYS),
     Column("note", "text", "", "A remark on a row that is `ok`, such as the first undefined read.", Shown.CALCULATED),
+    Column("races_at", "text", "",
+           "Where races, uninitialized and out-of-bounds accesses were looked for ([how](checked.md#by-default)): the "
+           "small case of the same variant that was launched, such as `size=2049`, or `its own size`. Empty if they "
+           "were not.", Shown.ON_REQUEST),
+    Column("races_skipped", "text", "", "Why they were not looked for.", Shown.ON_REQUEST),
     Column("grid", "text", "blocks", "Blocks of the launch.", Shown.ON_REQUEST),
     Column("shared_dynamic", "integer", "bytes", "Dynamic shared memory per block.", Shown.ON_REQUEST),
     Column("value", "text", "", "Exact sum of the device's outputs.", Shown.CALCULATED),

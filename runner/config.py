@@ -14,7 +14,7 @@ from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
 from runner.kernel.reference import find
 from runner.metrics import TIME, Metric
-from runner.settings import DeviceConfig, ProfileConfig, Protocol, TimingConfig
+from runner.settings import RACES, RACES_DEFAULT, DeviceConfig, ProfileConfig, Protocol, TimingConfig
 
 _BESIDE = Path(__file__).resolve().parents[1] / "conf"
 # A checkout has the configuration beside the package; a wheel has it inside.
@@ -46,9 +46,14 @@ class Job:
     metrics: tuple[Metric, ...] = field(default=(), compare=False)  # of its kernel and of the experiment
     rank_by: str = field(default=TIME, compare=False)  # a column or a metric
     lines: bool = field(default=True, compare=False)  # whether what each line costs is counted
+    racecheck: str = field(default=RACES_DEFAULT, compare=False)  # or all, none: in which variants races are looked for
     copy: int = 0  # which of the sweep's GPUs measures it, where each measures all cases
     profile: ProfileConfig = field(default_factory=ProfileConfig, compare=False)
     look: int = 0  # samples of a search's look at a case, in place of the whole protocol; 0: the whole
+
+    def __post_init__(self) -> None:
+        if self.racecheck not in RACES:
+            raise UsageError(f"racecheck={self.racecheck}: expected one of {', '.join(RACES)}")
 
     def protocol(self, kind: str) -> Protocol:
         """How a kind of device measures the case."""
@@ -64,7 +69,8 @@ class Job:
     @property
     def asked(self) -> dict[str, Any]:
         """The device, the compiler, the timing and the profile that the configuration asks for, as plain values."""
-        further: dict[str, Any] = {"compiler": self.compiler, "lines": self.lines, "timing": asdict(self.timing)}
+        further: dict[str, Any] = {"compiler": self.compiler, "lines": self.lines, "racecheck": self.racecheck}
+        further["timing"] = asdict(self.timing)
         if self.profile.asks:
             further["profile"] = asdict(self.profile)
         return {**asdict(self.device), **further}

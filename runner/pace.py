@@ -123,7 +123,7 @@ def _measured(path: Path, info: DeviceInfo) -> Iterator[tuple[str, Any, float]]:
 
 
 def _way(asked: Mapping[str, Any]) -> dict[str, Any]:
-    same = {name: value for name, value in asked.items() if name not in ("lines", "profile")}
+    same = {name: value for name, value in asked.items() if name not in ("lines", "profile", "racecheck")}
     return {**same, "timing": {name: v for name, v in asked["timing"].items() if name not in _COUNTS}}
 
 

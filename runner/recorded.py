@@ -29,8 +29,9 @@ from runner.folder import RunFolder, named
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.profiling import steps
+from runner.racecheck import looking
 from runner.session import Session
-from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
+from runner.settings import RACES_NONE, DeviceConfig, ProfileConfig, TimingConfig
 from runner.shards import clusters
 from runner.shards.folder import merge
 from runner.sweep import engine, ledger
@@ -101,7 +102,9 @@ def resume(path: Path, session: Session) -> None:
         keys = {
             job.key
             for job in found.jobs
-            if ledger.finished(job, row := known.get(job.number)) and not steps.lacks(job, row, found.folder)
+            if ledger.finished(job, row := known.get(job.number))
+            and not steps.lacks(job, row, found.folder)
+            and not looking.lacks(job, row)
         }
     missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())
     done = sum(job.key in keys for job in found.jobs)
@@ -274,11 +277,18 @@ def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict
     kernel, origin = kernels[name]
     asked = dict(entry["asked"])
     compiler, counts, timing = asked.pop("compiler"), asked.pop("lines", True), asked.pop("timing")
+    racecheck = asked.pop("racecheck", RACES_NONE)  # an older folder lacks nothing
     profile = ProfileConfig(**asked.pop("profile", {}))
     case = make(kernel, entry["parameters"], entry["seed"])
     ranking = metrics.recorded(entry.get("metrics")), entry.get("rank_by", metrics.TIME)
     device, timing = DeviceConfig(**asked), TimingConfig(**timing)
     copy, look = (int(entry.get(name, 0)) for name in ("copy", "look"))
     return Job(
-        case, device, timing, compiler, number, origin, *ranking, lines=counts, copy=copy, profile=profile, look=look
+        *(case, device, timing, compiler, number, origin),
+        *ranking,
+        lines=counts,
+        racecheck=racecheck,
+        copy=copy,
+        profile=profile,
+        look=look,
     )

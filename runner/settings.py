@@ -17,6 +17,7 @@ MOST_SCHEDULES = 100
 SAME_VALUE_RACES = ("hazard", "ignore")
 NVCC_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables from which nvcc takes options
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
+RACES_DEFAULT, RACES_ALL, RACES_NONE = RACES = ("default", "all", "none")  # where races are looked for
 PROFILED = ("all", "tied", "fastest")  # cases that are profiled
 MOST = 4096  # GPUs, and threads of the CPU device
 

@@ -20,6 +20,7 @@ from runner.commands import split
 OWN = Path(__file__).parent / "kernels"
 PATIENCE_S = 280  # a busy machine is slow; pytest's own limit is 600 s
 LINES = {"TEST_LINES": "1"}  # lets a command that says nothing of lines count them
+RACES = {"TEST_RACES": "1"}  # likewise lets it look for races
 AT_START = ("PYTHON", "LC_", "LANG", "LD_")  # Python reads such variables once, when it starts
 
 
@@ -34,10 +35,21 @@ def chooses_lines(arguments):
     return any(str(argument).startswith("lines=") for argument in arguments)
 
 
+def chooses_races(arguments):
+    """Whether a command line says if races are looked for."""
+    return any(str(argument).startswith("racecheck=") for argument in arguments)
+
+
 def without_lines(arguments):
     """A command line of `runner` that counts none, unless it says so or is no sweep's."""
     sweeps = split(list(map(str, arguments)))[0] == "sweep"
     return [*arguments, "lines=false"] if sweeps and not chooses_lines(arguments) else arguments
+
+
+def without_races(arguments):
+    """Likewise one that looks for no races."""
+    sweeps = split(list(map(str, arguments)))[0] == "sweep"
+    return [*arguments, "racecheck=none"] if sweeps and not chooses_races(arguments) else arguments
 
 
 class Program(subprocess.Popen):
@@ -101,18 +113,19 @@ class Zygote:
 _zygote = functools.cache(Zygote)
 
 
-def requested(directory, arguments, module, variables, *, timeout=0, seconds=0, lines=True):
+def requested(directory, arguments, module, variables, *, timeout=0, seconds=0, lines=True, races=False):
     """What the zygote is asked for: a program with these environment variables."""
     return {
         "directory": str(directory), "arguments": list(map(str, arguments)), "environment": variables,
         "module": module.removesuffix(".__main__"), "timeout": timeout, "seconds": seconds, "lines": lines,
+        "races": races,
     }  # fmt: skip
 
 
 def fresh(directory, *arguments, module="runner", **further):
-    """`python -m runner ...` in a new interpreter, in a process group of its own; it counts no lines unless it is told to."""
+    """`python -m runner ...` in a new interpreter, in a process group of its own; it counts no lines, and looks for no races, unless it is told to."""
     if module == "runner":
-        arguments = without_lines(arguments)
+        arguments = without_races(without_lines(arguments))
     return subprocess.Popen(
         [sys.executable, "-m", module, *map(str, arguments)],
         cwd=directory, env=environment(**further), text=True, start_new_session=True,
@@ -126,7 +139,8 @@ def start(directory, *arguments, module="runner", **further):
         return fresh(directory, *arguments, module=module, **further)
     if module == "runner":
         arguments = without_lines(arguments)
-    request = requested(directory, arguments, module, environment(**further))
+    races = RACES.keys() <= further.keys() or chooses_races(arguments)
+    request = requested(directory, arguments, module, environment(**further), races=races)
     return Program(request, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -134,13 +148,15 @@ def run(directory, *arguments, module="runner", timeout=PATIENCE_S, seconds=0, *
     """`python -m runner ...` to its end, as by `start`.
 
     It may run for `timeout` seconds, and `seconds` of the processor's time (0: all). What lines cost is counted only if
-    the command says so, or it is given `LINES`: that compiles each kernel once more.
+    the command says so, or it is given `LINES`: that compiles each kernel once more. Likewise races are looked for only
+    if it says so, or is given `RACES`.
     """
     if any(name.startswith(AT_START) for name in further):
         process = fresh(directory, *arguments, module=module, **further)
     else:
         lines = LINES.keys() <= further.keys() or chooses_lines(arguments)
-        limits = {"timeout": timeout, "seconds": seconds, "lines": lines}
+        races = RACES.keys() <= further.keys() or chooses_races(arguments)
+        limits = {"timeout": timeout, "seconds": seconds, "lines": lines, "races": races}
         request = requested(directory, arguments, module, environment(**further), **limits)
         piped = subprocess.PIPE
         process = Program(request, stdout=piped, stderr=piped, text=True, encoding="utf-8", errors="replace")

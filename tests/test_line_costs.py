@@ -324,7 +324,7 @@ def test_what_was_built_before_needs_no_compiler(monkeypatch, tmp_path):
     for path in (built.path, compiler.library):
         path.write_text("")
         cache.seal(path)
-    monkeypatch.setattr(line_costs, "_compiler", lambda _: compiler)
+    monkeypatch.setattr(line_costs, "compiler", lambda _: compiler)
     source = case_of(shipped("reduceShfl")).source()
     first, changed = dataclasses.replace(source, text="a"), dataclasses.replace(source, text="b")
 

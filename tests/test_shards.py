@@ -35,7 +35,7 @@ from runner.sweep import results
 from runner.sweep.ledger import Ledger
 from runner.terminal import SweepProgress
 
-GPUS = ("hydra/launcher=gpus", "hydra.sweep.dir=sweep", "device=cpu", "lines=false")
+GPUS = ("hydra/launcher=gpus", "hydra.sweep.dir=sweep", "device=cpu", "lines=false", "racecheck=none")
 CASES = ("kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki,12Ki")
 ROUNDS = 40
 LONG = ("kernel=reduceShfl,reduceSmem", "size=4Ki,8Ki", f"timing.cpu_rounds={ROUNDS}", *GPUS)
@@ -495,7 +495,7 @@ def test_two_gpus_measure_all_cases(tmp_path):
     """A row for each case and GPU; a case's interval reaches over both GPUs; the report shows both."""
     if len(gpus()) < 2:
         pytest.skip("there are fewer than two GPUs")
-    cases = ("kernel=reduceShfl,reduceSmem", "size=1Mi,4Mi", "device=cuda", "lines=false")
+    cases = ("kernel=reduceShfl,reduceSmem", "size=1Mi,4Mi", "device=cuda", "lines=false", "racecheck=none")
     done = call(tmp_path, *cases, "hydra/launcher=gpus", "hydra.launcher.replicate=true", "hydra.sweep.dir=sweep")
     assert done.returncode == 0, done.stderr
     found = table(tmp_path / "sweep")

@@ -63,7 +63,13 @@ class Sweep:
         self.folder, self.gate = directory / "sweep", directory / "gate"
         sizes = ",".join(f"{n + 1}Ki" for n in range(shards))
         self.cases = ("--config-dir", own, "kernel=waits", f"size={sizes}", "block=32,64,128,256", "device=cpu")
-        self.cases += (f"timing.cpu_rounds={ROUNDS}", "device.threads=1", "lines=false", "hydra.sweep.dir=sweep")
+        self.cases += (
+            f"timing.cpu_rounds={ROUNDS}",
+            "device.threads=1",
+            "lines=false",
+            "racecheck=none",
+            "hydra.sweep.dir=sweep",
+        )
 
     def begin(self, *further):
         """Start it, and wait until each shard has measured a case."""

@@ -33,6 +33,7 @@ from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 import runner.terminal
+from runner.racecheck import looking
 from runner.report.page import template
 from runner.settings import DeviceConfig
 from runner.sweep import line_costs, run_case, worker
@@ -135,6 +136,8 @@ def become(request: dict, out: int, err: int) -> None:
     runner.terminal.QUIET_S = float(request["environment"].get("QUIET_S", "600"))  # as in conftest.py
     if not request["lines"]:
         line_costs._is_counted = lambda _: False
+    if not request["races"]:
+        looking._is_wanted = lambda *_: False
     sys.path[0] = request["directory"]
     sys.argv = [request["module"], *request["arguments"]]
     module = request["module"]

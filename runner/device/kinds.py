@@ -33,8 +33,9 @@ class DeviceKind:
     emulated: bool  # its times are emulated and say nothing about a GPU
     compilers: tuple[str, ...] = ()  # that a user can choose between; empty if there is no choice
     automatic: bool = True  # `auto` may choose it
-    caution: str = ""  # what an emulated run has checked, and what not; {} is what values were checked for besides
-    ordered: bool = True  # whether the caution says of other orders of threads when they were tried
+    checked: str = ""  # what an emulated run has checked; {} is what values were checked for besides
+    unchecked: str = ""  # and what not
+    ordered: bool = True  # whether the former says of other orders of threads when they were tried
 
 
 # The back end of a kind is the package `runner.device.KIND`. `auto` tries them in this order.
@@ -43,18 +44,18 @@ KINDS = {
     CPU: DeviceKind(
         "the CPU device",
         emulated=True,
-        caution="Checked on the CPU device: values{}, array bounds, barriers, masks, undefined reads. Not checked: "
-        "data races that give the right values in these orders, such as updates of global memory without atomics; "
-        "memory fences; speed.",
+        checked="Checked on the CPU device: values{}, array bounds, barriers, masks, undefined reads.",
+        unchecked="data races that give the right values in these orders, such as updates of global memory without "
+        "atomics; memory fences; speed",
     ),
     CHECKED: DeviceKind(
         "the checked CPU device",
         emulated=True,
         automatic=False,
         ordered=False,  # it says of schedules, which are orders
-        caution="Checked on the checked CPU device, in several schedules: values{}, data races, memory fences and "
-        "their scopes, uninitialized reads, array bounds, barriers, masks, undefined reads. Not checked: accesses that "
-        "the compiler merged or removed, inputs that were not tried, speed.",
+        checked="Checked on the checked CPU device, in several schedules: values{}, data races, memory fences and "
+        "their scopes, uninitialized reads, array bounds, barriers, masks, undefined reads.",
+        unchecked="accesses that the compiler merged or removed, inputs that were not tried, speed",
     ),
     REPLAY: DeviceKind("a recording", emulated=False, automatic=False),
 }
@@ -72,16 +73,19 @@ def label(kind: str) -> str:
     return KINDS[kind].label if kind in KINDS else kind
 
 
-def caution(kind: str, sizes: str, orders: str) -> str:
+def caution(kind: str, sizes: str, orders: str, races: str = "") -> str:
     """What an emulated run on a kind of device has checked, and what not.
 
     Args:
         kind: The kind.
         sizes: `at other sizes`, or for how many cases; empty if there were none.
         orders: The same for other orders of threads.
+        races: The sentence that says where races were looked for; empty if they were not.
     """
-    also = [words for words in (sizes, orders if KINDS[kind].ordered else "") if words]
-    return KINDS[kind].caution.format(f" (also {', and '.join(also)})" if also else "")
+    one = KINDS[kind]
+    also = [words for words in (sizes, orders if one.ordered else "") if words]
+    checked = one.checked.format(f" (also {', and '.join(also)})" if also else "")
+    return f"{checked} {races} Not checked: speed." if races else f"{checked} Not checked: {one.unchecked}."
 
 
 def has_compilers(kind: str) -> bool:

@@ -26,12 +26,12 @@ from runner.kernel.declaration import VOCABULARY, Kernel, canonical
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import MOST_PARAMETERS, read_yaml
 from runner.metrics import TIME, Metric, require_rankable, together
-from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
+from runner.settings import RACES_DEFAULT, DeviceConfig, ProfileConfig, TimingConfig
 from runner.sources import EXTRA_PARAMETERS
 
 _GROUPS = tuple(
     "kernel device timing profile experiment compiler seed record_host on_cpu".split()
-    + "metrics rank_by max_cases lines search".split()
+    + "metrics rank_by max_cases lines racecheck search".split()
 )
 
 MAX_CASES = 100_000
@@ -56,6 +56,7 @@ def register(search_path: Sequence[Path]) -> None:
         ("rank_by", str, TIME),
         ("max_cases", int, MAX_CASES),
         ("lines", bool, True),
+        ("racecheck", str, RACES_DEFAULT),
         ("search", dict[str, Any], field(default_factory=dict)),
         *((word, Any, None) for word in parameters),
     ]
@@ -191,7 +192,7 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
     metrics = composed.metrics_of(case)
     require_rankable(plain["rank_by"], metrics, f"kernel {composed.kernel.name}")
     known = case, device, composed.timing, compiler, number, composed.origin, metrics, plain["rank_by"]
-    return Job(*known, lines=plain["lines"], profile=composed.profile)
+    return Job(*known, lines=plain["lines"], racecheck=plain["racecheck"], profile=composed.profile)
 
 
 def _case(kernel: Kernel, values: Mapping[str, Any]) -> Case:

@@ -15,7 +15,7 @@ import pandas as pd
 from runner.device.kinds import REPLAY, caution, is_emulated
 from runner.metrics import Criterion
 from runner.noise import DeviceNoise, of_device
-from runner.report import gpus, searched
+from runner.report import gpus, races, searched
 from runner.report.about import about
 from runner.report.table import PEERS, measured, parameters, ranked, records, size_key, varying
 from runner.report.text import absent, count, described, listed, one_line, rough, size_of
@@ -399,11 +399,14 @@ def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
     lack = about(frame).lack_rounds
     fewer = [f"{count(lack, 'case')} with fewer rounds than planned: the run has not ended."] * bool(lack)
     launched = frame[frame["emulated"] & ~frame["status"].isin((*IDLE, "compile_error"))]
-    checked = (_checked(frame, kind) for kind in sorted(set(launched["device"])))
-    return (*fewer, *words, *checked, *_not_tried(frame))
+    emulated = sorted(set(launched["device"]))
+    looked = {kind: races.sentence(frame, kind) for kind in sorted(set(frame["device"]))}
+    on_gpu = [looked[kind] for kind in looked if kind not in emulated and looked[kind]]
+    checked = (_checked(frame, kind, looked[kind]) for kind in emulated)
+    return (*fewer, *words, *on_gpu, *checked, *_not_tried(frame))
 
 
-def _checked(frame: pd.DataFrame, kind: str) -> str:
+def _checked(frame: pd.DataFrame, kind: str, looked: str) -> str:
     """What an emulated run has checked, as far as right cases were launched for it."""
     right = frame[(frame["device"] == kind) & (frame["status"] == "ok")]
 
@@ -412,7 +415,7 @@ def _checked(frame: pd.DataFrame, kind: str) -> str:
         return "" if not number else what if number == len(right) else f"{what}: {number} of {len(right)} cases"
 
     sizes, orders = words("size_launches", "at other sizes"), words("order_launches", "in other orders of threads")
-    return caution(kind, sizes, orders)
+    return caution(kind, sizes, orders, looked)
 
 
 def _not_tried(frame: pd.DataFrame) -> list[str]:

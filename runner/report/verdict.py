@@ -87,7 +87,8 @@ def _guards(row: Mapping[str, Any]) -> list[str]:
         return []
     further = [name for column, name in BESIDES.items() if not absent(row[column]) and row[column] > 0]
     alternating = ["alternating_inputs"] * bool(row["input_sets"] > 1)
-    return [*GUARDS, *alternating, *further, *([] if row["emulated"] else ON_GPU)]
+    races = ["races"] * (not absent(row["races_at"]))
+    return [*GUARDS, *alternating, *further, *races, *([] if row["emulated"] else ON_GPU)]
 
 
 def _given(row: Mapping[str, Any], names: Any) -> dict[str, Any]:

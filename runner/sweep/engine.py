@@ -27,6 +27,7 @@ from runner.folder import RunFolder
 from runner.kernel.case import Case
 from runner.pace import Pace
 from runner.profiling import steps
+from runner.racecheck import looking
 from runner.samples import append_hot, append_round
 from runner.sweep import disassembling, line_costs, replay, results
 from runner.sweep.ledger import Ledger
@@ -56,6 +57,7 @@ def run(
     if any(job.device.kind == REPLAY for job in plan):
         replay.refuse_mixed(plan)
         return replay.run(plan, folder, progress, launcher)
+    began = time.monotonic()
     cache.require_writable()
     ledger = Ledger(plan, folder, launcher)
     sources.keep(folder, ledger.jobs)
@@ -75,6 +77,7 @@ def run(
                 if len(groups) == 1 and ledger.empty:
                     raise  # nothing was run: the user's mistake, not a failed sweep
                 ledger.mark_not_run(str(e), group)
+        looking.run(ledger, folder, progress, time.monotonic() - began)
         steps.run(ledger, folder, progress)
     except KeyboardInterrupt:
         ledger.mark_not_run("interrupted before this case was reached", ledger.jobs)

@@ -10,30 +10,28 @@ import functools
 import json
 import math
 import os
-import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import atomic
-from runner.device import Array, Binary, Device, DeviceInfo, Role, Source, cache
+from runner.device import Array, Binary, Device, DeviceInfo, Role, cache
 from runner.device.kinds import CHECKED
-from runner.device.limits import Limits
 from runner.errors import CaseError, CompileError, DeviceUnavailable, LaunchTimeout
 from runner.kernel.case import Case
 from runner.kernel.contents import contents
 from runner.lines import BRANCH, DIGITS, GLOBAL, SHARED, LineCost, LineCosts
+from runner.sweep.checked_builds import build, built_before, compiler, host_source
 from runner.sweep.trial import Contents, poison, upload
 
 if TYPE_CHECKING:
     from runner.config import Job
     from runner.device.checked import CheckedDevice
     from runner.device.checked.counting import InstructionCost
-    from runner.device.cpu import CpuCompiler
     from runner.sweep.trial import Trial
     from runner.sweep.worker import Task
 
@@ -48,12 +46,12 @@ class Builds:
 
     def __init__(self, jobs: Sequence[Job], info: DeviceInfo) -> None:
         """Begin to compile what these jobs need, unless that was done before."""
-        sources = dict.fromkeys(_source(job) for job in jobs if _is_counted(job))
-        self._built = {source: binary for source in sources if (binary := _built_before(source))}
+        sources = dict.fromkeys(host_source(job.case) for job in jobs if _is_counted(job))
+        self._built = {source: binary for source in sources if (binary := built_before(source))}
         self._pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)))
-        self._compiler = _compiler(jobs[0].device.compile_limits) if len(self._built) < len(sources) else None
+        self._compiler = compiler(jobs[0].device.compile_limits) if len(self._built) < len(sources) else None
         self._waiting = {
-            source: self._pool.submit(_build, self._compiler, source)
+            source: self._pool.submit(build, self._compiler, source)
             for source in sources
             if self._compiler and source not in self._built
         }
@@ -64,7 +62,7 @@ class Builds:
         """A job's kernel, or why there is none; `None` if its lines are not to be counted."""
         if not _is_counted(job):
             return None
-        source = _source(job)
+        source = host_source(job.case)
         try:
             return self._built.get(source) or self._waiting[source].result()
         except (CompileError, OSError) as error:
@@ -77,54 +75,9 @@ class Builds:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _source(job: Job) -> Source:
-    """What is compiled for the host: cases that differ in options for a GPU's compiler share it."""
-    return replace(job.case.source(), options=())
-
-
 def _is_counted(job: Job) -> bool:
     """Whether the lines of a case are to be counted: one that breaks a rule on purpose would not end."""
     return job.lines and not job.look and not job.case.kernel.gpu_only and not job.case.hazard
-
-
-def _build(compiler: CpuCompiler, source: Source) -> Binary:
-    binary = compiler.compile(source)
-    with suppress(OSError):
-        atomic.write_text(_note(source), f"{binary.path}\n{compiler.library}")
-    return binary
-
-
-def _built_before(source: Source) -> Binary | None:
-    """What was made of a kernel earlier. The compiler itself would have to be asked, and to parse the kernel."""
-    try:
-        binary, library = map(Path, _note(source).read_text(encoding="utf-8").split("\n"))
-    except (OSError, ValueError):
-        return None
-    return Binary(binary, cache.digest(binary), 0.0, cached=True) if all(map(cache.intact, (binary, library))) else None
-
-
-def _note(source: Source) -> Path:
-    """The file that notes what was made of a kernel: its name depends on all that the result depends on."""
-    reached = (cache.read(path) for path in cache.includes(source.text, source.folders))
-    key = cache.key(*_tools(os.environ.get("CXX", "")), repr(source), *reached)
-    return cache.default_folder(CHECKED) / "lines" / f"{key}.built"
-
-
-@functools.cache
-def _tools(wanted: str) -> tuple[str, ...]:
-    """The C++ compilers and the checked device's own files, as they were last changed."""
-    found = map(shutil.which, (*wanted.split()[:1], "c++", "g++", "clang++"))
-    files = [Path(path).resolve() for path in found if path]
-    own = Path(cache.__file__).parent.rglob("*")
-    files += sorted(path for path in own if path.suffix != ".pyc" and path.is_file())
-    stats = ((path, path.stat()) for path in files)
-    return (wanted, *(f"{path} {stat.st_mtime_ns} {stat.st_size}" for path, stat in stats))
-
-
-def _compiler(limits: Limits = Limits()) -> CpuCompiler:  # noqa: B008  (frozen)
-    from runner.device.cpu import CpuCompiler  # noqa: PLC0415  (a sweep on a GPU that counts nothing needs none)
-
-    return CpuCompiler(limits=limits, checked=True)
 
 
 def count(device: Device, task: Task, first: Trial) -> LineCosts:
@@ -152,7 +105,7 @@ def count(device: Device, task: Task, first: Trial) -> LineCosts:
 
 def of_case(case: Case) -> tuple[list[InstructionCost], list[LineCost]]:
     """What each instruction of a case costs, and each line; without a sweep."""
-    instructions, blocks = counted(case, _compiler().compile(case.source()), contents(case))
+    instructions, blocks = counted(case, compiler().compile(case.source()), contents(case))
     return instructions, list(summed(instructions, blocks))
 
 

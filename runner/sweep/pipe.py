@@ -28,7 +28,7 @@ _ALLOWED = {
     "runner.device": ("DeviceInfo", "Energy", "GpuState", "Order", "Resources"),
     "runner.errors": ("DeviceUnavailable", "Finding"),
     "runner.lines": ("LineCost", "LineCosts"),
-    "runner.sweep.worker": ("Outcome", "Tried"),
+    "runner.sweep.worker": ("Answer", "Outcome", "Tried"),
     "runner.sweep.measure": ("Round",),
     "numpy": ("dtype", "ndarray"),
     "numpy._core.multiarray": ("_reconstruct", "scalar"),

@@ -45,7 +45,7 @@ from runner.sweep.other_sizes import at_other_sizes
 from runner.sweep.pipe import SECRET, Pipe
 from runner.sweep.proof import undetected, why_unproven
 from runner.sweep.trial import Trial, WrongLater, set_constants, trials, upload
-from runner.sweep.worker import Outcome, Task
+from runner.sweep.worker import Answer, Call, Outcome, Task
 
 UNPREPARED = 4  # launches after the timed ones with nothing reset; two if a launch takes longer than SLOW_MS
 SLOW_MS = 200.0
@@ -77,10 +77,10 @@ def serve(descriptor: int) -> None:
         return  # the parent is gone
     try:
         pipe.send(device.info)
-        while isinstance(task := pipe.receive(), Task):
-            outcome = run_case(device, task, pipe.send)
-            pipe.send(outcome)
-            if not outcome.usable:
+        while isinstance(asked := pipe.receive(), Task | Call):
+            told = run_case(device, asked, pipe.send) if isinstance(asked, Task) else _called(device, asked, pipe.send)
+            pipe.send(told)
+            if not told.usable:
                 pipe.close()
                 os._exit(1)  # a kernel may still run, and an orderly exit would wait for it
     except (EOFError, ConnectionError):
@@ -128,6 +128,15 @@ def run_case(device: Device, task: Task, heartbeat: Callable[[str], Any]) -> Out
         return outcome
     _abandoned.append(stack.pop_all())
     return dataclasses.replace(outcome, usable=False)
+
+
+def _called(device: Device, call: Call, heartbeat: Callable[[str], Any]) -> Answer:
+    """Call a function on an open device. Its error becomes the reason why there is no value."""
+    try:
+        return Answer(call.function(device, heartbeat, *call.given))
+    except Exception as e:  # noqa: BLE001  (an error of the case, or a bug of the runner: the sweep goes on)
+        what = str(e) if isinstance(e, CaseError | UsageError) else f"{type(e).__name__}: {e}"
+        return Answer(reason=what, usable=device.usable and device.survives_errors)
 
 
 def _load_and_run(work: Work) -> Outcome:

@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner import children
 from runner.device import Binary, DeviceInfo, Energy, Resources, Source
@@ -95,6 +95,26 @@ class Outcome:
     usable: bool = True  # whether the device can take another case; if not, its process ends
 
 
+@dataclass(frozen=True)
+class Call:
+    """A function for the worker to call with its open device, a heartbeat and these arguments.
+
+    It gives plain data only: numbers, text, lists, dictionaries. So the pipe need not know what it is for.
+    """
+
+    function: Callable[..., Any]
+    given: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a called function gave, or why it gave nothing."""
+
+    value: Any = None
+    reason: str = ""
+    usable: bool = True  # whether the device can take another call; if not, its process ends
+
+
 class Worker:
     """A worker process. It opens a device while its parent does something else."""
 
@@ -168,6 +188,21 @@ class Worker:
                 return answer
             else:
                 return self._lost(step, limit)
+
+    def call(self, function: Callable[..., Any], *given: Any, limit: float) -> Answer:
+        """Call a function in the process; it may be silent for `limit` seconds. What ends the process is a reason."""
+        _ = self.info  # the first answer is the device's
+        step = "starting"
+        try:
+            self._pipe.send(Call(function, given), limit)
+        except OSError:
+            return Answer(reason=self._lost(step, limit).reason, usable=False)
+        while isinstance(answer := self._receive(limit), str):
+            step = answer
+        if not isinstance(answer, Answer):
+            return Answer(reason=self._lost(step, limit).reason, usable=False)
+        self._usable = answer.usable
+        return answer
 
     def again(self) -> Worker:
         """Another worker for the same device."""

@@ -1,0 +1,51 @@
+"""What a worker process does: launch a case on its checked device in each schedule, and give what was found."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from runner.device import Binary, Device, Role
+from runner.errors import Finding, Hazard, LaunchTimeout
+from runner.kernel.case import Case
+from runner.kernel.contents import contents
+from runner.sweep.trial import poison, upload
+
+Plain = dict[str, Any]
+
+
+def launched(device: Device, heartbeat: Callable[[str], Any], case: Case, binary: Binary, limit: float) -> Plain:
+    """Launch a case once in each schedule of a checked device; each launch may take `limit` seconds.
+
+    Returns:
+        `findings`, as hazards.json has them; `said`, of rules that were broken at no line, such as a barrier that not
+        all threads reach; `late`, how many schedules took too long.
+
+    Raises:
+        CaseError: If the device refuses the launch.
+    """
+    found: dict[tuple[object, ...], Finding] = {}
+    said: dict[str, None] = {}
+    late = 0
+    program = device.load(case.source(), binary)
+    with ExitStack() as stack:
+        heartbeat("inputs")
+        launch, arrays = upload(device, program, case, contents(case), stack)
+        for order in range(device.info.schedules or 1):
+            program.reset()
+            poison(case, arrays)
+            for array in launch.arrays(Role.STATE):
+                array.fill_bytes(0)
+            heartbeat("checking")
+            try:
+                device.launch(dataclasses.replace(launch, order=order), limit)
+            except Hazard as e:
+                found = {**{f.key: f for f in e.findings}, **found}
+                if not e.findings:
+                    said[str(e)] = None
+            except LaunchTimeout:
+                late += 1
+                break  # the further schedules would take as long
+    return {"findings": [dataclasses.asdict(f) for f in found.values()], "said": list(said), "late": late}

@@ -1,0 +1,198 @@
+"""Look for races in the rows of a sweep: which rows, how long, and what becomes of them."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import closing
+
+from runner import interruption
+from runner.config import Job
+from runner.device.kinds import CHECKED, REPLAY, is_emulated
+from runner.errors import told
+from runner.folder import RunFolder
+from runner.kernel.case import Case
+from runner.racecheck.pool import Found, Pool, Task, found_before
+from runner.racecheck.small import small_case, words
+from runner.racecheck.variants import Row, Variant, in_order, variants
+from runner.settings import RACES_ALL, RACES_NONE
+from runner.sweep.ledger import Ledger
+from runner.terminal import SweepProgress
+
+RIGHT = ("ok", "unproven")
+WRONG = ("mismatch", "hazard")  # their reasons get what is found, unless they name a line
+_LINE = re.compile(r"\.cuh?:\d+: ")
+
+LIMIT_S = 2.0  # of a launch
+SHARE, SHARE_ON_GPU = 0.25, 0.10  # of the time that the sweep took
+LEAST_S, LEAST_ON_GPU_S = 2.0, 3.0
+EACH = 8  # variants for which another process is worth its start
+SOON_S = 0.5  # between two looks for a signal
+NAMED = 2  # findings behind the reason of a row that is wrong anyway
+
+INTERRUPTED = "interrupted"
+UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
+
+
+def lacks(job: Job, row: Row | None) -> bool:
+    """Whether races are still to be looked for in a case that has its row."""
+    return row is not None and _is_wanted(job, row) and not _is_looked_at(row)
+
+
+def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress, spent_s: float) -> None:
+    """Look for races in the variants of a sweep that took `spent_s` seconds, and write what is found into their rows.
+
+    On the CPU device one variant of each kernel is always looked at; the others as long as that takes at most a quarter
+    of the sweep's time. On a GPU it ends after a tenth of that, or three seconds. `racecheck=all` has no such limit.
+    A `KeyboardInterrupt` is passed on, after the rows that were not reached say so.
+    """
+    cases = []
+    for job in ledger.jobs:
+        row = ledger.row(job)
+        if row is None or not lacks(job, row):
+            continue
+        if reason := _refusal(job.case):
+            ledger.add(job, {**row, "races_skipped": reason})
+        else:
+            cases.append((job, row))
+    for emulated in (False, True):
+        if own := [(job, row) for job, row in cases if is_emulated(str(row["device"])) == emulated]:
+            _Looking(own, ledger, folder, progress, spent_s).run()
+
+
+class _Looking:
+    """The variants of a sweep while they are looked at."""
+
+    def __init__(
+        self,
+        cases: Sequence[tuple[Job, Row]],
+        ledger: Ledger,
+        folder: RunFolder,
+        progress: SweepProgress,
+        spent_s: float,
+    ) -> None:
+        self._ledger, self._folder, self._progress = ledger, folder, progress
+        first, others = in_order(variants(cases))
+        self._waiting = deque([*first, *others])
+        self._emulated = is_emulated(str(cases[0][1]["device"]))
+        self._always = {id(variant) for variant in first} if self._emulated else set[int]()
+        self._share = SHARE if self._emulated else SHARE_ON_GPU
+        self._opened = False
+        least = LEAST_S if self._emulated else LEAST_ON_GPU_S
+        self._until = time.monotonic() + max(least, self._share * spent_s)
+        self._running: dict[Future[Found], tuple[Variant, Case]] = {}
+        processes = min(len(os.sched_getaffinity(0)), 1 + len(self._waiting) // EACH)
+        self._pool = Pool(processes)
+
+    def run(self) -> None:
+        """Look at them all, or at as many as the time allows."""
+        self._progress.stage("looking for races", len(self._waiting))
+        why = f"not reached in {self._share:.0%} of the sweep's time".replace("%", " %")
+        try:
+            with closing(self._pool):
+                while self._begin() or self._running:
+                    left = max(self._left(variant) for variant, _ in self._running.values())
+                    if left <= 0:
+                        break
+                    done, _ = wait(self._running, min(left, SOON_S), FIRST_COMPLETED)
+                    interruption.check()
+                    self._progress.now(next(small for _, small in self._running.values()).label)
+                    if done and self._emulated and not self._opened:  # a process is open, which may take long
+                        self._opened, self._until = True, max(self._until, time.monotonic() + LEAST_S)
+                    for future in done:
+                        self._take(*self._running.pop(future), future.result())
+        except KeyboardInterrupt:
+            why = INTERRUPTED
+            raise
+        finally:
+            for variant in (*(variant for variant, _ in self._running.values()), *self._waiting):
+                self._skip(variant, why)
+
+    def _begin(self) -> bool:
+        """Begin with as many variants as there are processes; whether any is running."""
+        while self._waiting and len(self._running) < self._pool.processes and self._left(self._waiting[0]) > 0:
+            variant = self._waiting[0]
+            job = variant.job
+            small = small_case(job.case)
+            if isinstance(small, str):
+                self._skip(self._waiting.popleft(), small)
+                continue
+            limit = job.device.time_limit_s if job.racecheck == RACES_ALL else LIMIT_S
+            task = Task(small, job.device, min(limit, job.device.time_limit_s))
+            if before := found_before(task):
+                self._take(self._waiting.popleft(), small, before)
+            else:
+                self._running[self._pool.start(task)] = variant, small
+                self._waiting.popleft()
+        return bool(self._running)
+
+    def _left(self, variant: Variant) -> float:
+        """The seconds in which a variant must have been looked at."""
+        if id(variant) in self._always or variant.job.racecheck == RACES_ALL:
+            return math.inf
+        return self._until - time.monotonic()
+
+    def _take(self, variant: Variant, small: Case, found: Found) -> None:
+        """Write what was found in a variant into its rows."""
+        if found.reason:
+            self._skip(variant, found.reason)
+            return
+        for job, row in variant.cases:
+            at = words(job.case, small)
+            new = {**row, **_columns(row, at, found), "races_at": at or "its own size", "races_skipped": None}
+            if found.findings and _texts(found):
+                self._folder.write_json(self._folder.hazards(job.number), list(found.findings))
+            self._ledger.add(job, new)
+            if new["status"] != row["status"]:
+                self._progress.row(job.case.label, new)
+        self._progress.step()
+
+    def _skip(self, variant: Variant, why: str) -> None:
+        for job, row in variant.cases:
+            self._ledger.add(job, {**row, "races_skipped": why})
+        self._progress.step()
+
+
+def _columns(row: Row, at: str, found: Found) -> Row:
+    """The columns of a row that findings at a small case change; `at` says in what that differs."""
+    where = f" at {at}" if at else ""
+    meant = f"; {UNMEANT}" if at and any(f["kind"] == "outside" for f in found.findings) else ""
+    texts, same = _texts(found), [str(f["text"]) for f in found.findings if f["same_value"]]
+    if row["status"] in RIGHT and texts:
+        return {"status": "hazard", "reason": f"on the checked CPU device{where}: {told(texts)}{meant}"}
+    if row["status"] in WRONG and texts:
+        return {"reason": f"{row['reason']}; the checked CPU device finds{where}: {told(texts[:NAMED])}"}
+    if same:  # as for compute-sanitizer, a remark
+        remark = f"on the checked CPU device{where}: {told(same[:NAMED])}"
+        return {"note": "; ".join(filter(None, (row.get("note"), remark)))}
+    return {}
+
+
+def _texts(found: Found) -> list[str]:
+    """What is wrong, a sentence each. Threads that store the same value race, too, but no order of them matters."""
+    return [*found.said, *(str(f["text"]) for f in found.findings if not f["same_value"])]
+
+
+def _is_wanted(job: Job, row: Row) -> bool:
+    """Whether races are to be looked for in a case; a search does so in its winners alone."""
+    if job.racecheck == RACES_NONE or job.look or row.get("device") in (CHECKED, REPLAY):
+        return False
+    if row["status"] in RIGHT:
+        return True
+    return row["status"] in WRONG and not job.case.hazard and not _LINE.search(str(row.get("reason") or ""))
+
+
+def _is_looked_at(row: Row) -> bool:
+    return bool(row.get("races_at")) or row.get("races_skipped") not in (None, "", INTERRUPTED)
+
+
+def _refusal(case: Case) -> str:
+    """Why a case cannot be looked at; empty if it can."""
+    if case.hazard:
+        return "its YAML declares a hazard"
+    return f"GPU only: {case.kernel.gpu_only}" if case.kernel.gpu_only else ""

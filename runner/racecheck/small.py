@@ -1,0 +1,91 @@
+"""The small case of a variant: few blocks, an odd remainder, and the same compiled kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from runner.errors import UsageError
+from runner.kernel.case import Case
+from runner.kernel.declaration import Kind, pair, written
+from runner.kernel.resolve import make
+from runner.kernel.sizes import others
+from runner.sweep.checked_builds import host_source
+
+BLOCKS = 3  # of a small case: races between blocks need two, and the last one is often special
+FILLED = 2  # blocks of a small case that have an element for each of their threads
+FEW = 1 << 12  # elements that are not worth a smaller case
+MOST_THREADS = 1 << 20  # in all blocks of a launch: that takes a second or so
+MOST_BYTES = 64 << 20  # of all arrays
+EXPONENTS = range(5, 18)  # of the sizes that are tried: 2**n, and one more
+TALL = ((33, 65), (65, 129), (64, 64), (64, 128), (129, 257), (128, 256), (256, 512), (512, 512))
+
+
+def small_case(case: Case) -> Case | str:
+    """A small case of the same variant, or why there is none that is small enough.
+
+    The first size with enough blocks counts, and the case itself where it is small or no other size is allowed.
+    """
+    if _elements(case) <= FEW and not _too_large(case):
+        return case
+    allowed: list[Case] = []
+    for sizes in (_at_sizes, _of_the_check):  # each gives the smallest first
+        for other in sizes(case):
+            if _elements(other) <= _elements(case) and not _too_large(other):
+                if _is_enough(other):
+                    return other
+                allowed.append(other)
+    if not (reason := _too_large(case)):
+        return case
+    if allowed:  # such as a kernel of one block
+        return max(allowed, key=lambda other: (math.prod(other.grid), _elements(other)))
+    return f"{case.label}: {reason}, and no smaller size compiles to the same kernel"
+
+
+def words(case: Case, other: Case) -> str:
+    """The parameters in which another case of the variant differs: `size=2049`; empty if it is the case itself."""
+    kinds = {p.name: p.kind for p in case.kernel.parameters}
+    own = dict(case.parameters)
+    return " ".join(f"{n}={written(kinds[n], v)}" for n, v in other.parameters if own[n] != v)
+
+
+def _at_sizes(case: Case) -> Iterator[Case]:
+    """The case at sizes of our own, as far as its constraints allow and the compiled kernel is the same."""
+    declared = [p.name for p in case.kernel.parameters if p.kind is Kind.SIZE]
+    if len(declared) != 1:
+        return
+    own, source, values = dict(case.parameters)[declared[0]], host_source(case), dict(case.parameters)
+    sizes: list[int | str] = [2**n + more for n in EXPONENTS for more in (1, 0)]
+    if isinstance(own, str) and "x" in own:
+        rows, cols = pair(own)
+        sizes = [f"{r}x{c}" for r, c in TALL if r <= rows and c <= cols]
+    for size in sizes:
+        try:
+            other = make(case.kernel, {**values, declared[0]: size}, case.seed)
+        except UsageError:  # an expression that has no value there
+            continue
+        if not other.excluded and not other.hazard and host_source(other) == source:
+            yield other
+
+
+def _of_the_check(case: Case) -> list[Case]:
+    """The other sizes at which values are checked: these know more constraints, and other parameters."""
+    return sorted(others(case, math.inf).cases, key=_elements)
+
+
+def _is_enough(case: Case) -> bool:
+    return math.prod(case.grid) >= BLOCKS and _elements(case) > FILLED * math.prod(case.block)
+
+
+def _too_large(case: Case) -> str:
+    """Why a case would take too long on the checked device; empty if it would not."""
+    threads = sum(math.prod(one.grid) * math.prod(one.block) for one in case.launches)
+    if threads > MOST_THREADS:
+        return f"{threads:,} threads are too many for the checked CPU device"
+    needed = sum(a.nbytes for a in case.arrays())
+    return f"its arrays need {needed >> 20:,} MiB" if needed > MOST_BYTES else ""
+
+
+def _elements(case: Case) -> int:
+    """The elements of its largest array."""
+    return max((math.prod(a.shape) for a in case.arrays()), default=0)

@@ -1,0 +1,57 @@
+"""In how many variants of a run races were looked for, and what was found, in a sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pandas as pd
+
+from runner.racecheck.variants import APART
+from runner.report.about import about
+from runner.report.table import parameters, records
+from runner.report.text import count, one_line
+
+Row = dict[str, Any]
+
+WHAT = "Races, uninitialized and out-of-bounds accesses"
+FOUND = "checked CPU device"  # in the reason of a row in which something was found
+OWN = "its own size"
+REASONS = 2  # that are told
+LIMIT = "of the sweep's time"  # in the reason of a variant that was not reached
+
+
+def sentence(frame: pd.DataFrame, kind: str) -> str:
+    """What was looked for in the cases of one kind of device; empty if nothing was to be."""
+    known = [r for r in records(frame) if r["device"] == kind]
+    if not any(r["races_at"] or r["races_skipped"] for r in known):
+        return ""
+    other = "a search looks at its winners only" if about(frame).search else "not asked for"
+    rows = [
+        r if r["races_at"] or r["races_skipped"] else {**r, "races_skipped": other}
+        for r in known
+        if r["races_at"] or r["races_skipped"] or r["status"] == "ok"
+    ]
+    names = [name for name in parameters(frame) if name not in (*APART, "device")]
+    variants: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        variants.setdefault(tuple(str(row[name]) for name in names), []).append(row)
+    looked = [group for group in variants.values() if all(row["races_at"] for row in group)]
+    if not looked:
+        return f"{WHAT} were not looked for: {_reasons(variants.values())}."
+    found = sum(any(FOUND in str(row["reason"]) for row in group) for group in looked)
+    small = " at small sizes" if any(row["races_at"] != OWN for group in looked for row in group) else ""
+    left = [group for group in variants.values() if group not in looked]
+    more = f" Not in the others: {_reasons(left)}." if left else ""
+    total = f"{len(looked):,} of {count(len(variants), 'variant')}"
+    return f"{WHAT}: looked for in {total}{small}, {f'found in {found:,}' if found else 'none found'}.{more}"
+
+
+def _reasons(groups: Any) -> str:
+    """Why variants were not looked at, the most frequent reasons first."""
+    told = Counter(str(next(row["races_skipped"] for row in group if not row["races_at"])) for group in groups)
+    words = [f"{reason}{f' ({number:,})' if len(told) > 1 else ''}" for reason, number in told.most_common(REASONS)]
+    more = sum(told.values()) - sum(number for _, number in told.most_common(REASONS))
+    words += [f"and {more:,} more, see races_skipped"] if more else []
+    how = "; racecheck=all looks in all" if any(LIMIT in reason for reason in told) else ""
+    return one_line("; ".join(words), 400) + how

@@ -1,0 +1,318 @@
+"""Races, uninitialized and out-of-bounds accesses are looked for by default: what is found, told, limited, and kept."""
+
+import csv
+import dataclasses
+import json
+import signal
+from types import SimpleNamespace
+
+import processes
+import pytest
+from processes import RACES
+from support import shipped
+
+from runner.config import Job
+from runner.folder import RunFolder
+from runner.kernel.resolve import make
+from runner.racecheck import looking
+from runner.racecheck.small import small_case, words
+from runner.racecheck.variants import in_order, variants
+from runner.settings import DeviceConfig, TimingConfig
+from runner.terminal import SweepProgress
+
+SOURCE = """
+__global__ void honest(const int* in, int* out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i] + 1;
+}
+
+__global__ void lastBlock(const int* in, int* out, int* partial, unsigned* finished, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0) partial[blockIdx.x] = 0;
+    __syncthreads();
+    if (i < n) atomicAdd(&partial[blockIdx.x], in[i]);
+    __syncthreads();
+    if (threadIdx.x == 0 && atomicInc(finished, gridDim.x - 1) == gridDim.x - 1) {
+        int sum = 0;
+        for (unsigned b = 0; b < gridDim.x; ++b) sum += partial[b]; // UNFENCED
+        out[0] = sum;
+    }
+}
+
+__global__ void leftover(const int* in, int* out, int* junk, int n)
+{
+    __shared__ int tile[65];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    tile[threadIdx.x] = i < n ? in[i] : 0;
+    __syncthreads();
+    if (i < n) out[i] = tile[threadIdx.x] + 1;
+    if (i < n) junk[i] = tile[threadIdx.x + 1]; // UNWRITTEN
+}
+
+__global__ void reversed(const int* in, int* out, int n)
+{
+    __shared__ int tile[64];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    tile[threadIdx.x] = in[i]; // STORED
+    out[i] = tile[63 - threadIdx.x]; // LOADED
+}
+
+__global__ void sameValue(const int* in, int* out, int* seen, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i] + 1;
+    if (i < n && in[i] >= 0) *seen = 1;
+}
+"""
+ARRAYS = {
+    "in": "{name: in, role: in, dtype: int32, shape: size, fill: index}",
+    "out": "{name: out, role: out, dtype: int32, shape: size}",
+    "one": "{name: out, role: out, dtype: int32, shape: 1}",
+    "partial": "{name: partial, role: scratch, dtype: int32, shape: grid}",
+    "finished": "{name: finished, role: state, dtype: uint32, shape: 1}",
+    "junk": "{name: junk, role: scratch, dtype: int32, shape: size}",
+    "seen": "{name: seen, role: scratch, dtype: int32, shape: 1}",
+    "n": "{name: n, scalar: int32, value: size}",
+}
+KERNELS = {
+    "honest": ("in out n", "{out: in + 1}", ""),
+    "lastBlock": ("in one partial finished n", '{out: "sum(in, keepdims=True)"}', ""),
+    "leftover": ("in out junk n", "{out: in + 1}", ""),
+    "reversed": (
+        "in out n",
+        '{out: "reshape(flip(reshape(in, size // 64, 64), axis=1), size)"}',
+        "constraints: {size % 64 == 0: whole blocks}\n",
+    ),
+    "sameValue": ("in out seen n", "{out: in + 1}", ""),
+    "declared": (
+        "in out junk n",
+        "{out: in + 1}",
+        "hazard: {when: size > 0, reason: it reads what nobody wrote}\nfunction: leftover\n",
+    ),
+}
+
+
+def line_of(mark):
+    """The number of a marked line of the source."""
+    return next(n for n, line in enumerate(SOURCE.splitlines(), start=1) if mark in line)
+
+
+def write_kernels(folder, names=KERNELS, source=SOURCE):
+    """The kernels' YAMLs and their source, in `kernel/` of a folder."""
+    (folder / "kernel").mkdir(exist_ok=True)
+    (folder / "kernel" / "own.cu").write_text(source)
+    for name in names:
+        arrays, reference, more = KERNELS[name]
+        arguments = "".join(f"  - {ARRAYS[one]}\n" for one in arrays.split())
+        (folder / "kernel" / f"{name}.yaml").write_text(
+            f"summary: a test\nsource: own.cu\nparameters: {{block: 64, size: 6400}}\narguments:\n{arguments}"
+            f'grid: "ceil_div(size, block)"\nreference: {reference}\n{more}'
+        )
+
+
+def swept(directory, *arguments, **further):
+    """A sweep of the kernels in a folder, on the CPU device."""
+    return processes.run(directory, "--config-dir", ".", "device=cpu", "lines=false", *arguments, **further)
+
+
+def rows_of(folder):
+    """The rows of a sweep, by kernel and size."""
+    with (folder / "results.csv").open(newline="") as file:
+        return {(row["kernel"], int(row["size"])): row for row in csv.DictReader(file)}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A sweep of all these kernels by the default command."""
+    directory = tmp_path_factory.mktemp("racecheck")
+    write_kernels(directory)
+    return swept(directory, f"kernel={','.join(KERNELS)}", "size=6400,12800", "racecheck=default")
+
+
+@pytest.fixture(scope="module")
+def rows(done):
+    """Its rows."""
+    return rows_of(done.folder)
+
+
+def test_a_sum_of_the_last_block_without_its_fence_is_not_ok(done, rows):
+    """Values are right in each order that the CPU device tries; the checked device finds the race, at a small size."""
+    for size in (6400, 12800):
+        row = rows["lastBlock", size]
+        assert row["status"] == "hazard"
+        assert f"on the checked CPU device at size={row['races_at'].removeprefix('size=')}: own.cu:" in row["reason"]
+        assert f"own.cu:{line_of('UNFENCED')}: race" in row["reason"]
+    assert done.code == 1
+    folder = RunFolder(done.folder)
+    kinds = {one["kind"] for one in folder.json(folder.hazards(int(rows["lastBlock", 6400]["job"])))}
+    assert "race" in kinds
+
+
+def test_an_uninitialized_read_of_shared_memory_is_not_ok(rows):
+    """What it reads enters no output that is compared."""
+    row = rows["leftover", 6400]
+    assert row["status"] == "hazard"
+    assert f"own.cu:{line_of('UNWRITTEN')}: uninitialized read of shared 'tile' element 64" in row["reason"]
+
+
+def test_a_right_kernel_stays_ok_and_counts_as_looked_at(done, rows):
+    """So does one whose threads store the same value: that is a note, as for compute-sanitizer."""
+    honest, same = rows["honest", 6400], rows["sameValue", 6400]
+    assert (honest["status"], same["status"]) == ("ok", "ok")
+    assert honest["races_at"].startswith("size=")
+    assert not honest["note"]
+    assert "of the same value" in same["note"]
+    verdict = json.loads((done.folder / "verdict.json").read_text())
+    guards = {case["kernel"]: case["guards"] for case in verdict["cases"]}
+    assert "races" in guards["honest"]
+    assert "races" not in guards["declared"]
+
+
+def test_a_mismatch_gets_the_race_behind_it(rows):
+    """A missing barrier: the reason names both lines."""
+    row = rows["reversed", 6400]
+    assert row["status"] == "mismatch"
+    found = row["reason"].partition("the checked CPU device finds at size=")[2]
+    assert f"own.cu:{line_of('LOADED')}" in found
+    assert f"own.cu:{line_of('STORED')}" in found
+
+
+def test_the_headline_says_how_many_were_looked_at_and_what_was_not(done):
+    """One variant of each kernel, whatever its size; one that declares a hazard is not looked at."""
+    said = "Races, uninitialized and out-of-bounds accesses: looked for in 5 of 6 variants at small sizes, found in 3. Not in the others: its YAML declares a hazard."
+    assert said in " ".join(done.out.split())
+    assert "data races that give the right values" not in done.out
+
+
+def test_a_second_sweep_takes_what_was_found_from_the_cache(tmp_path, own_cache):
+    """The same binary and the same small case are not launched again."""
+    write_kernels(tmp_path, ["honest"], f"// {tmp_path}\n{SOURCE}")
+    files = own_cache / "kernel-runner" / "checked" / "races"
+    before = set(files.glob("*.json"))
+    first = swept(tmp_path, "kernel=honest", "racecheck=default")
+    (new,) = set(files.glob("*.json")) - before
+    known = json.loads(new.read_text())
+    assert (known["findings"], known["late"]) == ([], 0)
+    new.write_text(json.dumps({**known, "said": ["told by the cache"]}))
+    for path in first.folder.parent.iterdir():
+        path.rename(tmp_path / "first")
+    second = swept(tmp_path, "kernel=honest", "racecheck=default")
+    new.unlink()
+    assert (first.code, second.code) == (0, 1)
+    assert "told by the cache" in rows_of(second.folder)["honest", 6400]["reason"]
+
+
+def test_none_looks_nowhere_and_the_headline_says_what_is_not_checked(tmp_path):
+    """Then a kernel with a race is ok, as it was."""
+    write_kernels(tmp_path, ["lastBlock"])
+    done = swept(tmp_path, "kernel=lastBlock", "racecheck=none")
+    row = rows_of(done.folder)["lastBlock", 6400]
+    assert (done.code, row["status"], row["races_at"], row["races_skipped"]) == (0, "ok", "", "")
+    assert "Not checked: data races that give the right values" in done.out
+    verdict = json.loads((done.folder / "verdict.json").read_text())
+    assert "races" not in verdict["cases"][0]["guards"]
+
+
+def test_a_search_looks_at_its_winner_and_says_so(tmp_path):
+    """The other cases keep their rows, and are counted as not looked at."""
+    write_kernels(tmp_path, ["honest"])
+    search = "block=32,64,128", "hydra/sweeper=search", "hydra.sweeper.max_cases=3", "hydra.sweeper.batch=3"
+    done = swept(tmp_path, "kernel=honest", *search, "racecheck=default")
+    with (done.folder / "results.csv").open(newline="") as file:
+        assert sorted(row["races_at"] != "" for row in csv.DictReader(file)) == [False, False, True]
+    said = "looked for in 1 of 3 variants at small sizes, none found. Not in the others: a search looks at its winners only."
+    assert said in " ".join(done.out.split())
+
+
+def test_each_shard_looks_at_its_cases(tmp_path):
+    """What they found comes into the sweep's own rows."""
+    write_kernels(tmp_path, ["lastBlock", "honest"])
+    shards = "hydra/launcher=gpus", "hydra.launcher.shards=2"
+    done = swept(tmp_path, "kernel=lastBlock,honest", *shards, "racecheck=default")
+    found = {kernel: row["status"] for (kernel, _), row in rows_of(done.folder).items()}
+    assert found == {"lastBlock": "hazard", "honest": "ok"}
+    assert all(row["races_at"] for row in rows_of(done.folder).values())
+
+
+def test_another_word_is_refused(runner):
+    """One sentence names the words."""
+    done = runner("racecheck=some")
+    assert (done.code, done.err) == (2, "runner: racecheck=some: expected one of default, all, none\n")
+
+
+def test_an_interrupted_look_leaves_the_rows_and_a_resumed_sweep_looks_again(tmp_path):
+    """Ctrl-C while races are looked for: times and status are as they were, and the row says what was not done."""
+    hangs = "#ifdef __SANITIZE_THREAD__\n    while (*(volatile const int*)in == 0) ;\n#endif\n    if (i < n) out[i] = in[i] + 1;"
+    write_kernels(tmp_path, ["honest"], SOURCE.replace("if (i < n) out[i] = in[i] + 1;", hangs, 1))
+    arguments = (
+        "--config-dir",
+        ".",
+        "kernel=honest",
+        "device=cpu",
+        "device.time_limit_s=5",
+        "lines=false",
+        "racecheck=all",
+    )
+    process = processes.start(tmp_path, *arguments, QUIET_S="0")
+    assert any("looking for races" in line for line in iter(process.stderr.readline, ""))
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    (folder,) = tmp_path.glob("outputs/*/*")
+    row = rows_of(folder)["honest", 6400]
+    assert (process.returncode, row["status"], row["races_skipped"]) == (130, "ok", "interrupted"), err
+    assert row["median_us"]
+    assert processes.resume(tmp_path, folder, **RACES).returncode == 0
+    again = rows_of(folder)["honest", 6400]
+    assert (again["status"], again["median_us"]) == ("ok", row["median_us"])
+    assert again["races_skipped"] == "a launch takes more than 5 s on the checked CPU device"
+
+
+def rows_on_gpu(names, sizes, **given):
+    """Jobs, and the rows that a GPU would have given them: the later kernels of a size are the faster ones."""
+    cases = [make(shipped(name), {"size": size, **given}, 0) for size in sizes for name in names]
+    jobs = [Job(case, DeviceConfig(), TimingConfig(), "nvcc", n) for n, case in enumerate(cases)]
+    return [(job, {"device": "cuda", "status": "ok", "median_us": 100.0 - job.number % len(names)}) for job in jobs]
+
+
+def test_on_a_gpu_the_fastest_variant_of_each_kernel_comes_first():
+    """At the largest size, where times say something about the kernel."""
+    found = variants([*rows_on_gpu(["reduceSmem"], [2**14, 2**20], block=128), *rows_on_gpu(["reduceSmem"], [2**20])])
+    faster = rows_on_gpu(["reduceSmem"], [2**20], block=512)
+    first, others = in_order([*found, *variants([(job, {**row, "median_us": 1.0}) for job, row in faster])])
+    assert [dict(v.job.case.parameters)["block"] for v in (*first, *others)] == ["512", "128", "256"]
+
+
+def test_on_a_gpu_the_time_ends_it_and_what_was_not_reached_says_so(monkeypatch, tmp_path):
+    """Nothing is launched without time, and all is with racecheck=all; the rows keep their times."""
+    monkeypatch.setattr(looking, "LEAST_ON_GPU_S", 0.0)
+    given = rows_on_gpu(["reduceShfl", "reduceSmem"], [2**14])
+    for racecheck in ("default", "all"):
+        rows = {job.number: row for job, row in given}
+        ledger = SimpleNamespace(
+            jobs=[dataclasses.replace(job, racecheck=racecheck) for job, _ in given],
+            row=lambda job, rows=rows: rows[job.number],
+            add=lambda job, row, rows=rows: rows.update({job.number: row}),
+        )
+        looking.run(ledger, RunFolder(tmp_path), SweepProgress(quiet=True), 1e-6)
+        expected = "not reached in 10 % of the sweep's time" if racecheck == "default" else None
+        assert [row["races_skipped"] for row in rows.values()] == [expected] * 2
+        assert [row.get("races_at", "") for row in rows.values()] == ["size=513" if racecheck == "all" else ""] * 2
+        assert all(row["status"] == "ok" and row["median_us"] for row in rows.values())
+
+
+@pytest.mark.parametrize(
+    ("kernel", "given", "at"),
+    [
+        ("reduceShfl", {"size": "16Mi", "block": 256}, "size=513"),
+        ("reduceSmemUnroll", {"size": "16Mi", "block": 512, "unroll": 8}, "size=8193"),
+        ("reduceShfl", {"size": 2000}, ""),
+    ],
+)
+def test_a_small_case_has_three_blocks_and_an_odd_remainder(kernel, given, at):
+    """One that is small is taken as it is."""
+    case = make(shipped(kernel), given, 0)
+    small = small_case(case)
+    assert words(case, small) == at
+    assert small.grid[0] >= 3
