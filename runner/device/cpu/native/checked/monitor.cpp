@@ -116,10 +116,10 @@ BlockWatch::BlockWatch(Monitor* monitor_, RunningBlock& block) : monitor(monitor
     observers = monitor->watch(block);
 }
 
-// An address between two static shared arrays belongs to the one that it lies behind, unless it is just before the other.
+// An address between two static shared arrays belongs to the one that it lies behind, unless it is much closer to the other.
 const Array* BlockWatch::find(uintptr_t address, const RunningBlock& block) {
     if (address >= static_begin && address < static_end) {
-        constexpr uintptr_t just = 1024;
+        constexpr uintptr_t much = 4;
         const Array *before = nullptr, *behind = nullptr;
         for (const Array& array : shared) {
             if (array.begin < static_begin || array.begin >= static_end) continue;
@@ -128,7 +128,8 @@ const Array* BlockWatch::find(uintptr_t address, const RunningBlock& block) {
             if (array.begin < address) before = &array;
             if (array.begin > address && !behind) behind = &array;
         }
-        return before && !(behind && behind->begin - address <= just) ? before : behind;
+        if (!before || !behind) return before ? before : behind;
+        return (behind->begin - address) * much <= address - before->begin - before->bytes ? behind : before;
     }
     if (block.dynamic_shared_memory.guards(address)) {
         return monitor->launch().dynamic_shared ? &shared.back() : nullptr;

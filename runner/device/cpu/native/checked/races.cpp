@@ -67,6 +67,10 @@ private:
     void promote(uint32_t thread, bool in_block);
     Log* log(const Access& access, bool make);
     void compare_value();
+    void signal(const Access& access, uint32_t thread, uint32_t clock);
+    Races::Reach reach(const Slot& other, uint32_t thread) const;
+    Races::Passed passed(const Slot& other, uint32_t thread) const;
+    Handover handover(const Slot& other, uint32_t thread, uintptr_t address);
     bool is_clean(uint32_t thread) const { return last_write_[thread] < std::max({fenced_[thread], fenced_base_, first_base_}); }
 
     Races& races_;
@@ -86,12 +90,19 @@ private:
     uint32_t next_fenced_base_ = 0;      // from the next barrier on
     uint32_t last_write_[max_threads] = {};
     uint32_t fenced_[max_threads] = {};
+    uint32_t fenced_device_[max_threads] = {};  // by a fence of the device
     std::vector<Seen> fenced_known_;
 
     std::unique_ptr<Shadow> static_, dynamic_;
     uintptr_t touched_[2][2] = {};  // of each of the two: begin and end
     std::unique_ptr<Logs> own_logs_;  // of words in shared memory
     std::vector<std::unique_ptr<Log>> team_logs_;
+    Signals* signals_ = nullptr;  // of this block, once it has some
+    Races::Passed barrier_;
+    struct {
+        Races::Passed at;
+        uint32_t lanes = 0;
+    } warp_passed_[max_warps];  // since the last barrier
     bool escaped_ = false;  // other blocks may have seen entries that refer to them
 
     // A write over which a race was found, to see whether it changes anything.
@@ -135,7 +146,7 @@ Races::~Races() {
 std::unique_ptr<BlockObserver> Races::watch(RunningBlock& block) { return std::make_unique<BlockRaces>(*this, block); }
 
 Races::Key Races::note(Kind kind, const Access& access, uint64_t offset, uint32_t block, uint32_t thread, uint8_t flags,
-                       const Slot& other) {
+                       const Slot& other, BlockRaces* races) {
     const Key key(access.code, other.code, kind, number_of(*access.array));
     const std::lock_guard<std::mutex> guard(mutex_);
     Record& record = records_[key];
@@ -152,9 +163,15 @@ Races::Key Races::note(Kind kind, const Access& access, uint64_t offset, uint32_
     if (record.count == 0 || place(found) < place(record)) {
         found.count = record.count;
         found.same_value = record.same_value;
+        found.reach = record.reach;
+        if (races) {
+            found.passed = races->passed(other, thread);
+            if (access.atomic == Scope::none && !access.is_volatile) found.handover = races->handover(other, thread, access.address);
+        }
         record = found;
     }
     ++record.count;
+    if (races) record.reach |= races->reach(other, thread);
     is_full_ = records_.size() > monitor_.request().most;
     return key;
 }
@@ -173,11 +190,13 @@ void Races::note_same_value(const Key& key) {
 void Races::report(std::string& out) {
     for (const auto& [key, r] : records_) {
         const auto& [code, other_code, kind, array] = key;
-        char line[256];
-        snprintf(line, sizeof line, "race\t%d\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%u\t%u\t%u\t%u\t%u\t%u\t%u\n", int(kind), code,
+        char line[768];
+        snprintf(line, sizeof line,
+                 "race\t%d\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%d\t%.400s\n", int(kind), code,
                  other_code, array, (unsigned long long)r.offset, (unsigned long long)r.count,
                  (unsigned long long)r.same_value, r.bytes, r.block - base_, r.thread, r.other_block - base_, r.other_thread,
-                 r.flags & 0x1f, r.other_flags & 0x1f);
+                 r.flags & 0x1f, r.other_flags & 0x1f, r.reach, r.handover.missing, r.handover.write_code,
+                 r.handover.read_code, r.passed.line, r.passed.file ? r.passed.file : "");
         out += line;
     }
 }
@@ -205,6 +224,9 @@ void BlockRaces::begins(uint32_t number) {
     any_fence_ = false;
     fenced_base_ = next_fenced_base_ = 0;
     fenced_known_.clear();
+    signals_ = nullptr;
+    barrier_ = {};
+    for (auto& passed : warp_passed_) passed = {};
     if (static_) static_->clear(touched_[0][0], touched_[0][1]);
     if (dynamic_) dynamic_->clear(touched_[1][0], touched_[1][1]);
     touched_[0][0] = touched_[1][0] = ~uintptr_t(0);
@@ -261,7 +283,11 @@ void BlockRaces::check(Cell& cell, const Access& access, uint64_t offset, const 
         const uint8_t missing = uint8_t(now.mask & ~cell.written());
         if (missing) {
             Slot nobody = {};
-            races_.note(Races::Kind::unwritten, access, offset + unsigned(__builtin_ctz(missing)) -
+            const bool is_copied = cell.is_copied();
+            for (const Slot& old : cell.slot) {  // by whom
+                if (is_copied && (old.mask & missing) && (old.flags & slot_writes)) nobody = old;
+            }
+            races_.note(is_copied ? Races::Kind::unwaited : Races::Kind::unwritten, access, offset + unsigned(__builtin_ctz(missing)) -
                         unsigned(__builtin_ctz(now.mask)), serial_, thread, now.flags, nobody);
         }
     }
@@ -272,7 +298,7 @@ void BlockRaces::check(Cell& cell, const Access& access, uint64_t offset, const 
         const Races::Kind kind = !access.writes ? Races::Kind::read_write
                                  : was_write    ? Races::Kind::write_write
                                                 : Races::Kind::write_read;
-        const Races::Key key = races_.note(kind, access, offset, serial_, thread, now.flags, old);
+        const Races::Key key = races_.note(kind, access, offset, serial_, thread, now.flags, old, this);
         if (kind == Races::Kind::write_write && !(now.flags & slot_atomic) && access.bytes <= sizeof written_.before) {
             written_.is_there = true;
             written_.key = key;
@@ -340,7 +366,11 @@ void BlockRaces::access(const Access& access) {
     const Lane& lane = *access.lane;
     const uint32_t thread = uint32_t(&lane - block_.lanes);
     const bool is_shared = array.space == Space::shared;
-    if (access.atomic != Scope::none || access.is_volatile) synchronize(access, thread);
+    if (access.atomic != Scope::none || access.is_volatile) {
+        const uint32_t before = clock(thread);
+        synchronize(access, thread);
+        signal(access, thread, before);
+    }
     Slot now = {};
     now.block = serial_;
     now.clock = clock(thread);
@@ -377,6 +407,49 @@ void BlockRaces::access(const Access& access) {
         at = next;
     }
     if (__builtin_expect(races_.is_full_, 0)) races_.monitor_.end(block_.worker, "");
+}
+
+// An atomic or volatile access may tell others that data is there.
+void BlockRaces::signal(const Access& access, uint32_t thread, uint32_t clock) {
+    if (!signals_) signals_ = races_.handovers_.of_block(serial_);
+    if (!signals_) return;
+    Signal made;
+    made.address = access.address;
+    made.tick = races_.handovers_.tick();
+    made.code = access.code;
+    made.thread = thread;
+    made.clock = clock;
+    made.base = base_;
+    made.fenced_device = fenced_device_[thread];
+    made.fenced_block = fenced_[thread];
+    made.fenced_all = fenced_base_;
+    made.in_block = access.atomic == Scope::block;
+    made.orders = access.writes ? access.releases : access.acquires;
+    if (access.reads) {
+        Signal read = made;
+        read.orders = access.acquires;
+        signals_->note(read, true, false);
+    }
+    if (access.writes) signals_->note(made, false, true);
+}
+
+Races::Reach BlockRaces::reach(const Slot& other, uint32_t thread) const {
+    if (other.block != serial_) return Races::between_blocks;
+    return other.thread / lanes_per_warp == thread / lanes_per_warp ? Races::within_warp : Races::within_block;
+}
+
+Races::Passed BlockRaces::passed(const Slot& other, uint32_t thread) const {
+    if (other.block != serial_) return {};
+    const uint32_t warp = thread / lanes_per_warp;
+    const uint32_t both = bit(thread % lanes_per_warp) | bit(other.thread % lanes_per_warp);
+    if (other.thread / lanes_per_warp == warp && (warp_passed_[warp].lanes & both) == both) return warp_passed_[warp].at;
+    return barrier_;
+}
+
+Handover BlockRaces::handover(const Slot& other, uint32_t thread, uintptr_t address) {
+    if ((other.flags & strong) || !signals_) return {};
+    return races_.handovers_.between({other.block, other.thread, other.clock},
+                                     {serial_, thread, base_, fenced_device_[thread], fenced_[thread]}, address);
 }
 
 void BlockRaces::compare_value() {
@@ -499,6 +572,7 @@ void BlockRaces::fence(const Lane& lane, Scope scope) {
     Release made = published(thread);
     advance(thread);
     fenced_[thread] = clock(thread);
+    if (scope == Scope::device) fenced_device_[thread] = clock(thread);
     if (scope == Scope::device) {
         next_fenced_base_ = std::max(next_fenced_base_, base_);
         mine.of_device = std::make_unique<Release>(made);
@@ -524,11 +598,15 @@ void BlockRaces::barrier() {
         }
     }
     base_ = ++top_;
+    barrier_ = {block_.gathering.file, block_.gathering.line};
+    for (auto& passed : warp_passed_) passed = {};
 }
 
 void BlockRaces::warp_sync(const Warp& warp, uint32_t lanes) {
     compare_value();
     const uint32_t first = warp.number * lanes_per_warp;
+    const Lane& one = warp.lanes[__builtin_ctz(lanes)];
+    warp_passed_[warp.number] = {{one.file, one.line}, lanes};
     uint32_t joined[lanes_per_warp] = {};
     std::vector<Seen> known;
     bool all_clean = any_fence_;
@@ -579,6 +657,7 @@ void BlockRaces::async_write(const Array& array, uint64_t offset, uint64_t bytes
         Cell& cell = shadow.cell(at);
         const uint8_t byte = uint8_t(1u << at % word_bytes);
         cell.set_written(done ? cell.written() | byte : cell.written() & ~byte);
+        cell.set_copied(!done);
     }
 }
 

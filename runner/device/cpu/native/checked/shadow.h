@@ -31,6 +31,9 @@ struct Cell {
         slot[0].flags = uint8_t((slot[0].flags & 0x3f) | (bytes & 3) << 6);
         slot[1].flags = uint8_t((slot[1].flags & 0x3f) | (bytes >> 2) << 6);
     }
+    // An asynchronous copy is to write to it.
+    bool is_copied() const { return slot[3].flags & 0x40; }
+    void set_copied(bool is) { slot[3].flags = uint8_t((slot[3].flags & ~0x40) | (is ? 0x40 : 0)); }
     void put(unsigned number, const Slot& made) {
         const uint8_t kept = slot[number].flags & 0xc0;
         slot[number] = made;
