@@ -1,5 +1,7 @@
 #include "races.h"
 
+#include "quick.h"
+
 #include <string.h>
 
 #include <algorithm>
@@ -40,6 +42,8 @@ public:
     void grid_barrier() override;
     void fence(const Lane& lane, Scope scope) override;
     void async_write(const Array& array, uint64_t offset, uint64_t bytes, bool done) override;
+    Quick* quick() override { return &quick_; }
+    void go_quickly(const Array& array, uint32_t code, uint64_t bytes) override;
 
 private:
     friend class Races;
@@ -67,6 +71,8 @@ private:
     void promote(uint32_t thread, bool in_block);
     Log* log(const Access& access, bool make);
     void compare_value();
+    bool is_static(const Array& array) const;
+    Shadow& shadow_of(const Array& array) const;
     void signal(const Access& access, uint32_t thread, uint32_t clock);
     Races::Reach reach(const Slot& other, uint32_t thread) const;
     Races::Passed passed(const Slot& other, uint32_t thread) const;
@@ -75,8 +81,9 @@ private:
 
     Races& races_;
     RunningBlock& block_;
-    uint32_t serial_ = 0;
-    uint32_t base_ = 1;
+    Quick quick_;
+    uint32_t& serial_ = quick_.serial;
+    uint32_t& base_ = quick_.base;
     uint32_t first_base_ = 1;  // when the block began
     uint32_t top_ = 1;  // the largest clock
     uint32_t clocks_[max_threads] = {};
@@ -95,6 +102,7 @@ private:
 
     std::unique_ptr<Shadow> static_, dynamic_;
     uintptr_t touched_[2][2] = {};  // of each of the two: begin and end
+    uintptr_t quick_touched_[2][2] = {{~uintptr_t(0), 0}, {~uintptr_t(0), 0}};  // what the short way may touch
     std::unique_ptr<Logs> own_logs_;  // of words in shared memory
     std::vector<std::unique_ptr<Log>> team_logs_;
     Signals* signals_ = nullptr;  // of this block, once it has some
@@ -107,7 +115,6 @@ private:
 
     // A write over which a race was found, to see whether it changes anything.
     struct {
-        bool is_there = false;
         Races::Key key;
         uintptr_t address;
         uint32_t bytes;
@@ -209,6 +216,12 @@ BlockRaces::BlockRaces(Races& races, RunningBlock& block) : races_(races), block
     if (const uint64_t bytes = races.monitor_.launch().dynamic_shared) {
         dynamic_ = std::make_unique<Shadow>(reinterpret_cast<uintptr_t>(block.dynamic_shared), bytes);
     }
+    quick_.locks = races.locks_;
+    quick_.first_serial = races.base_;
+    quick_.clocks = clocks_;
+    quick_.rows = rows_;
+    quick_.last_write = last_write_;
+    quick_.code_begin = races.monitor_.launch().code_begin;
 }
 
 void BlockRaces::begins(uint32_t number) {
@@ -217,6 +230,7 @@ void BlockRaces::begins(uint32_t number) {
     base_ = first_base_ = ++top_;
     more_.clear();
     known_.clear();
+    quick_.is_simple = races_.after_grid_barrier_.empty();
     if (escaped_) races_.bury(std::move(own_logs_), std::move(team_logs_));
     escaped_ = false;
     if (!own_logs_ || !own_logs_->empty()) own_logs_ = std::make_unique<Logs>();
@@ -229,8 +243,7 @@ void BlockRaces::begins(uint32_t number) {
     for (auto& passed : warp_passed_) passed = {};
     if (static_) static_->clear(touched_[0][0], touched_[0][1]);
     if (dynamic_) dynamic_->clear(touched_[1][0], touched_[1][1]);
-    touched_[0][0] = touched_[1][0] = ~uintptr_t(0);
-    touched_[0][1] = touched_[1][1] = 0;
+    memcpy(touched_, quick_touched_, sizeof touched_);
     // Rows and other clocks of an earlier block are below the base.
 }
 
@@ -242,6 +255,7 @@ void BlockRaces::advance(uint32_t thread) {
 }
 
 BlockRaces::More& BlockRaces::more(uint32_t thread) {
+    quick_.is_simple = false;
     if (more_.size() <= thread) more_.resize(block_.thread_count);
     if (!more_[thread]) more_[thread] = std::make_unique<More>();
     return *more_[thread];
@@ -300,7 +314,7 @@ void BlockRaces::check(Cell& cell, const Access& access, uint64_t offset, const 
                                                 : Races::Kind::write_read;
         const Races::Key key = races_.note(kind, access, offset, serial_, thread, now.flags, old, this);
         if (kind == Races::Kind::write_write && !(now.flags & slot_atomic) && access.bytes <= sizeof written_.before) {
-            written_.is_there = true;
+            quick_.is_waiting = true;
             written_.key = key;
             written_.address = access.address;
             written_.bytes = access.bytes;
@@ -383,16 +397,12 @@ void BlockRaces::access(const Access& access) {
     if (access.is_volatile) now.flags |= slot_volatile;
     if (any_fence_ && fenced_[thread] >= base_) now.flags |= slot_fenced;
     if (access.writes && !is_shared) last_write_[thread] = now.clock;
-    Shadow* shadow;
     if (is_shared) {
-        const bool is_static = static_ && array.origin == reinterpret_cast<uintptr_t>(block_.worker->static_shared);
-        shadow = is_static ? static_.get() : dynamic_.get();
-        uintptr_t(&touched)[2] = touched_[!is_static];
+        uintptr_t(&touched)[2] = touched_[!is_static(array)];
         touched[0] = std::min(touched[0], access.address);
         touched[1] = std::max(touched[1], access.address + access.bytes);
-    } else {
-        shadow = races_.shadows_[array.number];
     }
+    Shadow* const shadow = &shadow_of(array);
     const bool locks = races_.locks_ && !is_shared;
     const uintptr_t end = access.address + access.bytes;
     for (uintptr_t at = access.address; at < end;) {
@@ -452,9 +462,34 @@ Handover BlockRaces::handover(const Slot& other, uint32_t thread, uintptr_t addr
                                      {serial_, thread, base_, fenced_device_[thread], fenced_[thread]}, address);
 }
 
+bool BlockRaces::is_static(const Array& array) const {
+    return static_ && array.origin == reinterpret_cast<uintptr_t>(block_.worker->static_shared);
+}
+
+Shadow& BlockRaces::shadow_of(const Array& array) const {
+    if (array.space != Space::shared) return *races_.shadows_[array.number];
+    return is_static(array) ? *static_ : *dynamic_;
+}
+
+void BlockRaces::go_quickly(const Array& array, uint32_t code, uint64_t bytes) {
+    if (array.constant && !array.read_only) return;
+    Quick::Known& known = quick_.of_code(code);
+    known.begin = array.begin;
+    known.limit = array.bytes - bytes + 1;
+    known.is_free = array.read_only;
+    known.cells = array.read_only ? 0 : shadow_of(array).origin();
+    known.has_content = array.has_content;
+    known.is_shared = array.space == Space::shared;
+    if (!known.is_shared) return;
+    for (auto* touched : {&quick_touched_[!is_static(array)], &touched_[!is_static(array)]}) {
+        (*touched)[0] = std::min((*touched)[0], array.begin);
+        (*touched)[1] = std::max<uintptr_t>((*touched)[1], array.begin + array.bytes);
+    }
+}
+
 void BlockRaces::compare_value() {
-    if (!written_.is_there) return;
-    written_.is_there = false;
+    if (!quick_.is_waiting) return;
+    quick_.is_waiting = false;
     if (memcmp(written_.before, reinterpret_cast<const void*>(written_.address), written_.bytes) == 0) {
         races_.note_same_value(written_.key);
     }
@@ -651,8 +686,7 @@ void BlockRaces::grid_barrier() {
 
 void BlockRaces::async_write(const Array& array, uint64_t offset, uint64_t bytes, bool done) {
     if (array.space != Space::shared) return;
-    const bool is_static = static_ && array.origin == reinterpret_cast<uintptr_t>(block_.worker->static_shared);
-    Shadow& shadow = is_static ? *static_ : *dynamic_;
+    Shadow& shadow = shadow_of(array);
     for (uintptr_t at = array.begin + offset, end = at + bytes; at < end; ++at) {
         Cell& cell = shadow.cell(at);
         const uint8_t byte = uint8_t(1u << at % word_bytes);

@@ -53,6 +53,8 @@ public:
     Shadow& operator=(const Shadow&) = delete;
 
     Cell& cell(uintptr_t address) { return cells_[address / word_bytes - first_]; }
+    // The cell of word 0 of the address space.
+    uintptr_t origin() const { return reinterpret_cast<uintptr_t>(cells_) - first_ * sizeof(Cell); }
     void clear(uintptr_t begin, uintptr_t end);  // as new
     uint64_t bytes() const { return bytes_; }
 
