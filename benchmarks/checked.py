@@ -66,6 +66,13 @@ def environment() -> dict[str, str]:
 
 
 ROUNDS = 7
+# Kernels whose cost on the checked device is told beside that on the plain one.
+LAUNCHES = {
+    "matmulTile": {"size": "192x192", "inner": "192"},
+    "transposeTile": {"size": "1024x1024"},
+    "stencil1dShfl": {"size": "524288"},
+    "reduceSmem": {"size": "65536"},
+}
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 COUNTEREXAMPLES = ("barrierDivergent", "maskNamesAbsent", "maskWithoutCaller")
 PATIENCE_S = 150  # for a tool and all kernels
@@ -111,6 +118,30 @@ def nanoseconds(kind: str, kernel: str, shared: int) -> float:
     return statistics.median(times) / SIZE * 1e9
 
 
+def words(parameters: Mapping[str, str]) -> str:
+    """Parameters as on a command line."""
+    return " ".join(f"{key}={value}" for key, value in parameters.items())
+
+
+def launched(name: str, parameters: dict[str, str]) -> tuple[float, float]:
+    """The least user time of a launch on the plain and on the checked CPU device in turns, one OS thread, in ms."""
+    case = make(shipped.kernel(name), parameters, 0)
+    launches: dict[str, tuple[Any, Launch]] = {}
+    times: dict[str, list[float]] = {"cpu": [], "checked": []}
+    with ExitStack() as stack:
+        for kind in times:
+            config = DeviceConfig(kind=kind, threads=1)
+            device = open_device(config)
+            program = device.load(case.source(), compiler_for(config, device.info).compile(case.source()))
+            launches[kind] = device, upload(device, program, case, contents(case), stack)[0]
+        for _ in range(ROUNDS):
+            for kind, (device, launch) in launches.items():
+                started = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+                device.launch(launch, 60.0)
+                times[kind].append(1e3 * (resource.getrusage(resource.RUSAGE_SELF).ru_utime - started))
+    return min(times["cpu"]), min(times["checked"])
+
+
 def peak_mib(kind: str, mib: int) -> float:
     """The largest resident memory of a process that adds two arrays of so many MiB into a third, in MiB."""
     command = [sys.executable, str(Path(__file__).resolve()), "peak", "--kind", kind, "--mib", str(mib)]
@@ -142,6 +173,9 @@ def cost() -> list[str]:
     ):
         plain, checked = (nanoseconds(kind, kernel, shared) for kind in ("cpu", "checked"))
         rows.append((title, f"{plain:.0f}", f"{checked:.0f}", f"{checked / plain:.1f}"))
+    for name, parameters in LAUNCHES.items():
+        plain, checked = launched(name, parameters)
+        rows.append((f"{name} {words(parameters)}, ms", f"{plain:.1f}", f"{checked:.1f}", f"{checked / plain:.1f}"))
     small, large = 16, 64
     further = [(peak_mib(kind, large) - peak_mib(kind, small)) / (3 * (large - small)) for kind in ("cpu", "checked")]
     rows.append(("memory, bytes a byte of the arrays", *(f"{value:.1f}" for value in further), ""))

@@ -71,10 +71,10 @@ Place = tuple[int, int, int]
 class Finding:
     """A violation that the checked device found: at one pair of lines, with its first occurrence."""
 
-    kind: str  # race, unwritten, outside, read_only, misaligned
+    kind: str  # race, unwritten, unwaited, outside, read_only, misaligned
     text: str  # one sentence
     line: str  # such as `k.cu:12`; empty if it is not known
-    other_line: str  # of a race: of the earlier access
+    other_line: str  # of a race: of the earlier access; of an asynchronous copy that was not waited for
     array: str
     space: str  # shared or global
     element: int
@@ -85,6 +85,7 @@ class Finding:
     other_thread: Place | None = None
     same_value: bool = False  # both write the same value, each time
     order: int = 0  # the schedule that showed it first
+    advice: str = ""  # what is missing, and between which lines; also the end of `text`
 
     @property
     def key(self) -> tuple[object, ...]:

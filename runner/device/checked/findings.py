@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from runner.device import Launch
+from runner.device.checked.advice import Meeting, Side, Signal, advice_on_copy, advice_on_race
+from runner.device.checked.code_lines import Code
 from runner.device.cpu.device import lines_of
 from runner.device.cpu.program import CpuProgram
 from runner.errors import Finding, Place
 
 # simt::checked::Races::Kind, and flags of an access (shadow.h).
-WRITE_WRITE, _READ_WRITE, WRITE_READ, UNWRITTEN = range(4)
+WRITE_WRITE, _READ_WRITE, WRITE_READ, UNWRITTEN, UNWAITED = range(5)
 _KINDS = ("write after write", "read after write", "write after read")
-_ATOMIC, _IN_BLOCK = 2, 4
+_ATOMIC, _IN_BLOCK, _VOLATILE = 2, 4, 8
 
 _MISALIGNED = 2  # of simt::checked::Fault
 _SHARED = 1 << 30  # the number of a shared array has this bit
@@ -29,6 +34,11 @@ class Found:
     arrays: list[tuple[str, int, int]] = field(default_factory=list)  # name, bytes of an element, elements
     shared: list[tuple[str, int]] = field(default_factory=list)  # name, bytes; of static shared arrays
 
+    @functools.cached_property
+    def code(self) -> Code:
+        """The kernel's source."""
+        return Code(self.program.visible)
+
 
 def read_findings(found: Found, text: str) -> tuple[Finding, ...]:
     """The findings in what a launch reports, each pair of lines once."""
@@ -36,17 +46,17 @@ def read_findings(found: Found, text: str) -> tuple[Finding, ...]:
     faults = [row for row in rows if row[0] == "fault"]
     races = [_Race.of(row) for row in rows if row[0] == "race"]
     program = found.program
-    codes = {int(row[2]) for row in faults} | {c for race in races for c in (race.code, race.other_code)}
+    codes = {int(row[2]) for row in faults} | {c for race in races for c in race.codes}
     by_address = lines_of(program, [program.code_begin + code for code in sorted(codes)])
     lines = {code: by_address.get(program.code_begin + code, "") for code in codes}
     # What a thread reads before another one writes it is no second mistake.
-    racing = {(lines[code], r.array) for r in races if r.kind != UNWRITTEN for code in (r.code, r.other_code)}
+    racing = {(lines[code], r.array) for r in races if not r.is_read_alone for code in (r.code, r.other_code)}
     groups: dict[tuple[object, ...], list[_Race]] = {}
     for race in races:
-        if race.kind == UNWRITTEN and (lines[race.code], race.array) in racing:
+        if race.is_read_alone and (lines[race.code], race.array) in racing:
             continue
         pair = frozenset((lines[race.code], lines[race.other_code]))
-        groups.setdefault((race.kind == UNWRITTEN, pair, race.array), []).append(race)
+        groups.setdefault((race.kind if race.is_read_alone else None, pair, race.array), []).append(race)
     return (
         *(_fault(found, row, lines[int(row[2])]) for row in faults),
         *(_race(found, group, lines) for group in groups.values()),
@@ -55,7 +65,7 @@ def read_findings(found: Found, text: str) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True)
 class _Race:
-    """Two instructions that race, or (`kind` is UNWRITTEN) one that reads what nobody wrote; its first occurrence."""
+    """Two instructions that race, or (`is_read_alone`) one that reads what nobody wrote; its first occurrence."""
 
     kind: int
     code: int
@@ -71,10 +81,25 @@ class _Race:
     other_thread: int
     flags: int
     other_flags: int
+    reach: int  # of all occurrences
+    missing: int  # for a word to hand over from the earlier thread to the later one
+    signal_write: int
+    signal_read: int
+    passed_line: int
+    passed_file: str
 
     @classmethod
     def of(cls, row: Sequence[str]) -> _Race:
-        return cls(*map(int, row[1:]))
+        values: list[Any] = [*map(int, row[1:-1]), row[-1]]
+        return cls(*values)
+
+    @property
+    def is_read_alone(self) -> bool:
+        return self.kind in (UNWRITTEN, UNWAITED)
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        return self.code, self.other_code, *((self.signal_write, self.signal_read) if self.missing else ())
 
 
 def _race(found: Found, group: Sequence[_Race], lines: Mapping[int, str]) -> Finding:
@@ -91,6 +116,13 @@ def _race(found: Found, group: Sequence[_Race], lines: Mapping[int, str]) -> Fin
     if one.kind == UNWRITTEN:
         text = f"{line}: uninitialized read of {where}; {at}{times}"
         return Finding("unwritten", text, line, "", name, space, element, count, block, thread, order=found.order)
+    if one.kind == UNWAITED:
+        advice = advice_on_copy(other_line, line)
+        text = f"{line}: read of {where} before the asynchronous copy of {other_line} was waited for; {at}{times}"
+        return Finding(
+            "unwaited", f"{text}; {advice}", line, other_line, name, space, element, count, block, thread,
+            order=found.order, advice=advice,
+        )  # fmt: skip
     other_block = _index(one.other_block, found.launch.grid)
     other_thread = _index(one.other_thread, found.launch.block)
     same = all(r.kind == WRITE_WRITE and r.same_value == r.count for r in group)
@@ -99,14 +131,44 @@ def _race(found: Found, group: Sequence[_Race], lines: Mapping[int, str]) -> Fin
         _verb(flags, writes=w) for flags, w in ((one.flags, one.flags & 1), (one.other_flags, one.other_flags & 1))
     )
     seed = f", in schedule {found.order}" if found.order else ""
+    advice = advice_on_race(_meeting(found, one, group, lines, same=same), found.program.path.name, found.code)
     text = (
         f"{line}: race ({kinds}) on {where}: {what} by {at}; "
-        f"{other} at {other_line} by block {_words(other_block)}, thread {_words(other_thread)}{times}{seed}"
+        f"{other} at {other_line} by block {_words(other_block)}, thread {_words(other_thread)}{times}{seed}; {advice}"
     )
     return Finding(
         "race", text, line, other_line, name, space, element, count, block, thread, other_block, other_thread,
-        same, found.order,
+        same, found.order, advice,
     )  # fmt: skip
+
+
+def _meeting(found: Found, one: _Race, group: Sequence[_Race], lines: Mapping[int, str], *, same: bool) -> Meeting:
+    def line(code: int) -> str:
+        return lines[code] or found.program.path.name
+
+    def side(code: int, flags: int) -> Side:
+        return Side(line(code), *(bool(flags & bit) for bit in (1, _ATOMIC, _VOLATILE, _IN_BLOCK)))
+
+    handed = next((race for race in (one, *group) if race.missing), None)
+    signal = (
+        Signal(handed.missing, line(handed.signal_write), line(handed.signal_read)) if handed else Signal(0, "", "")
+    )
+    reach = 0
+    for race in group:
+        reach |= race.reach
+    kinds = {race.kind for race in group}
+    return Meeting(
+        earlier=side(one.other_code, one.other_flags),
+        later=side(one.code, one.flags),
+        reach=reach,
+        both_write=WRITE_WRITE in kinds,
+        one_writes=bool(kinds - {WRITE_WRITE}),
+        same_value=same,
+        passed=f"{Path(one.passed_file).name}:{one.passed_line}" if one.passed_line else "",
+        signal=signal,
+        space=_array(found, one.array)[0],
+        cooperative=found.program.cooperative,
+    )
 
 
 def _verb(flags: int, *, writes: int) -> str:
@@ -151,7 +213,8 @@ def _fault(found: Found, row: Sequence[str], line: str) -> Finding:
     elif int(kind):
         what = f"write to read-only input '{name}', element {element}"
     elif space == "shared":
-        what = f"out-of-bounds {verb} of the shared variable '{name}': byte {offset} of {count}"
+        size_from = f"{size} bytes from byte {offset}" if 0 <= int(offset) < count else f"byte {offset}"
+        what = f"out-of-bounds {verb} of the shared variable '{name}': {size_from} of {count}"
     else:
         what = f"out-of-bounds {verb} of '{name}': index {element}, but '{name}' has {count} elements"
     text = f"{line or found.program.path.name}: {what}; block ({block}), thread ({thread})"

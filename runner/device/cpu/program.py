@@ -196,7 +196,7 @@ class CpuProgram:
     def __init__(self, source: Source, binary: Binary) -> None:
         self.function, self.path, self.binary = source.function, source.path, binary.path
         self.cooperative = source.cooperative
-        visible = blank(source.text)
+        self.visible = visible = blank(source.text)  # without comments and strings
         self.constants = frozenset(_CONSTANT.findall(visible))
         found = re.search(rf"\b{re.escape(source.plain_function)}\s*\(", visible)
         self.definition_line = visible.count("\n", 0, found.start()) + 1 if found else 0  # 0 if it is in another file

@@ -51,6 +51,8 @@ struct Access {
     bool releases;
 };
 
+struct Quick;
+
 // What happens in one running block, in order. All calls come from the one OS thread that runs the block.
 class BlockObserver {
 public:
@@ -66,6 +68,9 @@ public:
     virtual void team_sync(unsigned, unsigned) {}           // threads first to first + count of the block have met
     virtual void grid_barrier() {}                          // all blocks have met; only the last one is told
     virtual void fence(const Lane&, Scope) {}
+    virtual Quick* quick() { return nullptr; }  // if there is a short way for plain accesses (quick.h)
+    // The short way may go to an array; an instruction that accesses `bytes` bytes at once has accessed it.
+    virtual void go_quickly(const Array&, uint32_t, uint64_t) {}
     virtual void async_write(const Array&, uint64_t, uint64_t, bool) {}  // bytes not written yet (false), written (true)
 };
 

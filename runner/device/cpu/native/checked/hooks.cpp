@@ -5,6 +5,7 @@
 
 #include "../runtime/scheduler.h"
 #include "monitor.h"
+#include "quick.h"
 
 namespace simt::checked {
 
@@ -47,6 +48,23 @@ void plain(const void* address, uint64_t bytes, bool writes, bool is_volatile, c
     made.code = code_of(from);
     if (is_volatile && !writes) let_others_write(address);
     access(reinterpret_cast<uintptr_t>(address), bytes, made);
+}
+
+__attribute__((noinline)) void plain_and_learn(const void* address, uint64_t bytes, bool writes, const void* from,
+                                               bool aligned) {
+    plain(address, bytes, writes, false, from, aligned);
+    const Lane* const lane = current_lane;
+    if (!lane || !lane->block || !block_of(lane)->quick) return;
+    const BlockWatch& watch = *block_of(lane)->watch;
+    if (!watch.last || !watch.last->holds(reinterpret_cast<uintptr_t>(address))) return;  // it is of the kernel's own stack
+    watch.observers.front()->go_quickly(*watch.last, code_of(from), bytes);
+}
+
+// Other than `plain`, for instructions that always access the same number of bytes.
+template <bool writes, unsigned bytes, bool aligned>
+inline __attribute__((always_inline)) void fixed(const void* address, const void* from) {
+    if (__builtin_expect(quick<writes, bytes, aligned>(reinterpret_cast<uintptr_t>(address), from), 1)) return;
+    plain_and_learn(address, bytes, writes, from, aligned);
 }
 
 enum class Atomic { load, store, change, failed_change };
@@ -129,23 +147,23 @@ void copied(void* to, size_t bytes) { checked::copied_or_not(to, bytes, true); }
 }  // namespace simt::events
 
 #define SIMT_ACCESSES(BYTES)                                                                                         \
-    SIMT_HOOK void __tsan_read##BYTES(void* a) { simt::checked::plain(a, BYTES, false, false, SIMT_CALLER, true); }   \
-    SIMT_HOOK void __tsan_write##BYTES(void* a) { simt::checked::plain(a, BYTES, true, false, SIMT_CALLER, true); }   \
+    SIMT_HOOK void __tsan_read##BYTES(void* a) { simt::checked::fixed<false, BYTES, true>(a, SIMT_CALLER); }           \
+    SIMT_HOOK void __tsan_write##BYTES(void* a) { simt::checked::fixed<true, BYTES, true>(a, SIMT_CALLER); }           \
     SIMT_HOOK void __tsan_read_write##BYTES(void* a) {                                                               \
-        simt::checked::plain(a, BYTES, false, false, SIMT_CALLER);                                                   \
-        simt::checked::plain(a, BYTES, true, false, SIMT_CALLER);                                                    \
+        simt::checked::fixed<false, BYTES, false>(a, SIMT_CALLER);                                                   \
+        simt::checked::fixed<true, BYTES, false>(a, SIMT_CALLER);                                                    \
     }                                                                                                                \
     SIMT_HOOK void __tsan_volatile_read##BYTES(void* a) { simt::checked::plain(a, BYTES, false, true, SIMT_CALLER); } \
     SIMT_HOOK void __tsan_volatile_write##BYTES(void* a) { simt::checked::plain(a, BYTES, true, true, SIMT_CALLER); } \
     SIMT_HOOK void __tsan_unaligned_read##BYTES(void* a) {                                                           \
-        simt::checked::plain(a, BYTES, false, false, SIMT_CALLER);                                                   \
+        simt::checked::fixed<false, BYTES, false>(a, SIMT_CALLER);                                                   \
     }                                                                                                                \
     SIMT_HOOK void __tsan_unaligned_write##BYTES(void* a) {                                                          \
-        simt::checked::plain(a, BYTES, true, false, SIMT_CALLER);                                                    \
+        simt::checked::fixed<true, BYTES, false>(a, SIMT_CALLER);                                                    \
     }                                                                                                                \
     SIMT_HOOK void __tsan_unaligned_read_write##BYTES(void* a) {                                                     \
-        simt::checked::plain(a, BYTES, false, false, SIMT_CALLER);                                                   \
-        simt::checked::plain(a, BYTES, true, false, SIMT_CALLER);                                                    \
+        simt::checked::fixed<false, BYTES, false>(a, SIMT_CALLER);                                                   \
+        simt::checked::fixed<true, BYTES, false>(a, SIMT_CALLER);                                                    \
     }                                                                                                                \
     SIMT_HOOK void __tsan_unaligned_volatile_read##BYTES(void* a) {                                                  \
         simt::checked::plain(a, BYTES, false, true, SIMT_CALLER);                                                    \

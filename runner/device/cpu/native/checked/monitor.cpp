@@ -8,6 +8,7 @@
 #include "../runtime/diagnostics.h"
 #include "../runtime/events.h"
 #include "line_costs.h"
+#include "quick.h"
 #include "races.h"
 
 namespace simt::checked {
@@ -116,10 +117,10 @@ BlockWatch::BlockWatch(Monitor* monitor_, RunningBlock& block) : monitor(monitor
     observers = monitor->watch(block);
 }
 
-// An address between two static shared arrays belongs to the one that it lies behind, unless it is just before the other.
+// An address between two static shared arrays belongs to the one that it lies behind, unless it is much closer to the other.
 const Array* BlockWatch::find(uintptr_t address, const RunningBlock& block) {
     if (address >= static_begin && address < static_end) {
-        constexpr uintptr_t just = 1024;
+        constexpr uintptr_t much = 4;
         const Array *before = nullptr, *behind = nullptr;
         for (const Array& array : shared) {
             if (array.begin < static_begin || array.begin >= static_end) continue;
@@ -128,7 +129,8 @@ const Array* BlockWatch::find(uintptr_t address, const RunningBlock& block) {
             if (array.begin < address) before = &array;
             if (array.begin > address && !behind) behind = &array;
         }
-        return before && !(behind && behind->begin - address <= just) ? before : behind;
+        if (!before || !behind) return before ? before : behind;
+        return (behind->begin - address) * much <= address - before->begin - before->bytes ? behind : before;
     }
     if (block.dynamic_shared_memory.guards(address)) {
         return monitor->launch().dynamic_shared ? &shared.back() : nullptr;
@@ -181,6 +183,16 @@ void tell(RunningBlock* block, Tell tell_one) {
 
 }  // namespace
 
+namespace {
+
+// The short way of the block's only observer.
+checked::Quick* quick_of(const RunningBlock& block) {
+    const checked::BlockWatch* const watch = block.watch.get();
+    return watch && watch->observers.size() == 1 ? watch->observers.front()->quick() : nullptr;
+}
+
+}  // namespace
+
 void launch_begins(Launch& launch) {
     checked::reset_turns();
     checked::watches_branches = launch.request.checked && launch.request.checked->counts;
@@ -197,11 +209,16 @@ void launch_ends(Launch& launch) {
 
 void lay_out(RunningBlock* block, Launch& launch) {
     block->watch = launch.monitor ? std::make_shared<checked::BlockWatch>(launch.monitor.get(), *block) : nullptr;
+    block->quick = quick_of(*block);
 }
 
 void leave(Worker* worker) {
-    worker->block.watch = nullptr;
-    for (const auto& block : worker->further) block->watch = nullptr;
+    const auto forget = [](RunningBlock& block) {
+        block.watch = nullptr;
+        block.quick = nullptr;
+    };
+    forget(worker->block);
+    for (const auto& block : worker->further) forget(*block);
 }
 
 void block_begins(RunningBlock* block, uint64_t number) {
@@ -234,9 +251,12 @@ Unwatched::Unwatched(RunningBlock* block) : block_(block->watch ? block : nullpt
     if (!block_) return;
     before_ = block_->watch->is_off;
     block_->watch->is_off = true;
+    block_->quick = nullptr;
 }
 Unwatched::~Unwatched() {
-    if (block_) block_->watch->is_off = before_;
+    if (!block_) return;
+    block_->watch->is_off = before_;
+    if (!before_) block_->quick = quick_of(*block_);
 }
 
 }  // namespace simt::events

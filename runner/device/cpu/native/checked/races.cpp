@@ -1,5 +1,7 @@
 #include "races.h"
 
+#include "quick.h"
+
 #include <string.h>
 
 #include <algorithm>
@@ -40,6 +42,8 @@ public:
     void grid_barrier() override;
     void fence(const Lane& lane, Scope scope) override;
     void async_write(const Array& array, uint64_t offset, uint64_t bytes, bool done) override;
+    Quick* quick() override { return &quick_; }
+    void go_quickly(const Array& array, uint32_t code, uint64_t bytes) override;
 
 private:
     friend class Races;
@@ -67,12 +71,19 @@ private:
     void promote(uint32_t thread, bool in_block);
     Log* log(const Access& access, bool make);
     void compare_value();
+    bool is_static(const Array& array) const;
+    Shadow& shadow_of(const Array& array) const;
+    void signal(const Access& access, uint32_t thread, uint32_t clock);
+    Races::Reach reach(const Slot& other, uint32_t thread) const;
+    Races::Passed passed(const Slot& other, uint32_t thread) const;
+    Handover handover(const Slot& other, uint32_t thread, uintptr_t address);
     bool is_clean(uint32_t thread) const { return last_write_[thread] < std::max({fenced_[thread], fenced_base_, first_base_}); }
 
     Races& races_;
     RunningBlock& block_;
-    uint32_t serial_ = 0;
-    uint32_t base_ = 1;
+    Quick quick_;
+    uint32_t& serial_ = quick_.serial;
+    uint32_t& base_ = quick_.base;
     uint32_t first_base_ = 1;  // when the block began
     uint32_t top_ = 1;  // the largest clock
     uint32_t clocks_[max_threads] = {};
@@ -86,17 +97,24 @@ private:
     uint32_t next_fenced_base_ = 0;      // from the next barrier on
     uint32_t last_write_[max_threads] = {};
     uint32_t fenced_[max_threads] = {};
+    uint32_t fenced_device_[max_threads] = {};  // by a fence of the device
     std::vector<Seen> fenced_known_;
 
     std::unique_ptr<Shadow> static_, dynamic_;
     uintptr_t touched_[2][2] = {};  // of each of the two: begin and end
+    uintptr_t quick_touched_[2][2] = {{~uintptr_t(0), 0}, {~uintptr_t(0), 0}};  // what the short way may touch
     std::unique_ptr<Logs> own_logs_;  // of words in shared memory
     std::vector<std::unique_ptr<Log>> team_logs_;
+    Signals* signals_ = nullptr;  // of this block, once it has some
+    Races::Passed barrier_;
+    struct {
+        Races::Passed at;
+        uint32_t lanes = 0;
+    } warp_passed_[max_warps];  // since the last barrier
     bool escaped_ = false;  // other blocks may have seen entries that refer to them
 
     // A write over which a race was found, to see whether it changes anything.
     struct {
-        bool is_there = false;
         Races::Key key;
         uintptr_t address;
         uint32_t bytes;
@@ -135,7 +153,7 @@ Races::~Races() {
 std::unique_ptr<BlockObserver> Races::watch(RunningBlock& block) { return std::make_unique<BlockRaces>(*this, block); }
 
 Races::Key Races::note(Kind kind, const Access& access, uint64_t offset, uint32_t block, uint32_t thread, uint8_t flags,
-                       const Slot& other) {
+                       const Slot& other, BlockRaces* races) {
     const Key key(access.code, other.code, kind, number_of(*access.array));
     const std::lock_guard<std::mutex> guard(mutex_);
     Record& record = records_[key];
@@ -152,9 +170,15 @@ Races::Key Races::note(Kind kind, const Access& access, uint64_t offset, uint32_
     if (record.count == 0 || place(found) < place(record)) {
         found.count = record.count;
         found.same_value = record.same_value;
+        found.reach = record.reach;
+        if (races) {
+            found.passed = races->passed(other, thread);
+            if (access.atomic == Scope::none && !access.is_volatile) found.handover = races->handover(other, thread, access.address);
+        }
         record = found;
     }
     ++record.count;
+    if (races) record.reach |= races->reach(other, thread);
     is_full_ = records_.size() > monitor_.request().most;
     return key;
 }
@@ -173,11 +197,13 @@ void Races::note_same_value(const Key& key) {
 void Races::report(std::string& out) {
     for (const auto& [key, r] : records_) {
         const auto& [code, other_code, kind, array] = key;
-        char line[256];
-        snprintf(line, sizeof line, "race\t%d\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%u\t%u\t%u\t%u\t%u\t%u\t%u\n", int(kind), code,
+        char line[768];
+        snprintf(line, sizeof line,
+                 "race\t%d\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%d\t%.400s\n", int(kind), code,
                  other_code, array, (unsigned long long)r.offset, (unsigned long long)r.count,
                  (unsigned long long)r.same_value, r.bytes, r.block - base_, r.thread, r.other_block - base_, r.other_thread,
-                 r.flags & 0x1f, r.other_flags & 0x1f);
+                 r.flags & 0x1f, r.other_flags & 0x1f, r.reach, r.handover.missing, r.handover.write_code,
+                 r.handover.read_code, r.passed.line, r.passed.file ? r.passed.file : "");
         out += line;
     }
 }
@@ -190,6 +216,12 @@ BlockRaces::BlockRaces(Races& races, RunningBlock& block) : races_(races), block
     if (const uint64_t bytes = races.monitor_.launch().dynamic_shared) {
         dynamic_ = std::make_unique<Shadow>(reinterpret_cast<uintptr_t>(block.dynamic_shared), bytes);
     }
+    quick_.locks = races.locks_;
+    quick_.first_serial = races.base_;
+    quick_.clocks = clocks_;
+    quick_.rows = rows_;
+    quick_.last_write = last_write_;
+    quick_.code_begin = races.monitor_.launch().code_begin;
 }
 
 void BlockRaces::begins(uint32_t number) {
@@ -198,6 +230,7 @@ void BlockRaces::begins(uint32_t number) {
     base_ = first_base_ = ++top_;
     more_.clear();
     known_.clear();
+    quick_.is_simple = races_.after_grid_barrier_.empty();
     if (escaped_) races_.bury(std::move(own_logs_), std::move(team_logs_));
     escaped_ = false;
     if (!own_logs_ || !own_logs_->empty()) own_logs_ = std::make_unique<Logs>();
@@ -205,10 +238,12 @@ void BlockRaces::begins(uint32_t number) {
     any_fence_ = false;
     fenced_base_ = next_fenced_base_ = 0;
     fenced_known_.clear();
+    signals_ = nullptr;
+    barrier_ = {};
+    for (auto& passed : warp_passed_) passed = {};
     if (static_) static_->clear(touched_[0][0], touched_[0][1]);
     if (dynamic_) dynamic_->clear(touched_[1][0], touched_[1][1]);
-    touched_[0][0] = touched_[1][0] = ~uintptr_t(0);
-    touched_[0][1] = touched_[1][1] = 0;
+    memcpy(touched_, quick_touched_, sizeof touched_);
     // Rows and other clocks of an earlier block are below the base.
 }
 
@@ -220,6 +255,7 @@ void BlockRaces::advance(uint32_t thread) {
 }
 
 BlockRaces::More& BlockRaces::more(uint32_t thread) {
+    quick_.is_simple = false;
     if (more_.size() <= thread) more_.resize(block_.thread_count);
     if (!more_[thread]) more_[thread] = std::make_unique<More>();
     return *more_[thread];
@@ -261,7 +297,11 @@ void BlockRaces::check(Cell& cell, const Access& access, uint64_t offset, const 
         const uint8_t missing = uint8_t(now.mask & ~cell.written());
         if (missing) {
             Slot nobody = {};
-            races_.note(Races::Kind::unwritten, access, offset + unsigned(__builtin_ctz(missing)) -
+            const bool is_copied = cell.is_copied();
+            for (const Slot& old : cell.slot) {  // by whom
+                if (is_copied && (old.mask & missing) && (old.flags & slot_writes)) nobody = old;
+            }
+            races_.note(is_copied ? Races::Kind::unwaited : Races::Kind::unwritten, access, offset + unsigned(__builtin_ctz(missing)) -
                         unsigned(__builtin_ctz(now.mask)), serial_, thread, now.flags, nobody);
         }
     }
@@ -272,9 +312,9 @@ void BlockRaces::check(Cell& cell, const Access& access, uint64_t offset, const 
         const Races::Kind kind = !access.writes ? Races::Kind::read_write
                                  : was_write    ? Races::Kind::write_write
                                                 : Races::Kind::write_read;
-        const Races::Key key = races_.note(kind, access, offset, serial_, thread, now.flags, old);
+        const Races::Key key = races_.note(kind, access, offset, serial_, thread, now.flags, old, this);
         if (kind == Races::Kind::write_write && !(now.flags & slot_atomic) && access.bytes <= sizeof written_.before) {
-            written_.is_there = true;
+            quick_.is_waiting = true;
             written_.key = key;
             written_.address = access.address;
             written_.bytes = access.bytes;
@@ -340,7 +380,11 @@ void BlockRaces::access(const Access& access) {
     const Lane& lane = *access.lane;
     const uint32_t thread = uint32_t(&lane - block_.lanes);
     const bool is_shared = array.space == Space::shared;
-    if (access.atomic != Scope::none || access.is_volatile) synchronize(access, thread);
+    if (access.atomic != Scope::none || access.is_volatile) {
+        const uint32_t before = clock(thread);
+        synchronize(access, thread);
+        signal(access, thread, before);
+    }
     Slot now = {};
     now.block = serial_;
     now.clock = clock(thread);
@@ -353,16 +397,12 @@ void BlockRaces::access(const Access& access) {
     if (access.is_volatile) now.flags |= slot_volatile;
     if (any_fence_ && fenced_[thread] >= base_) now.flags |= slot_fenced;
     if (access.writes && !is_shared) last_write_[thread] = now.clock;
-    Shadow* shadow;
     if (is_shared) {
-        const bool is_static = static_ && array.origin == reinterpret_cast<uintptr_t>(block_.worker->static_shared);
-        shadow = is_static ? static_.get() : dynamic_.get();
-        uintptr_t(&touched)[2] = touched_[!is_static];
+        uintptr_t(&touched)[2] = touched_[!is_static(array)];
         touched[0] = std::min(touched[0], access.address);
         touched[1] = std::max(touched[1], access.address + access.bytes);
-    } else {
-        shadow = races_.shadows_[array.number];
     }
+    Shadow* const shadow = &shadow_of(array);
     const bool locks = races_.locks_ && !is_shared;
     const uintptr_t end = access.address + access.bytes;
     for (uintptr_t at = access.address; at < end;) {
@@ -379,9 +419,77 @@ void BlockRaces::access(const Access& access) {
     if (__builtin_expect(races_.is_full_, 0)) races_.monitor_.end(block_.worker, "");
 }
 
+// An atomic or volatile access may tell others that data is there.
+void BlockRaces::signal(const Access& access, uint32_t thread, uint32_t clock) {
+    if (!signals_) signals_ = races_.handovers_.of_block(serial_);
+    if (!signals_) return;
+    Signal made;
+    made.address = access.address;
+    made.tick = races_.handovers_.tick();
+    made.code = access.code;
+    made.thread = thread;
+    made.clock = clock;
+    made.base = base_;
+    made.fenced_device = fenced_device_[thread];
+    made.fenced_block = fenced_[thread];
+    made.fenced_all = fenced_base_;
+    made.in_block = access.atomic == Scope::block;
+    made.orders = access.writes ? access.releases : access.acquires;
+    if (access.reads) {
+        Signal read = made;
+        read.orders = access.acquires;
+        signals_->note(read, true, false);
+    }
+    if (access.writes) signals_->note(made, false, true);
+}
+
+Races::Reach BlockRaces::reach(const Slot& other, uint32_t thread) const {
+    if (other.block != serial_) return Races::between_blocks;
+    return other.thread / lanes_per_warp == thread / lanes_per_warp ? Races::within_warp : Races::within_block;
+}
+
+Races::Passed BlockRaces::passed(const Slot& other, uint32_t thread) const {
+    if (other.block != serial_) return {};
+    const uint32_t warp = thread / lanes_per_warp;
+    const uint32_t both = bit(thread % lanes_per_warp) | bit(other.thread % lanes_per_warp);
+    if (other.thread / lanes_per_warp == warp && (warp_passed_[warp].lanes & both) == both) return warp_passed_[warp].at;
+    return barrier_;
+}
+
+Handover BlockRaces::handover(const Slot& other, uint32_t thread, uintptr_t address) {
+    if ((other.flags & strong) || !signals_) return {};
+    return races_.handovers_.between({other.block, other.thread, other.clock},
+                                     {serial_, thread, base_, fenced_device_[thread], fenced_[thread]}, address);
+}
+
+bool BlockRaces::is_static(const Array& array) const {
+    return static_ && array.origin == reinterpret_cast<uintptr_t>(block_.worker->static_shared);
+}
+
+Shadow& BlockRaces::shadow_of(const Array& array) const {
+    if (array.space != Space::shared) return *races_.shadows_[array.number];
+    return is_static(array) ? *static_ : *dynamic_;
+}
+
+void BlockRaces::go_quickly(const Array& array, uint32_t code, uint64_t bytes) {
+    if (array.constant && !array.read_only) return;
+    Quick::Known& known = quick_.of_code(code);
+    known.begin = array.begin;
+    known.limit = array.bytes - bytes + 1;
+    known.is_free = array.read_only;
+    known.cells = array.read_only ? 0 : shadow_of(array).origin();
+    known.has_content = array.has_content;
+    known.is_shared = array.space == Space::shared;
+    if (!known.is_shared) return;
+    for (auto* touched : {&quick_touched_[!is_static(array)], &touched_[!is_static(array)]}) {
+        (*touched)[0] = std::min((*touched)[0], array.begin);
+        (*touched)[1] = std::max<uintptr_t>((*touched)[1], array.begin + array.bytes);
+    }
+}
+
 void BlockRaces::compare_value() {
-    if (!written_.is_there) return;
-    written_.is_there = false;
+    if (!quick_.is_waiting) return;
+    quick_.is_waiting = false;
     if (memcmp(written_.before, reinterpret_cast<const void*>(written_.address), written_.bytes) == 0) {
         races_.note_same_value(written_.key);
     }
@@ -499,6 +607,7 @@ void BlockRaces::fence(const Lane& lane, Scope scope) {
     Release made = published(thread);
     advance(thread);
     fenced_[thread] = clock(thread);
+    if (scope == Scope::device) fenced_device_[thread] = clock(thread);
     if (scope == Scope::device) {
         next_fenced_base_ = std::max(next_fenced_base_, base_);
         mine.of_device = std::make_unique<Release>(made);
@@ -524,11 +633,15 @@ void BlockRaces::barrier() {
         }
     }
     base_ = ++top_;
+    barrier_ = {block_.gathering.file, block_.gathering.line};
+    for (auto& passed : warp_passed_) passed = {};
 }
 
 void BlockRaces::warp_sync(const Warp& warp, uint32_t lanes) {
     compare_value();
     const uint32_t first = warp.number * lanes_per_warp;
+    const Lane& one = warp.lanes[__builtin_ctz(lanes)];
+    warp_passed_[warp.number] = {{one.file, one.line}, lanes};
     uint32_t joined[lanes_per_warp] = {};
     std::vector<Seen> known;
     bool all_clean = any_fence_;
@@ -573,12 +686,12 @@ void BlockRaces::grid_barrier() {
 
 void BlockRaces::async_write(const Array& array, uint64_t offset, uint64_t bytes, bool done) {
     if (array.space != Space::shared) return;
-    const bool is_static = static_ && array.origin == reinterpret_cast<uintptr_t>(block_.worker->static_shared);
-    Shadow& shadow = is_static ? *static_ : *dynamic_;
+    Shadow& shadow = shadow_of(array);
     for (uintptr_t at = array.begin + offset, end = at + bytes; at < end; ++at) {
         Cell& cell = shadow.cell(at);
         const uint8_t byte = uint8_t(1u << at % word_bytes);
         cell.set_written(done ? cell.written() | byte : cell.written() & ~byte);
+        cell.set_copied(!done);
     }
 }
 

@@ -31,6 +31,9 @@ struct Cell {
         slot[0].flags = uint8_t((slot[0].flags & 0x3f) | (bytes & 3) << 6);
         slot[1].flags = uint8_t((slot[1].flags & 0x3f) | (bytes >> 2) << 6);
     }
+    // An asynchronous copy is to write to it.
+    bool is_copied() const { return slot[3].flags & 0x40; }
+    void set_copied(bool is) { slot[3].flags = uint8_t((slot[3].flags & ~0x40) | (is ? 0x40 : 0)); }
     void put(unsigned number, const Slot& made) {
         const uint8_t kept = slot[number].flags & 0xc0;
         slot[number] = made;
@@ -50,6 +53,8 @@ public:
     Shadow& operator=(const Shadow&) = delete;
 
     Cell& cell(uintptr_t address) { return cells_[address / word_bytes - first_]; }
+    // The cell of word 0 of the address space.
+    uintptr_t origin() const { return reinterpret_cast<uintptr_t>(cells_) - first_ * sizeof(Cell); }
     void clear(uintptr_t begin, uintptr_t end);  // as new
     uint64_t bytes() const { return bytes_; }
 

@@ -22,6 +22,7 @@ namespace simt {
 namespace checked {
 class Monitor;
 struct BlockWatch;
+struct Quick;
 }  // namespace checked
 
 struct Launch {
@@ -121,6 +122,7 @@ struct RunningBlock : Block {
     DynamicSharedMemory dynamic_shared_memory;
     Worker* worker;
     std::shared_ptr<checked::BlockWatch> watch;  // of a checked launch
+    checked::Quick* quick = nullptr;             // its short way, while accesses are the kernel's
     std::vector<unsigned char> own_shared;  // in a cooperative launch: its static shared variables while another one runs
 
     explicit RunningBlock(Worker* worker_);

@@ -1,0 +1,245 @@
+"""What is missing where two accesses race, and between which lines: the end of a race's message.
+
+It says only what follows from the launch and the text of the source. Both accesses were made behind the barrier that
+the threads passed last, so a barrier within a loop tells whether they are in one iteration. Where that is not known,
+the advice says less.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from runner.device.checked.code_lines import Code, Lines
+
+WITHIN_WARP, WITHIN_BLOCK, BETWEEN_BLOCKS = 1, 2, 4  # simt::checked::Races::Reach
+
+# simt::checked::Handover::Missing.
+_BARRIER_BEFORE, _FENCE_BEFORE, _WIDER_BEFORE, _FENCE_BEHIND, _WIDER_BEHIND, _WIDER_WORD, _LATE = (
+    1 << bit for bit in range(7)
+)
+
+_BLOCK_BARRIER = re.compile(r"\b__syncthreads\w*\s*\(")
+_PART_OF_WARP = re.compile(r"\b__syncwarp\s*\(|\bsync\s*\(")
+_WARP_BARRIER = re.compile(r"\b__sync(threads\w*|warp)\s*\(")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One access of a race. `line` is such as `k.cu:12`."""
+
+    line: str
+    writes: bool
+    atomic: bool
+    volatile: bool
+    in_block: bool  # an atomic of the block's scope
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A word by which the earlier thread may have told the later one that it can go on, and what is missing then."""
+
+    missing: int  # a set of bits; 0: there is no such word
+    write_line: str
+    read_line: str
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A race, as far as advice needs it.
+
+    Attributes:
+        earlier: The access that was made first.
+        later: The other one.
+        reach: How far apart the threads of all occurrences were, a set of bits.
+        both_write: Whether some occurrence is of two writes.
+        one_writes: Whether some occurrence is of a read and a write.
+        same_value: Whether all are writes of one value.
+        passed: The line of the barrier that the threads passed last; empty if there was none, or it is not known.
+        signal: What hands over from the earlier thread to the later one.
+        space: Of the array: shared or global.
+        cooperative: Whether all blocks can meet at a barrier.
+    """
+
+    earlier: Side
+    later: Side
+    reach: int
+    both_write: bool
+    one_writes: bool
+    same_value: bool
+    passed: str
+    signal: Signal
+    space: str
+    cooperative: bool
+
+    @property
+    def in_one_line(self) -> bool:
+        """Whether both accesses are on one line."""
+        return self.earlier.line == self.later.line
+
+
+def advice_on_race(race: Meeting, source: str, code: Code) -> str:
+    """What is missing, as a clause; `source` is the name of the file that `code` is of."""
+    one, other = race.earlier, race.later
+    signal = _usable_signal(race, source, code)
+    if race.reach & BETWEEN_BLOCKS:
+        return _between_blocks(race, signal)
+    if one.atomic != other.atomic:
+        plain = other if one.atomic else one
+        if race.in_one_line:
+            return f"the {_verb(plain)} on {_word(plain.line)} must be atomic, too"
+        return f"{_barrier_clause(race, source, code)}, or an atomic {_verb(plain)} on {_word(plain.line)}"
+    if signal and signal.write_line != signal.read_line:
+        return _signal_clause(race, signal)
+    if race.both_write and race.in_one_line:
+        return _own_elements(race, "thread")
+    clause = _barrier_clause(race, source, code)
+    if race.both_write and not race.one_writes:
+        return f"{clause}, or an element for each"
+    return f"{clause}, or atomic accesses" if race.space == "global" and "atomic" not in clause else clause
+
+
+def _usable_signal(race: Meeting, source: str, code: Code) -> Signal | None:
+    """The word that hands over, unless it seems to serve something else."""
+    signal = race.signal
+    if not signal.missing:
+        return None
+    if signal.write_line == signal.read_line and (signal.missing & _LATE or signal.read_line == race.later.line):
+        return None
+    write, data = (_number(x) if x.startswith(f"{source}:") else 0 for x in (signal.write_line, race.earlier.line))
+    if 0 < write < data and code.in_one_function(write, data) and not code.loop_of(write, data):
+        return replace(signal, missing=signal.missing | _LATE)
+    return signal
+
+
+def advice_on_copy(copy_line: str, line: str) -> str:
+    """What is missing where a thread reads what an asynchronous copy is still to write."""
+    return f"missing: a wait for the copy, such as `__pipeline_wait_prior(0)`, {_between(copy_line, line)}"
+
+
+def _between_blocks(race: Meeting, signal: Signal | None) -> str:
+    one, other = race.earlier, race.later
+    if one.atomic and other.atomic:
+        where = _words(side.line for side in (one, other) if side.in_block)
+        return f"blocks share it: the atomic on {where} needs the scope of the device (no `_block`)"
+    if one.atomic != other.atomic:
+        plain = other if one.atomic else one
+        return f"the {_verb(plain)} on {_word(plain.line)} must be atomic, too"
+    if signal:
+        return _signal_clause(race, signal)
+    if race.cooperative:
+        return "missing: a barrier of the grid, such as `grid.sync()`, between the two"
+    if race.both_write and (race.in_one_line or not race.one_writes):
+        return _own_elements(race, "block")
+    return "blocks of one launch have no order: read and write in two launches, or write to another array"
+
+
+def _own_elements(race: Meeting, who: str) -> str:
+    line = _word(race.later.line)
+    if race.same_value:
+        return f"one {who} alone should write it"
+    if race.one_writes:
+        return f"the update on {line} must be atomic (such as `atomicAdd`)"
+    return f"each {who} needs elements of its own, or the writes must be atomic"
+
+
+def _barrier_clause(race: Meeting, source: str, code: Code) -> str:
+    """A missing barrier, and where it would stand."""
+    # Of atomic accesses the device remembers only the last ones, and elements of global memory belong to no warp.
+    is_warp = race.reach == WITHIN_WARP and race.space == "shared" and not (race.earlier.atomic or race.later.atomic)
+    barrier = "`__syncwarp()`" if is_warp else "`__syncthreads()`"
+    pattern = _WARP_BARRIER if is_warp else _BLOCK_BARRIER
+    lines = [_number(side.line) for side in (race.earlier, race.later) if side.line.startswith(f"{source}:")]
+    if len(lines) < 2 or not code.in_one_function(*lines):
+        return f"missing: {barrier} between the two"
+    first, last = sorted(lines)
+    if code.decides(first, last) and race.one_writes:
+        step = f"the test on line {first} and the access on line {last} must be one step"
+        return f"{step}: by an atomic such as `atomicCAS`, or by a barrier between them that all threads reach"
+    place = _place(first, last, _passed(race, source), code, pattern)
+    if is_warp and place.startswith("between lines") and code.matches(_PART_OF_WARP, Lines(first, last)):
+        barrier += " of both threads"
+    return f"missing: {barrier} {place}"
+
+
+def _passed(race: Meeting, source: str) -> int:
+    return _number(race.passed) if race.passed.startswith(f"{source}:") else 0
+
+
+def _place(first: int, last: int, passed: int, code: Code, barriers: re.Pattern[str]) -> str:
+    """Where a barrier is missing between two lines of a function, the first of them also in the text.
+
+    `passed` is the line of the barrier that the threads passed last, or 0.
+    """
+    loop = code.loop_of(first, last)
+    met_here = bool(passed) and code.in_one_function(first, last, passed)
+    if loop is None:
+        if code.is_kernel(first) or (met_here and not first < passed <= last):
+            return _within(first, last)
+        return f"between line {last} and line {first} of the next call" if met_here else "between the two"
+    if met_here and loop.holds(passed) and not code.is_conditional(passed, loop):
+        # No thread has come to that barrier again.
+        if first < passed <= last:
+            ends = f"between line {last} and line {first} of the next iteration"
+            return f"at the end of the loop of line {loop.first}, {ends}"
+        return _within(first, last)
+    ends_at = [line for line in code.matches(barriers, loop) if not code.is_conditional(line, loop)]
+    if ends_at and not loop.holds(passed) and last < min(ends_at):  # nor has any to this one, in the first iteration
+        return _within(first, last)
+    return f"in each iteration of the loop of line {loop.first}"
+
+
+def _within(first: int, last: int) -> str:
+    return f"between lines {first} and {last}" if first < last else f"between the read and the write on line {first}"
+
+
+def _signal_clause(race: Meeting, signal: Signal) -> str:
+    """What a word that signals needs besides, so that it orders the accesses."""
+    one, other = race.earlier.line, race.later.line
+    fence = "`__threadfence()`" if race.reach & BETWEEN_BLOCKS else "`__threadfence_block()`"
+    if signal.missing & _LATE:
+        return f"{_word(signal.write_line)} signals too early: it must stand behind {_word(one)} and a {fence}"
+    before, behind = _between(one, signal.write_line), _between(signal.read_line, other)
+    wider = "`__threadfence()` in place of `__threadfence_block()`"
+    needs = []
+    if signal.missing & _BARRIER_BEFORE:
+        needs.append(f"a `__syncthreads()` {before}")
+    if signal.missing & _FENCE_BEFORE:
+        needs.append(f"a {fence} {before}")
+    if signal.missing & _FENCE_BEHIND:
+        needs.append(
+            f"an acquire on {_word(other)}" if signal.read_line == other else f"a {fence} (or an acquire) {behind}"
+        )
+    if signal.missing & _WIDER_BEFORE and signal.missing & _WIDER_BEHIND:
+        needs.append(wider)
+    elif signal.missing & (_WIDER_BEFORE | _WIDER_BEHIND):
+        needs.append(f"{wider} {before if signal.missing & _WIDER_BEFORE else behind}")
+    if signal.missing & _WIDER_WORD:
+        needs.append("the scope of the device (no `_block`)")
+    return f"the signal on {_words((signal.write_line, signal.read_line))} orders them only with {' and '.join(needs)}"
+
+
+def _words(lines: Iterable[str]) -> str:
+    return " and ".join(_word(line) for line in dict.fromkeys(lines))
+
+
+def _between(one: str, other: str) -> str:
+    if one == other:
+        return f"within {_word(one)}"
+    if one.rpartition(":")[0] == other.rpartition(":")[0]:
+        return f"between lines {_number(one)} and {_number(other)}"
+    return f"between {one} and {other}"
+
+
+def _verb(side: Side) -> str:
+    return "write" if side.writes else "read"
+
+
+def _word(line: str) -> str:
+    return f"line {_number(line)}" if _number(line) else line
+
+
+def _number(line: str) -> int:
+    digits = line.rpartition(":")[2]
+    return int(digits) if digits.isdigit() else 0

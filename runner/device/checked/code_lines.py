@@ -1,0 +1,112 @@
+"""Functions and loops of a source, as ranges of lines: enough to say whether a loop leads from one line to another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_LOOP = re.compile(r"\b(for|while|do)\b")
+_CONDITION = re.compile(r"\b(if|else|switch)\b")
+_CONTROL = re.compile(r"\s*(for|while|if|else|do)\b")
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+@dataclass(frozen=True)
+class Lines:
+    """From `first` to `last`, both included."""
+
+    first: int
+    last: int
+
+    def holds(self, *lines: int) -> bool:
+        """Whether all of these lines are in it."""
+        return all(self.first <= line <= self.last for line in lines)
+
+
+@dataclass(frozen=True)
+class _Function(Lines):
+    is_kernel: bool
+
+
+class Code:
+    """The functions and loops of a source whose comments and strings are blank."""
+
+    def __init__(self, visible: str) -> None:
+        self._text = visible
+        self._functions = tuple(self._bodies())
+        self._loops = tuple(self._statements(_LOOP))
+        self._conditions = tuple(self._statements(_CONDITION))
+
+    def in_one_function(self, *lines: int) -> bool:
+        """Whether one function has all of these lines."""
+        return any(function.holds(*lines) for function in self._functions)
+
+    def loop_of(self, *lines: int) -> Lines | None:
+        """The innermost loop around all of these lines."""
+        around = [loop for loop in self._loops if loop.holds(*lines)]
+        return min(around, key=lambda loop: loop.last - loop.first, default=None)
+
+    def is_kernel(self, line: int) -> bool:
+        """Whether the line is in a function that is launched, and so runs once."""
+        return any(function.holds(line) and function.is_kernel for function in self._functions)
+
+    def is_conditional(self, line: int, within: Lines) -> bool:
+        """Whether a condition in these lines decides whether the line runs."""
+        conditions = (c for c in self._conditions if within.holds(c.first, c.last))
+        return any(c.holds(line) for c in conditions)
+
+    def decides(self, first: int, last: int) -> bool:
+        """Whether a condition on the first line decides whether the last one runs."""
+        return any(c.first == first < last and c.holds(last) for c in self._conditions)
+
+    def matches(self, pattern: re.Pattern[str], within: Lines) -> list[int]:
+        """The lines in a range where a pattern is found."""
+        return [
+            number
+            for number, line in enumerate(self._text.splitlines(), start=1)
+            if within.holds(number) and pattern.search(line)
+        ]
+
+    def _line(self, at: int) -> int:
+        return self._text.count("\n", 0, at) + 1
+
+    def _end(self, at: int) -> int:
+        """Behind the bracket that closes the one at `at`; the end of the text if none does."""
+        depth = 0
+        for place in range(at, len(self._text)):
+            depth += (self._text[place] in _OPEN) - (self._text[place] in _CLOSE)
+            if depth == 0:
+                return place + 1
+        return len(self._text)
+
+    def _bodies(self) -> Iterator[_Function]:
+        """Braces behind a closing parenthesis, that no such braces surround."""
+        at = ended = 0
+        while (at := self._text.find("{", at)) >= 0:
+            before = self._text[ended:at].rstrip()
+            if before.endswith(")"):
+                end = self._end(at)
+                head = before[max(before.rfind(";"), before.rfind("}"), before.rfind("{")) + 1 :]
+                yield _Function(self._line(at), self._line(end - 1), "__global__" in head)
+                at = ended = end
+            else:
+                at += 1
+
+    def _statements(self, keyword: re.Pattern[str]) -> Iterator[Lines]:
+        for found in keyword.finditer(self._text):
+            end = self._statement(found.end(), has_head=found[1] not in ("do", "else"))
+            yield Lines(self._line(found.start()), self._line(end - 1))
+
+    def _statement(self, at: int, *, has_head: bool) -> int:
+        """The end of what a loop repeats, from behind its keyword."""
+        if has_head:
+            opened = self._text.find("(", at)
+            at = self._end(opened) if opened >= 0 else len(self._text)
+        if inner := _CONTROL.match(self._text, at):
+            return self._statement(inner.end(), has_head=inner[1] not in ("else", "do"))
+        while at < len(self._text) and self._text[at] not in ";}":
+            if self._text[at] == "{":
+                return self._end(at)
+            at = self._end(at) if self._text[at] in _OPEN else at + 1
+        return at + 1
