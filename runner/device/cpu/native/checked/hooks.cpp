@@ -264,6 +264,37 @@ void simt_atomic_scope(int is_block) noexcept {
     if (watch) watch->scope = is_block ? simt::checked::Scope::block : simt::checked::Scope::device;
 }
 
+namespace simt::checked {
+namespace {
+
+template <class T>
+int try_change(void* address, void* seen, const void* desired, int order, const void* from) {
+    T* const word = static_cast<T*>(address);
+    const Turn turn(word);
+    const T now = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+    if (memcmp(&now, seen, sizeof now) != 0) {
+        memcpy(seen, &now, sizeof now);
+        return 0;
+    }
+    atomic(word, sizeof(T), Atomic::change, order, from);
+    T made;
+    memcpy(&made, desired, sizeof made);
+    __atomic_store_n(word, made, __ATOMIC_SEQ_CST);
+    return 1;
+}
+
+}  // namespace
+}  // namespace simt::checked
+
+int simt_try_change(void* address, void* seen, const void* desired, size_t bytes, int order) noexcept {
+    using namespace simt::checked;
+    const void* const from = SIMT_CALLER;
+    if (bytes == 8) return try_change<uint64_t>(address, seen, desired, order, from);
+    if (bytes == 4) return try_change<uint32_t>(address, seen, desired, order, from);
+    if (bytes == 2) return try_change<uint16_t>(address, seen, desired, order, from);
+    return try_change<uint8_t>(address, seen, desired, order, from);
+}
+
 void simt_peek(const void* from, void* to, size_t bytes) noexcept {
     const volatile void* const at = from;
     if (bytes == 8) *static_cast<uint64_t*>(to) = *static_cast<const volatile uint64_t*>(at);

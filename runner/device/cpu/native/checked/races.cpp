@@ -311,7 +311,11 @@ void BlockRaces::keep(Cell& cell, const Slot& now, uint32_t thread) {
         }
         if (covered && as_strong && (is_mine || is_before(old, thread)) &&
             !((now.flags & strong) && !(old.flags & strong))) {
-            if (place < 0) place = i;
+            if (place < 0) {
+                place = i;
+            } else {  // such as the look of a compare-and-swap that failed before this one
+                cell.put(unsigned(i), Slot{});
+            }
             continue;
         }
         const bool is_plain_write = (old.flags & slot_writes) && !(old.flags & strong);

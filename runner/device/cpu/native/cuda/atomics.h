@@ -30,6 +30,11 @@ template <class T>
 inline void peek(const T* address, T* value) {
     simt_peek(address, value, sizeof *value);
 }
+// One try of a read-modify-write. If another thread was faster, only this loop knows: on a GPU there is no such read.
+template <class T>
+inline bool try_change(T* address, T* seen, const T* desired, int order) {
+    return simt_try_change(address, seen, desired, sizeof(T), order);
+}
 #else
 struct InScope {
     explicit InScope(bool) {}
@@ -38,11 +43,15 @@ template <class T>
 inline void peek(const T* address, T* value) {
     __atomic_load(address, value, __ATOMIC_RELAXED);
 }
+template <class T>
+inline bool try_change(T* address, T* seen, const T* desired, int order) {
+    return __atomic_compare_exchange(address, seen, const_cast<T*>(desired), true, order, __ATOMIC_RELAXED);
+}
 #endif
 
 // `*address = change(*address)` in one step, for any type: the CPU compares and swaps whole words.
 template <class T, class Change>
-inline T update(T* address, Change change) {
+inline T update(T* address, Change change, int order = __ATOMIC_RELAXED) {
     using Word = typename WordOf<sizeof(T)>::type;
     Word* const word = reinterpret_cast<Word*>(address);
     Word seen;
@@ -50,7 +59,7 @@ inline T update(T* address, Change change) {
     for (;;) {
         const T before = bit_cast<T>(seen);
         const Word after = bit_cast<Word>(T(change(before)));
-        if (__atomic_compare_exchange_n(word, &seen, after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return before;
+        if (try_change(word, &seen, &after, order)) return before;
     }
 }
 

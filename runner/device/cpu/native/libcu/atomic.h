@@ -158,7 +158,7 @@ private:
         simt::peek(at(), &before);
         do {
             after = change(before);
-        } while (!__atomic_compare_exchange(at(), &before, &after, true, order, __ATOMIC_RELAXED));
+        } while (!simt::try_change(at(), &before, &after, order));
         return before;
     }
 };

@@ -138,6 +138,10 @@ extern "C" [[noreturn]] __attribute__((visibility("default"))) void simt_asserti
 extern "C" __attribute__((visibility("default"))) void simt_atomic_scope(int is_block) noexcept;
 // A look at a word that the checks do not see.
 extern "C" __attribute__((visibility("default"))) void simt_peek(const void* from, void* to, size_t bytes) noexcept;
+// Writes `desired` and gives 1 if the word is `seen`: an atomic read-modify-write. Else gives 0, and the word in `seen`: a
+// look that the checks do not see.
+extern "C" __attribute__((visibility("default"))) int simt_try_change(void* address, void* seen, const void* desired,
+                                                                      size_t bytes, int order) noexcept;
 #endif
 
 // What `clock` and `clock64` give.

@@ -1,0 +1,71 @@
+// A counter that the thread which finds it full resets by a plain write: an atomic update comes after the earlier ones.
+// The line before a kernel says its kind, the setup of races.yaml, and what is wrong. RACE a and RACE b mark the two sides.
+#include <cuda/atomic>
+
+// ok reset: atomicInc, and a plain reset by the last block
+__global__ void resetInc(int* out, unsigned int* counter)
+{
+    if (threadIdx.x != 0) return;
+    atomicAdd(out, 1);
+    if (atomicInc(counter, 1000) == gridDim.x - 1) *counter = 0;
+}
+
+// bug reset: the block that came second to last resets it, while the last one may still add
+__global__ void resetIncEarly(int* out, unsigned int* counter)
+{
+    if (threadIdx.x != 0) return;
+    atomicAdd(out, 1);
+    const unsigned int before = atomicInc(counter, 1000);  // RACE a
+    if (before == gridDim.x - 2) *counter = 0;  // RACE b
+    if (before == gridDim.x - 1) atomicExch(counter, 0u);  // RACE a
+}
+
+// ok reset: atomicDec, which wraps to a large number first
+__global__ void resetDec(int* out, unsigned int* counter)
+{
+    if (threadIdx.x != 0) return;
+    atomicAdd(out, 1);
+    if (atomicDec(counter, 1000) == 1001 - gridDim.x + 1) *counter = 0;
+}
+
+// ok reset: a loop of compare-and-swaps
+__global__ void resetSwap(int* out, unsigned int* counter)
+{
+    if (threadIdx.x != 0) return;
+    atomicAdd(out, 1);
+    unsigned int before = 0, seen;
+    while ((seen = atomicCAS(counter, before, before + 1)) != before) before = seen;
+    if (before == gridDim.x - 1) *counter = 0;
+}
+
+// ok reset: a maximum of floats, which hardware makes of a loop
+__global__ void resetFloat(int* out, unsigned int* counter)
+{
+    if (threadIdx.x != 0) return;
+    atomicAdd(out, 1);
+    if (atomicAdd((float*)counter, 1.0f) == gridDim.x - 1) *(float*)counter = 0.0f;
+}
+
+// ok reset: blocks exchange, and the last one is told by what it gets
+__global__ void resetExchange(int* out, unsigned int* counter)
+{
+    if (threadIdx.x != 0) return;
+    atomicAdd(out, 1);
+    unsigned int seen;
+    do seen = atomicExch(counter, 1000u);
+    while (seen == 1000u);
+    if (seen == gridDim.x - 1) {
+        *counter = 0;
+    } else {
+        atomicExch(counter, seen + 1);
+    }
+}
+
+// ok reset: the same counter by cuda::atomic_ref
+__global__ void resetRef(int* out, unsigned int* counter)
+{
+    if (threadIdx.x != 0) return;
+    atomicAdd(out, 1);
+    cuda::atomic_ref<unsigned int, cuda::thread_scope_device> count(*counter);
+    if (count.fetch_add(1, cuda::memory_order_relaxed) == gridDim.x - 1) *counter = 0;
+}
