@@ -64,6 +64,8 @@ public:
     virtual void warp_sync(const Warp&, uint32_t) {}        // these lanes have met in __syncwarp or a group's sync
     virtual void warp_collective(const Warp&, uint32_t) {}  // ... in a shuffle, vote, match or reduction
     virtual void team_sync(unsigned, unsigned) {}           // threads first to first + count of the block have met
+    virtual void arrives(uint32_t, const Warp&, uint32_t) {}  // these lanes, at a named barrier
+    virtual void completes(uint32_t, const uint32_t*) {}      // a named barrier, for which these lanes of each warp waited
     virtual void grid_barrier() {}                          // all blocks have met; only the last one is told
     virtual void fence(const Lane&, Scope) {}
     virtual void async_write(const Array&, uint64_t, uint64_t, bool) {}  // bytes not written yet (false), written (true)

@@ -30,12 +30,19 @@ void let_others_write(const volatile void* address) {
     watch->read = address;
 }
 
-// Atomic functions of smaller scopes say so before they access memory.
+// Atomic functions of smaller scopes say so before they access memory. One in the sight of its own thread alone is a plain
+// access to all others.
 Scope scope_now() {
     const Lane* const lane = current_lane;
     if (!lane || lane == &current_worker->outside) return Scope::device;
     const BlockWatch* const watch = block_of(lane)->watch.get();
-    return watch ? watch->scope : Scope::device;
+    if (!watch) return Scope::device;
+    switch (watch->scopes[lane - block_of(lane)->lanes]) {
+        case AtomicScope::device: return Scope::device;
+        case AtomicScope::block: return Scope::block;
+        case AtomicScope::thread: return Scope::none;
+    }
+    return Scope::device;
 }
 
 void plain(const void* address, uint64_t bytes, bool writes, bool is_volatile, const void* from, bool aligned = false) {
@@ -56,10 +63,12 @@ void atomic(const volatile void* address, uint64_t bytes, Atomic kind, int order
     Access made = {};
     made.reads = reads;
     made.writes = writes;
-    made.changes = kind == Atomic::change || kind == Atomic::failed_change;
     made.atomic = scope_now();
-    made.acquires = reads && order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE;
-    made.releases = writes && (order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST);
+    if (made.atomic != Scope::none) {
+        made.changes = kind == Atomic::change || kind == Atomic::failed_change;
+        made.acquires = reads && order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE;
+        made.releases = writes && (order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST);
+    }
     made.code = code_of(from);
     access(reinterpret_cast<uintptr_t>(address), bytes, made);
 }
@@ -259,9 +268,9 @@ SIMT_ATOMICS(64, uint64_t)
 SIMT_HOOK void __tsan_atomic_thread_fence(int) { simt::checked::fence(simt::checked::Scope::device); }
 SIMT_HOOK void __tsan_atomic_signal_fence(int) { simt::checked::fence(simt::checked::Scope::block); }
 
-void simt_atomic_scope(int is_block) noexcept {
-    simt::checked::BlockWatch* const watch = simt::block_of(simt::current_lane)->watch.get();
-    if (watch) watch->scope = is_block ? simt::checked::Scope::block : simt::checked::Scope::device;
+void simt_atomic_scope(simt::AtomicScope scope) noexcept {
+    const simt::RunningBlock* const block = simt::block_of(simt::current_lane);
+    if (block->watch) block->watch->scopes[simt::current_lane - block->lanes] = scope;
 }
 
 namespace simt::checked {

@@ -229,6 +229,12 @@ void warp_meets(Warp* warp, Operation operation, uint32_t lanes) {
 void team_meets(RunningBlock* block, unsigned first, unsigned count) {
     tell(block, [&](checked::BlockObserver& o) { o.team_sync(first, count); });
 }
+void named_barrier_arrives(RunningBlock* block, uint32_t number, const Warp* warp, uint32_t lanes) {
+    tell(block, [&](checked::BlockObserver& o) { o.arrives(number, *warp, lanes); });
+}
+void named_barrier_completes(RunningBlock* block, uint32_t number, const uint32_t* waiting) {
+    tell(block, [&](checked::BlockObserver& o) { o.completes(number, waiting); });
+}
 
 Unwatched::Unwatched(RunningBlock* block) : block_(block->watch ? block : nullptr) {
     if (!block_) return;

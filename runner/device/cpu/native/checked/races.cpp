@@ -37,6 +37,8 @@ public:
     void barrier() override;
     void warp_sync(const Warp& warp, uint32_t lanes) override;
     void team_sync(unsigned first, unsigned count) override;
+    void arrives(uint32_t number, const Warp& warp, uint32_t lanes) override;
+    void completes(uint32_t number, const uint32_t* waiting) override;
     void grid_barrier() override;
     void fence(const Lane& lane, Scope scope) override;
     void async_write(const Array& array, uint64_t offset, uint64_t bytes, bool done) override;
@@ -49,6 +51,7 @@ private:
         std::vector<Seen> known;
         std::vector<Seen> pending;          // read by atomic accesses, but no fence since then
         std::vector<uintptr_t> pending_at;  // words read by volatile accesses
+        std::shared_ptr<const Clocks> all;  // what a named barrier told of the block's threads
         std::unique_ptr<Release> of_device, of_block;  // what the last fence published
     };
 
@@ -79,6 +82,16 @@ private:
     uint32_t rows_[max_threads][lanes_per_warp] = {};
     std::vector<std::unique_ptr<More>> more_;
     std::vector<Seen> known_;  // by all threads of the block
+
+    // What the threads knew that have arrived at a named barrier.
+    struct Gathering {
+        std::shared_ptr<Clocks> all;
+        std::shared_ptr<const Clocks> joined;  // the last one that `all` has
+        std::vector<Seen> known;
+        bool are_clean = true;
+    };
+    std::vector<Gathering> gatherings_;  // by the barrier's number
+    static std::shared_ptr<const Clocks> join(const std::shared_ptr<const Clocks>& one, const std::shared_ptr<const Clocks>& other);
 
     // Publishing by another thread than the one that has called the fence.
     bool any_fence_ = false;
@@ -202,6 +215,7 @@ void BlockRaces::begins(uint32_t number) {
     escaped_ = false;
     if (!own_logs_ || !own_logs_->empty()) own_logs_ = std::make_unique<Logs>();
     team_logs_.clear();
+    gatherings_.clear();
     any_fence_ = false;
     fenced_base_ = next_fenced_base_ = 0;
     fenced_known_.clear();
@@ -234,6 +248,9 @@ bool BlockRaces::is_before(const Slot& slot, uint32_t thread) {
         if (slot.block < races_.base_) return true;
         const uint32_t number = slot.block - races_.base_;
         if (!races_.after_grid_barrier_.empty() && slot.clock < races_.after_grid_barrier_[number]) return true;
+    }
+    if (slot.block == serial_ && has_more(thread) && more_[thread]->all && slot.clock < (*more_[thread]->all)[slot.thread]) {
+        return true;
     }
     const Event event{slot.block, slot.thread, slot.clock};
     if (includes(known_, event, serial_)) return true;
@@ -408,7 +425,10 @@ Release BlockRaces::published(uint32_t thread) {
         made.lanes.assign(mine, mine + lanes_per_warp);
     }
     made.seen = known_;
-    if (has_more(thread)) add(made.seen, more_[thread]->known);
+    if (has_more(thread)) {
+        add(made.seen, more_[thread]->known);
+        made.all = more_[thread]->all;
+    }
     return made;
 }
 
@@ -517,6 +537,7 @@ void BlockRaces::barrier() {
         promote(t, false);
         add(known_, more_[t]->known);
         more_[t]->known.clear();
+        more_[t]->all = nullptr;  // the base says more
     }
     if (any_fence_) {
         fenced_base_ = std::max(fenced_base_, next_fenced_base_);
@@ -535,6 +556,7 @@ void BlockRaces::warp_sync(const Warp& warp, uint32_t lanes) {
     const uint32_t first = warp.number * lanes_per_warp;
     uint32_t joined[lanes_per_warp] = {};
     std::vector<Seen> known;
+    std::shared_ptr<const Clocks> all;
     bool all_clean = any_fence_;
     for (uint32_t rest = lanes; rest; rest &= rest - 1) {
         const unsigned i = unsigned(__builtin_ctz(rest));
@@ -545,11 +567,13 @@ void BlockRaces::warp_sync(const Warp& warp, uint32_t lanes) {
         if (!has_more(first + i)) continue;
         promote(first + i, false);
         add(known, more_[first + i]->known);
+        all = join(all, more_[first + i]->all);
     }
     for (uint32_t rest = lanes; rest; rest &= rest - 1) {
         const unsigned i = unsigned(__builtin_ctz(rest));
         memcpy(rows_[first + i], joined, sizeof joined);
         if (!known.empty()) more(first + i).known = known;
+        if (all) more(first + i).all = all;
         if (all_clean) more(first + i).of_device = std::make_unique<Release>(published(first + i));
         advance(first + i);
     }
@@ -567,6 +591,59 @@ void BlockRaces::team_sync(unsigned first, unsigned count) {
     }
     const Seen all{&log, 0, uint32_t(log.entries.size()), false};
     for (unsigned t = first; t < first + count; ++t) add(more(t).known, all);
+}
+
+std::shared_ptr<const Clocks> BlockRaces::join(const std::shared_ptr<const Clocks>& one,
+                                               const std::shared_ptr<const Clocks>& other) {
+    if (!other || one == other) return one;
+    if (!one) return other;
+    auto both = std::make_shared<Clocks>(*one);
+    for (size_t t = 0; t < both->size(); ++t) (*both)[t] = std::max((*both)[t], (*other)[t]);
+    return both;
+}
+
+// All that the lanes have done and know is told to those that wait.
+void BlockRaces::arrives(uint32_t number, const Warp& warp, uint32_t lanes) {
+    compare_value();
+    if (gatherings_.size() <= number) gatherings_.resize(number + 1);
+    Gathering& to = gatherings_[number];
+    if (!to.all) to.all = std::make_shared<Clocks>(block_.thread_count);
+    const uint32_t first = warp.number * lanes_per_warp;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        const uint32_t thread = first + uint32_t(__builtin_ctz(rest));
+        if (any_fence_) to.are_clean &= is_clean(thread);
+        if (has_more(thread)) {
+            promote(thread, false);
+            const More& mine = *more_[thread];
+            add(to.known, mine.known);
+            if (mine.all && mine.all != to.joined) {
+                for (size_t t = 0; t < to.all->size(); ++t) (*to.all)[t] = std::max((*to.all)[t], (*mine.all)[t]);
+                to.joined = mine.all;
+            }
+        }
+        for (uint32_t k = 0; k < lanes_per_warp && first + k < block_.thread_count; ++k) {
+            (*to.all)[first + k] = std::max((*to.all)[first + k], rows_[thread][k]);
+        }
+        (*to.all)[thread] = clock(thread) + 1;
+        advance(thread);
+    }
+}
+
+void BlockRaces::completes(uint32_t number, const uint32_t* waiting) {
+    const Gathering from = std::move(gatherings_[number]);
+    gatherings_[number] = Gathering();
+    std::map<std::shared_ptr<const Clocks>, std::shared_ptr<const Clocks>> joined;  // by what a thread knew before
+    for (unsigned w = 0; w < block_.warp_count; ++w) {
+        for (uint32_t rest = waiting[w]; rest; rest &= rest - 1) {
+            const uint32_t thread = w * lanes_per_warp + uint32_t(__builtin_ctz(rest));
+            More& mine = more(thread);
+            auto& all = joined[mine.all];
+            if (!all) all = join(from.all, mine.all);
+            mine.all = all;
+            add(mine.known, from.known);
+            if (any_fence_ && from.are_clean) mine.of_device = std::make_unique<Release>(published(thread));
+        }
+    }
 }
 
 void BlockRaces::grid_barrier() {
