@@ -250,6 +250,16 @@ class CpuProgram:
             self._places = [(plain_name(v.name), self.base + v.value, v.size) for v in found if not _SHIM.match(v.name)]
         return self._places
 
+    def guarded(self) -> dict[int, tuple[int, int]]:
+        """For the address of each of these variables: begin and end of the memory that is its own, or no variable's."""
+        found = [v for v in elf.variables(self.binary.read_bytes()) if v.section in (".data", ".bss")]
+        guarded = {}
+        for section in (".data", ".bss"):
+            places = sorted({self.base + v.value: v.size for v in found if v.section == section}.items())
+            ends = [(begin, begin + size) for begin, size in places]
+            guarded.update(zip((begin for begin, _ in ends), zones.around(ends), strict=True))
+        return guarded
+
     def _signature(self, name: str) -> tuple[Parameter, ...]:
         describe = self._library[name]
         describe.restype = ctypes.c_size_t
