@@ -253,7 +253,7 @@ class CpuProgram:
     def guarded(self) -> dict[int, tuple[int, int]]:
         """For the address of each of these variables: begin and end of the memory that is its own, or no variable's."""
         found = [v for v in elf.variables(self.binary.read_bytes()) if v.section in (".data", ".bss")]
-        guarded = {}
+        guarded: dict[int, tuple[int, int]] = {}
         for section in (".data", ".bss"):
             places = sorted({self.base + v.value: v.size for v in found if v.section == section}.items())
             ends = [(begin, begin + size) for begin, size in places]

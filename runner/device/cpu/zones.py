@@ -29,7 +29,8 @@ _OF_VARIABLES = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _COMMON = re.compile(
-    r"^[ \t]*\.local[ \t]+(?P<name>\S+)\n[ \t]*\.comm[ \t]+(?P=name),(?P<bytes>\d+),(?P<alignment>\d+)[^\n]*$", re.MULTILINE
+    r"^[ \t]*\.local[ \t]+(?P<name>\S+)\n[ \t]*\.comm[ \t]+(?P=name),(?P<bytes>\d+),(?P<alignment>\d+)[^\n]*$",
+    re.MULTILINE,
 )
 _DATA = re.compile(
     r"\s*\.(?:(?:zero|skip|space)\s+(?P<bytes>\d+)|"
@@ -47,7 +48,7 @@ def add_zones(assembly: str, least: int = LEAST, most: int = MOST) -> str:
 
 
 def add_zones_of_variables(assembly: str) -> str:
-    """Put a zone behind each `__device__` and `__constant__` variable, and one at the beginning of each section of them."""
+    """Put a zone behind each `__device__` and `__constant__` variable, and at the beginning of each section of them."""
 
     def zone(size: int) -> str:
         return f"\t.zero\t{min(max(LEAST_OF_VARIABLES, -(-size // 16) * 16), MOST_OF_VARIABLES)}"

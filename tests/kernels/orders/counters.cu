@@ -61,6 +61,15 @@ __global__ void resetExchange(int* out, unsigned int* counter)
     }
 }
 
+// bug reset: the same counter by a cuda::atomic_ref in the sight of its thread alone
+__global__ void resetRefOfThread(int* out, unsigned int* counter)
+{
+    if (threadIdx.x != 0) return;
+    atomicAdd(out, 1);
+    cuda::atomic_ref<unsigned int, cuda::thread_scope_thread> count(*counter);
+    if (count.fetch_add(1, cuda::memory_order_relaxed) == gridDim.x - 1) *counter = 0;  // RACE a b
+}
+
 // ok reset: the same counter by cuda::atomic_ref
 __global__ void resetRef(int* out, unsigned int* counter)
 {

@@ -7,6 +7,7 @@
 
 #include "../runtime/diagnostics.h"
 #include "../runtime/events.h"
+#include "flags.h"
 #include "line_costs.h"
 #include "races.h"
 
@@ -205,6 +206,7 @@ void leave(Worker* worker) {
 }
 
 void block_begins(RunningBlock* block, uint64_t number) {
+    checked::awaited_test.is_there = false;  // of a launch that ended early
     tell(block, [&](checked::BlockObserver& o) { o.begins(uint32_t(number)); });
     if (block->watch) block->watch->last = nullptr;
 }

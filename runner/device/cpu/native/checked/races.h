@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "flags.h"
 #include "monitor.h"
 #include "order.h"
 #include "shadow.h"
@@ -45,6 +46,7 @@ private:
     bool locks_;     // several OS threads
     Logs logs_;
     std::vector<uint32_t> after_grid_barrier_;  // by block: the clock with which it went on
+    VolatileReads volatile_reads_;
     std::vector<BlockRaces*> blocks_;           // of a cooperative launch
     std::vector<Shadow*> shadows_;              // by the number of the array
     std::mutex mutex_;                          // guards what follows

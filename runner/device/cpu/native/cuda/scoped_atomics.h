@@ -31,6 +31,9 @@ constexpr int without_release(int order) {
 
 }  // namespace simt
 
+// Those that end in _n take integers by value, the others any type by pointers.
+#define SIMT_OF_INTEGERS static_assert(std::is_integral<T>::value, "an atomic function that ends in _n takes integers")
+
 template <class T>
 inline void __nv_atomic_load(const T* address, T* value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
     const simt::InScope in(simt::scope_of(scope));
@@ -41,49 +44,57 @@ inline void __nv_atomic_load(const T* address, T* value, int order, int scope = 
 }
 template <class T>
 inline T __nv_atomic_load_n(const T* address, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    SIMT_OF_INTEGERS;
     T value;
     __nv_atomic_load(address, &value, order, scope);
     return value;
 }
 
 template <class T>
-inline void __nv_atomic_store_n(T* address, simt::NotDeduced<T> value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+inline void __nv_atomic_store(T* address, T* value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
     const simt::InScope in(simt::scope_of(scope));
-    __atomic_store(address, &value, order);
+    T given = *value;
+    __atomic_store(address, &given, order);
 }
 template <class T>
-inline void __nv_atomic_store(T* address, T* value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
-    __nv_atomic_store_n(address, *value, order, scope);
+inline void __nv_atomic_store_n(T* address, simt::NotDeduced<T> value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    SIMT_OF_INTEGERS;
+    __nv_atomic_store(address, &value, order, scope);
 }
 
-template <class T>
-inline T __nv_atomic_exchange_n(T* address, simt::NotDeduced<T> value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
-    const simt::InScope in(simt::scope_of(scope));
-    simt::maybe_spinning(0, nullptr);
-    T before;
-    __atomic_exchange(address, &value, &before, order);
-    return before;
-}
 template <class T>
 inline void __nv_atomic_exchange(T* address, T* value, T* before, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
-    *before = __nv_atomic_exchange_n(address, *value, order, scope);
+    const simt::InScope in(simt::scope_of(scope));
+    simt::maybe_spinning(0, nullptr);
+    T given = *value, seen;
+    __atomic_exchange(address, &given, &seen, order);
+    *before = seen;
+}
+template <class T>
+inline T __nv_atomic_exchange_n(T* address, simt::NotDeduced<T> value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    SIMT_OF_INTEGERS;
+    T before;
+    __nv_atomic_exchange(address, &value, &before, order, scope);
+    return before;
 }
 
 template <class T>
-inline bool __nv_atomic_compare_exchange_n(T* address, T* expected, simt::NotDeduced<T> desired, bool, int order, int failure,
-                                           int scope = __NV_THREAD_SCOPE_SYSTEM) {
+inline bool __nv_atomic_compare_exchange(T* address, T* expected, T* desired, bool, int order, int failure,
+                                         int scope = __NV_THREAD_SCOPE_SYSTEM) {
     const simt::InScope in(simt::scope_of(scope));
     simt::maybe_spinning(0, nullptr);
-    T seen = *expected;
-    const bool done = __atomic_compare_exchange(address, &seen, &desired, false, order, simt::without_release(failure));
+    T seen = *expected, given = *desired;
+    const bool done = __atomic_compare_exchange(address, &seen, &given, false, order, simt::without_release(failure));
     if (!done) *expected = seen;
     return done;
 }
 template <class T>
-inline bool __nv_atomic_compare_exchange(T* address, T* expected, T* desired, bool weak, int order, int failure,
-                                         int scope = __NV_THREAD_SCOPE_SYSTEM) {
-    return __nv_atomic_compare_exchange_n(address, expected, *desired, weak, order, failure, scope);
+inline bool __nv_atomic_compare_exchange_n(T* address, T* expected, simt::NotDeduced<T> desired, bool weak, int order,
+                                           int failure, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    SIMT_OF_INTEGERS;
+    return __nv_atomic_compare_exchange(address, expected, &desired, weak, order, failure, scope);
 }
+#undef SIMT_OF_INTEGERS
 
 // Each exists with and without the value before.
 #define SIMT_SCOPED_CHANGE(NAME, VALUE)                                                                                       \
