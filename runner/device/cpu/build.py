@@ -73,8 +73,13 @@ GCC_CHECKED_FLAGS = (
 )
 CLANG_CHECKED_FLAGS = tuple(
     word
-    for option in ("distinguish-volatile=1", "instrument-func-entry-exit=0", "instrument-read-before-write=1")
-    for word in ("-mllvm", f"-tsan-{option}")
+    for option in (
+        "tsan-distinguish-volatile=1",
+        "tsan-instrument-func-entry-exit=0",
+        "tsan-instrument-read-before-write=1",
+        "sanitizer-coverage-prune-blocks=0",  # else it does not tell of the comparison that ends a loop
+    )
+    for word in ("-mllvm", f"-{option}")
 )
 
 # The headers that a kernel's text can reach.
