@@ -78,3 +78,14 @@ __global__ void resetRef(int* out, unsigned int* counter)
     cuda::atomic_ref<unsigned int, cuda::thread_scope_device> count(*counter);
     if (count.fetch_add(1, cuda::memory_order_relaxed) == gridDim.x - 1) *counter = 0;
 }
+
+// ok total: an atomic in the sight of the block beside one of the device: other threads may run in the midst of each
+__global__ void twoScopes(const int* in, int* out)
+{
+    __shared__ int s;
+    if (threadIdx.x == 0) s = 0;
+    __syncthreads();
+    const int value = in[blockIdx.x * blockDim.x + threadIdx.x];
+    atomicAdd_block(&s, value);
+    atomicAdd(out, value);
+}
