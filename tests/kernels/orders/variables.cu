@@ -76,3 +76,19 @@ __global__ void behindWeights(const int* in, int* out)
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = weights[in[i] == 63 ? 8 : i % 8] * in[i];  // OUTSIDE
 }
+
+// One of two by a macro, as a variant may ask for.
+#define CONSTANT_PLACES 0
+#if CONSTANT_PLACES
+__constant__ int places[128];
+#else
+__device__ int places[128];
+#endif
+
+// ok looked: an array that would be constant in another variant is written here
+__global__ void writesVariant(const int* in, int* out)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    places[i] = fixed[in[i] % 4];
+    out[i] = table[i % 4] + places[i];
+}
