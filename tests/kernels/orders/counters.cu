@@ -89,3 +89,34 @@ __global__ void twoScopes(const int* in, int* out)
     atomicAdd_block(&s, value);
     atomicAdd(out, value);
 }
+
+// The programming guide's addition of doubles. Its first look is plain, and the compare-and-swap proves what it saw.
+__device__ double addByLoop(double* address, double value)
+{
+    unsigned long long* const word = (unsigned long long*)address;
+    unsigned long long old = *word, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(word, assumed, __double_as_longlong(value + __longlong_as_double(assumed)));
+    } while (assumed != old);
+    return __longlong_as_double(old);
+}
+
+// ok doubles: additions by the programming guide's loop
+__global__ void guidesLoop(const int* in, double* out)
+{
+    addByLoop(out, in[blockIdx.x * blockDim.x + threadIdx.x]);
+}
+
+// bug doubles: a plain look at the sum afterwards, which nothing proves
+__global__ void looksAfterwards(const int* in, double* out)
+{
+    unsigned long long* const word = (unsigned long long*)out;
+    unsigned long long old = *word, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(word, assumed,  // RACE b
+                        __double_as_longlong(in[blockIdx.x * blockDim.x + threadIdx.x] + __longlong_as_double(assumed)));
+    } while (assumed != old);
+    if (*out < 0) atomicAdd(out, 1.0);  // RACE a
+}

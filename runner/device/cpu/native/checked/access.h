@@ -47,6 +47,7 @@ struct Access {
     bool is_aligned;  // by its type: the address must be a multiple of the bytes
     Scope atomic;      // none for a plain access
     bool changes;      // an atomic read-modify-write; a compare-and-swap that fails is one that writes nothing
+    bool compares;     // an atomic compare-and-swap
     bool acquires;     // memory orders of an atomic access
     bool releases;
 };

@@ -56,16 +56,17 @@ void plain(const void* address, uint64_t bytes, bool writes, bool is_volatile, c
     access(reinterpret_cast<uintptr_t>(address), bytes, made);
 }
 
-enum class Atomic { load, store, change, failed_change };
+enum class Atomic { load, store, change, swap, failed_swap };
 
 void atomic(const volatile void* address, uint64_t bytes, Atomic kind, int order, const void* from) {
-    const bool reads = kind != Atomic::store, writes = kind == Atomic::store || kind == Atomic::change;
+    const bool reads = kind != Atomic::store, writes = kind != Atomic::load && kind != Atomic::failed_swap;
     Access made = {};
     made.reads = reads;
     made.writes = writes;
     made.atomic = scope_now();
     if (made.atomic != Scope::none) {
-        made.changes = kind == Atomic::change || kind == Atomic::failed_change;
+        made.compares = kind == Atomic::swap || kind == Atomic::failed_swap;
+        made.changes = kind == Atomic::change || made.compares;
         made.acquires = reads && order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE;
         made.releases = writes && (order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST);
     }
@@ -222,7 +223,7 @@ SIMT_HOOK void __tsan_func_exit() {}
     const simt::checked::Turn turn(A);                                                                   \
     const bool is_equal = __atomic_load_n(A, __ATOMIC_SEQ_CST) == EXPECTED;                              \
     simt::checked::atomic(A, sizeof(T),                                                                  \
-                          is_equal ? simt::checked::Atomic::change : simt::checked::Atomic::failed_change, \
+                          is_equal ? simt::checked::Atomic::swap : simt::checked::Atomic::failed_swap, \
                           is_equal ? ORDER : FAILURE, SIMT_CALLER)
 #define SIMT_SWAP(BITS, T, NAME)                                                                                 \
     SIMT_HOOK int __tsan_atomic##BITS##_compare_exchange_##NAME(volatile T* a, T* expected, T desired, int order, \

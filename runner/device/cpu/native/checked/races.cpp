@@ -107,6 +107,8 @@ private:
     std::vector<std::unique_ptr<Log>> team_logs_;
     bool escaped_ = false;  // other blocks may have seen entries that refer to them
 
+    void note_look(const Access& access, uint32_t thread);
+    Look looks_[max_threads];
     void note_volatile_read(const Access& access);
     std::set<std::pair<uint32_t, uint32_t>> volatile_reads_;  // that were noted: array and code
 
@@ -191,6 +193,10 @@ void Races::report(std::string& out) {
         const auto& [code, other_code, kind, array] = key;
         const bool of_volatile = (r.flags & r.other_flags & slot_volatile) && r.block == r.other_block;
         if (of_volatile && volatile_reads_.is_flag(array)) continue;
+        const auto is_look = [&](uint8_t flags, uint32_t at, uint8_t others) {
+            return !(flags & (slot_writes | strong)) && (others & slot_atomic) && looks_.are_all_proved(at);
+        };
+        if (is_look(r.flags, code, r.other_flags) || is_look(r.other_flags, other_code, r.flags)) continue;
         char line[256];
         snprintf(line, sizeof line, "race\t%d\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%u\t%u\t%u\t%u\t%u\t%u\t%u\n", int(kind), code,
                  other_code, array, (unsigned long long)r.offset, (unsigned long long)r.count,
@@ -233,7 +239,18 @@ void BlockRaces::begins(uint32_t number) {
 
 void BlockRaces::ends() {
     compare_value();
+    for (uint32_t t = 0; t < block_.thread_count; ++t) {
+        if (looks_[t].address) races_.looks_.note(looks_[t].code, false);
+        looks_[t] = Look();
+    }
     awaited_test.is_there = false;
+}
+
+void BlockRaces::note_look(const Access& access, uint32_t thread) {
+    Look& look = looks_[thread];
+    if (look.address) races_.looks_.note(look.code, access.compares && access.address == look.address);
+    look.address = access.reads && !access.writes && access.atomic == Scope::none && !access.is_volatile ? access.address : 0;
+    look.code = access.code;
 }
 
 // Other threads may take turns before the read itself, but do not run between it and a comparison.
@@ -380,6 +397,7 @@ void BlockRaces::access(const Access& access) {
     if (access.is_volatile && access.reads) note_volatile_read(access);
     const Lane& lane = *access.lane;
     const uint32_t thread = uint32_t(&lane - block_.lanes);
+    note_look(access, thread);
     const bool is_shared = array.space == Space::shared;
     if (access.atomic != Scope::none || access.is_volatile) synchronize(access, thread);
     Slot now = {};
