@@ -16,7 +16,7 @@ from runner.kernel.resolve import make
 FOLDER = Path(__file__).parent / "kernels" / "races"
 HEAD = re.compile(r"// (ok|bug|same) (\w+): (.+)")
 KERNEL = re.compile(r"__global__ void (\w+)\(")
-MARK = re.compile(r"// (RACE|OUTSIDE|UNWRITTEN|BARRIER|MISALIGNED)([ ab]*)$")
+MARK = re.compile(r"// (RACE|OUTSIDE|UNWRITTEN|BARRIER|MISALIGNED|CONSTANT)([ ab]*)$")
 
 
 @dataclass(frozen=True)

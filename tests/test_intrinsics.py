@@ -496,6 +496,55 @@ def test_atomics_clocks_and_cache_hints(bench, tmp_path):
     assert list(flags) == [1, 1, 42, 1, 21]
 
 
+SCOPED = """
+#define relaxed __NV_ATOMIC_RELAXED  // nvcc takes literals alone
+#define both __NV_ATOMIC_ACQ_REL
+#define device __NV_THREAD_SCOPE_DEVICE
+
+extern "C" __global__ void kernel(unsigned *words, float *sum, int *flags)
+{
+    const unsigned t = threadIdx.x;
+    __nv_atomic_add(words, 2u, relaxed, device);
+    flags[1 + __nv_atomic_fetch_sub(words + 1, 1u, both, __NV_THREAD_SCOPE_BLOCK)] = 1;
+    __nv_atomic_min(words + 2, t, relaxed);
+    __nv_atomic_fetch_max(words + 3, t, __NV_ATOMIC_SEQ_CST, device);
+    __nv_atomic_fetch_and(words + 4, ~(1u << t % 32), relaxed, device);
+    __nv_atomic_or(words + 5, 1u << t % 32, relaxed, device);
+    __nv_atomic_xor(words + 6, t, relaxed, device);
+    __nv_atomic_fetch_add(sum, 0.5f, relaxed, device);
+    __nv_atomic_thread_fence(both, device);
+    unsigned seen, next, ours = 1, before;
+    __nv_atomic_load(words + 7, &seen, __NV_ATOMIC_ACQUIRE, device);
+    do next = seen + 3;
+    while (!__nv_atomic_compare_exchange(words + 7, &seen, &next, false, both, __NV_ATOMIC_ACQUIRE, device));
+    __nv_atomic_exchange(words + 8, &ours, &before, both, device);
+    float four = 4, two;
+    if (before == 7) {
+        __nv_atomic_exchange(sum + 1, &four, &two, relaxed, device);
+        flags[0] = two == 2 && __nv_atomic_exchange_n(words + 9, 6u, relaxed, device) == 0;
+    }
+    if (t == 0) {
+        __nv_atomic_store_n(words + 11, 5u, __NV_ATOMIC_RELEASE, device);
+        __nv_atomic_store(words + 10, &ours, relaxed);
+    }
+}
+"""
+
+
+def test_atomics_with_an_order_and_a_scope(bench, tmp_path):
+    """Those of CUDA 12.8: with and without the value before, with values and with pointers."""
+    words = np.zeros(12, np.uint32)
+    words[[1, 2, 4, 8]] = BLOCK - 1, 1000, 0xFFFFFFFF, 7
+    source = source_of(tmp_path, SCOPED)
+    words, sums, flags = bench.call(
+        source, words, np.array([0, 2], np.float32), np.zeros(BLOCK + 1, np.int32), block=BLOCK
+    )
+    last = BLOCK - 1
+    assert list(words) == [2 * BLOCK, 0xFFFFFFFF, 0, last, 0, 0xFFFFFFFF, 0, 3 * BLOCK, 1, 6, 1, 5]
+    assert list(sums) == [BLOCK / 2, 4]
+    assert list(flags) == [1] * (BLOCK + 1)
+
+
 @pytest.mark.nvcc
 def test_nvcc_compiles_the_same(tmp_path):
     """These kernels are CUDA: its own compiler takes them."""
@@ -506,6 +555,7 @@ def test_nvcc_compiles_the_same(tmp_path):
         "floats": kernel_of([*names, *(e.format(f="f") for e in (*SPECIAL_CASES, *EXACT))], "float", "float"),
         "doubles": kernel_of(special, "double", "double"),
         "rest": REST,
+        "scoped": SCOPED,
     }
     for name, text in texts.items():
         file = tmp_path / f"{name}.cu"

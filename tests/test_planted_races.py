@@ -1,7 +1,8 @@
 """The checked device finds every planted race and access error, names its lines, and accuses no correct kernel.
 
 The kernels of tests/kernels/races are written after the bug kinds of public suites: compute-sanitizer's samples, Indigo,
-GPUVerify, Faial, ScoRD, and Harris' reductions.
+GPUVerify, Faial, ScoRD, and Harris' reductions. Those of tests/kernels/orders show rules of order and kinds of variables
+that were once told wrong.
 """
 
 import subprocess
@@ -14,7 +15,7 @@ from support import Bench
 from runner.device.kinds import compiler_for, open_device
 from runner.settings import DeviceConfig
 
-FILES = sorted(FOLDER.glob("*.cu"))
+FILES = sorted((*FOLDER.glob("*.cu"), *FOLDER.with_name("orders").glob("*.cu")))
 EACH_FILE = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 
 

@@ -63,6 +63,17 @@ def test_words_and_memory(bench):
     assert np.array_equal(floats[:, 2:], vectors[:, :2])
 
 
+def test_updates_and_a_named_barrier(bench):
+    """Each `atom` and `red`, loads and stores with an order, and a barrier at which one warp arrives and one waits."""
+    given = np.zeros(16, np.uint32)
+    given[[1, 3, 12]] = 100, 0xFFFFFFFF, 7
+    words, out = bench.call(source("updates"), given, np.zeros(32, np.int32), block=64)
+    minus_5, every = 0xFFFFFFFB, 0xFFFFFFFF
+    sums = [32, minus_5, 93, 0, every, every - 1, 2, 8, np.float32(16).view(np.uint32), 0, 0, 16, 8, 5, 6, 0]
+    assert words.tolist() == sums
+    assert (out == 1 + 50 + 600).all()
+
+
 def test_a_copy_lands_when_it_is_waited_for(bench):
     """A missing wait leaves garbage on the CPU device, which copies as late as CUDA allows."""
     if not bench.device.info.emulated:

@@ -65,6 +65,32 @@ BROKEN_RULES = {
         ),
         {},
     ),
+    "a named barrier to which too few threads come": (
+        "tooFewAtBarrier",
+        (
+            r"hazards\.cu:<tooFewAtBarrier>: deadlock: 32 threads wait in bar\.sync 2, at which 32 of 64 threads have "
+            r"arrived; thread \(32,0,0\) waits at __syncthreads on line <tooFewAtBarrier-other>; block \(0,0,0\)"
+        ),
+        {"block": 64},
+    ),
+    "a part of a warp at a named barrier": (
+        "halfAWarpAtBarrier",
+        (
+            r"hazards\.cu:<halfAWarpAtBarrier>: deadlock: lanes 0-15 of warp 0 wait in bar\.arrive\(mask=0xffffffff\), "
+            r"which also names lanes 16-31; .*"
+        ),
+        {"block": 64},
+    ),
+    "a barrier that a block does not have": (
+        "noSuchBarrier",
+        r"hazards\.cu:<noSuchBarrier>: bar\.sync: there is no barrier 16, a block has 0 to 15; .*",
+        {},
+    ),
+    "a barrier of a part of a warp": (
+        "brokenWarpAtBarrier",
+        r"hazards\.cu:<brokenWarpAtBarrier>: bar\.sync: 48 threads; the number must be a multiple of 32 and not 0; .*",
+        {},
+    ),
     "barriers of two kinds": (
         "differentBarriers",
         r".*: barrier divergence: .* at __syncthreads on .* at __syncthreads_count on .*",

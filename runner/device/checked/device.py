@@ -88,14 +88,17 @@ class _Watched(Prepared):
             self._found.arrays.append((array.name, array.dtype.itemsize, array.size))
             watched.append(_guarded(array))
         elements = {v.pointer: v for v in launch.variables}
+        guarded = self.program.guarded()
         for name, address, size in self.program.variables():
             variable = elements.get(address)
             item = getattr(getattr(variable, "dtype", None), "itemsize", 1)
+            if variable is None:
+                self._found.untyped.add(len(watched))
             self._found.arrays.append((name, item, size // item))
             content = variable is None or variable.role not in _WITHOUT_CONTENT
             constant = name in self.program.constants
-            places = (address, size, address, address, address + size)
-            watched.append(CheckedArray(*places, item, 0, content, 1, constant))
+            places = (address, size, address, *guarded[address])
+            watched.append(CheckedArray(*places, item, constant, content, 1, constant))
         shared = [CheckedArray(v.begin, v.size, element_bytes=bool(v.name)) for v in self.program.shared_variables]
         self._found.shared += [(v.name, v.size) for v in self.program.shared_variables]
         self._kept = ((CheckedArray * len(watched))(*watched), (CheckedArray * len(shared))(*shared))

@@ -33,6 +33,7 @@ class Found:
     order: int
     arrays: list[tuple[str, int, int]] = field(default_factory=list)  # name, bytes of an element, elements
     shared: list[tuple[str, int]] = field(default_factory=list)  # name, bytes; of static shared arrays
+    untyped: set[int] = field(default_factory=set)  # of `arrays`: variables whose element is not known, so a byte
 
     @functools.cached_property
     def code(self) -> Code:
@@ -106,7 +107,8 @@ def _race(found: Found, group: Sequence[_Race], lines: Mapping[int, str]) -> Fin
     one = min(group, key=lambda r: (r.kind == WRITE_READ, r.block, r.thread, r.offset))
     count = sum(r.count for r in group)
     space, name, item, _ = _array(found, one.array)
-    item = one.bytes if space == "shared" and one.offset % one.bytes == 0 else item
+    untyped = space == "shared" or one.array in found.untyped
+    item = one.bytes if untyped and one.offset % one.bytes == 0 else item
     line, other_line = (lines[c] or found.program.path.name for c in (one.code, one.other_code))
     block, thread = _index(one.block, found.launch.grid), _index(one.thread, found.launch.block)
     times = f" ({count} times)" if count > 1 else ""
@@ -207,11 +209,14 @@ def _fault(found: Found, row: Sequence[str], line: str) -> Finding:
     _, kind, _, number, offset, size, writes, block, thread = row
     space, name, item, count = _array(found, int(number))
     verb = "write" if int(writes) else "read"
+    if int(number) in found.untyped and int(offset) % int(size) == count % int(size) == 0:
+        item, count = int(size), count // int(size)
     element = int(offset) // item
     if int(kind) == _MISALIGNED:
         what = f"misaligned {verb} of '{name}': {size} bytes at byte {offset}"
     elif int(kind):
-        what = f"write to read-only input '{name}', element {element}"
+        kept = f"the __constant__ variable '{name}'" if name in found.program.constants else f"read-only input '{name}'"
+        what = f"write to {kept}, element {element}"
     elif space == "shared":
         size_from = f"{size} bytes from byte {offset}" if 0 <= int(offset) < count else f"byte {offset}"
         what = f"out-of-bounds {verb} of the shared variable '{name}': {size_from} of {count}"

@@ -20,7 +20,7 @@ from runner import atomic
 from runner.device import Binary, Source, cache
 from runner.device.cpu import compile_errors
 from runner.device.cpu.translate import NATIVE, Translation, translate
-from runner.device.cpu.zones import WIDE, add_zones
+from runner.device.cpu.zones import WIDE, add_zones, add_zones_of_variables
 from runner.device.excerpt import Excerpt, excerpt, explained, unnamed
 from runner.device.kinds import CPU
 from runner.device.limits import Limited, Limits
@@ -67,13 +67,19 @@ CHECKED_FLAGS = (
 )
 GCC_CHECKED_FLAGS = (
     "-fno-tree-sra",
+    "-fno-ipa-reference-addressable",  # a variable that no kernel writes is still one, and reads of it are looked at
     *("--param", "tsan-distinguish-volatile=1"),
     *("--param", "tsan-instrument-func-entry-exit=0"),
 )
 CLANG_CHECKED_FLAGS = tuple(
     word
-    for option in ("distinguish-volatile=1", "instrument-func-entry-exit=0", "instrument-read-before-write=1")
-    for word in ("-mllvm", f"-tsan-{option}")
+    for option in (
+        "tsan-distinguish-volatile=1",
+        "tsan-instrument-func-entry-exit=0",
+        "tsan-instrument-read-before-write=1",
+        "sanitizer-coverage-prune-blocks=0",  # else it does not tell of the comparison that ends a loop
+    )
+    for word in ("-mllvm", f"-{option}")
 )
 
 # The headers that a kernel's text can reach.
@@ -278,7 +284,8 @@ class CpuCompiler:
             plain = [*self._tools.command, "-shared", "-fPIC", "-x", "assembler", "-"]
             if self._checked and self._tools.is_clang:  # which copies structures by these, unseen
                 plain += [f"-Wl,--wrap={function}" for function in ("memcpy", "memset")]
-            apart = add_zones(assembly, WIDE, WIDE) if self._checked else add_zones(assembly)
+            checked = self._checked
+            apart = add_zones_of_variables(add_zones(assembly, WIDE, WIDE)) if checked else add_zones(assembly)
             return log + self._run([*plain, *linking], apart, unit.target)
 
         shim = self._shim()

@@ -39,7 +39,7 @@ _ABSENT = (
     (r"__is(?:Global|Shared|Local|Constant|GridConstant|ClusterShared|CtaShared)", "address spaces"),
     (r"(?:curandState(?:MRG32k3a|Mtgp32|Sobol|Scrambled)\w*|curand_(?:poisson|discrete)\w*)", "this part of cuRAND"),
     (r"(?:bmma_sync|experimental)", "wmma's int4 and single bits"),
-    (r"__nv_atomic_\w+|__u128Atomic\w+", "these atomics"),
+    (r"__u128Atomic\w+", "these atomics"),
     (r"cudaGraph\w+|cudaLaunchDevice\w*|cudaStreamFireAndForget|cudaStreamTailLaunch", "launches from a kernel"),
 )
 _NAMED = [(re.compile(rf"'{name}(?:<[^']*>)?'"), what) for name, what in _ABSENT]

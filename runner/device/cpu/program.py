@@ -56,8 +56,18 @@ _ELEMENTS = {
     "__nv_fp8_e5m2": "__nv_fp8_e5m2",
 }
 
-# The name of a `__constant__` variable.
-_CONSTANT = re.compile(r"__constant__[^;=({]*?\b([A-Za-z_]\w*)\s*(?=[\[=;{])")
+# The name of a `__constant__` variable, and of one that is `__device__` alone.
+_NAME = r"\b([A-Za-z_]\w*)\s*(?=[\[=;{])"
+_CONSTANT = re.compile(rf"__constant__[^;=({{]*?{_NAME}")
+_DEVICE = re.compile(rf"(?<!__constant__ )__device__(?:(?!__constant__)[^;=({{])*?{_NAME}")
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
+
+
+def _constants(visible: str) -> frozenset[str]:
+    """The variables that are `__constant__` for sure; a macro may make one of the same name that is not."""
+    code = _DIRECTIVE.sub("", visible)
+    return frozenset(_CONSTANT.findall(code)) - frozenset(_DEVICE.findall(code))
+
 
 _serial = itertools.count()
 
@@ -197,7 +207,7 @@ class CpuProgram:
         self.function, self.path, self.binary = source.function, source.path, binary.path
         self.cooperative = source.cooperative
         self.visible = visible = blank(source.text)  # without comments and strings
-        self.constants = frozenset(_CONSTANT.findall(visible))
+        self.constants = _constants(visible)
         found = re.search(rf"\b{re.escape(source.plain_function)}\s*\(", visible)
         self.definition_line = visible.count("\n", 0, found.start()) + 1 if found else 0  # 0 if it is in another file
         self._library = _load_copy(binary.path)
@@ -249,6 +259,16 @@ class CpuProgram:
             found = (v for v in elf.variables(self.binary.read_bytes()) if v.section in (".data", ".bss"))
             self._places = [(plain_name(v.name), self.base + v.value, v.size) for v in found if not _SHIM.match(v.name)]
         return self._places
+
+    def guarded(self) -> dict[int, tuple[int, int]]:
+        """For the address of each of these variables: begin and end of the memory that is its own, or no variable's."""
+        found = [v for v in elf.variables(self.binary.read_bytes()) if v.section in (".data", ".bss")]
+        guarded: dict[int, tuple[int, int]] = {}
+        for section in (".data", ".bss"):
+            places = sorted({self.base + v.value: v.size for v in found if v.section == section}.items())
+            ends = [(begin, begin + size) for begin, size in places]
+            guarded.update(zip((begin for begin, _ in ends), zones.around(ends), strict=True))
+        return guarded
 
     def _signature(self, name: str) -> tuple[Parameter, ...]:
         describe = self._library[name]

@@ -111,6 +111,10 @@ _OF_FLOATS = {
     "ex2": "exp2f({0})", "lg2": "log2f({0})", "rcp": "1 / {0}", "rsqrt": "1 / sqrt({0})", "sqrt": "sqrt({0})",
     "sin": "sinf({0})", "cos": "cosf({0})", "tanh": "tanhf({0})",
 }  # fmt: skip
+# Of `ld`, `st`, `atom` and `red`: GCC's name of the order, and in whose sight the access is atomic.
+_ORDERS = {"relaxed": "RELAXED", "acquire": "ACQUIRE", "release": "RELEASE", "acq_rel": "ACQ_REL"}
+_SCOPES = {"cta": "block", "cluster": "block", "gpu": "device", "sys": "device"}
+_CHANGES = ("add", "and", "or", "xor", "min", "max", "inc", "dec", "exch")
 _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _NO_MATTER = re.compile(
     r"\.(?:rn|approx|ftz|full|volatile|relaxed|acquire|release|weak|cta|gpu|sys|nc|ca|cg|cs|cv|lu|wb|wt)\b|\.L[12]::\w+"
@@ -131,6 +135,19 @@ def split(text: str, visible: str, separator: str) -> Iterator[str]:
             yield text[begin:place]
             begin = place + 1
     yield text[begin:]
+
+
+def _way(full: str) -> str:
+    """How an instruction accesses memory that other threads may access at the same time; empty for a plain access."""
+    words = full.split(".")
+    if "volatile" in words:
+        return "::simt::ptx::Volatile"
+    order = next((word for word in words if word in _ORDERS), "")
+    return _atomic_way(order, next((word for word in words if word in _SCOPES), "gpu")) if order else ""
+
+
+def _atomic_way(order: str, scope: str) -> str:
+    return f"::simt::ptx::Atomic<__ATOMIC_{_ORDERS[order]}, ::simt::AtomicScope::{_SCOPES[scope]}>"
 
 
 class Translation:
@@ -216,9 +233,16 @@ class Translation:
     def _barrier(self, full: str, given: list[str]) -> str:
         if full == "bar.warp.sync":
             return f"__syncwarp({self._get('u32', given[0])});"
-        if given != ["0"]:
+        waits = re.fullmatch(r"(?:bar|barrier)(?:\.cta)?\.(sync|arrive)(?:\.aligned)?", full)
+        if not waits or not 1 <= len(given) <= 2 or (waits[1] == "arrive" and len(given) == 1):
             raise Unknown
-        return "__syncthreads();"
+        numbers = ", ".join(self._get("u32", o) for o in given)
+        return f"::simt::ptx::bar_{waits[1]}{'_of' * (len(given) == 2)}({numbers});"
+
+    def _fence(self, full: str, given: list[str]) -> str:
+        _ = given
+        of_block = re.search(r"\.(?:cta|cluster)\b", full) and ".proxy" not in full
+        return "__threadfence_block();" if of_block else "__threadfence();"
 
     def _compare(self, full: str, given: list[str]) -> str:
         _, relation, kind = full.split(".")
@@ -233,13 +257,31 @@ class Translation:
 
     def _load(self, full: str, given: list[str]) -> str:
         kind = full.rpartition(".")[2]
-        values = self._listed(given[0])
-        read = f"::simt::ptx::Read<{_TYPES[kind]}, {len(values)}> simt_read({self._typed(full, given[1])});"
+        values, way = self._listed(given[0]), _way(full)
+        reader = f"ReadBy<{way}, " if way else "Read<"
+        read = f"::simt::ptx::{reader}{_TYPES[kind]}, {len(values)}> simt_read({self._typed(full, given[1])});"
         return "{ " + " ".join([read, *(self._set(v, f"simt_read.values[{i}]") for i, v in enumerate(values))]) + " }"
 
     def _store(self, full: str, given: list[str]) -> str:
-        kind, to = full.rpartition(".")[2], self._typed(full, given[0])
-        return " ".join(f"{to}[{i}] = {self._get(kind, v)};" for i, v in enumerate(self._listed(given[1])))
+        if re.match(r"st\.(?:async|bulk)\b", full):
+            raise Unknown
+        kind, to, way = full.rpartition(".")[2], self._typed(full, given[0]), _way(full)
+        values = [self._get(kind, v) for v in self._listed(given[1])]
+        if way:
+            return " ".join(f"{way}::store({to} + {i}, {value});" for i, value in enumerate(values))
+        return " ".join(f"{to}[{i}] = {value};" for i, value in enumerate(values))
+
+    def _atomic(self, full: str, given: list[str]) -> str:
+        """`atom` gives the value before, `red` does not."""
+        words = full.split(".")
+        kind, change = words[-1], next(word for word in reversed(words) if word in (*_CHANGES, "cas"))
+        if "16" in kind or (change in ("inc", "dec") and kind != "u32"):
+            raise Unknown
+        target, (address, *values) = ("_", given) if words[0] == "red" else (given[0], given[1:])
+        called = "compare_and_swap" if change == "cas" else f"template update<::simt::ptx::Operation_{change}>"
+        passed = ", ".join((self._typed(full, address), *(self._get(kind, v) for v in values)))
+        made = f"{_way(full) or _atomic_way('relaxed', 'gpu')}::{called}({passed})"
+        return f"{made};" if target == "_" else self._set(target, made)
 
     def _typed(self, full: str, operand: str) -> str:
         address = self._address(operand, shared=".shared" in full)
@@ -297,8 +339,9 @@ class Translation:
     # By how the instruction begins.
     _FORMS: ClassVar[Mapping[str, Callable[[Translation, str, list[str]], str]]] = {
         **dict.fromkeys(_NOTHING, lambda *_: ""),
-        **dict.fromkeys(("membar", "fence"), lambda *_: "__threadfence();"),
-        **dict.fromkeys(("bar.sync", "barrier.sync", "bar.warp.sync"), _barrier),
+        **dict.fromkeys(("membar", "fence"), _fence),
+        **dict.fromkeys(("bar.", "barrier."), _barrier),
+        **dict.fromkeys(("atom.", "red."), _atomic),
         "cvta.": lambda self, _, given: self._set(given[0], self._value(given[1])),
         "cp.async.": _copy,
         "cvt.": _convert,

@@ -1,4 +1,4 @@
-"""Red zones between static shared arrays.
+"""Red zones between static shared arrays, and on the checked device between `__device__` and `__constant__` variables.
 
 The shim makes `__shared__` variables thread-local, and the compiler lays them out without gaps. So the kernel's
 assembly gets empty bytes before and behind each of them. `program.py` finds the gaps in the binary; the runtime checks
@@ -7,8 +7,9 @@ them at each barrier and at the end of each block.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 LEAST, MOST = 64, 1024  # bytes of a zone, which is as long as its array if that is in between
@@ -16,14 +17,24 @@ LEAST, MOST = 64, 1024  # bytes of a zone, which is as long as its array if that
 # may have so many bytes, so that no index of the one that stays within them reaches another one.
 WIDE = 48 << 10
 
+# Bytes of the zone behind a `__device__` or `__constant__` variable, and of that just before it.
+LEAST_OF_VARIABLES, MOST_OF_VARIABLES, BEFORE = 256, 64 << 10, 64
+
+_NEXT_SECTION = r"(?=^[ \t]*\.(?:section|text|data|bss|previous|popsection|pushsection)\b|\Z)"
 # A section of thread-local variables: its first line, and the lines up to the next section.
-_SECTION = re.compile(
-    r"(^[ \t]*\.section[ \t]+\.tbss[^\n]*\n)(.*?)"
-    r"(?=^[ \t]*\.(?:section|text|data|bss|previous|popsection|pushsection)\b|\Z)",
+_SECTION = re.compile(rf"(^[ \t]*\.section[ \t]+\.tbss[^\n]*\n)(.*?){_NEXT_SECTION}", re.MULTILINE | re.DOTALL)
+# The same of other variables that a kernel can write.
+_OF_VARIABLES = re.compile(
+    rf"(^[ \t]*\.(?:data|bss|section[ \t]+\.(?:data|bss)(?!\.rel\.ro)[^\n]*)[ \t]*\n)(.*?){_NEXT_SECTION}",
     re.MULTILINE | re.DOTALL,
 )
+_COMMON = re.compile(
+    r"^[ \t]*\.local[ \t]+(?P<name>\S+)\n[ \t]*\.comm[ \t]+(?P=name),(?P<bytes>\d+),(?P<alignment>\d+)[^\n]*$",
+    re.MULTILINE,
+)
 _DATA = re.compile(
-    r"\s*\.(?:(?:zero|skip|space)\s+(?P<bytes>\d+)|(?:long|quad|byte|short|value|[248]byte|x?word|hword)\b)"
+    r"\s*\.(?:(?:zero|skip|space)\s+(?P<bytes>\d+)|"
+    r"(?:long|quad|byte|short|value|[248]byte|x?word|hword|string|asciz?|ascii)\b)"
 )
 
 
@@ -34,6 +45,36 @@ def add_zones(assembly: str, least: int = LEAST, most: int = MOST) -> str:
         return f"\t.zero\t{min(max(least, -(-size // 16) * 16), most)}"
 
     return _SECTION.sub(lambda found: f"{found[1]}{zone(least)}\n{_apart(found[2], zone)}", assembly)
+
+
+def add_zones_of_variables(assembly: str) -> str:
+    """Put a zone behind each `__device__` and `__constant__` variable, and at the beginning of each section of them."""
+
+    def zone(size: int) -> str:
+        return f"\t.zero\t{min(max(LEAST_OF_VARIABLES, -(-size // 16) * 16), MOST_OF_VARIABLES)}"
+
+    def placed(found: re.Match[str]) -> str:  # of what the assembler would place
+        name, size = found["name"], int(found["bytes"])
+        return (
+            f"\t.pushsection\t.bss\n{zone(0)}\n\t.balign\t{found['alignment']}\n\t.type\t{name}, %object\n"
+            f"\t.size\t{name}, {size}\n{name}:\n\t.zero\t{size}\n{zone(size)}\n\t.popsection"
+        )
+
+    apart = _OF_VARIABLES.sub(lambda found: f"{found[1]}{zone(0)}\n{_apart(found[2], zone)}", assembly)
+    return _COMMON.sub(placed, apart)
+
+
+def around(places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """What belongs to each of some variables: what lies behind it, and a few bytes before it.
+
+    Args:
+        places: Begin and end of each variable of a section, in order.
+    """
+    bounds = [places[0][0] - BEFORE] if places else []
+    for (_, end), (begin, _) in itertools.pairwise(places):
+        bounds.append(max(end, begin - min(BEFORE, (begin - end) // 2)))
+    bounds += [places[-1][1] + LEAST_OF_VARIABLES] if places else []
+    yield from itertools.pairwise(bounds)
 
 
 def _apart(section: str, zone: Callable[[int], str]) -> str:

@@ -123,3 +123,19 @@ extern "C" __global__ void fine(int *o) {
     __syncthreads();
     o[threadIdx.x] = v;
 }
+extern "C" __global__ void tooFewAtBarrier(int *o) {
+    if (threadIdx.x < 32) asm volatile("bar.sync 2, 64;" ::: "memory");  // tooFewAtBarrier
+    else __syncthreads();  // tooFewAtBarrier-other
+    o[threadIdx.x] = 1;
+}
+extern "C" __global__ void halfAWarpAtBarrier(int *o) {
+    if (threadIdx.x < 16) asm volatile("bar.arrive 2, 64;" ::: "memory");  // halfAWarpAtBarrier
+    else __syncthreads();
+    o[threadIdx.x] = 1;
+}
+extern "C" __global__ void noSuchBarrier(int *o) {
+    asm volatile("bar.sync %0, 32;" ::"r"(o[threadIdx.x] + 16) : "memory");  // noSuchBarrier
+}
+extern "C" __global__ void brokenWarpAtBarrier(int *o) {
+    asm volatile("bar.sync 1, %0;" ::"r"(o[threadIdx.x] + 48) : "memory");  // brokenWarpAtBarrier
+}

@@ -98,3 +98,33 @@ __global__ void missing_wait(const int* in, int* out)
     __syncthreads();
     out[threadIdx.x] = copied[threadIdx.x];
 }
+
+// Two warps. The first one updates words, each by another instruction; the second one tells what it finds.
+__global__ void updates(unsigned int* words, int* out)
+{
+    __shared__ int seen[32];
+    const unsigned int lane = threadIdx.x % 32, bit = 1u << lane;
+    if (threadIdx.x < 32) {
+        unsigned int before;
+        asm volatile("atom.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(words) : "memory");
+        seen[before] = 1;
+        asm volatile("red.relaxed.gpu.global.min.s32 [%0+4], %1;" ::"l"(words), "r"((int)lane - 5) : "memory");
+        asm volatile("red.max.u32 [%0+8], %1;" ::"l"(words), "r"(3 * lane) : "memory");
+        asm volatile("red.global.and.b32 [%0+12], %1;" ::"l"(words), "r"(~bit) : "memory");
+        asm volatile("red.release.sys.or.b32 [%0+16], %1;" ::"l"(words), "r"(bit) : "memory");
+        asm volatile("atom.acq_rel.cta.xor.b32 %0, [%1+20], %2;" : "=r"(before) : "l"(words), "r"(2 * bit) : "memory");
+        asm volatile("red.inc.u32 [%0+24], 9;" ::"l"(words) : "memory");
+        asm volatile("atom.global.dec.u32 _, [%0+28], 9;" ::"l"(words) : "memory");
+        asm volatile("red.add.f32 [%0+32], %1;" ::"l"(words), "f"(0.5f) : "memory");
+        asm volatile("red.add.u64 [%0+40], %1;" ::"l"(words), "l"(1ull << 31) : "memory");
+        unsigned int found;
+        asm volatile("atom.cas.b32 %0, [%1+48], 7, 8;" : "=r"(found) : "l"(words) : "memory");
+        if (found == 7) asm volatile("st.volatile.v2.u32 [%0+52], {%1, %2};" ::"l"(words), "r"(5), "r"(6) : "memory");
+        asm volatile("bar.arrive 3, 64;" ::: "memory");
+    } else {
+        asm volatile("bar.sync 3, 64;" ::: "memory");
+        unsigned int first, second;
+        asm volatile("ld.acquire.cta.v2.u32 {%0, %1}, [%2+52];" : "=r"(first), "=r"(second) : "l"(words));
+        out[lane] = seen[lane] + 10 * first + 100 * second;
+    }
+}

@@ -28,6 +28,84 @@ struct Read {
     explicit Read(const T* from) { for (int i = 0; i < count; ++i) values[i] = from[i]; }
 };
 
+// Loads and stores that other threads may make at the same time. A vector is as many accesses, in no order.
+struct Volatile {
+    template <class T>
+    static T load(const T* from) { return *static_cast<const volatile T*>(from); }
+    template <class T>
+    static void store(T* to, T value) { *static_cast<volatile T*>(to) = value; }
+};
+template <int order, AtomicScope in_sight_of>
+struct Atomic {
+    template <class T>
+    static T load(const T* from) {
+        const InScope scope(in_sight_of);
+        T value;
+        __atomic_load(from, &value, order);
+        return value;
+    }
+    template <class T>
+    static void store(T* to, T value) {
+        const InScope scope(in_sight_of);
+        __atomic_store(to, &value, order);
+    }
+    template <class Change, class T>
+    static T update(T* address, T value) {
+        const InScope scope(in_sight_of);
+        const T before = simt::update(address, [value](T old) { return Change::of(old, value); }, order);
+        maybe_spinning(0, nullptr);
+        return before;
+    }
+    template <class T>
+    static T compare_and_swap(T* address, T expected, T desired) {
+        constexpr int failed = order == __ATOMIC_RELEASE ? __ATOMIC_RELAXED : order == __ATOMIC_ACQ_REL ? __ATOMIC_ACQUIRE : order;
+        const InScope scope(in_sight_of);
+        T seen = expected;
+        if (!__atomic_compare_exchange(address, &seen, &desired, false, order, failed)) maybe_spinning(0, nullptr);
+        return seen;
+    }
+};
+template <class Way, class T, int count>
+struct ReadBy {
+    T values[count];
+    explicit ReadBy(const T* from) {
+        maybe_spinning(0, nullptr);
+        for (int i = 0; i < count; ++i) values[i] = Way::load(from + i);
+    }
+};
+
+// What `atom` and `red` do to a value.
+#define SIMT_OPERATION(NAME, VALUE)              \
+    struct Operation_##NAME {                    \
+        template <class T>                       \
+        static T of([[maybe_unused]] T a, T b) { \
+            return T(VALUE);                     \
+        }                                        \
+    };
+SIMT_OPERATION(add, a + b)
+SIMT_OPERATION(and, a & b)
+SIMT_OPERATION(or, a | b)
+SIMT_OPERATION(xor, a ^ b)
+SIMT_OPERATION(min, b < a ? b : a)
+SIMT_OPERATION(max, a < b ? b : a)
+SIMT_OPERATION(inc, a >= b ? 0 : a + 1)
+SIMT_OPERATION(dec, a == 0 || a > b ? b : a - 1)
+SIMT_OPERATION(exch, b)
+#undef SIMT_OPERATION
+
+// A named barrier: `bar.sync` and `bar.arrive`. Without a number of threads, all of the block.
+inline void bar_sync(uint32_t number, SIMT_CALLED_FROM) {
+    if (number == 0) return __syncthreads(line, file);
+    named_barrier(number, nullptr, true, line, file);
+}
+inline void bar_sync_of(uint32_t number, uint32_t threads, SIMT_CALLED_FROM) {
+    if (number == 0 && threads == blockDim.x * blockDim.y * blockDim.z) return __syncthreads(line, file);
+    named_barrier(number, &threads, true, line, file);
+}
+inline void bar_arrive_of(uint32_t number, uint32_t threads, SIMT_CALLED_FROM) {
+    named_barrier(number, &threads, false, line, file);
+}
+
 static thread_local char shared_space;  // beside all shared variables
 
 // Addresses of shared memory have 32 bits in PTX: the rest is that of the block's own memory.

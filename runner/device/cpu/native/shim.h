@@ -31,6 +31,7 @@
 #include "cuda/warp.h"
 #include "cuda/barrier.h"
 #include "cuda/atomics.h"
+#include "cuda/scoped_atomics.h"
 #include "cuda/memory.h"
 #include "cuda/integer.h"
 #include "cuda/conversion.h"

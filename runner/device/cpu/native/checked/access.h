@@ -47,6 +47,7 @@ struct Access {
     bool is_aligned;  // by its type: the address must be a multiple of the bytes
     Scope atomic;      // none for a plain access
     bool changes;      // an atomic read-modify-write; a compare-and-swap that fails is one that writes nothing
+    bool compares;     // an atomic compare-and-swap
     bool acquires;     // memory orders of an atomic access
     bool releases;
 };
@@ -66,6 +67,8 @@ public:
     virtual void warp_sync(const Warp&, uint32_t) {}        // these lanes have met in __syncwarp or a group's sync
     virtual void warp_collective(const Warp&, uint32_t) {}  // ... in a shuffle, vote, match or reduction
     virtual void team_sync(unsigned, unsigned) {}           // threads first to first + count of the block have met
+    virtual void arrives(uint32_t, const Warp&, uint32_t) {}  // these lanes, at a named barrier
+    virtual void completes(uint32_t, const uint32_t*) {}      // a named barrier, for which these lanes of each warp waited
     virtual void grid_barrier() {}                          // all blocks have met; only the last one is told
     virtual void fence(const Lane&, Scope) {}
     virtual Quick* quick() { return nullptr; }  // if there is a short way for plain accesses (quick.h)

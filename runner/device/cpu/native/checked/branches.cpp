@@ -1,5 +1,6 @@
 // The functions that code compiled with -fsanitize-coverage=trace-pc,trace-cmp calls: one at the beginning of each basic
 // block, one before each comparison. The interface is the one of GCC and Clang (SanitizerCoverage).
+#include "flags.h"
 #include "monitor.h"
 
 namespace simt::checked {
@@ -41,11 +42,20 @@ SIMT_COMPARISON(cmp1, uint8_t)
 SIMT_COMPARISON(cmp2, uint16_t)
 SIMT_COMPARISON(cmp4, uint32_t)
 SIMT_COMPARISON(cmp8, uint64_t)
-SIMT_COMPARISON(const_cmp1, uint8_t)
-SIMT_COMPARISON(const_cmp2, uint16_t)
-SIMT_COMPARISON(const_cmp4, uint32_t)
-SIMT_COMPARISON(const_cmp8, uint64_t)
+// The constant comes first.
+#define SIMT_COMPARISON_WITH_CONSTANT(NAME, T)                                                  \
+    SIMT_HOOK void __sanitizer_cov_trace_##NAME(T, T value) {                                   \
+        SIMT_BRANCHES(comparison);                                                              \
+        if (simt::checked::awaited_test.is_there) simt::checked::compared_with_constant(value); \
+    }
+SIMT_COMPARISON_WITH_CONSTANT(const_cmp1, uint8_t)
+SIMT_COMPARISON_WITH_CONSTANT(const_cmp2, uint16_t)
+SIMT_COMPARISON_WITH_CONSTANT(const_cmp4, uint32_t)
+SIMT_COMPARISON_WITH_CONSTANT(const_cmp8, uint64_t)
 SIMT_COMPARISON(cmpf, float)
 SIMT_COMPARISON(cmpd, double)
-SIMT_HOOK void __sanitizer_cov_trace_switch(uint64_t, void*) { SIMT_BRANCHES(comparison); }
+SIMT_HOOK void __sanitizer_cov_trace_switch(uint64_t value, void*) {
+    SIMT_BRANCHES(comparison);
+    if (simt::checked::awaited_test.is_there) simt::checked::compared_with_constant(value);
+}
 SIMT_HOOK void __sanitizer_cov_trace_pc() { SIMT_BRANCHES(step); }

@@ -31,12 +31,19 @@ void let_others_write(const volatile void* address) {
     watch->read = address;
 }
 
-// Atomic functions of smaller scopes say so before they access memory.
+// Atomic functions of smaller scopes say so before they access memory. One in the sight of its own thread alone is a plain
+// access to all others.
 Scope scope_now() {
     const Lane* const lane = current_lane;
     if (!lane || lane == &current_worker->outside) return Scope::device;
     const BlockWatch* const watch = block_of(lane)->watch.get();
-    return watch ? watch->scope : Scope::device;
+    if (!watch) return Scope::device;
+    switch (watch->scopes[lane - block_of(lane)->lanes]) {
+        case AtomicScope::device: return Scope::device;
+        case AtomicScope::block: return Scope::block;
+        case AtomicScope::thread: return Scope::none;
+    }
+    return Scope::device;
 }
 
 void plain(const void* address, uint64_t bytes, bool writes, bool is_volatile, const void* from, bool aligned = false) {
@@ -67,17 +74,20 @@ inline __attribute__((always_inline)) void fixed(const void* address, const void
     plain_and_learn(address, bytes, writes, from, aligned);
 }
 
-enum class Atomic { load, store, change, failed_change };
+enum class Atomic { load, store, change, swap, failed_swap };
 
 void atomic(const volatile void* address, uint64_t bytes, Atomic kind, int order, const void* from) {
-    const bool reads = kind != Atomic::store, writes = kind == Atomic::store || kind == Atomic::change;
+    const bool reads = kind != Atomic::store, writes = kind != Atomic::load && kind != Atomic::failed_swap;
     Access made = {};
     made.reads = reads;
     made.writes = writes;
-    made.changes = kind == Atomic::change || kind == Atomic::failed_change;
     made.atomic = scope_now();
-    made.acquires = reads && order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE;
-    made.releases = writes && (order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST);
+    if (made.atomic != Scope::none) {
+        made.compares = kind == Atomic::swap || kind == Atomic::failed_swap;
+        made.changes = kind == Atomic::change || made.compares;
+        made.acquires = reads && order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE;
+        made.releases = writes && (order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST);
+    }
     made.code = code_of(from);
     access(reinterpret_cast<uintptr_t>(address), bytes, made);
 }
@@ -231,7 +241,7 @@ SIMT_HOOK void __tsan_func_exit() {}
     const simt::checked::Turn turn(A);                                                                   \
     const bool is_equal = __atomic_load_n(A, __ATOMIC_SEQ_CST) == EXPECTED;                              \
     simt::checked::atomic(A, sizeof(T),                                                                  \
-                          is_equal ? simt::checked::Atomic::change : simt::checked::Atomic::failed_change, \
+                          is_equal ? simt::checked::Atomic::swap : simt::checked::Atomic::failed_swap, \
                           is_equal ? ORDER : FAILURE, SIMT_CALLER)
 #define SIMT_SWAP(BITS, T, NAME)                                                                                 \
     SIMT_HOOK int __tsan_atomic##BITS##_compare_exchange_##NAME(volatile T* a, T* expected, T desired, int order, \
@@ -277,9 +287,40 @@ SIMT_ATOMICS(64, uint64_t)
 SIMT_HOOK void __tsan_atomic_thread_fence(int) { simt::checked::fence(simt::checked::Scope::device); }
 SIMT_HOOK void __tsan_atomic_signal_fence(int) { simt::checked::fence(simt::checked::Scope::block); }
 
-void simt_atomic_scope(int is_block) noexcept {
-    simt::checked::BlockWatch* const watch = simt::block_of(simt::current_lane)->watch.get();
-    if (watch) watch->scope = is_block ? simt::checked::Scope::block : simt::checked::Scope::device;
+void simt_atomic_scope(simt::AtomicScope scope) noexcept {
+    const simt::RunningBlock* const block = simt::block_of(simt::current_lane);
+    if (block->watch) block->watch->scopes[simt::current_lane - block->lanes] = scope;
+}
+
+namespace simt::checked {
+namespace {
+
+template <class T>
+int try_change(void* address, void* seen, const void* desired, int order, const void* from) {
+    T* const word = static_cast<T*>(address);
+    const Turn turn(word);
+    const T now = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+    if (memcmp(&now, seen, sizeof now) != 0) {
+        memcpy(seen, &now, sizeof now);
+        return 0;
+    }
+    atomic(word, sizeof(T), Atomic::change, order, from);
+    T made;
+    memcpy(&made, desired, sizeof made);
+    __atomic_store_n(word, made, __ATOMIC_SEQ_CST);
+    return 1;
+}
+
+}  // namespace
+}  // namespace simt::checked
+
+int simt_try_change(void* address, void* seen, const void* desired, size_t bytes, int order) noexcept {
+    using namespace simt::checked;
+    const void* const from = SIMT_CALLER;
+    if (bytes == 8) return try_change<uint64_t>(address, seen, desired, order, from);
+    if (bytes == 4) return try_change<uint32_t>(address, seen, desired, order, from);
+    if (bytes == 2) return try_change<uint16_t>(address, seen, desired, order, from);
+    return try_change<uint8_t>(address, seen, desired, order, from);
 }
 
 void simt_peek(const void* from, void* to, size_t bytes) noexcept {

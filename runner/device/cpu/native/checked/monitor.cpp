@@ -7,6 +7,7 @@
 
 #include "../runtime/diagnostics.h"
 #include "../runtime/events.h"
+#include "flags.h"
 #include "line_costs.h"
 #include "quick.h"
 #include "races.h"
@@ -222,6 +223,7 @@ void leave(Worker* worker) {
 }
 
 void block_begins(RunningBlock* block, uint64_t number) {
+    checked::awaited_test.is_there = false;  // of a launch that ended early
     tell(block, [&](checked::BlockObserver& o) { o.begins(uint32_t(number)); });
     if (block->watch) block->watch->last = nullptr;
 }
@@ -245,6 +247,12 @@ void warp_meets(Warp* warp, Operation operation, uint32_t lanes) {
 }
 void team_meets(RunningBlock* block, unsigned first, unsigned count) {
     tell(block, [&](checked::BlockObserver& o) { o.team_sync(first, count); });
+}
+void named_barrier_arrives(RunningBlock* block, uint32_t number, const Warp* warp, uint32_t lanes) {
+    tell(block, [&](checked::BlockObserver& o) { o.arrives(number, *warp, lanes); });
+}
+void named_barrier_completes(RunningBlock* block, uint32_t number, const uint32_t* waiting) {
+    tell(block, [&](checked::BlockObserver& o) { o.completes(number, waiting); });
 }
 
 Unwatched::Unwatched(RunningBlock* block) : block_(block->watch ? block : nullptr) {

@@ -49,7 +49,7 @@ struct BlockWatch {
     std::vector<Array> shared;  // static ones by address, then the dynamic one if there is any
     uintptr_t static_begin = 0, static_end = 0;
     const Array* last = nullptr;  // that was accessed
-    Scope scope = Scope::device;  // of the atomic function that runs
+    AtomicScope scopes[max_threads] = {};  // of the atomic function that each thread is in; others may run meanwhile
     const Lane* reader = nullptr;  // of the last volatile or atomic access, and what it accessed
     const volatile void* read = nullptr;
     bool is_off = false;          // the runtime looks at the kernel's memory itself

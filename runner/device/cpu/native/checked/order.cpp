@@ -12,6 +12,7 @@ constexpr size_t most_logs = 65536;  // that one question follows; beyond, the a
 bool tells(const Release& release, const Event& event) {
     if (event.clock < release.base) return true;
     if (event.thread == release.thread) return event.clock < release.clock;
+    if (release.all && event.clock < (*release.all)[event.thread]) return true;
     const bool same_warp = event.thread / lanes_per_warp == release.thread / lanes_per_warp;
     return same_warp && !release.lanes.empty() && event.clock < release.lanes[event.thread % lanes_per_warp];
 }
@@ -90,7 +91,7 @@ void publish(Log& log, Release&& release, bool replaces) {
         const Release& last = log.entries[own.back()];
         const bool as_much = last.base >= release.base && last.in_block == release.in_block &&
                              (release.clock <= last.base || (last.thread == release.thread && last.clock >= release.clock)) &&
-                             release.lanes.empty();
+                             release.lanes.empty() && !release.all;
         if (as_much) return;
     }
     const uint32_t number = uint32_t(log.entries.size());

@@ -24,12 +24,16 @@ struct Seen {
     bool in_block;  // seen by an acquire in the scope of a block: only entries of its own block count
 };
 
+// Of each thread of a block: its accesses with a smaller clock.
+using Clocks = std::vector<uint32_t>;
+
 // What a thread knew when it published it.
 struct Release {
     uint32_t block, thread;
     uint32_t base;                // accesses in its block with a smaller clock
     uint32_t clock;               // its own accesses with a smaller clock
     std::vector<uint32_t> lanes;  // the same for lanes of its warp; may be empty
+    std::shared_ptr<const Clocks> all;  // the same for all threads of its block, if a named barrier told; may be null
     std::vector<Seen> seen;
     bool in_block = false;        // published to its own block only
 };

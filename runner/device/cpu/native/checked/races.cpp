@@ -39,6 +39,8 @@ public:
     void barrier() override;
     void warp_sync(const Warp& warp, uint32_t lanes) override;
     void team_sync(unsigned first, unsigned count) override;
+    void arrives(uint32_t number, const Warp& warp, uint32_t lanes) override;
+    void completes(uint32_t number, const uint32_t* waiting) override;
     void grid_barrier() override;
     void fence(const Lane& lane, Scope scope) override;
     void async_write(const Array& array, uint64_t offset, uint64_t bytes, bool done) override;
@@ -53,6 +55,7 @@ private:
         std::vector<Seen> known;
         std::vector<Seen> pending;          // read by atomic accesses, but no fence since then
         std::vector<uintptr_t> pending_at;  // words read by volatile accesses
+        std::shared_ptr<const Clocks> all;  // what a named barrier told of the block's threads
         std::unique_ptr<Release> of_device, of_block;  // what the last fence published
     };
 
@@ -91,6 +94,16 @@ private:
     std::vector<std::unique_ptr<More>> more_;
     std::vector<Seen> known_;  // by all threads of the block
 
+    // What the threads knew that have arrived at a named barrier.
+    struct Gathering {
+        std::shared_ptr<Clocks> all;
+        std::shared_ptr<const Clocks> joined;  // the last one that `all` has
+        std::vector<Seen> known;
+        bool are_clean = true;
+    };
+    std::vector<Gathering> gatherings_;  // by the barrier's number
+    static std::shared_ptr<const Clocks> join(const std::shared_ptr<const Clocks>& one, const std::shared_ptr<const Clocks>& other);
+
     // Publishing by another thread than the one that has called the fence.
     bool any_fence_ = false;
     uint32_t fenced_base_ = 0;           // accesses with a smaller clock were fenced, as all know
@@ -112,6 +125,11 @@ private:
         uint32_t lanes = 0;
     } warp_passed_[max_warps];  // since the last barrier
     bool escaped_ = false;  // other blocks may have seen entries that refer to them
+
+    void note_look(const Access& access, uint32_t thread);
+    Look looks_[max_threads];
+    void note_volatile_read(const Access& access);
+    std::set<std::pair<uint32_t, uint32_t>> volatile_reads_;  // that were noted: array and code
 
     // A write over which a race was found, to see whether it changes anything.
     struct {
@@ -197,6 +215,12 @@ void Races::note_same_value(const Key& key) {
 void Races::report(std::string& out) {
     for (const auto& [key, r] : records_) {
         const auto& [code, other_code, kind, array] = key;
+        const bool of_volatile = (r.flags & r.other_flags & slot_volatile) && r.block == r.other_block;
+        if (of_volatile && volatile_reads_.is_flag(array)) continue;
+        const auto is_look = [&](uint8_t flags, uint32_t at, uint8_t others) {
+            return !(flags & (slot_writes | strong)) && (others & slot_atomic) && looks_.are_all_proved(at);
+        };
+        if (is_look(r.flags, code, r.other_flags) || is_look(r.other_flags, other_code, r.flags)) continue;
         char line[768];
         snprintf(line, sizeof line,
                  "race\t%d\t%u\t%u\t%u\t%llu\t%llu\t%llu\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%d\t%.400s\n", int(kind), code,
@@ -230,11 +254,12 @@ void BlockRaces::begins(uint32_t number) {
     base_ = first_base_ = ++top_;
     more_.clear();
     known_.clear();
-    quick_.is_simple = races_.after_grid_barrier_.empty();
+    quick_.is_simple = races_.after_grid_barrier_.empty() && !races_.looks_.matter;
     if (escaped_) races_.bury(std::move(own_logs_), std::move(team_logs_));
     escaped_ = false;
     if (!own_logs_ || !own_logs_->empty()) own_logs_ = std::make_unique<Logs>();
     team_logs_.clear();
+    gatherings_.clear();
     any_fence_ = false;
     fenced_base_ = next_fenced_base_ = 0;
     fenced_known_.clear();
@@ -247,7 +272,36 @@ void BlockRaces::begins(uint32_t number) {
     // Rows and other clocks of an earlier block are below the base.
 }
 
-void BlockRaces::ends() { compare_value(); }
+void BlockRaces::ends() {
+    compare_value();
+    for (uint32_t t = 0; t < block_.thread_count; ++t) {
+        if (looks_[t].address) races_.looks_.note(looks_[t].code, false);
+        looks_[t] = Look();
+    }
+    awaited_test.is_there = false;
+}
+
+void BlockRaces::note_look(const Access& access, uint32_t thread) {
+    if (access.compares) {  // the short way does not note what a thread reads
+        races_.looks_.matter = true;
+        quick_.is_simple = false;
+    }
+    Look& look = looks_[thread];
+    if (look.address) races_.looks_.note(look.code, access.compares && access.address == look.address);
+    look.address = access.reads && !access.writes && access.atomic == Scope::none && !access.is_volatile ? access.address : 0;
+    look.code = access.code;
+}
+
+// Other threads may take turns before the read itself, but do not run between it and a comparison.
+void BlockRaces::note_volatile_read(const Access& access) {
+    quick_.is_simple = false;  // each access that follows ends the wait for the comparison
+    const uint32_t array = number_of(*access.array);
+    if (volatile_reads_.emplace(array, access.code).second) races_.volatile_reads_.note(array, access.code);
+    if (access.bytes > sizeof(uint64_t)) return;
+    uint64_t value = 0;
+    memcpy(&value, reinterpret_cast<const void*>(access.address), access.bytes);
+    awaited_test = {true, &races_.volatile_reads_, access.lane, access.code, value, 8 * access.bytes};
+}
 
 void BlockRaces::advance(uint32_t thread) {
     clocks_[thread] = clock(thread) + 1;
@@ -270,6 +324,9 @@ bool BlockRaces::is_before(const Slot& slot, uint32_t thread) {
         if (slot.block < races_.base_) return true;
         const uint32_t number = slot.block - races_.base_;
         if (!races_.after_grid_barrier_.empty() && slot.clock < races_.after_grid_barrier_[number]) return true;
+    }
+    if (slot.block == serial_ && has_more(thread) && more_[thread]->all && slot.clock < (*more_[thread]->all)[slot.thread]) {
+        return true;
     }
     const Event event{slot.block, slot.thread, slot.clock};
     if (includes(known_, event, serial_)) return true;
@@ -351,7 +408,11 @@ void BlockRaces::keep(Cell& cell, const Slot& now, uint32_t thread) {
         }
         if (covered && as_strong && (is_mine || is_before(old, thread)) &&
             !((now.flags & strong) && !(old.flags & strong))) {
-            if (place < 0) place = i;
+            if (place < 0) {
+                place = i;
+            } else {  // such as the look of a compare-and-swap that failed before this one
+                cell.put(unsigned(i), Slot{});
+            }
             continue;
         }
         const bool is_plain_write = (old.flags & slot_writes) && !(old.flags & strong);
@@ -375,10 +436,13 @@ void BlockRaces::keep(Cell& cell, const Slot& now, uint32_t thread) {
 
 void BlockRaces::access(const Access& access) {
     compare_value();
+    awaited_test.is_there = false;
     const Array& array = *access.array;
     if (array.read_only) return;
+    if (access.is_volatile && access.reads) note_volatile_read(access);
     const Lane& lane = *access.lane;
     const uint32_t thread = uint32_t(&lane - block_.lanes);
+    note_look(access, thread);
     const bool is_shared = array.space == Space::shared;
     if (access.atomic != Scope::none || access.is_volatile) {
         const uint32_t before = clock(thread);
@@ -512,7 +576,10 @@ Release BlockRaces::published(uint32_t thread) {
         made.lanes.assign(mine, mine + lanes_per_warp);
     }
     made.seen = known_;
-    if (has_more(thread)) add(made.seen, more_[thread]->known);
+    if (has_more(thread)) {
+        add(made.seen, more_[thread]->known);
+        made.all = more_[thread]->all;
+    }
     return made;
 }
 
@@ -622,6 +689,7 @@ void BlockRaces::barrier() {
         promote(t, false);
         add(known_, more_[t]->known);
         more_[t]->known.clear();
+        more_[t]->all = nullptr;  // the base says more
     }
     if (any_fence_) {
         fenced_base_ = std::max(fenced_base_, next_fenced_base_);
@@ -644,6 +712,7 @@ void BlockRaces::warp_sync(const Warp& warp, uint32_t lanes) {
     warp_passed_[warp.number] = {{one.file, one.line}, lanes};
     uint32_t joined[lanes_per_warp] = {};
     std::vector<Seen> known;
+    std::shared_ptr<const Clocks> all;
     bool all_clean = any_fence_;
     for (uint32_t rest = lanes; rest; rest &= rest - 1) {
         const unsigned i = unsigned(__builtin_ctz(rest));
@@ -654,11 +723,13 @@ void BlockRaces::warp_sync(const Warp& warp, uint32_t lanes) {
         if (!has_more(first + i)) continue;
         promote(first + i, false);
         add(known, more_[first + i]->known);
+        all = join(all, more_[first + i]->all);
     }
     for (uint32_t rest = lanes; rest; rest &= rest - 1) {
         const unsigned i = unsigned(__builtin_ctz(rest));
         memcpy(rows_[first + i], joined, sizeof joined);
         if (!known.empty()) more(first + i).known = known;
+        if (all) more(first + i).all = all;
         if (all_clean) more(first + i).of_device = std::make_unique<Release>(published(first + i));
         advance(first + i);
     }
@@ -676,6 +747,59 @@ void BlockRaces::team_sync(unsigned first, unsigned count) {
     }
     const Seen all{&log, 0, uint32_t(log.entries.size()), false};
     for (unsigned t = first; t < first + count; ++t) add(more(t).known, all);
+}
+
+std::shared_ptr<const Clocks> BlockRaces::join(const std::shared_ptr<const Clocks>& one,
+                                               const std::shared_ptr<const Clocks>& other) {
+    if (!other || one == other) return one;
+    if (!one) return other;
+    auto both = std::make_shared<Clocks>(*one);
+    for (size_t t = 0; t < both->size(); ++t) (*both)[t] = std::max((*both)[t], (*other)[t]);
+    return both;
+}
+
+// All that the lanes have done and know is told to those that wait.
+void BlockRaces::arrives(uint32_t number, const Warp& warp, uint32_t lanes) {
+    compare_value();
+    if (gatherings_.size() <= number) gatherings_.resize(number + 1);
+    Gathering& to = gatherings_[number];
+    if (!to.all) to.all = std::make_shared<Clocks>(block_.thread_count);
+    const uint32_t first = warp.number * lanes_per_warp;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        const uint32_t thread = first + uint32_t(__builtin_ctz(rest));
+        if (any_fence_) to.are_clean &= is_clean(thread);
+        if (has_more(thread)) {
+            promote(thread, false);
+            const More& mine = *more_[thread];
+            add(to.known, mine.known);
+            if (mine.all && mine.all != to.joined) {
+                for (size_t t = 0; t < to.all->size(); ++t) (*to.all)[t] = std::max((*to.all)[t], (*mine.all)[t]);
+                to.joined = mine.all;
+            }
+        }
+        for (uint32_t k = 0; k < lanes_per_warp && first + k < block_.thread_count; ++k) {
+            (*to.all)[first + k] = std::max((*to.all)[first + k], rows_[thread][k]);
+        }
+        (*to.all)[thread] = clock(thread) + 1;
+        advance(thread);
+    }
+}
+
+void BlockRaces::completes(uint32_t number, const uint32_t* waiting) {
+    const Gathering from = std::move(gatherings_[number]);
+    gatherings_[number] = Gathering();
+    std::map<std::shared_ptr<const Clocks>, std::shared_ptr<const Clocks>> joined;  // by what a thread knew before
+    for (unsigned w = 0; w < block_.warp_count; ++w) {
+        for (uint32_t rest = waiting[w]; rest; rest &= rest - 1) {
+            const uint32_t thread = w * lanes_per_warp + uint32_t(__builtin_ctz(rest));
+            More& mine = more(thread);
+            auto& all = joined[mine.all];
+            if (!all) all = join(from.all, mine.all);
+            mine.all = all;
+            add(mine.known, from.known);
+            if (any_fence_ && from.are_clean) mine.of_device = std::make_unique<Release>(published(thread));
+        }
+    }
 }
 
 void BlockRaces::grid_barrier() {

@@ -4,7 +4,9 @@
 #include <map>
 #include <tuple>
 
+#include "flags.h"
 #include "handover.h"
+#include "looks.h"
 #include "monitor.h"
 #include "order.h"
 #include "shadow.h"
@@ -60,6 +62,8 @@ private:
     Logs logs_;
     Handovers handovers_;
     std::vector<uint32_t> after_grid_barrier_;  // by block: the clock with which it went on
+    VolatileReads volatile_reads_;
+    FirstLooks looks_;
     std::vector<BlockRaces*> blocks_;           // of a cooperative launch
     std::vector<Shadow*> shadows_;              // by the number of the array
     std::mutex mutex_;                          // guards what follows

@@ -12,37 +12,46 @@ struct WordOf<4> { using type = uint32_t; };
 template <>
 struct WordOf<8> { using type = uint64_t; };
 
-// The checked device needs to know that an atomic function is one in the sight of its block alone, and does not count the
-// first look at a word that is about to be changed.
+// The checked device needs to know that an atomic function is one in the sight of its block or thread alone, and does not
+// count the first look at a word that is about to be changed.
 #ifdef SIMT_CHECKED
 struct InScope {
-    explicit InScope(bool is_block) : is_block_(is_block) {
-        if (is_block_) simt_atomic_scope(1);
+    explicit InScope(AtomicScope scope) : scope_(scope) {
+        if (scope_ != AtomicScope::device) simt_atomic_scope(scope_);
     }
     ~InScope() {
-        if (is_block_) simt_atomic_scope(0);
+        if (scope_ != AtomicScope::device) simt_atomic_scope(AtomicScope::device);
     }
 
 private:
-    bool is_block_;
+    AtomicScope scope_;
 };
 template <class T>
 inline void peek(const T* address, T* value) {
     simt_peek(address, value, sizeof *value);
 }
+// One try of a read-modify-write. If another thread was faster, only this loop knows: on a GPU there is no such read.
+template <class T>
+inline bool try_change(T* address, T* seen, const T* desired, int order) {
+    return simt_try_change(address, seen, desired, sizeof(T), order);
+}
 #else
 struct InScope {
-    explicit InScope(bool) {}
+    explicit InScope(AtomicScope) {}
 };
 template <class T>
 inline void peek(const T* address, T* value) {
     __atomic_load(address, value, __ATOMIC_RELAXED);
 }
+template <class T>
+inline bool try_change(T* address, T* seen, const T* desired, int order) {
+    return __atomic_compare_exchange(address, seen, const_cast<T*>(desired), true, order, __ATOMIC_RELAXED);
+}
 #endif
 
 // `*address = change(*address)` in one step, for any type: the CPU compares and swaps whole words.
 template <class T, class Change>
-inline T update(T* address, Change change) {
+inline T update(T* address, Change change, int order = __ATOMIC_RELAXED) {
     using Word = typename WordOf<sizeof(T)>::type;
     Word* const word = reinterpret_cast<Word*>(address);
     Word seen;
@@ -50,7 +59,7 @@ inline T update(T* address, Change change) {
     for (;;) {
         const T before = bit_cast<T>(seen);
         const Word after = bit_cast<Word>(T(change(before)));
-        if (__atomic_compare_exchange_n(word, &seen, after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return before;
+        if (try_change(word, &seen, &after, order)) return before;
     }
 }
 
@@ -86,17 +95,17 @@ using Ull = unsigned long long;
 }  // namespace simt
 
 // Each function exists for the scope of a block and of the system, too; only the checked device tells them apart.
-#define SIMT_ATOMIC(NAME, IS_BLOCK, MESSAGE, BODY, ...)                                             \
+#define SIMT_ATOMIC(NAME, SCOPE, MESSAGE, BODY, ...)                                             \
     template <class T>                                                                              \
     inline T NAME(T* address, simt::NotDeduced<T> value) {                                          \
         static_assert(simt::is_one_of<T, __VA_ARGS__>, #NAME " takes " MESSAGE);                    \
-        const simt::InScope scope(IS_BLOCK);                                                        \
+        const simt::InScope scope(simt::AtomicScope::SCOPE);                                        \
         BODY                                                                                        \
     }
 #define SIMT_ATOMIC_IN_ALL_SCOPES(NAME, MESSAGE, BODY, ...)       \
-    SIMT_ATOMIC(NAME, false, MESSAGE, BODY, __VA_ARGS__)          \
-    SIMT_ATOMIC(NAME##_block, true, MESSAGE, BODY, __VA_ARGS__)   \
-    SIMT_ATOMIC(NAME##_system, false, MESSAGE, BODY, __VA_ARGS__)
+    SIMT_ATOMIC(NAME, device, MESSAGE, BODY, __VA_ARGS__)         \
+    SIMT_ATOMIC(NAME##_block, block, MESSAGE, BODY, __VA_ARGS__)  \
+    SIMT_ATOMIC(NAME##_system, device, MESSAGE, BODY, __VA_ARGS__)
 
 SIMT_ATOMIC_IN_ALL_SCOPES(atomicAdd, "int, unsigned, unsigned long long, float or double",
                           { return simt::add(address, value); }, int, unsigned, simt::Ull, float, double)
@@ -140,17 +149,17 @@ SIMT_ATOMIC_ADD_OF_VECTORS(atomicAdd_block)
 SIMT_ATOMIC_ADD_OF_VECTORS(atomicAdd_system)
 #undef SIMT_ATOMIC_ADD_OF_VECTORS
 
-#define SIMT_COMPARE_AND_SWAP(NAME, IS_BLOCK)                                                             \
+#define SIMT_COMPARE_AND_SWAP(NAME, SCOPE)                                                                \
     template <class T>                                                                                    \
     inline T NAME(T* address, simt::NotDeduced<T> expected, simt::NotDeduced<T> desired) {                \
         static_assert(simt::is_one_of<T, int, unsigned, simt::Ull, unsigned short>,                       \
                       #NAME " takes int, unsigned, unsigned long long or unsigned short");                \
-        const simt::InScope scope(IS_BLOCK);                                                              \
+        const simt::InScope scope(simt::AtomicScope::SCOPE);                                              \
         return simt::compare_and_swap(address, T(expected), T(desired));                                  \
     }
-SIMT_COMPARE_AND_SWAP(atomicCAS, false)
-SIMT_COMPARE_AND_SWAP(atomicCAS_block, true)
-SIMT_COMPARE_AND_SWAP(atomicCAS_system, false)
+SIMT_COMPARE_AND_SWAP(atomicCAS, device)
+SIMT_COMPARE_AND_SWAP(atomicCAS_block, block)
+SIMT_COMPARE_AND_SWAP(atomicCAS_system, device)
 
 #undef SIMT_ATOMIC
 #undef SIMT_ATOMIC_IN_ALL_SCOPES

@@ -57,7 +57,9 @@ struct Difference<Element*> { using type = ptrdiff_t; };
 // Operations on a value that lies at `at()`.
 template <class Self, class Value, thread_scope scope_of_it>
 class AtomicOperations {
-    static constexpr bool in_block = scope_of_it == thread_scope_block || scope_of_it == thread_scope_thread;
+    static constexpr simt::AtomicScope sight = scope_of_it == thread_scope_thread  ? simt::AtomicScope::thread
+                                               : scope_of_it == thread_scope_block ? simt::AtomicScope::block
+                                                                                   : simt::AtomicScope::device;
     static_assert(::std::is_trivially_copyable<Value>::value, "an atomic type can be copied as bytes");
     static_assert(sizeof(Value) == 1 || sizeof(Value) == 2 || sizeof(Value) == 4 || sizeof(Value) == 8,
                   "the CPU device has atomics of 1, 2, 4 and 8 bytes");
@@ -72,25 +74,25 @@ public:
     bool is_lock_free() const { return true; }
 
     Value load(Order order = strongest, SIMT_CALLED_FROM) const {
-        const simt::InScope scope(in_block);
+        const simt::InScope scope(sight);
         simt::maybe_spinning(line, file);
         Value value;
         __atomic_load(at(), &value, order);
         return value;
     }
     void store(Value value, Order order = strongest) const {
-        const simt::InScope scope(in_block);
+        const simt::InScope scope(sight);
         __atomic_store(at(), &value, order);
     }
     Value exchange(Value value, Order order = strongest, SIMT_CALLED_FROM) const {
-        const simt::InScope scope(in_block);
+        const simt::InScope scope(sight);
         simt::maybe_spinning(line, file);
         Value before;
         __atomic_exchange(at(), &value, &before, order);
         return before;
     }
     bool compare_exchange_strong(Value& expected, Value desired, Order order, Order failure, SIMT_CALLED_FROM) const {
-        const simt::InScope scope(in_block);
+        const simt::InScope scope(sight);
         simt::maybe_spinning(line, file);
         return __atomic_compare_exchange(at(), &expected, &desired, false, order, failure);
     }
@@ -153,12 +155,12 @@ private:
 
     template <class Change>
     Value update(Order order, Change change) const {
-        const simt::InScope scope(in_block);
+        const simt::InScope scope(sight);
         Value before, after;
         simt::peek(at(), &before);
         do {
             after = change(before);
-        } while (!__atomic_compare_exchange(at(), &before, &after, true, order, __ATOMIC_RELAXED));
+        } while (!simt::try_change(at(), &before, &after, order));
         return before;
     }
 };
@@ -221,7 +223,8 @@ private:
 };
 
 inline void atomic_thread_fence(std::memory_order, thread_scope scope = thread_scope_system) {
-    if (scope == thread_scope_block || scope == thread_scope_thread) return __threadfence_block();
+    if (scope == thread_scope_thread) return;  // orders nothing for others
+    if (scope == thread_scope_block) return __threadfence_block();
     __threadfence();
 }
 

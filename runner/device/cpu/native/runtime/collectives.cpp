@@ -2,6 +2,7 @@
 
 #include "diagnostics.h"
 #include "events.h"
+#include "named_barrier.h"
 #include "scheduler.h"
 
 namespace simt {
@@ -103,6 +104,9 @@ inline void resolve(Warp* warp, Operation operation, uint32_t lanes) {
             return reduce(warp, lanes, [](uint32_t a, uint32_t b) { return a | b; });
         case Operation::reduce_xor:
             return reduce(warp, lanes, [](uint32_t a, uint32_t b) { return a ^ b; });
+        case Operation::bar_sync:
+        case Operation::bar_arrive:
+            return arrive_at_named(warp, operation, lanes);
         default:
             return;  // barriers and __activemask do not come here
     }

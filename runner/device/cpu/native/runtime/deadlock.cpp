@@ -74,7 +74,7 @@ void describe_wait(Text& text, const RunningBlock& block, const Lane& lane, cons
     for (unsigned t = 0; t < block->thread_count; ++t) {
         const Lane& one = block->lanes[t];
         const bool waits = one.warp->on_condition & bit(one.number);
-        if (waits && one.line == lane.line) {
+        if (waits && one.line == lane.line && block->conditions[t]->name == condition->name) {
             ++together;
         } else if (!other && (one.warp->live & bit(one.number))) {
             other = &one;

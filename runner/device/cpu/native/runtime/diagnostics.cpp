@@ -27,6 +27,8 @@ const char* name_of(Operation operation) {
         case Operation::reduce_or: return "__reduce_or_sync";
         case Operation::reduce_xor: return "__reduce_xor_sync";
         case Operation::activemask: return "__activemask";
+        case Operation::bar_sync: return "bar.sync";
+        case Operation::bar_arrive: return "bar.arrive";
         case Operation::barrier: return "__syncthreads";
         case Operation::barrier_count: return "__syncthreads_count";
         case Operation::barrier_and: return "__syncthreads_and";

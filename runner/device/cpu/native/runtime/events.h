@@ -17,6 +17,8 @@ void barrier(RunningBlock* block);
 void grid_barrier(RunningBlock* block);
 void warp_meets(Warp* warp, Operation operation, uint32_t lanes);
 void team_meets(RunningBlock* block, unsigned first, unsigned count);
+void named_barrier_arrives(RunningBlock* block, uint32_t number, const Warp* warp, uint32_t lanes);
+void named_barrier_completes(RunningBlock* block, uint32_t number, const uint32_t* waiting);
 void copies(void* to, const void* from, size_t bytes, size_t zeros, bool later, const void* call);
 void copied(void* to, size_t bytes);
 
@@ -45,6 +47,8 @@ inline void barrier(RunningBlock*) {}
 inline void grid_barrier(RunningBlock*) {}
 inline void warp_meets(Warp*, Operation, uint32_t) {}
 inline void team_meets(RunningBlock*, unsigned, unsigned) {}
+inline void named_barrier_arrives(RunningBlock*, uint32_t, const Warp*, uint32_t) {}
+inline void named_barrier_completes(RunningBlock*, uint32_t, const uint32_t*) {}
 inline void copies(void*, const void*, size_t, size_t, bool, const void*) {}
 inline void copied(void*, size_t) {}
 

@@ -6,6 +6,7 @@
 #include "barrier.h"
 #include "collectives.h"
 #include "events.h"
+#include "named_barrier.h"
 
 namespace simt {
 
@@ -43,6 +44,7 @@ void leave(RunningBlock* block, Lane* lane) {
     warp->live &= ~bit(lane->number);
     block->live--;
     if (__builtin_expect(warp->waiting != 0, 0)) complete_after_exit(block, lane);
+    if (__builtin_expect(!block->named_barriers.empty() && !warp->live, 0)) complete_named_after_exit(block);
     if (__builtin_expect(block->at_barrier != 0 && block->at_barrier == block->live, 0)) release_barrier(block);
 }
 
@@ -103,6 +105,7 @@ void start_block(RunningBlock* block, uint64_t number) {
     block->live = block->thread_count;
     block->at_barrier = 0;
     block->teams.clear();
+    block->named_barriers.clear();
     block->copies.clear();
     block->runnable_warps = first_lanes(block->warp_count);
     for (unsigned w = 0; w < block->warp_count; ++w) {

@@ -104,6 +104,16 @@ struct Team {
     std::vector<uint64_t> values;
 };
 
+// One of the 16 barriers of a block that PTX numbers.
+struct NamedBarrier {
+    uint32_t threads = 0;  // that the first warp of this phase named; 0: all of the block
+    uint32_t arrived = 0;  // threads, whole warps
+    uint32_t phase = 0;
+    uint32_t warps = 0;    // that have arrived
+    uint32_t waiting[max_warps] = {};  // lanes of each warp
+    int line = 0;          // of the first warp that has arrived
+};
+
 struct Worker;
 
 // A block that has begun and not ended.
@@ -118,6 +128,7 @@ struct RunningBlock : Block {
     BarrierState gathering;
     uint32_t grid_phase = 0;  // in which it arrived at the barrier of the grid last
     std::vector<Team> teams;
+    std::vector<NamedBarrier> named_barriers;  // none, or all
     Copies copies;
     DynamicSharedMemory dynamic_shared_memory;
     Worker* worker;

@@ -25,6 +25,8 @@ enum class Operation : uint32_t {
     reduce_or,
     reduce_xor,
     activemask,
+    bar_sync,    // all lanes of a warp, before the warp arrives at a named barrier
+    bar_arrive,
     barrier,
     barrier_count,
     barrier_and,

@@ -19,6 +19,9 @@ constexpr uint32_t all_lanes = 0xffffffffu;
 
 constexpr uint32_t bit(unsigned lane) { return 1u << lane; }
 
+// The scope of an atomic function. Only the checked device tells them apart.
+enum class AtomicScope : uint8_t { device, block, thread };
+
 struct Fiber;
 struct Warp;
 struct Block;
@@ -115,6 +118,10 @@ void wait_for_grid(uint32_t phase, int line, const char* file);
 // All threads of a group of `size` threads, a multiple of 32, arrive with a value each. Gives the values of all.
 const uint64_t* exchange(unsigned size, uint64_t value, const char* name, int line, const char* file);
 
+// The warp arrives at one of the block's 16 barriers once all of its live lanes have come. If it `waits`, it goes on when
+// as many threads have arrived: a multiple of 32, or (null) all of the block.
+void named_barrier(uint32_t number, const uint32_t* threads, bool waits, int line, const char* file);
+
 bool is_shared(const void* address);  // in the shared memory of the current block
 
 // Asynchronous copies: done as late as CUDA allows, so that a missing wait is seen. The first `bytes` are copied, and
@@ -134,10 +141,14 @@ extern "C" [[noreturn]] __attribute__((visibility("default"))) void simt_asserti
     const char* expression, const char* file, unsigned line, const char* function) noexcept;
 
 #ifdef SIMT_CHECKED
-// Atomic accesses of this thread are in the scope of its block (1) or the device (0), from now on.
-extern "C" __attribute__((visibility("default"))) void simt_atomic_scope(int is_block) noexcept;
+// In whose sight atomic accesses of this thread are atomic, from now on.
+extern "C" __attribute__((visibility("default"))) void simt_atomic_scope(simt::AtomicScope scope) noexcept;
 // A look at a word that the checks do not see.
 extern "C" __attribute__((visibility("default"))) void simt_peek(const void* from, void* to, size_t bytes) noexcept;
+// Writes `desired` and gives 1 if the word is `seen`: an atomic read-modify-write. Else gives 0, and the word in `seen`: a
+// look that the checks do not see.
+extern "C" __attribute__((visibility("default"))) int simt_try_change(void* address, void* seen, const void* desired,
+                                                                      size_t bytes, int order) noexcept;
 #endif
 
 // What `clock` and `clock64` give.
