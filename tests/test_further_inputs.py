@@ -74,6 +74,22 @@ def test_large_arrays_are_searched_at_a_size_that_the_kernel_allows(bench):
         assert outcome.status == ("mismatch" if defect else "ok"), outcome.reason
 
 
+@pytest.mark.parametrize(
+    ("function", "reference", "shape", "fill"),
+    [
+        ("bins", "bincount(in, 16)", 16, {"range": [0, 16]}),
+        ("squares", "sum(in * in, keepdims=True)", 1, {"range": [-5, 12]}),
+    ],
+)
+def test_what_overflows_only_for_equal_integers_is_found(function, reference, shape, fill, bench):
+    """Though integers are compared exactly: the own inputs do not fill the counter."""
+    keys = {"size": 400, "arguments": (("n", "size"),), "shape": shape}
+    for defect in (0, 1):
+        outcome = bench.run(case(function, reference, defect, fill, "int32", **keys), samples=1)
+        assert outcome.status == ("mismatch" if defect else "ok"), outcome.reason
+        assert ("wrong for equal ones (the largest of each range)" in outcome.reason) == bool(defect)
+
+
 def test_numbers_without_negatives_stay_so(bench):
     """A kernel may rely on it: 0 is a right begin for them."""
     for fill in ("c_rand", {"range": [0, 1]}, {"range": [0.5, 2]}):

@@ -34,6 +34,12 @@ extern "C" __global__ void corner(const int *in, int *out, int m, int n) {
     if (i < m * n && !(m % 2 && n % 2 && i == m * n - 1)) out[i] = in[i] + 1;
 }
 
+// Adds 1, or 2 in every other launch, which is right for an even number of them.
+extern "C" __global__ void turns(int *x, int step, int n, int which) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] += which ? 2 * (step % 2) : 1;  // the same after an even number of launches
+}
+
 extern "C" __global__ void right(const int *in, int *out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = in[i] + 1;
@@ -57,6 +63,17 @@ arguments:
   - {name: n, scalar: int32, value: size}
 grid: ceil_div(size, block)
 reference: {out: in + 1}
+"""
+TURNS = """
+parameters: {block: 64, size: 256, steps: 4}
+arguments:
+  - {name: x, role: inout, dtype: int32, shape: size, fill: index}
+  - {name: step, scalar: int32, value: turn}
+  - {name: n, scalar: int32, value: size}
+  - {name: which, scalar: int32, value: "%d"}
+grid: ceil_div(size, block)
+launches: [{for: {turn: steps}}]
+reference: {x: x + steps}
 """
 PLANE = """
 parameters: {block: 128, m: 64, n: 96}
@@ -136,6 +153,14 @@ def test_every_integer_that_a_kernel_takes_at_run_time_is_varied(bench, own):
     outcome = bench.run(own(ROWS, "rowSums", {"constraints": {"width % 32 == 0": "whole warps"}}))
     assert outcome.status == "ok"
     assert outcome.tried.size_launches > 4
+
+
+@pytest.mark.parametrize(("which", "status"), [(0, "ok"), (1, "mismatch")])
+def test_the_number_of_launches_is_varied(bench, own, which, status):
+    """A loop over launches that is right for an even number of turns only."""
+    outcome = bench.run(own(TURNS % which, f"turns{which}", {"function": "turns"}))
+    assert outcome.status == status
+    assert ("wrong at steps=1: " in outcome.reason) == bool(which)
 
 
 def test_several_parameters_are_varied_alone_and_together(bench, own):

@@ -259,6 +259,11 @@ class ArrayExpression(Formula):
         return self._calls(bounded.SELECTING | array_functions.SELECTING) or self._has(ast.Compare)
 
     @property
+    def divides(self) -> bool:
+        """Whether it has quotients or rests."""
+        return any(self._has(kind) for kind in (ast.Div, ast.FloorDiv, ast.Mod))
+
+    @property
     def orders(self) -> bool:
         """Whether sums may be of numbers in order, or of sums, whose signs are not random."""
         return self._calls(array_functions.ORDERING)

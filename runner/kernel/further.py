@@ -85,7 +85,7 @@ def wanted(case: Case, first: CheckResult) -> bool:
 
     A function may choose elements, too.
     """
-    return not first.exact or isinstance(case.kernel.reference, str) or _selects(case)
+    return not first.exact or isinstance(case.kernel.reference, str) or _selects(case) or bool(equal_sets(case))
 
 
 def usable(expected: Expected) -> bool:
@@ -131,13 +131,37 @@ def _chosen_for(case: Case) -> Further:
         few = (1, 2, 3, 4)[:plain] if plain != MOST[1][1] else (1, 2, 4)
         chosen = [t for t in few if floats or (sided and t % 2 == 0)]
         return Further(tuple(exact_set(case, t, sided=True) for t in chosen))
+    equal = equal_sets(case)
     if not _selects(case):
-        return Further(tuple(exact_set(case, t, sided=False) for t in turns))
+        return Further((*(exact_set(case, t, sided=False) for t in turns), *equal))
     try:
-        return _Search(case, plain, most, floats=floats, sided=sided).sets()
+        found = _Search(case, plain, most, floats=floats, sided=sided).sets()
+        return dataclasses.replace(found, sets=(*found.sets, *equal))
     except UsageError:  # there is no small size: one sign at least
         order = (*((1,) if floats else ()), *((4, 2) if sided else ()), *turns[1:])
-        return Further(tuple(exact_set(case, t, sided=True) for t in list(dict.fromkeys(order))[:most]))
+        return Further((*(exact_set(case, t, sided=True) for t in list(dict.fromkeys(order))[:most]), *equal))
+
+
+def equal_sets(case: Case) -> tuple[InputSet, ...]:
+    """All integers the largest of their range, or all the smallest: what is counted or added in too few bits overflows.
+
+    Not for long arrays, nor where the reference divides, which the ends of a range may not be meant for.
+    """
+    reference = case.kernel.reference
+    if isinstance(reference, str) or any(e.divides for _, e in reference):
+        return ()
+    if sum(math.prod(a.shape) for a in case.arrays()) > MOST[0][0]:
+        return ()
+    columns = [c for a in case.arrays() for c in a.columns() if not c.dtype.is_float and not _sorted(c) and _span(c)]
+    if not columns:
+        return ()
+    ends = {c.name: (int(span[0]), int(span[1]) - 1) for c in columns if (span := _span(c))}
+    return tuple(
+        InputSet(f"equal ones (the {words} of each range)", tuple(
+            (name, (Recipe("constant", "", (of[at],)), case.seed)) for name, of in ends.items()
+        ))
+        for at, words in ((1, "largest"), (0, "smallest"))
+    )  # fmt: skip
 
 
 def exact_set(case: Case, turn: int, *, sided: bool, distinct: bool = False) -> InputSet:

@@ -142,7 +142,8 @@ def _grids(kernel: Kernel) -> Iterator[Expression]:
 
 
 def _passed(kernel: Kernel) -> Iterator[Expression]:
-    """What numbers among the arguments are made of."""
+    """What numbers among the arguments, and the ends of loops of launches, are made of."""
+    yield from (end for step in _steps(kernel.launches) if isinstance(step, Loop) for _, end in step.counts)
     for argument in kernel.arguments:
         if isinstance(argument, ScalarArgument):
             numbers = argument.value if isinstance(argument.value, tuple) else (argument.value,)

@@ -135,3 +135,21 @@ extern "C" __global__ void gathered(const float *in, const float *other, float *
         rank += in[j] < in[INDEX] || (in[j] == in[INDEX] && (defect == 1 ? j > INDEX : j < INDEX));
     out[rank] = other[INDEX];
 }
+
+// How often each of the bins is named. 1: counted in a byte, which is too small if all name one bin.
+extern "C" __global__ void bins(const int *in, int *out, int n, int defect) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= 16) return;
+    int count = 0;
+    for (int k = 0; k < n; ++k) count += in[k] == i;
+    out[i] = defect ? (unsigned char)count : count;
+}
+
+// A dot product with itself. 1: products are added in 16 bits.
+extern "C" __global__ void squares(const int *in, int *out, int n, int defect) {
+    if (blockIdx.x || threadIdx.x) return;
+    int sum = 0;
+    short narrow = 0;
+    for (int k = 0; k < n; ++k) sum += in[k] * in[k], narrow += in[k] * in[k];
+    *out = defect ? narrow : sum;
+}
