@@ -19,22 +19,18 @@ QUICK = [
     ("plantedRmsNorm", "float16"),
     ("plantedQuarter", "int32"),
     ("plantedClip6", "int8"),
+    ("plantedOnline", "bfloat16"),
+    ("plantedProduct", "bfloat16"),
+    ("plantedMost", "float16"),
+    ("plantedArgsort", "int32"),
+    ("plantedSign", "float32"),
+    ("plantedSign", "int32"),
+    ("plantedThirds", "int32"),
+    ("plantedColumns", "float32"),
 ]
-# Those that wait for what the check is to learn: see the reason. Strict: the mark goes when they pass.
-WAITING = [
-    ("plantedOnline", "bfloat16", "half types accumulate in float32"),
-    ("plantedProduct", "bfloat16", "half types accumulate in float32"),
-    ("plantedMost", "float16", "inputs that are all negative, other widths"),
-    ("plantedArgsort", "int32", "every valid index is accepted, other widths"),
-    ("plantedSign", "float32", "inputs on both sides of a branch"),
-    ("plantedSign", "int32", "the reference's sign of an integer"),
-    ("plantedThirds", "int32", "other sizes that a constraint allows"),
-    ("plantedColumns", "float32", "other widths"),
-]
-CASES = [*QUICK, *(pytest.param(n, d, marks=pytest.mark.xfail(reason=why, strict=True)) for n, d, why in WAITING)]
 
 
-@pytest.mark.parametrize(("name", "dtype"), CASES)
+@pytest.mark.parametrize(("name", "dtype"), QUICK)
 def test_planted_defects_are_found_and_correct_variants_pass(name, dtype, bench):
     """In a few thousand elements; the benchmark takes more, of more kernels and types."""
     kernels = planted_defects.chosen(name)

@@ -69,7 +69,7 @@ def test_updates_and_a_named_barrier(bench):
     given[[1, 3, 12]] = 100, 0xFFFFFFFF, 7
     words, out = bench.call(source("updates"), given, np.zeros(32, np.int32), block=64)
     minus_5, every = 0xFFFFFFFB, 0xFFFFFFFF
-    sums = [32, minus_5, 93, 0, every, every - 1, 2, 8, np.float32(16).view(np.uint32), 0, 0, 16, 8, 5, 6, 0]
+    sums = [32, minus_5, 93, 0, every, every - 1, 2, 8, np.float32(16).view(np.uint32), 0, 0, 16, 8, 0, 5, 6]
     assert words.tolist() == sums
     assert (out == 1 + 50 + 600).all()
 

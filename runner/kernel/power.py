@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from runner.kernel.allowed import Elements, Mask, interval
 from runner.kernel.arrays import is_float
-from runner.kernel.precision import wider
+from runner.kernel.precision import Arithmetic, wider
 
 Array = NDArray[Any]
 
@@ -82,8 +82,12 @@ def _ends(part: Elements, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
             wide = np.promote_types(values.dtype, wider(dtype)) if values.dtype.kind == "f" else wider(dtype)
             values = values.astype(wide)
             low, high = interval(part, dtype, values)
+            if dtype.itemsize == 1:  # conversions to 8 bits saturate
+                most = Arithmetic(dtype).largest
+                low, high, values = (np.clip(end, -most, most) for end in (low, high, values))
             if part.rule.tolerance is None:  # a result in a wider type is rounded once more
                 low, high = (end.astype(dtype) for end in (low, high))
+            values = np.where(np.isfinite(values.astype(dtype)), values, np.inf)  # what is too large is infinite
             return np.fmin(low.astype(wide), values), np.fmax(high.astype(wide), values), values
     if dtype.kind not in "biu":
         zeros = np.zeros(values.shape)

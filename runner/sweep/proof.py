@@ -21,7 +21,8 @@ def why_unproven(case: Case, powers: Mapping[str, Power]) -> str:
     """Why a right verdict shows nothing, and what to do; empty if it shows that the kernel is right."""
     for name, power in powers.items():
         if not power.compared:
-            return f"no element of '{name}' is compared: its reference leaves all of them undefined"
+            hint = "; leave an array out of the reference if its content does not matter" if len(powers) > 1 else ""
+            return f"no element of '{name}' is compared: its reference leaves all of them undefined{hint}"
         if power.is_weak:
             error = f"errors of {power.allowed:.0%}" if math.isfinite(power.allowed) else "any error"
             also = f" ({', '.join(sorted(power.passing))})" if power.passing else ""

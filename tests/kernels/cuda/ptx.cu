@@ -119,12 +119,12 @@ __global__ void updates(unsigned int* words, int* out)
         asm volatile("red.add.u64 [%0+40], %1;" ::"l"(words), "l"(1ull << 31) : "memory");
         unsigned int found;
         asm volatile("atom.cas.b32 %0, [%1+48], 7, 8;" : "=r"(found) : "l"(words) : "memory");
-        if (found == 7) asm volatile("st.volatile.v2.u32 [%0+52], {%1, %2};" ::"l"(words), "r"(5), "r"(6) : "memory");
+        if (found == 7) asm volatile("st.volatile.v2.u32 [%0+56], {%1, %2};" ::"l"(words), "r"(5), "r"(6) : "memory");
         asm volatile("bar.arrive 3, 64;" ::: "memory");
     } else {
         asm volatile("bar.sync 3, 64;" ::: "memory");
         unsigned int first, second;
-        asm volatile("ld.acquire.cta.v2.u32 {%0, %1}, [%2+52];" : "=r"(first), "=r"(second) : "l"(words));
+        asm volatile("ld.acquire.cta.v2.u32 {%0, %1}, [%2+56];" : "=r"(first), "=r"(second) : "l"(words));
         out[lane] = seen[lane] + 10 * first + 100 * second;
     }
 }
