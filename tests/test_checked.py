@@ -180,6 +180,10 @@ def test_global_memory_is_exact(bench):
     bench.call(source("behindArray", broken=False), *arguments)
     with pytest.raises(Hazard, match="out-of-bounds read of 'array 0': index 32, but 'array 0' has 32 elements"):
         bench.call(source("behindArray", broken=True), *arguments)
+    arguments = [ints(63), ints(32)]
+    bench.call(source("pairBehind", broken=False), *arguments)
+    with pytest.raises(Hazard, match="read of 'array 0': 8 bytes from index 62, but 'array 0' has 63 elements"):
+        bench.call(source("pairBehind", broken=True), *arguments)
     arguments = [np.zeros(129, np.int8), ints(32)]
     bench.call(source("misaligned", broken=False), *arguments)
     with pytest.raises(Hazard, match="misaligned read of 'array 0': 4 bytes at byte 1"):

@@ -221,7 +221,9 @@ def _fault(found: Found, row: Sequence[str], line: str) -> Finding:
         size_from = f"{size} bytes from byte {offset}" if 0 <= int(offset) < count else f"byte {offset}"
         what = f"out-of-bounds {verb} of the shared variable '{name}': {size_from} of {count}"
     else:
-        what = f"out-of-bounds {verb} of '{name}': index {element}, but '{name}' has {count} elements"
+        begins_inside = 0 <= element < count  # a vector that reaches beyond the end
+        at = f"{size} bytes from index {element}" if begins_inside else f"index {element}"
+        what = f"out-of-bounds {verb} of '{name}': {at}, but '{name}' has {count} elements"
     text = f"{line or found.program.path.name}: {what}; block ({block}), thread ({thread})"
     name_of_kind = ("outside", "read_only", "misaligned")[int(kind)]
     return Finding(

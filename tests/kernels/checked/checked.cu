@@ -241,6 +241,12 @@ __global__ void behindArray(const int* in, unsigned char* out)
     out[threadIdx.x] = in[threadIdx.x RIGHT(/ 2) WRONG(* 2)];
 }
 
+__global__ void pairBehind(const int* in, int* out)
+{
+    const int2 pair = reinterpret_cast<const int2*>(in)[threadIdx.x RIGHT(/ 2)];
+    out[threadIdx.x] = pair.x + pair.y;
+}
+
 __global__ void behindDynamic(int* out)
 {
     extern __shared__ int s[];
