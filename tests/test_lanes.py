@@ -89,7 +89,7 @@ def test_exactly_what_the_rule_leaves_undefined_is_read_undefined(bench):
     seen = 0
     for case in drawn(40):
         outcome = bench.run(case)
-        if outcome.status != "ok":
+        if outcome.status not in ("ok", "unproven"):  # the latter where nothing is defined
             continue
         rule = exchange_of(case.kernel.shuffle.operation, case.kernel.shuffle.argument(case.variables), case.variables)
         per_thread = int(case.variables.get("per_thread", 1))

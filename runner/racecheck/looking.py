@@ -106,10 +106,11 @@ class _Looking:
                         self._opened, self._until = True, max(self._until, time.monotonic() + LEAST_S)
                     for future in done:
                         self._take(*self._running.pop(future), future.result())
-        except KeyboardInterrupt:
-            why = INTERRUPTED
+        except (KeyboardInterrupt, OSError):  # the latter of a worker that was ended in the middle of a message
+            interruption.check()
             raise
         finally:
+            why = INTERRUPTED if interruption.heard() else why
             for variant in (*(variant for variant, _ in self._running.values()), *self._waiting):
                 self._skip(variant, why)
 

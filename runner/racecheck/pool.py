@@ -84,7 +84,7 @@ class Pool:
             worker = self._worker(task.device)
             limit = 2 * task.limit_s + GRACE_S + 60  # inputs are made in it, too
             answer = worker.call(launched, task.case, binary, task.limit_s, limit=limit)
-        except DeviceUnavailable as e:
+        except (DeviceUnavailable, OSError) as e:  # the latter if it is ended meanwhile
             return Found(reason=str(e))
         if not isinstance(answer.value, dict):
             return Found(reason=answer.reason)
