@@ -70,17 +70,19 @@ def timed(other: Path, caches: Path, experiment: str, device: str, turns: int) -
     return Taken(experiment, tuple(spent[ROOT]), tuple(spent[other]))
 
 
-def table(taken: Sequence[Taken]) -> str:
-    """A line for each experiment, and one for all of them together."""
-    whole = Taken(
-        "all",
-        *(tuple(map(sum, zip(*times, strict=True))) for times in ([t.own for t in taken], [t.other for t in taken])),
-    )
-    lines = [f"{'experiment':22} {'cold s':>8} {'ratio':>6}   {'warm s':>8} {'ratio':>6}"]
-    for t in (*taken, whole):
-        warm = f"{min(t.own[1:]):8.2f} {t.warm:6.2f}" if len(t.own) > 1 else ""
-        lines.append(f"{t.experiment:22} {t.own[0]:8.2f} {t.cold:6.2f}   {warm}".rstrip())
-    return "\n".join(lines) + "\n"
+HEAD = f"{'experiment':22} {'cold s':>8} {'ratio':>6}   {'warm s':>8} {'ratio':>6}"
+
+
+def line(t: Taken) -> str:
+    """A line of the table."""
+    warm = f"{min(t.own[1:]):8.2f} {t.warm:6.2f}" if len(t.own) > 1 else ""
+    return f"{t.experiment:22} {t.own[0]:8.2f} {t.cold:6.2f}   {warm}".rstrip()
+
+
+def together(taken: Sequence[Taken]) -> Taken:
+    """All experiments as one."""
+    own, other = ([getattr(t, which) for t in taken] for which in ("own", "other"))
+    return Taken("all", *(tuple(map(sum, zip(*times, strict=True))) for times in (own, other)))
 
 
 def main() -> None:
@@ -99,15 +101,18 @@ def main() -> None:
     chosen = options.only.split(",") if options.only else shipped
     if unknown := sorted(set(chosen) - set(shipped)):
         stop(f"--only {','.join(unknown)}: expected some of {', '.join(shipped)}")
+    lines = [f"device={options.device}, {options.turns} turns; seconds of this checkout, over the other one's", HEAD]
+    print("\n".join(lines), flush=True)
+    found: list[Taken] = []
     with tempfile.TemporaryDirectory() as caches:
-        found = [timed(other, Path(caches), name, options.device, options.turns) for name in chosen]
-    print(file=sys.stderr)
-    said = f"device={options.device}, {options.turns} turns; seconds of this checkout, over the other one's\n" + table(
-        found
-    )
-    print(said, end="")
+        for name in chosen:  # each line as it is known: the whole takes a while
+            found.append(timed(other, Path(caches), name, options.device, options.turns))
+            lines.append(line(found[-1]))
+            print(f"\r{lines[-1]}", flush=True)
+    lines.append(line(together(found)))
+    print(lines[-1])
     if options.out:
-        options.out.write_text(said, encoding="utf-8")
+        options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
