@@ -157,15 +157,6 @@ def verdicts(kind: str, planted: Planted, sizes: Sequence[int], dtypes: Sequence
     return done
 
 
-def told(trial: Trial, outcome: Outcome) -> str:
-    """A line of the table."""
-    reason = outcome.reason
-    where = "other sizes" if "right at this size" in reason else "own inputs"
-    where = "further inputs" if "right for the measured inputs" in reason else where
-    verdict = f"found by its {where}" if trial.defect and outcome.status == "mismatch" else outcome.status
-    return f"{trial.label:78} {verdict}"
-
-
 def summary(done: Sequence[tuple[Trial, Outcome]]) -> list[str]:
     """How many defects were planted and found, and how many correct variants ran and were refused, by family and type.
 
@@ -225,10 +216,10 @@ def main() -> None:
             print(f"{planted.name}: {len(part)} launches, {sum(failed(*p) for p in part)} wrong", file=sys.stderr)
     errors = [f"{t.label}: {o.status} {o.reason}" for t, o in done if failed(t, o)]
     listed = ["", "Wrong verdicts:", *errors] if errors else []
-    text = "\n".join([*head(done), *summary(done), "", *(told(t, o) for t, o in done), *listed]) + "\n"
+    table = "\n".join([*head(done), *summary(done), *listed]) + "\n"
     if options.out:
-        options.out.write_text(text, encoding="utf-8")
-    print("\n".join([*head(done), *summary(done), *listed]))
+        options.out.write_text(table, encoding="utf-8")
+    print(table, end="")
     sys.exit(bool(errors))
 
 
