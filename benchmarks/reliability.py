@@ -43,7 +43,20 @@ KERNELS = (
 )
 QUICK = ("timing=quick", "lines=false", "device.threads=1", "--quiet")
 SWEEP = (*KERNELS, "block=64,128,256", "size=64Ki,128Ki")
-MEASURED = ("binary", "_us", "_s", "_percent", "gflops", "gbps", "samples", "checked_launches", "stop_reason", "note")
+MEASURED = (
+    "binary",
+    "_us",
+    "_s",
+    "_percent",
+    "gflops",
+    "gbps",
+    "samples",
+    "checked_launches",
+    "size_launches",
+    "order_launches",
+    "stop_reason",
+    "note",
+)
 PATIENCE_S = 3600
 ENDS = {0: "complete", 1: "a sentence, status 1", 2: "a sentence, status 2", 130: "interrupted, status 130"}
 
