@@ -51,7 +51,7 @@ class Work:
         return trial.verify()[0]
 
 
-def with_exact_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckResult:
+def with_further_inputs(work: Work, first: Trial, verdict: CheckResult) -> CheckResult:
     """Check again with further inputs, once in a process, and count those that were launched.
 
     They are numbers for which sums are exact, and numbers that reach each branch of the reference. A launch that was

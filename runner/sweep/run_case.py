@@ -38,7 +38,7 @@ from runner.sweep.further_checks import (
     in_all_schedules,
     in_other_orders,
     onto_zeros,
-    with_exact_inputs,
+    with_further_inputs,
 )
 from runner.sweep.measure import Round
 from runner.sweep.other_sizes import at_other_sizes
@@ -187,7 +187,7 @@ def _run(work: Work, program: Program) -> Outcome:
     observed, expected = _observed_sources(first), first.expected
     if verdict.added:
         verdict = onto_zeros(work, first, verdict)
-    verdict = with_exact_inputs(work, first, verdict)
+    verdict = with_further_inputs(work, first, verdict)
     unproven = why_unproven(case, verdict.power) if verdict.ok else ""
     if verdict.ok and not unproven:
         verdict = at_other_sizes(work, program, verdict, spent_ms)
