@@ -59,17 +59,27 @@ def test_there_are_enough_of_them():
     assert all(bool(kernel.lines) == (kernel.verdict != "ok") for kernel in kernels)
 
 
-@EACH_FILE
-def test_planted_bugs_are_found_with_their_lines_and_correct_kernels_are_not_accused(path):
-    """Of a file's kernels, broken ones are hazards at the marked lines, and correct ones are ok without any."""
-    config = DeviceConfig(kind="checked")
+def wrong_verdicts(path, **settings):
+    """What is wrong with the verdicts of a file's kernels."""
+    config = DeviceConfig(kind="checked", **settings)
     device = open_device(config)
     bench = Bench(device, compiler_for(config, device.info))
     kernels = planted_races.of_file(path)
     cases = planted_races.cases(kernels)
     verdicts = {k.name: wrong(k, bench.run(cases[k.name])) for k in kernels}
     device.close()
-    assert {name: verdict for name, verdict in verdicts.items() if verdict} == {}
+    return {name: verdict for name, verdict in verdicts.items() if verdict}
+
+
+@EACH_FILE
+def test_planted_bugs_are_found_with_their_lines_and_correct_kernels_are_not_accused(path):
+    """Of a file's kernels, broken ones are hazards at the marked lines, and correct ones are ok without any."""
+    assert wrong_verdicts(path) == {}
+
+
+def test_two_readers_of_a_word_do_not_hide_the_others():
+    """A write that is ordered after the first reads of a word, but not after the last, is found in any one order."""
+    assert wrong_verdicts(FOLDER / "broadcast.cu", schedules=1) == {}
 
 
 @pytest.mark.nvcc

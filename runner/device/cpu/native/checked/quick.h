@@ -35,10 +35,41 @@ struct Quick {
     Known& of_code(uint32_t code) { return known[code / 4 % remembered]; }
 };
 
+// Between two barriers a word of a tile is read by many threads and written by none. Slots 1 and 2 then speak for all
+// reads that follow: whoever writes the word later, without a barrier, is another thread than one of the two, or of
+// another warp, and is found by that one. So a further read is only remembered as the last one, in slot 3, and nothing
+// else is compared.
+//
+// They speak for threads that passed the barrier last, as they did themselves: for their own warp, and if they are of
+// two warps for the whole block.
+inline bool is_represented(const Quick& q, const Cell& cell, uint32_t thread, uint32_t clock) {
+    const Slot &one = cell.slot[1], &two = cell.slot[2];
+    return cell.speaks() && clock == q.base && two.block == q.serial && two.clock == clock &&
+           ((one.thread ^ two.thread) >= lanes_per_warp || (two.thread ^ thread) < lanes_per_warp);
+}
+
+inline void represent(const Quick& q, Cell& cell, bool has_content) {
+    constexpr uint8_t whole_word = (1 << word_bytes) - 1;
+    const Slot &one = cell.slot[1], &two = cell.slot[2], &last = cell.slot[3];
+    const auto speaks = [&](const Slot& slot) {
+        return slot.block == q.serial && slot.clock == q.base && slot.mask == whole_word && !(slot.flags & slot_kinds);
+    };
+    if (!speaks(one) || !speaks(two) || one.thread == two.thread) return;
+    const auto was_before = [&](const Slot& slot) {  // for each thread of the block
+        return slot.block == q.serial ? slot.clock < q.base : slot.block < q.first_serial;
+    };
+    if (cell.slot[0].mask && (cell.slot[0].flags & slot_kinds) && !was_before(cell.slot[0])) return;
+    if (!has_content && cell.written() != whole_word) return;
+    const bool two_warps = (one.thread ^ two.thread) >= lanes_per_warp;
+    const bool is_covered = was_before(last) || (last.block == q.serial && (two_warps || (last.thread ^ two.thread) < lanes_per_warp));
+    if (last.mask && ((last.flags & slot_kinds) || !is_covered)) return;  // slot 3 may go
+    cell.set_speaks(true);
+}
+
 // An access to one word. False: it is not that simple, and nothing has changed.
 template <bool writes>
-inline __attribute__((always_inline)) bool quick_word(const Quick& q, Cell& cell, uint32_t thread, uint32_t clock,
-                                                      uint32_t code, unsigned mask, bool has_content) {
+__attribute__((noinline)) bool compare_word(const Quick& q, Cell& cell, uint32_t thread, uint32_t clock, uint32_t code,
+                                            unsigned mask, bool has_content) {
     if (!writes && !has_content && (mask & ~cell.written())) return false;
     const uint32_t serial = q.serial, base = q.base;
     const Slot now{serial, clock, code, uint16_t(thread), uint8_t(mask), uint8_t(writes ? slot_writes : 0)};
@@ -48,7 +79,7 @@ inline __attribute__((always_inline)) bool quick_word(const Quick& q, Cell& cell
     for (int i = 0; i < int(Cell::slots); ++i) {
         const Slot& old = cell.slot[i];
         if (!old.mask) {
-            free = i;
+            if (free < 0) free = i;
             continue;
         }
         const bool old_writes = old.flags & slot_writes;
@@ -63,7 +94,7 @@ inline __attribute__((always_inline)) bool quick_word(const Quick& q, Cell& cell
         if (!(old.mask & ~mask) && (writes || is_before)) {
             if (place < 0) {
                 place = i;
-            } else if (writes || (is_mine && !(old.flags & 0x3f))) {
+            } else if (writes || (is_mine && !(old.flags & slot_kinds))) {
                 covered_too |= 1u << i;
             }
             continue;
@@ -83,9 +114,27 @@ inline __attribute__((always_inline)) bool quick_word(const Quick& q, Cell& cell
             if (covered_too >> i & 1) cell.put(i, Slot{});
         }
     }
+    if (writes) {
+        cell.put(unsigned(place), now);
+        cell.set_written(uint8_t(cell.written() | mask));
+        cell.set_speaks(false);
+        return true;
+    }
+    // Two reads of one warp make room for one of another warp.
+    if (cell.speaks() && clock == base && cell.slot[2].block == serial && cell.slot[2].clock == clock) place = 2;
     cell.put(unsigned(place), now);
-    if (writes) cell.set_written(uint8_t(cell.written() | mask));
+    represent(q, cell, has_content);
     return true;
+}
+
+template <bool writes>
+inline __attribute__((always_inline)) bool quick_word(const Quick& q, Cell& cell, uint32_t thread, uint32_t clock,
+                                                      uint32_t code, unsigned mask, bool has_content) {
+    if (!writes && is_represented(q, cell, thread, clock)) {
+        cell.put(3, Slot{q.serial, clock, code, uint16_t(thread), uint8_t(mask), 0});
+        return true;
+    }
+    return compare_word<writes>(q, cell, thread, clock, code, mask, has_content);
 }
 
 // The same while other OS threads may access the word, too.

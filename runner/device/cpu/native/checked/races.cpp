@@ -389,7 +389,7 @@ void BlockRaces::keep(Cell& cell, const Slot& now, uint32_t thread) {
     for (int i = 0; i < int(Cell::slots); ++i) {
         Slot& old = cell.slot[i];
         if (!old.mask) {
-            free = i;
+            if (free < 0) free = i;
             continue;
         }
         const bool covered = !(old.mask & ~now.mask);
@@ -474,6 +474,7 @@ void BlockRaces::access(const Access& access) {
         now.mask = uint8_t(((1u << (next - at)) - 1) << at % word_bytes);
         Cell& cell = shadow->cell(at);
         if (locks) cell.lock();
+        cell.set_speaks(false);
         check(cell, access, access.offset + (at - access.address), now, thread);
         keep(cell, now, thread);
         if (access.writes) cell.set_written(cell.written() | now.mask);
@@ -816,6 +817,7 @@ void BlockRaces::async_write(const Array& array, uint64_t offset, uint64_t bytes
         const uint8_t byte = uint8_t(1u << at % word_bytes);
         cell.set_written(done ? cell.written() | byte : cell.written() & ~byte);
         cell.set_copied(!done);
+        cell.set_speaks(false);
     }
 }
 

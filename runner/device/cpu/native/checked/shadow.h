@@ -20,6 +20,7 @@ struct Slot {
 };
 constexpr uint8_t slot_writes = 1, slot_atomic = 2, slot_in_block = 4, slot_volatile = 8, slot_fenced = 16,
                   slot_changes = 32;  // an atomic read-modify-write
+constexpr uint8_t slot_kinds = 0x3f;  // all of these; the upper bits of `flags` are the cell's
 
 struct Cell {
     static constexpr unsigned slots = 4;
@@ -28,14 +29,18 @@ struct Cell {
     // Bytes that were written: two bits in each of two slots.
     uint8_t written() const { return uint8_t(slot[0].flags >> 6 | (slot[1].flags >> 6) << 2); }
     void set_written(uint8_t bytes) {
-        slot[0].flags = uint8_t((slot[0].flags & 0x3f) | (bytes & 3) << 6);
-        slot[1].flags = uint8_t((slot[1].flags & 0x3f) | (bytes >> 2) << 6);
+        slot[0].flags = uint8_t((slot[0].flags & slot_kinds) | (bytes & 3) << 6);
+        slot[1].flags = uint8_t((slot[1].flags & slot_kinds) | (bytes >> 2) << 6);
     }
     // An asynchronous copy is to write to it.
     bool is_copied() const { return slot[3].flags & 0x40; }
     void set_copied(bool is) { slot[3].flags = uint8_t((slot[3].flags & ~0x40) | (is ? 0x40 : 0)); }
+    // Slots 1 and 2 hold reads that speak for others (see `represent` in quick.h). Any write, and any access that goes
+    // the long way, ends it.
+    bool speaks() const { return slot[2].flags & 0x40; }
+    void set_speaks(bool do_they) { slot[2].flags = uint8_t((slot[2].flags & ~0x40) | (do_they ? 0x40 : 0)); }
     void put(unsigned number, const Slot& made) {
-        const uint8_t kept = slot[number].flags & 0xc0;
+        const uint8_t kept = slot[number].flags & ~slot_kinds;
         slot[number] = made;
         slot[number].flags |= kept;
     }
