@@ -55,6 +55,7 @@ reference: {out: in}
 TWICE = """\
 source: twice.cu
 parameters: {size: 1Mi, block: 256}
+constraints: {size % block == 0: the kernel has no guard}
 arguments:
   - {name: in, role: in, dtype: float32, shape: size, fill: random}
   - {name: between, role: scratch, dtype: float32, shape: size}

@@ -70,6 +70,8 @@ def power_of(known: Elements, defined: Mask, dtype: np.dtype[Any]) -> Power:
 
 def _sample(defined: Mask) -> NDArray[np.intp]:
     """Places of compared elements, at most `SAMPLED`, over the whole length."""
+    if len(defined) > SAMPLED and defined.all():  # as mostly: no list of all places
+        return np.linspace(0, len(defined) - 1, SAMPLED).astype(np.intp)
     at = np.flatnonzero(defined)
     return at if len(at) <= SAMPLED else at[np.linspace(0, len(at) - 1, SAMPLED).astype(np.intp)]
 
@@ -115,8 +117,6 @@ def _passing(
         for name, factor in ((ZEROS, 0.0), (TWICE, 2.0), (LESS, 0.9)):
             if passes(np.where(np.isfinite(values), values * factor, values)):
                 found.append(name)
-    if np.count_nonzero(defined) > 1:
-        beside = np.roll(np.arange(len(defined)), 1)[at]
-        if passes(_ends(known[beside], dtype)[2]):
-            found.append(SHIFTED)
+    if np.count_nonzero(defined) > 1 and passes(_ends(known[(at - 1) % len(defined)], dtype)[2]):
+        found.append(SHIFTED)
     return found

@@ -30,8 +30,8 @@ _LINE = re.compile(r"\.cuh?:\d+: ")
 
 LIMIT_S = 2.0  # of a launch
 SHARE, SHARE_ON_GPU = 0.25, 0.10  # of the time that the sweep took
-LEAST_S, LEAST_ON_GPU_S = 2.0, 3.0
-EACH = 8  # variants for which another process is worth its start
+LEAST_S, LEAST_ON_GPU_S = 2.0, 2.0
+EACH, EACH_ON_GPU = 8, 1  # variants for which another process is worth its start: a GPU's machine has idle cores
 SOON_S = 0.5  # between two looks for a signal
 NAMED = 2  # findings behind the reason of a row that is wrong anyway
 
@@ -48,7 +48,7 @@ def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress, spent_s: flo
     """Look for races in the variants of a sweep that took `spent_s` seconds, and write what is found into their rows.
 
     On the CPU device one variant of each kernel is always looked at; the others as long as that takes at most a quarter
-    of the sweep's time. On a GPU it ends after a tenth of that, or three seconds. `racecheck=all` has no such limit.
+    of the sweep's time. On a GPU it ends after a tenth of that, or two seconds. `racecheck=all` has no such limit.
     A `KeyboardInterrupt` is passed on, after the rows that were not reached say so.
     """
     cases = []
@@ -86,7 +86,8 @@ class _Looking:
         least = LEAST_S if self._emulated else LEAST_ON_GPU_S
         self._until = time.monotonic() + max(least, self._share * spent_s)
         self._running: dict[Future[Found], tuple[Variant, Case]] = {}
-        processes = min(len(os.sched_getaffinity(0)), 1 + len(self._waiting) // EACH)
+        each = EACH if self._emulated else EACH_ON_GPU
+        processes = min(len(os.sched_getaffinity(0)), 1 + len(self._waiting) // each)
         self._pool = Pool(processes)
 
     def run(self) -> None:

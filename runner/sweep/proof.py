@@ -7,15 +7,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runner.device import Role
 from runner.kernel.case import Case
 from runner.kernel.check import check
 from runner.kernel.power import LEFT_OUT, Power
-from runner.kernel.reference import expect
+from runner.kernel.reference import Expected, expect
 from runner.sweep.trial import Trial
 
-LONGEST_S = 0.05  # of references that are computed to see what would pass
+LONGEST_S = 0.05  # of references that are computed to see what would pass ...
+MOST_ELEMENTS = 1 << 18  # ... and elements of all arrays, where that time is not known
+SAMPLED = 1 << 12  # elements of an input, of which the median is left out
 KEPT = 64  # answers for expected outputs that cases share
 _asked: dict[Any, tuple[Any, list[str]]] = {}  # what may be left out, by the ids of outputs, which are kept with it
 
@@ -74,15 +77,13 @@ def _left_out(trial: Trial, *, fast: bool) -> Iterator[str]:
     case, expected = trial.case, trial.expected
     kernel = case.kernel
     read = [a for a in case.arrays() if a.role in (Role.IN, Role.INOUT) and a.dtype.is_float and a.dtype.is_whole]
-    if kernel.no_output or (expected.seconds or 0.0) * max(len(read), 1) > LONGEST_S:
+    if kernel.no_output or not _is_quick(case, expected, len(read)):
         return
     for spec in read:
         given = trial.inputs[spec.name]
-        magnitudes = np.abs(given.astype(np.float64)).reshape(-1)
-        present = np.flatnonzero(np.isfinite(magnitudes) & (magnitudes > 0))
-        if len(present) < 2:  # one element is all of it
+        typical = _typical(given.reshape(-1))
+        if typical is None:
             continue
-        typical = present[np.argsort(magnitudes[present])[len(present) // 2]]
         changed = given.copy()
         changed.reshape(-1)[typical] = 0
         outputs = expect(case, {**trial.inputs, spec.name: changed}, fast=fast).outputs
@@ -90,3 +91,20 @@ def _left_out(trial: Trial, *, fast: bool) -> Iterator[str]:
         wrong = {n: trial.stored(n, e.values) for n, e in outputs.items()}
         if not same and check(wrong, expected.outputs, case.count("depth"), kernel.tolerance).ok:
             yield LEFT_OUT.format(spec.name)
+
+
+def _is_quick(case: Case, expected: Expected, times: int) -> bool:
+    """Whether the reference may be computed so many times more."""
+    if expected.seconds is not None:
+        return expected.seconds * max(times, 1) <= LONGEST_S
+    return sum(math.prod(a.shape) for a in case.arrays()) <= MOST_ELEMENTS
+
+
+def _typical(given: NDArray[Any]) -> int | None:
+    """The place of an element of median magnitude, shape (n,); `None` if it is the only one that is not zero."""
+    at = np.linspace(0, len(given) - 1, min(len(given), SAMPLED)).astype(np.intp)
+    magnitudes = np.abs(given[at].astype(np.float64))
+    present = np.flatnonzero(np.isfinite(magnitudes) & (magnitudes > 0))
+    if len(present) < 2:  # one element is all of it
+        return None
+    return int(at[present[np.argsort(magnitudes[present])[len(present) // 2]]])
