@@ -129,21 +129,3 @@ def test_the_table_of_faults_says_that_nothing_is_lost():
     assert len(rows) > 30
     for times, lost, complete, _equal, came in rows:
         assert (lost, complete) == ("0", times), came
-
-
-LAYERS = ("device", "kernel", "sweep", "hydra")
-
-
-def test_packages_depend_on_each_other_in_one_direction():
-    """No module imports from a package further down the line; a report needs no Hydra, a comparison no sweep."""
-    wrong = []
-    for path in sorted((ROOT / "runner").rglob("*.py")):
-        package = path.relative_to(ROOT / "runner").parts[0]
-        later = {
-            **{name: (*LAYERS[n + 1 :], "report", "compare") for n, name in enumerate(LAYERS)},
-            "report": ("hydra", "compare"),
-            "compare": ("hydra", "sweep"),
-        }.get(package, ())
-        for found in re.findall(r"^\s*(?:from|import) runner\.(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
-            wrong += [f"{path.relative_to(ROOT)} imports runner.{found}"] if found in later else []
-    assert wrong == []
