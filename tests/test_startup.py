@@ -81,8 +81,8 @@ def test_the_worker_needs_neither_configuration_nor_tables():
 
 
 def test_hydra_finds_the_plugins_without_importing_what_few_runs_need():
-    """Hydra imports the launchers and the search's sweeper in every run; SciPy, Optuna and submitit only where one is used."""
-    slow = "pandas", "scipy", "optuna", "matplotlib", "submitit"
+    """Hydra imports the launchers and the search's sweeper in every run; SciPy and submitit only where one is used."""
+    slow = "pandas", "scipy", "matplotlib", "submitit"
     code = (
         f"import runner.hydra.app, hydra_plugins.runner_launcher, sys; print([m for m in {slow} if m in sys.modules])"
     )

@@ -33,7 +33,6 @@ from runner.sweep import replay, results
 from runner.terminal import SweepProgress
 
 LAUNCHERS = ("batch", "gpus")
-JOURNAL = "optuna.journal"  # of Optuna's samplers
 OBJECTIVE = "hydra.sweeper.objective"
 SEEDS = range(2**32)  # that all samplers take
 WAYS = ("choice", "range")  # to write the values of a key of `search`
@@ -92,7 +91,7 @@ class SearchSweeper(Sweeper):
             )
         wanted = given["objective"]
         objectives = _objectives(base.rank_by if wanted in (None, "") else wanted, base)
-        sampler = samplers.made(given["sampler"], space, given["seed"], len(objectives), _folder_of(folder) / JOURNAL)
+        sampler = samplers.made(given["sampler"], space, given["seed"])
         OmegaConf.save(self._config, folder.multirun)
         sources.keep(folder, [base])
         with SweepProgress(quiet=session.options.quiet) as progress:
@@ -257,8 +256,3 @@ def _objectives(wanted: Any, base: Job) -> tuple[Metric, ...]:
 
 def _assigned(params: Mapping[str, Any] | None) -> list[str]:
     return [f"{key}={value}" for key, value in (params or {}).items()]
-
-
-def _folder_of(folder: RunFolder) -> Path:
-    (folder.path / "search").mkdir(exist_ok=True)
-    return folder.path / "search"

@@ -105,7 +105,7 @@ class SearchConf:
     """The configuration of `hydra/sweeper=search`."""
 
     _target_: str = "hydra_plugins.runner_launcher.SearchSweeper"
-    sampler: str = "guided"  # or random, grid, and Optuna's tpe, gp, cmaes
+    sampler: str = "guided"  # or random, grid
     max_cases: int = 0  # 0: no limit
     max_seconds: float = 0.0  # 0: no limit
     patience: int = 50  # cases without an improvement of 1 %; 0: no limit
