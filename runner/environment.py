@@ -84,7 +84,7 @@ def note_sources(folder: RunFolder, files: Iterable[Path]) -> None:
     if not any(found.values()):
         return
     known = folder.json(folder.environment) or {}
-    before = known.get("sources", {})  # a stock launcher plans its jobs one by one
+    before = known.get("sources", {})  # of earlier batches
     known["sources"] = {key: sorted({*before.get(key, ()), *names}) for key, names in found.items()}
     folder.write_json(folder.environment, known)
 

@@ -48,7 +48,7 @@ class RunFolder:
         self.results = path / "results.csv"  # one row per case
         self.lines = path / "lines.csv"  # what each line of each case costs
         self.environment = path / "environment.json"  # device, versions, command, commit
-        self.multirun = path / "multirun.yaml"  # Hydra's configuration of the sweep; a plain run has none
+        self.multirun = path / "multirun.yaml"  # Hydra's configuration of the sweep
         self.told = path / "search.jsonl"  # of a search: what its sampler was told, in order
         self.search = path / "search.json"  # of a search: its space, and why it ended; empty while it has not
         self.verdict = path / "verdict.json"  # the verdict, for programs

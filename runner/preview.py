@@ -15,7 +15,7 @@ from rich.text import Text
 
 from runner import pace
 from runner.commands import Options
-from runner.config import TOGETHER, Job
+from runner.config import Job
 from runner.device import DeviceInfo
 from runner.errors import DeviceUnavailable
 from runner.kernel.declaration import written
@@ -60,8 +60,6 @@ def show(planned: Sequence[Job], launcher: str, options: Options) -> int:
     twice = len(planned) - len(jobs)
     equal = f", {twice:,} more equal to one of these" if twice else ""
     say(console, f"Plan: {count(len(runs), 'case')} to run, {len(jobs) - len(runs):,} to skip{equal}. Nothing was run.")
-    if launcher not in TOGETHER:
-        say(console, f"hydra/launcher={launcher} runs each case on its own, not in rounds with the others.")
     for key, (info, words) in devices.items():
         own = [job for job in runs if job.device.key == key]
         say(console, f"{words} {pace.expected(own, info) if info and own else ''}".rstrip())

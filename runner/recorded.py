@@ -48,7 +48,7 @@ class RecordedSweep:
 
     folder: RunFolder  # with an absolute path
     jobs: tuple[Job, ...]  # all that were planned
-    launcher: str  # as rows name it; `none` for a plain run
+    launcher: str  # as rows name it; older folders have others than `TOGETHER`
     one_by_one: bool  # whether Hydra planned the jobs one by one, so that there may have been more
     fingerprints: Mapping[str, Mapping[str, str]]  # by kernel: hashes by the name of the file
 
@@ -169,9 +169,7 @@ def repeat(path: Path, session: Session) -> None:
         new.write(new.multirun, old.read(old.multirun))
     sys.stderr.write(f"{path}: running it again, with the folder's own code\n")
     with SweepProgress() as progress:
-        engine.run(
-            [job for job in found.jobs if not job.copy], new, progress, "none" if found.launcher == "none" else "batch"
-        )
+        engine.run([job for job in found.jobs if not job.copy], new, progress, "batch")
     if found.one_by_one:
         sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 SWEEP_FLAGS = ("-m", "--multirun")
 CONFIG_FLAGS = ("--config-dir", "--config-path", "--config-name", "-cd", "-cp", "-cn")  # may choose another device
-OTHER_LAUNCHERS = ("hydra/launcher=", "hydra.launcher", "hydra.mode=", "hydra/sweeper=")  # start workers themselves
+OTHER_LAUNCHERS = ("hydra/launcher=", "hydra.launcher", "hydra/sweeper=")  # start workers themselves
 DEVICE_KEYS = ("device.", "experiment=")  # may choose another device, too
-STARTED = ("*/result.json", "shards/*/*/", ".submitit/*")  # what a launcher leaves that has started jobs
+STARTED = ("*/result.json", "shards/*/*/")  # what a launcher leaves that has started jobs
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Session:
     new: bool = True  # not resumed
     left_out: list[str] = field(default_factory=list)  # kernels whose YAML is wrong
     planned: list[Job] = field(default_factory=list)  # what a dry run does not run
-    launcher: str = "batch"  # that a dry run was asked for
+    launcher: str = "batch"  # with which it would be run
     detached: bool = False  # its shards run on without this process
     ended_early: bool = False  # a shard, so that cases or rounds are missing
     worker: Worker | None = None  # started before the configuration was read, and not taken yet

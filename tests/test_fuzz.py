@@ -216,7 +216,7 @@ LINES = [
     ["--config-dir", str(OWN), "kernel=saxpy", "factor=2", "hydra.sweep.dir=sweep"],
     ["--cfg", "job", "kernel=reduceShfl"],
     ["--info", "all"],
-    ["hydra/launcher=basic", "hydra.mode=RUN", "compiler=nvrtc"],
+    ["hydra/launcher=gpus", "hydra.launcher.shards=2", "compiler=nvrtc"],
 ]
 OF_COMMANDS = [
     ["show", "reduceShfl"], ["list", "-n", "5"], ["list", "."], ["report", "latest"], ["report", "latest", "--format", "md"],

@@ -1,6 +1,5 @@
 """Whatever ends a sweep: what was finished can be read, nobody is left behind, and nothing is torn."""
 
-import importlib.util
 import json
 import os
 import shutil
@@ -195,47 +194,7 @@ def test_sweeps_that_start_together_do_not_disturb_each_other(tmp_path):
     assert json.loads((folders[0] / "environment.json").read_text())["command"].startswith("python -m runner")
 
 
-JOBLIB = ("-m", *LONG, "block=64,128,256", "size=128Ki", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
-
-
-def resume_all(directory):
-    """Resume the sweep until all its rows are ok; the first time may lack jobs that were not planned yet."""
-    for _ in range(2):
-        done = call(directory, "sweep", module="runner.resume")
-        assert done.returncode == 0, done.stderr
-        if (statuses := set(table(directory / "sweep")["status"])) == {"ok"}:
-            break
-    assert statuses == {"ok"}
-
-
-@pytest.mark.skipif(importlib.util.find_spec("joblib") is None, reason="hydra-joblib-launcher is not installed")
-def test_a_stock_launchers_cancelled_job_is_not_a_crash(tmp_path):
-    """SIGTERM to all processes, as of a cancelled job: no row blames a kernel, and resume leaves all rows ok."""
-    folder = tmp_path / "sweep"
-    process = started_until(lambda: any(folder.glob("*/result.json")), tmp_path, *JOBLIB)
-    os.killpg(process.pid, signal.SIGTERM)
-    process.communicate(timeout=PATIENCE_S)
-    wait_until(lambda: not members(process))
-    written = [json.loads(path.read_text())["status"] for path in folder.glob("*/result.json")]
-    assert set(written) <= {"ok", "not_run"}
-    resume_all(tmp_path)
-
-
-@pytest.mark.skipif(importlib.util.find_spec("joblib") is None, reason="hydra-joblib-launcher is not installed")
-def test_joblibs_processes_end_with_the_program(tmp_path):
-    """After kill -9 of the program none of them stays, no finished row is lost, and resume completes the sweep."""
-    folder = tmp_path / "sweep"
-    process = started_until(lambda: any(folder.glob("*/result.json")), tmp_path, *JOBLIB)
-    assert len(members(process)) > 2
-    process.kill()
-    process.communicate(timeout=PATIENCE_S)
-    wait_until(lambda: not members(process))
-    before = {path: path.read_text() for path in folder.glob("*/result.json") if '"ok"' in path.read_text()}
-    resume_all(tmp_path)
-    assert {path: path.read_text() for path in before} == before
-
-
-@pytest.mark.parametrize("left", [".submitit/7_0/7_0_submitted.pkl", "2/result.json", "shards/0/1/rows.jsonl", None])
+@pytest.mark.parametrize("left", ["2/result.json", "shards/0/1/rows.jsonl", None])
 def test_a_folder_from_which_jobs_were_started_stays(left, tmp_path):
     """Submitted jobs and finished rows keep a new folder; one that nothing was started from goes."""
     session = Session()

@@ -1,6 +1,5 @@
 """Our launcher composes as Hydra does, composes each choice of groups once, and says how far it is."""
 
-import os
 import re
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from hydra.errors import HydraException
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
-from processes import PATIENCE_S
 from support import ROOT
 
 from runner import config
@@ -213,15 +211,6 @@ def test_many_cases_take_little_memory_and_show_how_far_they_are(tmp_path):
         told = re.findall(r"^reading the configuration (\d+)/(\d+): (.*)$", err, re.MULTILINE)
         assert told[-1] == (cases, cases, f"kernel=reduceSmem block=512 size={last - 1}")
     assert (peak[500] - peak[20]) / 480 < 20  # a composed configuration takes 150
-
-
-def test_the_benchmark_of_hydras_cost_still_runs():
-    """benchmarks/hydra_cost.py measures the launcher as it is."""
-    command = [sys.executable, str(ROOT / "benchmarks" / "hydra_cost.py"), "--cases", "10", "--rounds", "1"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S, env=env)
-    assert done.returncode == 0, done.stderr
-    assert "together" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["ä b", "a(b", "it's", "x=1,y", "a\\b", "a\\'b", "end\\", "{x}", "# no"])

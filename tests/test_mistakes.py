@@ -74,7 +74,7 @@ CHOICES = {
     "no timing": (["timing=null"], ["timing=null: expected the name of a file in conf/timing"]),
     "an unknown experiment": (["experiment=nope"], ["experiment=nope: there is no such experiment"]),
     "a kernel for an experiment": (["experiment=../kernel/bcast"], ["expected a name, not a path"]),
-    "an unknown launcher": (["hydra/launcher=nope"], ["hydra/launcher=nope: expected one of basic, batch, gpus"]),
+    "an unknown launcher": (["hydra/launcher=nope"], ["hydra/launcher=nope: expected batch, gpus (all"]),
 }
 
 VALUES = {
@@ -158,12 +158,11 @@ SWEEPS = {
         ["block=128,256", "hydra/launcher=gpus", "hydra.launcher.shards=three"],
         ["hydra.launcher.shards=three: expected an integer"],
     ),
-    "values for a single run": (["hydra.mode=RUN", "block=1,2"], ["Ambiguous value for argument 'block=1,2'"]),
     "values of Hydra's own": (["hydra.verbose=true,false"], ["not supported : 'hydra.verbose=true,false'"]),
-    "a mistake in a single run": (["hydra.mode=RUN", "block=abc"], ["block=abc: expected threads per block"]),
-    "a mistake for a stock launcher": (
-        ["hydra/launcher=basic", "block=abc"],
-        ["block=abc: expected threads per block"],
+    "a single run": (["hydra.mode=RUN"], ["hydra.mode=RUN: cannot be set: one case is a sweep, too"]),
+    "a launcher of Hydra's own": (
+        ["hydra/launcher=joblib"],
+        ["hydra/launcher=joblib: expected batch, gpus"],
     ),
 }
 

@@ -73,7 +73,7 @@ def original(lab, tmp_path):
 
 COMMANDS = {
     "a pattern, and a list": ("kernel=glob(reduceShfl*)", "block=32,64", "seed=3", *SMALL),
-    "a plain run": ("hydra.mode=RUN", "kernel=warpReduce", *SMALL),
+    "one case": ("kernel=warpReduce", *SMALL),
     "a part of an experiment": ("experiment=block_ladder", "kernel=reduceShfl,reduceSmem", "block=64", *SMALL),
     "quotes": ("kernel=reduceSmem", "size='2**10','1000'", "device=cpu"),
     "a parameter that no kernel reads": ("kernel=reduceSmem,reduceShfl", "stride=3", *SMALL),
@@ -250,9 +250,9 @@ def test_one_run_is_expected(original, tmp_path):
     refused(repeat(tmp_path, "first", "nosuch=3"), "nosuch: unknown key")
 
 
-def test_a_stock_launchers_sweep_is_repeated_side_by_side(tmp_path):
+def test_a_sweep_in_batches_is_repeated_side_by_side(tmp_path):
     """All jobs that were planned are run beside each other, and one sentence says that further ones are not known."""
-    first = swept(tmp_path, "hydra/launcher=basic", "kernel=reduceSmem,reduceShfl", *SMALL)
+    first = swept(tmp_path, "hydra.sweeper.max_batch_size=1", "kernel=reduceSmem,reduceShfl", *SMALL)
     done = repeat(tmp_path, "first")
     assert "planned one by one" in done.err
     again = table(done.folder)

@@ -100,10 +100,15 @@ def test_a_killed_sweep_is_made_whole(moment, uninterrupted, tmp_path):
     assert "report.html" in done.stdout
 
 
-def test_a_stock_launchers_sweep_is_resumed(tmp_path):
+def test_a_sweep_in_batches_is_resumed(tmp_path):
     """Every job that was planned is run, and one sentence says that further ones are not known."""
     done = call(
-        tmp_path, "block=64,128,256", "size=3000", "device=cpu", "hydra/launcher=basic", "hydra.sweep.dir=sweep"
+        tmp_path,
+        "block=64,128,256",
+        "size=3000",
+        "device=cpu",
+        "hydra.sweeper.max_batch_size=1",
+        "hydra.sweep.dir=sweep",
     )
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "sweep"
@@ -117,7 +122,7 @@ def test_a_stock_launchers_sweep_is_resumed(tmp_path):
     assert "planned one by one" in done.stderr
     rows = table(folder)
     assert list(rows["status"]) == ["ok"] * 2
-    assert set(rows["launcher"]) == {"basic"}
+    assert set(rows["launcher"]) == {"batch"}
     assert (folder / "0" / "result.json").read_bytes() == first
 
 

@@ -41,7 +41,7 @@ def test_a_worker_lets_the_driver_begin_before_it_imports_anything_slow(kind):
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
-@pytest.mark.parametrize("argument", ["--help", "--cfg=job", "hydra/launcher=joblib", "hydra.mode=RUN"])
+@pytest.mark.parametrize("argument", ["--help", "--cfg=job", "hydra/launcher=gpus"])
 def test_no_worker_is_started_in_vain(argument):
     """Commands that run nothing, and launchers with workers of their own, start none."""
     assert session.start_worker([argument]) is None

@@ -1,7 +1,6 @@
 """The program as a user starts it, on the CPU device."""
 
 import functools
-import importlib.util
 import json
 import platform
 import re
@@ -10,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from processes import call
 from support import KERNELS, ROOT, Finished, shipped
 
@@ -105,15 +103,6 @@ def test_a_ceiling_is_marked_in_its_row(runner):
     }  # fmt: skip
 
 
-def test_hydras_own_files_are_those_of_hydra(grid, ran):
-    """The composed configuration in .hydra is the same whether our launcher or Hydra's wrote it."""
-    sweep = ("-m", "kernel=reduceShfl,reduceSmem", "block=128,256", "unroll=8", *SMALL)
-    basic = ran(*sweep, "hydra/launcher=basic", "hydra.sweep.dir=basic").directory / "basic"
-    for name in ("config.yaml", "overrides.yaml"):
-        ours, theirs = (yaml.safe_load((f / "1" / ".hydra" / name).read_text()) for f in (grid.folder, basic))
-        assert ours == theirs
-
-
 def test_one_case_has_the_layout_of_a_sweep(single):
     """One case has the same folder as a sweep, and an odd terminal or matplotlib backend changes nothing."""
     assert single.code == 0, single.err
@@ -125,13 +114,6 @@ def test_one_case_has_the_layout_of_a_sweep(single):
 def test_the_environment_names_the_host_if_asked(single):
     """record_host=true adds the machine's name."""
     assert "host" in json.loads((single.folder / "environment.json").read_text())
-
-
-def test_a_plain_run_has_the_layout_of_a_sweep(runner):
-    """With hydra.mode=RUN the folder is the same, and the row says how it was launched."""
-    done = runner(*SMALL, "hydra.mode=RUN")
-    assert done.code == 0, done.err
-    assert list(table(done.folder)["launcher"]) == ["none"]
 
 
 def test_a_failed_case_is_a_row_and_the_rest_goes_on(mixed):
@@ -190,23 +172,6 @@ def test_jobs_that_are_one_case_are_run_once_on_each_device(runner):
     assert list(table(done.folder)["job"]) == [0, 1]
     assert len(list((done.folder / "samples").iterdir())) == 2
     assert json.loads((done.folder / "2" / "case.json").read_text())["same_as"] == 0
-
-
-def test_a_stock_launcher_runs_a_whole_sweep(runner):
-    """Hydra's basic launcher hands the jobs over one by one; the table has them all."""
-    done = runner("-m", "block=64,128,100", *SMALL, "hydra/launcher=basic")
-    assert done.code == 0, done.err
-    assert list(table(done.folder)["status"]) == ["ok", "ok", "skipped"]
-    assert set(table(done.folder)["launcher"]) == {"basic"}
-
-
-@pytest.mark.skipif(importlib.util.find_spec("joblib") is None, reason="hydra-joblib-launcher is not installed")
-def test_a_launcher_with_processes_of_its_own_runs_a_whole_sweep(runner):
-    """Hydra's joblib launcher runs jobs in further processes, which know the kernels' parameters, too."""
-    done = runner("-m", "kernel=reduceShfl,bankAccess", "block=64", "device=cpu", "hydra/launcher=joblib")
-    assert done.code == 0, done.err
-    assert list(table(done.folder)["status"]) == ["ok"] * 2
-    assert set(table(done.folder)["launcher"]) == {"joblib"}
 
 
 def test_a_glob_sweeps_all_kernels(runner):

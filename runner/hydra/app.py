@@ -1,7 +1,6 @@
-"""Hydra's side of a sweep: the command line, the sweep's folder, and the task that a stock launcher calls.
+"""Hydra's side of a sweep: the command line and the sweep's folder.
 
-Our own launcher (`runner.hydra.launcher`) hands its whole batch to the engine. A stock launcher (basic, joblib,
-submitit) calls `job` for each job; the engine then gets a list of one.
+The launcher (`runner.hydra.launcher`) hands all jobs to the engine at once, so that Hydra calls no task function.
 """
 
 from __future__ import annotations
@@ -9,12 +8,8 @@ from __future__ import annotations
 import functools
 import logging
 import math
-import multiprocessing
 import os
-import signal
 import sys
-import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +18,6 @@ import hydra
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
-from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.experimental.callback import Callback
@@ -32,15 +26,13 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from runner import config, environment
-from runner.errors import DeviceUnavailable, UsageError
-from runner.folder import RunFolder, named
+from runner.errors import UsageError
+from runner.folder import named
 from runner.hydra import command_line, contents, errors, overrides, schema
-from runner.hydra.launcher import BASIC_SWEEPER, require_reserved
+from runner.hydra.launcher import BASIC_SWEEPER
 from runner.kernel.yaml_reader import config_text
 from runner.limited import MOST_ROWS
 from runner.session import Session, current
-from runner.sweep import engine
-from runner.terminal import SweepProgress
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
 
@@ -64,11 +56,9 @@ def run(arguments: Sequence[str], session: Session) -> None:
         return
     environment.ask_git()  # it answers while the configuration is read
     logging.raiseExceptions = False  # Hydra logs what --info shows; a reader that left is no fault
-    if session.options.dry_run:
-        session.launcher, sys.argv[1:] = command_line.planning(ordered)
     current.set(session)
     debugging = FULL_ERROR in os.environ
-    main = hydra.main(version_base="1.3", config_path=str(config.CONF), config_name="config")(job)
+    main = hydra.main(version_base="1.3", config_path=str(config.CONF), config_name="config")(_no_task)
     try:
         command_line.refuse(ordered, folders)
         os.environ[FULL_ERROR] = "1"  # Hydra raises what it finds, instead of printing it and leaving
@@ -136,38 +126,8 @@ def _look_first_into(folders: Sequence[Path]) -> None:
     Plugins.instance().register(OwnFoldersFirst)
 
 
-def job(composed: DictConfig) -> None:
-    """One job of a stock launcher."""
-    settings: Any = HydraConfig.get()
-    sweep = RunFolder(Path(settings.runtime.output_dir).parent)
-    launcher = "none" if settings.mode is RunMode.RUN else str(settings.runtime.choices["hydra/launcher"])
-    _end_with_program()
-    try:
-        require_reserved(sweep)
-        schema.register_here(settings)
-        number = 0 if OmegaConf.is_missing(settings.job, "num") else int(settings.job.num)
-        planned = schema.job(schema.read(composed, settings), {}, _plain(settings.overrides.task), number)
-        quiet = launcher in ("none", "basic") and current.get().options.quiet
-        with SweepProgress(quiet=quiet) as progress:
-            engine.run([planned], sweep, progress, launcher)
-    except (UsageError, DeviceUnavailable, *errors.THEIRS) as e:
-        if launcher not in ("none", "basic"):  # in a process of its own
-            raise
-        raise Refused(_said(e)) from None
-
-
-@functools.cache
-def _end_with_program() -> None:
-    """End a process that joblib started soon after the program, however that ends: joblib's own wait for minutes."""
-    program = multiprocessing.parent_process()
-
-    def watch() -> None:
-        while program and os.getppid() == program.pid:
-            time.sleep(0.5)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    if program:
-        threading.Thread(target=watch, daemon=True, name="watch").start()
+def _no_task(_: DictConfig) -> None:
+    """What Hydra would call for each job; our launchers call the engine instead."""
 
 
 def _said(error: Exception) -> str:
@@ -182,13 +142,12 @@ class ReserveFolder(Callback):
         self._reserve(config)
 
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
-        """Called by Hydra for `hydra.mode=RUN`; the job's folder is `0`, as in a sweep of one."""
-        self._reserve(config)
-        with read_write(config.hydra):
-            config.hydra.run.dir = f"{config.hydra.sweep.dir}/0"
+        """Called by Hydra for a single run, which only a configuration of the user's own can choose."""
+        raise Refused(f"hydra.mode={config.hydra.mode.name}: {command_line.OURS['hydra.mode']}")
 
     def _reserve(self, composed: DictConfig) -> None:
         try:
+            command_line.require_launcher(str(composed.hydra.runtime.choices["hydra/launcher"]))
             _require_few_cases(composed)
             _make_folder(composed)
         except (UsageError, *errors.THEIRS) as e:
@@ -202,7 +161,7 @@ def _require_few_cases(config: DictConfig) -> None:
     hydra, most = config.hydra, config.get("max_cases", schema.MAX_CASES)
     if not 1 <= most <= MOST_ROWS:
         raise UsageError(f"max_cases={most}: expected 1 to {MOST_ROWS}")
-    if hydra.mode is RunMode.RUN or hydra.sweeper.get("_target_") != BASIC_SWEEPER:
+    if hydra.sweeper.get("_target_") != BASIC_SWEEPER:
         return
     swept: Any = OmegaConf.to_container(hydra.sweeper.get("params") or OmegaConf.create({}), resolve=True)
     overrides = [*(f"{key}={value}" for key, value in swept.items()), *_plain(hydra.overrides.task)]
@@ -236,10 +195,7 @@ def _make_folder(config: DictConfig) -> None:
 
 def _planned_at_once(hydra: Any) -> bool:
     """Whether all jobs are known before the first is run: resuming then runs every one of them."""
-    if hydra.mode is RunMode.RUN:
-        return True
-    at_once = hydra.sweeper.get("_target_") == BASIC_SWEEPER and hydra.sweeper.get("max_batch_size") is None
-    return at_once and hydra.runtime.choices["hydra/launcher"] in config.TOGETHER
+    return hydra.sweeper.get("_target_") == BASIC_SWEEPER and hydra.sweeper.get("max_batch_size") is None
 
 
 def _what(config: DictConfig) -> str:

@@ -32,10 +32,11 @@ from runner.kernel.yaml_reader import config_text, read_yaml, require_few_parame
 FILES = ("kernel", "device", "timing", "profile", "experiment")  # groups whose choices are files
 OPTIONS = frozenset(name for name, kind in VOCABULARY.items() if kind is Kind.OPTIONS)
 LONGEST_NAME = 200  # bytes: that of a file has at most 255
-_OURS = {
+OURS = {
     "hydra.callbacks": "the runner needs it to reserve the sweep's folder",
     "hydra.launcher": "hydra/launcher=NAME chooses one",
     "hydra.sweeper": "hydra/sweeper=NAME chooses one",
+    "hydra.mode": "one case is a sweep, too; leave it out",
     "hydra": "set a key within it",
 }
 
@@ -72,13 +73,10 @@ def with_named_recording(arguments: Sequence[str]) -> list[str]:
     return found
 
 
-def planning(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """The launcher that the arguments name, and the arguments with which our launcher plans the same sweep."""
-    named = [text.partition("=")[2] for text in arguments if text.startswith("hydra/launcher=")]
-    launcher = named[-1] if named else "batch"
-    others = () if launcher in config.TOGETHER else ("hydra/launcher=", "hydra.launcher")  # their settings are not ours
-    kept = [a for a in arguments if not a.lstrip("+").startswith((*others, "hydra.mode="))]
-    return launcher, [*kept, *(["hydra/launcher=batch"] if others else []), "hydra.mode=MULTIRUN"]
+def require_launcher(name: str) -> None:
+    """Refuse a launcher that would start each case by itself: cases are measured side by side."""
+    if name not in config.TOGETHER:
+        raise UsageError(f"hydra/launcher={name}: expected batch, gpus (all GPUs of this machine) or slurm (a cluster)")
 
 
 def search_path(arguments: Sequence[str]) -> list[Path]:
@@ -207,8 +205,10 @@ def _refuse(override: Override) -> None:
         raise UsageError(f"{line}: a key has at most {LONGEST_NAME} characters")
     if override.is_delete():
         raise UsageError(f"{line}: ~ is not supported; a parameter set to null takes its kernel's default")
-    if key in _OURS or key.startswith("hydra.callbacks."):
-        raise UsageError(f"{line}: cannot be set: {_OURS.get(key, _OURS['hydra.callbacks'])}")
+    if key in OURS or key.startswith("hydra.callbacks."):
+        raise UsageError(f"{line}: cannot be set: {OURS.get(key, OURS['hydra.callbacks'])}")
+    if key == "hydra/launcher":
+        require_launcher(str(override.value()))
     if key == "hydra.sweep.dir" and override.value() == "":
         raise UsageError(f"{line}: name a new folder")
     if key in FILES and (override.is_add() or override.is_force_add()) and key != "experiment":
@@ -310,7 +310,7 @@ def _check_experiment(content: Mapping[str, Any], path: Path, where: str) -> Non
             )
     callbacks = (content.get("hydra") or {}).get("callbacks", {})
     if not isinstance(callbacks, dict) or "reserve" in callbacks:
-        raise UsageError(f"{where}: hydra.callbacks: cannot be set: {_OURS['hydra.callbacks']}")
+        raise UsageError(f"{where}: hydra.callbacks: cannot be set: {OURS['hydra.callbacks']}")
     header = next((line for line in config_text(path).splitlines() if line.strip()), "")
     if "@package" not in header or "_global_" not in header:
         raise UsageError(f"{where}: an experiment must begin with '# @package _global_', not {shown(header)}")
@@ -336,7 +336,9 @@ def quoted(text: str) -> str:
 
 def recorded(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
     """The arguments that make a sweep again from its folder; an override replaces the recorded one of the same key."""
-    record = folder.multirun if folder.has(folder.multirun) else folder.job(0) / ".hydra" / "hydra.yaml"  # a plain run
+    record = (
+        folder.multirun if folder.has(folder.multirun) else folder.job(0) / ".hydra" / "hydra.yaml"
+    )
     try:
         hydra: Any = limited_yaml.load_yaml(folder.text(record))["hydra"]
         given = [*hydra["overrides"]["hydra"], *hydra["overrides"]["task"]]

@@ -28,7 +28,7 @@ from runner.config import Job
 from runner.device.kinds import REPLAY
 from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
-from runner.hydra import command_line, errors, schema
+from runner.hydra import command_line, schema
 from runner.session import Session, current
 from runner.shards import clusters
 from runner.sweep import engine
@@ -50,7 +50,8 @@ class BatchLauncher(Launcher):
         self.composer = Composer(loader, config)
         require_reserved(RunFolder(Path(str(config.hydra.sweep.dir))))
         if (session := current.get()).options.dry_run:
-            _require_plan(config, session.launcher, loader.get_group_options("hydra/launcher"))
+            session.launcher = str(config.hydra.runtime.choices["hydra/launcher"])
+            _require_plan(config)
         if config.hydra.sweeper.get("_target_") == BASIC_SWEEPER:
             # It throws away what it composes, and `launch` composes all jobs before any is run.
             loader.load_sweep_config = lambda master_config, sweep_overrides: master_config  # noqa: ARG005
@@ -159,16 +160,13 @@ def _say_what_differs(
             progress.say(f"kernel={kernel.case.kernel.name}: {kernel.case.kernel.yaml} replaces {replaced}")
 
 
-def _require_plan(config: DictConfig, launcher: str, known: Sequence[str]) -> None:
-    """Refuse --dry-run where the cases are not known before they run, or the launcher is not."""
+def _require_plan(config: DictConfig) -> None:
+    """Refuse --dry-run where the cases are not known before they run."""
     if config.hydra.sweeper.get("_target_") != BASIC_SWEEPER:
         name = config.hydra.runtime.choices["hydra/sweeper"]
         raise UsageError(
             f"--dry-run: hydra/sweeper={name} chooses its cases while it runs, so there is no plan to show"
         )
-    if launcher not in known:
-        near = errors.nearest(launcher, known)
-        raise UsageError(f"hydra/launcher={launcher}: expected one of {', '.join(known)}{near}")
 
 
 def _kernel(overrides: Sequence[str]) -> str:

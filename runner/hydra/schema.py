@@ -69,12 +69,6 @@ def register(search_path: Sequence[Path]) -> None:
     parameter_names.cache_clear()
 
 
-def register_here(hydra: DictConfig) -> None:
-    """Register in a process that a stock launcher (joblib, submitit) started for a job, unless that was done."""
-    if "schema" not in ConfigStore.instance().repo:
-        register(folders_of(hydra))
-
-
 @functools.cache  # the store copies what it gives, and every job asks
 def parameter_names() -> tuple[str, ...]:
     """The parameters that a command line can set."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner import lines, metrics, samples, sources
-from runner.config import TOGETHER, Job
+from runner.config import Job
 from runner.folder import RunFolder
 from runner.lines import LineCost
 from runner.metrics import TIME
@@ -91,8 +91,7 @@ class Ledger:
             return
         started = time.monotonic()
         own = [self._rows[job] for job in sorted(self._rows)]
-        # A stock launcher runs each job in an engine of its own; the table is of them all.
-        results.write(self._folder, own if self.launcher in TOGETHER else results.collect(self._folder))
+        results.write(self._folder, own)
         lines.write(self._folder)
         self._stale = False
         self._due = time.monotonic() + 9 * (time.monotonic() - started)
@@ -114,7 +113,7 @@ def write_plan(plan: Sequence[Job], folder: RunFolder, launcher: str) -> list[Jo
 
 
 def gather(folder: RunFolder) -> None:
-    """Write plan.json from the jobs' case.json: a stock launcher may plan several jobs at the same time."""
+    """Write plan.json from the jobs' case.json: a sweep in batches plans more jobs each time."""
     ways: list[dict[str, Any]] = []  # most sweeps run all cases in one way
     cases = []
     declared: dict[str, Any] = {}  # metrics, by kernel
