@@ -336,9 +336,7 @@ def quoted(text: str) -> str:
 
 def recorded(folder: RunFolder, overrides: Sequence[str]) -> list[str]:
     """The arguments that make a sweep again from its folder; an override replaces the recorded one of the same key."""
-    record = (
-        folder.multirun if folder.has(folder.multirun) else folder.job(0) / ".hydra" / "hydra.yaml"
-    )
+    record = folder.multirun if folder.has(folder.multirun) else folder.job(0) / ".hydra" / "hydra.yaml"
     try:
         hydra: Any = limited_yaml.load_yaml(folder.text(record))["hydra"]
         given = [*hydra["overrides"]["hydra"], *hydra["overrides"]["task"]]

@@ -42,8 +42,6 @@ class Elements:
     error: Array | None
     low: Array | None
     high: Array | None
-    likely_low: Array | None
-    likely_high: Array | None
 
     def __getitem__(self, at: Any) -> Elements:
         rule, *arrays = vars(self).values()
@@ -78,9 +76,8 @@ def elements(
     the reference gives another shape.
     """
     low, high = right.bounds or (None, None)
-    likely_low, likely_high = right.likely or (None, None)
     error = None if right.error is None else np.asarray(right.error)
-    known = (right.values, right.magnitude, error, low, high, likely_low, likely_high)
+    known = (right.values, right.magnitude, error, low, high)
     defined = np.True_ if right.defined is None else right.defined
     if tuple(n for n in right.values.shape if n != 1) != tuple(n for n in shape if n != 1):
         hint = "; write full(value, shape) if all elements are the same" if right.values.size == 1 else ""

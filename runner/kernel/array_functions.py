@@ -191,8 +191,7 @@ def _softmax(x: Bounded, axis: Any = None) -> Bounded:
     far = np.maximum(reach, width)
     once = np.maximum(how.error("exp", one, one), how.error("exp", far, one)) + 2 * how.unit
     argument = (4 * reach + 2 * width) * how.unit  # of x * log2(e), and of the difference
-    again = 3 * math.log(count) + 10 if how.likely else count
-    again = min(again, count, how.depth if how.depth is not None else count)
+    again = count if how.depth is None else min(count, how.depth)
     relative = 2 * once + 2 * argument + how.summing(count, np.size(value)) + again * once + width * how.unit
     if not x.certain:
         radius = np.where(counts, radius, 0)

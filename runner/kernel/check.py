@@ -56,7 +56,6 @@ class _Judged:
     """Elements of an output, judged one by one."""
 
     wrong: Mask
-    unlikely: Mask | bool = False  # right, but hardly by rounding alone
     open: Mask | bool = False  # right, as anything would be
     error_ulp: float = 0.0  # the largest error
 
@@ -78,7 +77,7 @@ def check(
     `depth` is the longest chain of rounded operations in the kernel; `None` for the reference's own. Where a
     `tolerance` is given, floats may differ by that in place of their bounds.
     """
-    mismatches = compared = unlikely = undecided = 0
+    mismatches = compared = undecided = 0
     tolerable = exact = True  # whether a tolerance may let the wrong elements pass; whether nothing else is right
     listed: list[str] = []
     furthest: tuple[float, str] = (0.0, "")
@@ -93,7 +92,6 @@ def check(
             wrong = right.judge(got, wrong)
         exact = exact and known.is_exact(got.dtype)
         compared += int(np.count_nonzero(defined))
-        unlikely += int(np.count_nonzero(judged.unlikely & defined))
         undecided += int(np.count_nonzero(judged.open & defined & ~wrong))
         if is_float(got.dtype):
             error = max(error or 0.0, judged.error_ulp)
@@ -108,7 +106,11 @@ def check(
             tolerable &= tolerance is None and is_float(got.dtype) and _is_like_rounding(got, known, where, defined)
             furthest = max(furthest, _furthest(name, got, known.values, where)) if is_float(got.dtype) else furthest
     if not mismatches:
-        note = _note(unlikely, undecided)
+        note = (
+            f"{undecided} elements could not be checked: rounding errors may change them by any amount"
+            if undecided
+            else ""
+        )
         return CheckResult(0, compared, note=note, exact=exact, error_ulp=error, undecided=undecided)
     more = f", and {mismatches - len(listed)} more" if mismatches > len(listed) else ""
     reason = f"{mismatches} of {compared} elements differ: {'; '.join(listed)}{more}"
@@ -147,27 +149,15 @@ def _is_like_rounding(got: Array, known: Elements, where: NDArray[np.intp], defi
 
 def _compare(got: Array, known: Elements) -> _Judged:
     """Judge all elements of an output, in pieces."""
-    wrong, unlikely, free = (np.zeros(got.shape, np.bool_) for _ in range(3))
+    wrong, free = (np.zeros(got.shape, np.bool_) for _ in range(2))
 
     def judge(at: slice) -> float:
         judged = _judge(got[at], known[at])
-        wrong[at], unlikely[at], free[at] = judged.wrong, judged.unlikely, judged.open
+        wrong[at], free[at] = judged.wrong, judged.open
         return judged.error_ulp
 
     error = max(in_pieces(judge, len(got)), default=0.0)
-    return _Judged(wrong, unlikely, free, error)
-
-
-def _note(unlikely: int, undecided: int) -> str:
-    notes = []
-    if unlikely:
-        notes.append(
-            f"{unlikely} elements are within the bound of the rounding error, but further from the reference than "
-            "independent rounding errors are"
-        )
-    if undecided:
-        notes.append(f"{undecided} elements could not be checked: rounding errors may change them by any amount")
-    return "; ".join(notes)
+    return _Judged(wrong, free, error)
 
 
 def _judge(got: Array, known: Elements) -> _Judged:
@@ -195,10 +185,7 @@ def _judge(got: Array, known: Elements) -> _Judged:
             low, high = (np.clip(b, -how.largest, how.largest) if got.dtype.itemsize == 1 else b for b in (low, high))
             ends = (b.astype(got.dtype).astype(wide) for b in (low, high))
             wrong &= ~((next(ends) <= found) & (found <= next(ends)))
-        if known.likely_low is None or known.likely_high is None:
-            return _Judged(wrong, open=free, error_ulp=error)
-        unlikely = ~(same | ((known.likely_low <= found) & (found <= known.likely_high)) | free | wrong)
-        return _Judged(wrong, unlikely, free, error)
+        return _Judged(wrong, free, error)
 
 
 def _wrong_integers(got: Array, known: Elements) -> Mask:

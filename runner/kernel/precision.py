@@ -41,7 +41,7 @@ _FAST_TANH = 2.0**-10.98  # relative
 DIVIDES_TO_ZERO = 2.0**126  # a fast division by more than this gives 0
 LEAST_WANDERING = 128  # terms
 HALF_BYTES = 2
-FAILURE = 1e-6  # probability with which one element of a correct kernel leaves its likely bound
+FAILURE = 1e-6  # probability with which one element of a correct kernel leaves a bound that holds almost surely
 
 
 class Halves(enum.Enum):
@@ -59,7 +59,6 @@ class Arithmetic:
     dtype: np.dtype[Any]
     fast: bool = False  # `-use_fast_math`, or intrinsic functions such as `__expf`; of float32 only
     depth: int | None = None  # longest chain of additions in a sum; `None`: any order
-    likely: bool = False  # sums get the bound that holds very probably, not the one that always holds
     random_signs: bool = False  # the inputs' signs are drawn at random, so no order of additions knows them
     accumulator: np.dtype[Any] | None = None  # the type that sums are held in; `None`: the kernel's own
 
@@ -157,16 +156,16 @@ class Arithmetic:
 
         In any order it is at most (n - 1) u (Jeannerod and Rump, Improved error bounds for inner products in
         floating-point arithmetic, 2013). If no chain of additions is longer than d, it is at most d u / (1 - d u)
-        (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). The likely bound is
-        lambda sqrt(n) u (Higham and Mary, A new approach to probabilistic rounding error analysis, 2019). It is also
-        taken where the certain one says nothing because it is 1 or more, and holds for all `sums` at once.
+        (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). Where this
+        says nothing because it is 1 or more, the bound is lambda sqrt(n) u (Higham and Mary, A new approach to
+        probabilistic rounding error analysis, 2019), which holds for all `sums` at once with probability 1 - FAILURE.
         """
         n, unit = max(count - 1, 0), self.unit
         certain = n * unit
         if self.depth is not None and self.depth * unit < 1:
             certain = min(certain, self.depth * unit / (1 - self.depth * unit))
         certain += n * float(np.finfo(self.wide).eps)
-        if not n or not (self.likely or certain >= 1):
+        if not n or certain < 1:
             return certain
         chain = n if self.depth is None else min(n, self.depth)
         spread = math.sqrt(2 * math.log(2 * n * sums / FAILURE))

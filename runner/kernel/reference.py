@@ -60,7 +60,6 @@ class ExpectedArray:
     error: Array | float | None = None  # of each element, how far a right result may be from the value; 0: exact
     granule: float | None = None  # each element is a sum of multiples of this, so it may be exact; see `grain`
     bounds: Bounds | None = None
-    likely: Bounds | None = None  # narrower bounds, which a right result hardly ever leaves
     judge: Valid | None = None  # which of the elements that differ are wrong: indices of equal keys are not
 
     def __post_init__(self) -> None:
@@ -304,11 +303,7 @@ def evaluate(
     values = np.asarray(bounded.value)
     if bounded.certain:
         return ExpectedArray(values, error=0.0)
-    likely = None
-    if how and expression.adds:
-        narrow = expression({**parameters, **inputs}, dataclasses.replace(how, likely=True))
-        likely = (np.asarray(narrow.low), np.asarray(narrow.high))
-    return ExpectedArray(values, bounds=(np.asarray(bounded.low), np.asarray(bounded.high)), likely=likely)
+    return ExpectedArray(values, bounds=(np.asarray(bounded.low), np.asarray(bounded.high)))
 
 
 def _elementwise(
