@@ -56,7 +56,7 @@ def _sweep(arguments: Sequence[str]) -> int:
         return 0
     # Before everything that is slow to import.
     session = Session(options=wanted, worker=None if wanted.dry_run else start_worker(rest))
-    from runner.cli import run_sweep  # noqa: PLC0415
+    from runner.sweep_command import run_sweep  # noqa: PLC0415
 
     def work() -> None:
         with interruption.held():

@@ -16,7 +16,7 @@ import numpy as np
 from rich.table import Table
 
 from runner import noise, samples
-from runner.cli import Parser, run_command, run_sweep
+from runner.cli import Parser, run_command
 from runner.device.kinds import AUTO, CHOICES, is_emulated, kind_of, label
 from runner.errors import UsageError
 from runner.folder import RunFolder
@@ -26,6 +26,7 @@ from runner.report.table import load, records, timed
 from runner.session import Session
 from runner.settings import DeviceConfig
 from runner.statistics import round_medians, unthrottled
+from runner.sweep_command import run_sweep
 from runner.terminal import Console
 
 ALIKE = 4  # identical cases of each size

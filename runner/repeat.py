@@ -32,9 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _repeated(name: str, overrides: Sequence[str]) -> int:
     from runner import recorded, runs  # noqa: PLC0415
-    from runner.cli import MISTAKE, run_sweep  # noqa: PLC0415
+    from runner.cli import MISTAKE  # noqa: PLC0415
     from runner.folder import RunFolder  # noqa: PLC0415
     from runner.session import Session  # noqa: PLC0415
+    from runner.sweep_command import run_sweep  # noqa: PLC0415
 
     session = Session()
     original = runs.one(name)  # before `latest` names the new one

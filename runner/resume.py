@@ -27,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _resumed(name: str, options: Options) -> int:
     from runner import recorded, runs  # noqa: PLC0415
-    from runner.cli import run_sweep  # noqa: PLC0415
     from runner.session import Session  # noqa: PLC0415
+    from runner.sweep_command import run_sweep  # noqa: PLC0415
 
     session = Session(options)
     path = Path(name) if Path(name).exists() else runs.one(name)

@@ -11,6 +11,7 @@ RUNNER = Path(__file__).parent.parent / "runner"
 # From the bottom to the top. A module of runner/ itself is a package of its own; those of a floor do not know each other.
 FLOORS = (
     "atomic children columns commands errors interruption limited statistics terminal",
+    "cli",
     "door limited_yaml t4",
     "device",
     "settings device.cpu device.cuda",
@@ -27,10 +28,10 @@ FLOORS = (
     "recorded",
     "report",
     "overview preview",
-    "cli",
-    "compare list export importer opened",
+    "sweep_command",
+    "compare list export importer",
     "hydra",
-    "_plugins calibrate completion judge repeat resume show",
+    "_plugins calibrate completion judge opened repeat resume show",
 )
 UPWARD = {
     "device -> device.checked",
@@ -38,11 +39,8 @@ UPWARD = {
     "device -> device.cuda",
     "device.cuda -> settings",
     "kernel -> metrics",
-    "opened -> compare",
     "profiling -> recorded",
     "profiling -> report",
-    "report -> cli",
-    "shards -> cli",
     "shards -> recorded",
     "sweep -> profiling",
     "sweep -> racecheck",

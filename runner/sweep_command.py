@@ -1,0 +1,120 @@
+"""Runs a sweep's cases for a command, and reports on them: whatever ends it, finished cases are kept.
+
+Nothing heavy is imported at the top, so that Ctrl-C is quiet from the start.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner import interruption
+from runner.cli import FAILED, INTERRUPTED, MISTAKE, say
+from runner.commands import Options
+from runner.errors import DeviceUnavailable, UsageError
+
+if TYPE_CHECKING:
+    from runner.folder import RunFolder
+    from runner.session import Session
+
+
+def run_sweep(session: Session, work: Callable[[], object]) -> int:
+    """Run a sweep's cases and report on them; whatever ends it, finished cases are kept.
+
+    Gives the exit status of the sweep's rows; 0 if there was nothing to run, as after `--help`.
+    """
+    try:
+        work()
+        interruption.check()
+    except KeyboardInterrupt:
+        session.discard_if_unused()
+        if session.folder and session.folder.results.exists():
+            _finish(session.folder, session.options)
+            raise KeyboardInterrupt(say(f"interrupted; {_resume(session.folder)} runs the rest", INTERRUPTED)) from None
+        raise
+    except (UsageError, DeviceUnavailable):
+        session.discard_if_unused()
+        raise
+    except BrokenPipeError:  # the reader of --help left
+        raise
+    except OSError as e:
+        return _stopped(e, session.folder)
+    finally:
+        if worker := session.take_worker():  # nobody took it
+            worker.kill()
+    if session.options.dry_run and session.folder:
+        from runner.preview import show  # noqa: PLC0415
+
+        session.discard_if_unused()
+        status = show(session.planned, session.launcher, session.options)
+    elif session.detached and session.folder:
+        status = say(f"the shards continue; {_resume(session.folder)} waits for them and writes the report", 0)
+    else:
+        status = _finish(session.folder, session.options) if session.folder else 0
+    return _lacking(session, status)
+
+
+def _lacking(session: Session, status: int) -> int:
+    """Say what the sweep lacks although it came to its end; gives the exit status."""
+    if session.ended_early and session.folder:
+        status = say(f"a shard ended early; {_resume(session.folder)} runs the rest", status or FAILED)
+    if session.left_out:
+        say(f"left out, for the reasons above: {', '.join(session.left_out)}", MISTAKE)
+        return status or MISTAKE
+    return status
+
+
+def _stopped(error: OSError, folder: RunFolder | None) -> int:
+    """Say what the system refused, and where: the error of a full disk names no file."""
+    what = error.strerror or str(error)
+    where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
+    if folder is None:
+        return say(f"{where or 'a file'}: {what}", MISTAKE if error.errno == errno.ENAMETOOLONG else FAILED)
+    if not where or Path(where).absolute().is_relative_to(folder.path):
+        where = str(folder.path)  # which of its files does not matter
+    if not folder.has(folder.plan) and not any(folder.has(folder.result(job)) for job in folder.jobs()):
+        return say(f"{where}: {what}; nothing was measured", FAILED)
+    return say(f"{where}: {what}; finished cases are kept, and {_resume(folder)} runs the rest", FAILED)
+
+
+def _resume(folder: RunFolder) -> str:
+    return f"python -m runner.resume {_here(folder)}"
+
+
+def _here(folder: RunFolder) -> str:
+    from runner.runs import shown  # noqa: PLC0415
+
+    return shlex.quote(shown(folder.path))
+
+
+def _finish(folder: RunFolder, options: Options) -> int:
+    try:
+        return finish(folder, options)
+    except KeyboardInterrupt:
+        how = f"python -m runner.report {_here(folder)} makes the table and the report of all finished cases"
+        raise KeyboardInterrupt(say(f"interrupted before the report was written; {how}", INTERRUPTED)) from None
+
+
+def finish(folder: RunFolder, options: Options) -> int:
+    """Write table, figures, report and summary from the folder alone; the status is that of its rows."""
+    from runner import report  # noqa: PLC0415
+    from runner.sweep import ledger, results  # noqa: PLC0415
+    from runner.terminal import Console  # noqa: PLC0415
+
+    rows = results.collect(folder)
+    try:
+        ledger.gather(folder)
+        results.write(folder, rows)
+        report.publish(folder.path, Console(stderr=options.json), brief=options.quiet)
+        if options.json:
+            sys.stdout.write(results.as_json_lines(rows))
+    except BrokenPipeError:
+        raise
+    except OSError as e:
+        return say(f"{folder.path}: {e.strerror or e}; python -m runner.report writes the report again", FAILED)
+    return results.exit_status(rows)
