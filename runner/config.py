@@ -12,8 +12,8 @@ from runner.errors import UsageError
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import Kernel
+from runner.kernel.metrics import TIME, Metric
 from runner.kernel.reference import find
-from runner.metrics import TIME, Metric
 from runner.settings import RACES, RACES_DEFAULT, DeviceConfig, ProfileConfig, Protocol, TimingConfig
 
 _BESIDE = Path(__file__).resolve().parents[1] / "conf"

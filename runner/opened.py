@@ -19,7 +19,7 @@ from runner.compare import changes, views
 from runner.compare import runs as compared
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.metrics import criterion
+from runner.kernel.metrics import criterion
 from runner.report import cells, findings, table
 from runner.report.text import absent
 

@@ -21,11 +21,12 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from runner import __version__, environment, limited, limited_yaml, metrics, runs, sources
+from runner import __version__, environment, limited, limited_yaml, runs, sources
 from runner.config import TOGETHER, Job, Origin, read_kernel
 from runner.device.kinds import REPLAY, compiler_for
 from runner.errors import UsageError
 from runner.folder import RunFolder, named
+from runner.kernel import metrics
 from runner.kernel.declaration import Kernel
 from runner.kernel.resolve import make
 from runner.profiling import steps

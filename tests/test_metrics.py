@@ -8,7 +8,7 @@ import pytest
 from support import case_of, read_kernel
 
 from runner.errors import UsageError
-from runner.metrics import read, require_rankable, together
+from runner.kernel.metrics import read, require_rankable, together
 from runner.report.about import about
 from runner.report.findings import fastest
 from runner.report.table import load

@@ -19,7 +19,7 @@ from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.hydra.sweeper import declared
 from runner.kernel.expression import RealExpression
-from runner.metrics import Metric
+from runner.kernel.metrics import Metric
 from runner.noise import DeviceNoise
 from runner.search import loop, samplers
 from runner.search.batches import read

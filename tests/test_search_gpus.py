@@ -11,10 +11,10 @@ import pytest
 from processes import PATIENCE_S, members, resume, start, table, wait_until
 from support import case_of, shipped
 
-from runner import metrics
 from runner.config import Job
 from runner.errors import DeviceUnavailable, UsageError
 from runner.folder import RunFolder
+from runner.kernel import metrics
 from runner.search.batches import Batches
 from runner.search.loop import Trial
 from runner.search.places import Place, Places

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from runner import noise, samples
 from runner.compare.runs import Pair, Row, Run, join, varying
-from runner.metrics import Criterion
+from runner.kernel.metrics import Criterion
 from runner.report.findings import IDLE, TIME
 from runner.report.text import absent
 from runner.runs import section

@@ -13,7 +13,7 @@ from typing import Any
 from runner import runs
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.metrics import Criterion
+from runner.kernel.metrics import Criterion
 from runner.report.about import about
 from runner.report.findings import IDLE, TIME
 from runner.report.table import load, parameters, records

@@ -23,9 +23,9 @@ from runner.errors import KernelMistake, UsageError
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
 from runner.kernel.declaration import VOCABULARY, Kernel, canonical
+from runner.kernel.metrics import TIME, Metric, require_rankable, together
 from runner.kernel.resolve import make
 from runner.kernel.yaml_reader import MOST_PARAMETERS, read_yaml
-from runner.metrics import TIME, Metric, require_rankable, together
 from runner.settings import RACES_DEFAULT, DeviceConfig, ProfileConfig, TimingConfig
 from runner.sources import EXTRA_PARAMETERS
 

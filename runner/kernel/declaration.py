@@ -35,8 +35,8 @@ from runner.device import Role, Surface, Texture, options
 from runner.errors import UsageError
 from runner.kernel.arrays import DTYPE_ALIASES, DTYPES, FORMER_NAMES, DType
 from runner.kernel.expression import ArrayExpression, Expression, integer, shortened
+from runner.kernel.metrics import Metric
 from runner.kernel.recipes import Fill, OfFields
-from runner.metrics import Metric
 
 Canonical = int | float | str  # True and False are integers
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import metrics
 from runner.columns import RESERVED
 from runner.device import cache
 from runner.errors import UsageError
+from runner.kernel import metrics
 from runner.kernel.arrays import DTYPES
 from runner.kernel.declaration import (
     NEUTRAL,

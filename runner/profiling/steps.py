@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runner import interruption, metrics
+from runner import interruption
 from runner.config import Job
 from runner.device.kinds import is_emulated, label
 from runner.folder import RunFolder
+from runner.kernel import metrics
 from runner.profiling.ceilings import Ceilings
 from runner.profiling.counters import Ncu
 from runner.profiling.energy import Energy

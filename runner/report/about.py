@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from runner.metrics import Criterion, Metric
+from runner.kernel.metrics import Criterion, Metric
 
 if TYPE_CHECKING:
     import pandas as pd

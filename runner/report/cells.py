@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from runner.columns import BY_NAME, COLUMNS, Shown, shown
-from runner.metrics import Metric
+from runner.kernel.metrics import Metric
 from runner.report import gpus
 from runner.report.about import about
 from runner.report.findings import IDLE, Ranking, Ratio, best_of, differing_peers, ranker, ratio, steps

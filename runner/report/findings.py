@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from runner.device.kinds import REPLAY, caution, is_emulated
-from runner.metrics import Criterion
+from runner.kernel.metrics import Criterion
 from runner.noise import DeviceNoise, of_device
 from runner.report import gpus, races, searched
 from runner.report.about import about

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from runner.folder import RunFolder
-from runner.metrics import TIME
+from runner.kernel.metrics import TIME
 from runner.report.about import about
 from runner.report.text import count, listed, one_line
 from runner.runs import MALFORMED

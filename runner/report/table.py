@@ -26,7 +26,7 @@ from runner.device.kinds import REPLAY, is_emulated
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.kernel.declaration import NEUTRAL
-from runner.metrics import Criterion, Metric, criterion, recorded
+from runner.kernel.metrics import Criterion, Metric, criterion, recorded
 from runner.report import gpus, searched
 from runner.report.about import about, tell
 from runner.report.text import absent

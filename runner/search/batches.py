@@ -17,7 +17,7 @@ from runner import limited, noise, runs
 from runner.config import Job
 from runner.device.kinds import REPLAY, is_emulated, kind_of
 from runner.folder import RunFolder
-from runner.metrics import Metric
+from runner.kernel.metrics import Metric
 from runner.search.contenders import Compared, compared, contenders
 from runner.search.loop import HALVING, Trial, Values, front
 from runner.search.places import Places

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from runner.metrics import Criterion, Metric
+from runner.kernel.metrics import Criterion, Metric
 from runner.noise import DeviceNoise
 from runner.search.space import Point
 from runner.statistics import ASSUMED, Noise, Side, Spread, Summary, decide

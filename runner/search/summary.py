@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from runner.device.kinds import is_emulated
-from runner.metrics import TIME, Criterion, Metric
+from runner.kernel.metrics import TIME, Criterion, Metric
 from runner.search.importance import Importance, Model
 from runner.search.loop import Trial
 from runner.search.space import Point, Space

@@ -18,12 +18,13 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from runner import environment, interruption, metrics, pace, sources
+from runner import environment, interruption, pace, sources
 from runner.config import TOGETHER, Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache, options
 from runner.device.kinds import REPLAY, backend, compiler_for, is_emulated
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 from runner.folder import RunFolder
+from runner.kernel import metrics
 from runner.kernel.case import Case
 from runner.pace import Pace
 from runner.profiling import steps

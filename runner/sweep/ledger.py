@@ -10,11 +10,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from runner import lines, metrics, samples, sources
+from runner import lines, samples, sources
 from runner.config import Job
 from runner.folder import RunFolder
+from runner.kernel import metrics
+from runner.kernel.metrics import TIME
 from runner.lines import LineCost
-from runner.metrics import TIME
 from runner.sweep import results
 from runner.sweep.results import Row
 

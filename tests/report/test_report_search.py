@@ -8,7 +8,7 @@ import report_runs as runs
 from drawing import chosen, table, words
 
 from runner.kernel.expression import RealExpression
-from runner.metrics import Metric
+from runner.kernel.metrics import Metric
 from runner.report import as_markdown, build
 from runner.report.findings import judge
 from runner.report.searched import section

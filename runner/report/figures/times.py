@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from runner.metrics import Criterion
+from runner.kernel.metrics import Criterion
 from runner.report.about import about
 from runner.report.figures.figure import (
     CEILING,
