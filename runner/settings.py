@@ -15,7 +15,6 @@ from runner.errors import UsageError
 
 MOST_SCHEDULES = 100
 SAME_VALUE_RACES = ("hazard", "ignore")
-NVCC_FLAGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")  # environment variables from which nvcc takes options
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 RACES_DEFAULT, RACES_ALL, RACES_NONE = RACES = ("default", "all", "none")  # where races are looked for
 PROFILED = ("all", "tied", "fastest")  # cases that are profiled
@@ -51,7 +50,9 @@ class DeviceConfig:
     @property
     def fast_math(self) -> bool:
         """Whether nvcc is told to compute less exactly, whatever the case."""
-        return options.is_fast(" ".join([*self.nvcc_options, *(os.environ.get(name, "") for name in NVCC_FLAGS)]))
+        return options.is_fast(
+            " ".join([*self.nvcc_options, *(os.environ.get(name, "") for name in options.NVCC_FLAGS)])
+        )
 
     def __post_init__(self) -> None:
         if self.kind not in CHOICES:

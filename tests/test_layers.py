@@ -32,11 +32,8 @@ FLOORS = (
     "hydra",
     "_plugins calibrate completion judge opened repeat resume show",
 )
+BACK_ENDS = ("checked", "cpu", "cuda")
 UPWARD = {
-    "device -> device.checked",
-    "device -> device.cpu",
-    "device -> device.cuda",
-    "device.cuda -> settings",
     "profiling -> recorded",
     "profiling -> report",
     "shards -> recorded",
@@ -48,7 +45,7 @@ UPWARD = {
 def package(module: str) -> str:
     """The package of a module such as `runner.device.cpu.build`; the kinds of devices are packages of their own."""
     first, *rest = module.split(".")[1:] or [""]
-    return ".".join((first, *rest[:1])) if first == "device" and len(rest) > 1 else first
+    return f"device.{rest[0]}" if first == "device" and rest[:1] and rest[0] in BACK_ENDS else first
 
 
 def is_for_types_alone(node: ast.AST) -> bool:

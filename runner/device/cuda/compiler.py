@@ -25,7 +25,6 @@ from runner.device.excerpt import excerpt, explained, system_headers, unnamed
 from runner.device.kinds import CUDA
 from runner.device.limits import Limited, Limits
 from runner.errors import CompileError, CompileLimit
-from runner.settings import NVCC_FLAGS
 
 _NO_HEADER = re.compile(r'fatal error: (\S+): No such file|(?:cannot|could not) open source file "([^"]+)"')
 _OF_NAMING = re.compile(rf"{elf.NAMING_FILE}\((?P<line>\d+)\):\s*(?:error:\s*)?(?P<reason>.*)", re.DOTALL)
@@ -197,7 +196,7 @@ class Nvcc:
     def identity(self) -> tuple[str, ...]:
         """Everything but the source and the architecture that decides on the cubin: options and nvcc's version."""
         _, version = self._found
-        return (*self._options, *(os.environ.get(name, "") for name in NVCC_FLAGS), version)
+        return (*self._options, *(os.environ.get(name, "") for name in options.NVCC_FLAGS), version)
 
     def cubin(
         self, name: str, text: str, folders: Sequence[Path], arch: str, further: Sequence[str]
