@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from runner import recorded
+from runner import stored_sweep
 from runner.device import Energy
 from runner.device.kinds import compiler_for
 from runner.folder import RunFolder
@@ -43,7 +43,7 @@ def main() -> None:
         ]
         subprocess.run(command, check=True, stdout=sys.stderr)
         rows = {int(row["job"]): row for row in csv.DictReader((folder / "results.csv").open(encoding="utf-8"))}
-        jobs = [job for job in recorded.jobs_of(RunFolder(folder), set(rows)) if rows[job.number]["joules"]]
+        jobs = [job for job in stored_sweep.jobs_of(RunFolder(folder), set(rows)) if rows[job.number]["joules"]]
         worker = Worker(jobs[0].device)
         print(f"{worker.info.gpu.rpartition(' ')[0]}, driver {worker.info.versions.get('nvidia_driver')}; J a launch\n")
         head = (

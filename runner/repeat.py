@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _repeated(name: str, overrides: Sequence[str]) -> int:
-    from runner import recorded, runs  # noqa: PLC0415
+    from runner import rerun, runs  # noqa: PLC0415
     from runner.cli import MISTAKE  # noqa: PLC0415
     from runner.folder import RunFolder  # noqa: PLC0415
     from runner.session import Session  # noqa: PLC0415
@@ -47,10 +47,10 @@ def _repeated(name: str, overrides: Sequence[str]) -> int:
 
     def work() -> None:
         if not overrides:
-            return recorded.repeat(original, session)
+            return rerun.repeat(original, session)
         from runner.hydra import app, command_line  # noqa: PLC0415
 
-        found = recorded.read_to_repeat(original)
+        found = rerun.read_to_repeat(original)
         return app.run(command_line.recorded(found.folder, overrides), session)
 
     status = run_sweep(session, work)

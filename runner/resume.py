@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _resumed(name: str, options: Options) -> int:
-    from runner import recorded, runs  # noqa: PLC0415
+    from runner import rerun, runs  # noqa: PLC0415
     from runner.session import Session  # noqa: PLC0415
     from runner.sweep_command import run_sweep  # noqa: PLC0415
 
@@ -34,9 +34,9 @@ def _resumed(name: str, options: Options) -> int:
     path = Path(name) if Path(name).exists() else runs.one(name)
 
     def work() -> None:
-        if not recorded.is_search(path):
-            return recorded.resume(path, session)
-        folder = recorded.resume_search(path, session)
+        if not rerun.is_search(path):
+            return rerun.resume(path, session)
+        folder = rerun.resume_search(path, session)
         if folder is None:
             return None
         from runner.hydra import app, command_line  # noqa: PLC0415

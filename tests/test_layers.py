@@ -21,10 +21,11 @@ FLOORS = (
     "runs lines machine_code noise samples",
     "environment pace",
     "sources",
+    "stored_sweep",
     "sweep",
     "racecheck profiling search session",
     "shards",
-    "recorded",
+    "rerun",
     "report",
     "overview preview",
     "sweep_command",
@@ -34,9 +35,7 @@ FLOORS = (
 )
 BACK_ENDS = ("checked", "cpu", "cuda")
 UPWARD = {
-    "profiling -> recorded",
     "profiling -> report",
-    "shards -> recorded",
     "sweep -> profiling",
     "sweep -> racecheck",
 }

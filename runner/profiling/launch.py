@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runner import recorded
+from runner import stored_sweep
 from runner.config import Job
 from runner.device import Device
 from runner.device.kinds import compiler_for
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 file.write(json.dumps({"job": job, "state": state}) + "\n")
 
     numbers = set(given.job)
-    jobs = [job for job in recorded.jobs_of(RunFolder(given.folder.absolute()), numbers) if job.number in numbers]
+    jobs = [job for job in stored_sweep.jobs_of(RunFolder(given.folder.absolute()), numbers) if job.number in numbers]
     from runner.device.cuda.exact import open_gpu  # noqa: PLC0415  (only where there is a GPU)
 
     device = open_gpu(jobs[0].device.index, exact=given.checked)

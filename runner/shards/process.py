@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from runner import environment, recorded, samples
+from runner import environment, samples, stored_sweep
 from runner.config import Job
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
@@ -65,7 +65,7 @@ def run(path: Path, number: int) -> int:
     sweep = RunFolder(path.absolute())
     shard = ShardFolder(sweep, number)
     planned, own = shard.planned, set(shard.jobs)
-    jobs = {job.number: job for job in recorded.jobs_of(sweep, {*own, planned.get(REFERENCE, -1)})}
+    jobs = {job.number: job for job in stored_sweep.jobs_of(sweep, {*own, planned.get(REFERENCE, -1)})}
     if not own & jobs.keys():
         raise UsageError(f"{shard.path}: shard.json names no job of the sweep")
     first, worker = _opened([jobs[number] for number in sorted(own & jobs.keys())])

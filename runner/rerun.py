@@ -1,0 +1,142 @@
+"""Runs a stored sweep: what it lacks, or all of it again, with the folder's own code."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from runner import __version__, environment, runs
+from runner.device.kinds import REPLAY, compiler_for
+from runner.errors import UsageError
+from runner.folder import RunFolder, named
+from runner.profiling import steps
+from runner.racecheck import looking
+from runner.session import Session
+from runner.shards import clusters
+from runner.shards.folder import merge
+from runner.stored_sweep import StoredSweep, changed_sources, read
+from runner.sweep import engine, ledger
+from runner.sweep.worker import Worker
+from runner.terminal import SweepProgress
+
+ONE_BY_ONE = "its jobs were planned one by one, so the folder lacks those that it had not reached"
+
+
+def resume(path: Path, session: Session) -> None:
+    """Run the cases and rounds that a sweep's folder lacks.
+
+    Device and toolchain must be the same, since all rows enter one table. If it cannot be resumed, nothing is changed.
+    """
+    found = _taken_up(path, session)
+    with runs.reading(path):
+        merge(found.folder)
+        known = ledger.previous_rows(found.jobs, found.folder)
+        keys = {
+            job.key
+            for job in found.jobs
+            if ledger.finished(job, row := known.get(job.number))
+            and not steps.lacks(job, row, found.folder)
+            and not looking.lacks(job, row)
+        }
+    missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())
+    done = sum(job.key in keys for job in found.jobs)
+    found.folder.sweep_up()
+    words = f"{path}: {done} of {len(found.jobs)} cases are finished; running the rest, with the folder's own code"
+    if missing and found.launcher in clusters.NAMES:
+        settings = {**runs.section(runs.environment(path), "launcher"), "wait": True}
+        note_resumed(found.folder)
+        with SweepProgress(quiet=session.options.quiet) as progress:
+            progress.say(words)
+            session.ended_early = not clusters.run(found.launcher, found.jobs, found.folder, progress, settings)
+    elif missing:
+        with SweepProgress(quiet=session.options.quiet) as progress:
+            if missing[0].device.kind != REPLAY:  # a recording has no device to open
+                session.worker = Worker(missing[0].device)
+                info = session.worker.info
+                compiler = compiler_for(missing[0].device, info, missing[0].compiler)
+                environment.require_same_device(path, environment.device(info, missing[0], compiler))
+            note_resumed(found.folder)
+            progress.say(words)
+            engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker())
+    else:
+        ledger.write_plan(found.jobs, found.folder, found.launcher)  # a power cut may have torn a case.json
+        sys.stderr.write(
+            f"{path}: the sweep is complete: {done} of {done} cases are finished; writing its report again\n"
+        )
+    if found.one_by_one:
+        sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
+
+
+def is_search(path: Path) -> bool:
+    """Whether a folder holds a search, which chooses its cases while it runs."""
+    return path.is_dir() and RunFolder(path).has(RunFolder(path).told)
+
+
+def resume_search(path: Path, session: Session) -> RunFolder | None:
+    """Take up the folder of a search that was interrupted; `None` if it is complete."""
+    found = _taken_up(path, session)
+    if not found.folder.unfinished:
+        sys.stderr.write(f"{path}: the search is complete; writing its report again\n")
+        return None
+    found.folder.sweep_up()
+    note_resumed(found.folder)
+    measured = len(found.folder.text(found.folder.told).splitlines())
+    sys.stderr.write(f"{path}: the search goes on after {measured} cases, with the folder's own code\n")
+    return found.folder
+
+
+def repeat(path: Path, session: Session) -> None:
+    """Run a sweep again in a new folder; nothing is written in the old one."""
+    found = read_to_repeat(path)
+    old, known = found.folder, runs.environment(path)
+    what = named(re.sub(r"^\d\d-\d\d-\d\d-", "", old.path.name)) or "sweep"
+    new = session.reserve(runs.OUTPUTS / f"{datetime.now().astimezone():%Y-%m-%d/%H-%M-%S}-{what}")
+    here = environment.gather((), record_host="host" in known)
+    kept = {name: known[name] for name in ("command", "sources") if name in known}  # the kernels are those of then
+    new.write_json(new.environment, {**here, **kept, "planned_at_once": True})
+    for job in found.jobs:
+        if (files := old.job(job.number) / ".hydra").is_dir():
+            shutil.copytree(files, new.job(job.number) / ".hydra")
+    if old.has(old.multirun):
+        new.write(new.multirun, old.read(old.multirun))
+    sys.stderr.write(f"{path}: running it again, with the folder's own code\n")
+    with SweepProgress() as progress:
+        engine.run([job for job in found.jobs if not job.copy], new, progress, "batch")
+    if found.one_by_one:
+        sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
+
+
+def read_to_repeat(path: Path) -> StoredSweep:
+    """Read a sweep's folder, and say if the runner or the kept sources have changed since."""
+    found = read(path)
+    for changed in changed_sources(found):
+        sys.stderr.write(f"{path}: {changed} has changed since the run; the new run uses it as it is now\n")
+    if (then := runs.environment(path).get("runner")) != __version__:
+        sys.stderr.write(f"{path}: run by version {then or 'unknown'} of the runner; this is version {__version__}\n")
+    return found
+
+
+def _taken_up(path: Path, session: Session) -> StoredSweep:
+    """A sweep to resume, whose folder is locked; neither the runner nor its sources may have changed."""
+    found = read(path)
+    session.resume(found.folder)
+    if not (known := runs.environment(path)):
+        raise UsageError(f"{path}: environment.json is missing or corrupt; start a new sweep")
+    if (then := known.get("runner")) != __version__:
+        raise UsageError(
+            f"{path}: the runner has changed from version {then} to {__version__} since the run; restore it or start a "
+            f"new sweep"
+        )
+    if changed := next(changed_sources(found), None):
+        raise UsageError(f"{path}: {changed} has changed since the run; restore it or start a new sweep")
+    return found
+
+
+def note_resumed(folder: RunFolder) -> None:
+    """Note the time in environment.json."""
+    known = folder.json(folder.environment)
+    known.setdefault("resumed_utc", []).append(datetime.now(UTC).isoformat(timespec="seconds"))
+    folder.write_json(folder.environment, known)
