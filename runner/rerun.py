@@ -8,12 +8,10 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from runner import __version__, environment, runs
+from runner import __version__, environment, runs, stages
 from runner.device.kinds import REPLAY, compiler_for
 from runner.errors import UsageError
 from runner.folder import RunFolder, named
-from runner.profiling import steps
-from runner.racecheck import looking
 from runner.session import Session
 from runner.shards import clusters
 from runner.shards.folder import merge
@@ -38,8 +36,7 @@ def resume(path: Path, session: Session) -> None:
             job.key
             for job in found.jobs
             if ledger.finished(job, row := known.get(job.number))
-            and not steps.lacks(job, row, found.folder)
-            and not looking.lacks(job, row)
+            and not any(stage.lacks(job, row, found.folder) for stage in stages.ALL)
         }
     missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())
     done = sum(job.key in keys for job in found.jobs)
@@ -60,7 +57,7 @@ def resume(path: Path, session: Session) -> None:
                 environment.require_same_device(path, environment.device(info, missing[0], compiler))
             note_resumed(found.folder)
             progress.say(words)
-            engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker())
+            engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker(), stages=stages.ALL)
     else:
         ledger.write_plan(found.jobs, found.folder, found.launcher)  # a power cut may have torn a case.json
         sys.stderr.write(
@@ -104,7 +101,7 @@ def repeat(path: Path, session: Session) -> None:
         new.write(new.multirun, old.read(old.multirun))
     sys.stderr.write(f"{path}: running it again, with the folder's own code\n")
     with SweepProgress() as progress:
-        engine.run([job for job in found.jobs if not job.copy], new, progress, "batch")
+        engine.run([job for job in found.jobs if not job.copy], new, progress, "batch", stages=stages.ALL)
     if found.one_by_one:
         sys.stderr.write(f"{path}: {ONE_BY_ONE}\n")
 

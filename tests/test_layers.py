@@ -23,7 +23,9 @@ FLOORS = (
     "sources",
     "stored_sweep",
     "sweep",
-    "racecheck profiling search session",
+    "racecheck profiling session",
+    "stages",
+    "search",
     "shards",
     "rerun",
     "report",
@@ -36,8 +38,6 @@ FLOORS = (
 BACK_ENDS = ("checked", "cpu", "cuda")
 UPWARD = {
     "profiling -> report",
-    "sweep -> profiling",
-    "sweep -> racecheck",
 }
 
 

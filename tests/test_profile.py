@@ -16,7 +16,7 @@ from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.lines import LineCost
 from runner.profiling import counters, sanitizer
-from runner.profiling.stage import Stage
+from runner.profiling.step import Bench
 from runner.report import reasons
 from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
 from runner.shards.folder import ShardFolder, merge_shard
@@ -77,18 +77,18 @@ def jobs(*kernels, **profile):
 
 
 @pytest.fixture
-def stage(tmp_path):
-    """A stage in an empty folder whose cases are all right."""
+def bench(tmp_path):
+    """What a step works with, in an empty folder whose cases are all right."""
     rows = {number: {"status": "ok", "device": "cuda", "reason": None} for number in range(9)}
     (tmp_path / "run").mkdir()
     for number in rows:
         (tmp_path / "run" / str(number)).mkdir()
-    return Stage(RunFolder(tmp_path / "run"), rows, Told())
+    return Bench(RunFolder(tmp_path / "run"), rows, Told())
 
 
-def by_job(step, given, stage):
+def by_job(step, given, bench):
     """What a step gives, by the job's number."""
-    return {job.number: result for job, result in step.run(given, stage)}
+    return {job.number: result for job, result in step.run(given, bench)}
 
 
 METRICS = "dram__bytes_read.sum", "sm__throughput.avg.pct_of_peak_sustained_elapsed"
@@ -101,63 +101,63 @@ def table(*launches):
     return "==PROF== Connected\n" + "".join(",".join(f'"{cell}"' for cell in line) + "\n" for line in lines)
 
 
-def test_each_case_gets_the_counters_of_its_own_launch(play, stage):
+def test_each_case_gets_the_counters_of_its_own_launch(play, bench):
     """In the order of the launches, in one process; what ncu calls n/a is missing, and said once."""
     play("ncu", table(("bcast", "2,000", "1,024", "50.5"), ("copyGmem", "4,000", "n/a", "12")))
-    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", metrics=[*METRICS]), stage)
+    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", metrics=[*METRICS]), bench)
     first, second = (result.columns for result in found.values())
     assert (first["ncu_dram_read"], first["ncu_sm_percent"], second["ncu_sm_percent"]) == (1024, 50.5, 12.0)
     assert "ncu_dram_read" not in second
-    (sentence,) = stage.progress.said
+    (sentence,) = bench.progress.said
     assert "dram__bytes_read.sum" in sentence
 
 
-def test_other_launches_than_ours_are_no_counters(play, stage):
+def test_other_launches_than_ours_are_no_counters(play, bench):
     """A case whose kernel ncu did not see has a reason and no numbers."""
     play("ncu", table(("other", "2,000", "1,024", "50.5")))
-    ((_, result),) = counters.Ncu().run(jobs("bcast", metrics=["default"]), stage)
+    ((_, result),) = counters.Ncu().run(jobs("bcast", metrics=["default"]), bench)
     assert "other" in result.record["reason"]
     assert not result.columns
 
 
-def test_after_a_launch_that_failed_the_others_are_counted(play, stage):
+def test_after_a_launch_that_failed_the_others_are_counted(play, bench):
     """The case that the GPU did not survive has a reason; each other case is counted, those behind it anew."""
     play("ncu", table(("bcast", "2,000", "1,024", "50.5")), broken=1)
-    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", "bcast", metrics=["default"]), stage)
+    found = by_job(counters.Ncu(), jobs("bcast", "copyGmem", "bcast", metrics=["default"]), bench)
     said = {job: result.record.get("reason", "") for job, result in found.items()}
     assert (said[0], said[2]) == ("", "")
     assert "failed under ncu" in said[1]
 
 
 @pytest.mark.parametrize("step", [counters.Ncu(), sanitizer.Sanitizer()])
-def test_without_the_tool_one_sentence_says_so(step, stage, monkeypatch):
+def test_without_the_tool_one_sentence_says_so(step, bench, monkeypatch):
     """No result, so that a later resume tries again."""
     monkeypatch.setenv("PATH", "/nowhere")
-    assert list(step.run(jobs("bcast", metrics=["default"], sanitizer=True), stage)) == []
-    (sentence,) = stage.progress.said
+    assert list(step.run(jobs("bcast", metrics=["default"], sanitizer=True), bench)) == []
+    (sentence,) = bench.progress.said
     assert "not on the PATH" in sentence
 
 
 @pytest.mark.parametrize(("tool", "step"), [("ncu", counters.Ncu()), ("compute-sanitizer", sanitizer.Sanitizer())])
-def test_a_tool_that_does_not_work_is_tried_once(tool, step, stage, tmp_path, monkeypatch):
+def test_a_tool_that_does_not_work_is_tried_once(tool, step, bench, tmp_path, monkeypatch):
     """What it said last is told; there is no result, so that a later resume tries again."""
     (tmp_path / tool).write_text(f"#!/bin/sh\necho once >>{tmp_path}/calls\necho the reason >&2\nexit 1\n")
     (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert list(step.run(jobs("bcast", "bcast", metrics=["default"], sanitizer=True), stage)) == []
-    (sentence,) = stage.progress.said
+    assert list(step.run(jobs("bcast", "bcast", metrics=["default"], sanitizer=True), bench)) == []
+    (sentence,) = bench.progress.said
     assert "the reason" in sentence
     assert (tmp_path / "calls").read_text() == "once\n"
 
 
-def test_without_the_right_to_count_one_sentence_says_who_gives_it(play, stage):
+def test_without_the_right_to_count_one_sentence_says_who_gives_it(play, bench):
     """As ncu says it where counters are for administrators only."""
     play(
         "ncu",
         "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters",
     )
-    assert list(counters.Ncu().run(jobs("bcast", metrics=["default"]), stage)) == []
-    (sentence,) = stage.progress.said
+    assert list(counters.Ncu().run(jobs("bcast", metrics=["default"]), bench)) == []
+    (sentence,) = bench.progress.said
     assert "NVreg_RestrictProfilingToAdminUsers=0" in sentence
 
 
@@ -252,13 +252,13 @@ def test_what_compute_sanitizer_wrote_on_an_h200_becomes_one_finding_for_each_mi
     assert got == ([found] if found else [])
 
 
-def test_an_error_belongs_to_the_case_that_makes_it_alone(play, stage):
+def test_an_error_belongs_to_the_case_that_makes_it_alone(play, bench):
     """Two cases of one kernel: each is launched again by itself, and only one of them fails there."""
     play("compute-sanitizer", OUTSIDE.format(kernel="bcast"), alone=[2])
-    found = by_job(sanitizer.Sanitizer(), jobs("copyGmem", "bcast", "bcast", sanitizer=["memcheck"]), stage)
+    found = by_job(sanitizer.Sanitizer(), jobs("copyGmem", "bcast", "bcast", sanitizer=["memcheck"]), bench)
     assert [result.columns.get("status") for result in found.values()] == [None, None, "hazard"]
     assert "bcast.cu:17" in found[2].columns["reason"]
-    (kept,) = json.loads(stage.folder.hazards(2).read_text())
+    (kept,) = json.loads(bench.folder.hazards(2).read_text())
     assert (kept["kind"], kept["line"], kept["thread"], kept["block"]) == (
         "outside",
         "bcast.cu:17",
@@ -333,7 +333,7 @@ def test_a_shard_launches_from_the_folder_of_the_sweep(tmp_path, monkeypatch):
     (tmp_path / "ncu").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     attempt = ShardFolder(RunFolder(tmp_path / "sweep"), 0).begin()
-    list(counters.Ncu().run(jobs("bcast", metrics=["default"]), Stage(attempt, {0: {}}, Told())))
+    list(counters.Ncu().run(jobs("bcast", metrics=["default"]), Bench(attempt, {0: {}}, Told())))
     assert f"runner.profiling.launch {tmp_path}/sweep 0 " in (tmp_path / "words").read_text()
 
 

@@ -23,7 +23,7 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from runner import atomic
+from runner import atomic, stages
 from runner.config import Job
 from runner.device.kinds import REPLAY
 from runner.errors import KernelMistake, UsageError
@@ -104,7 +104,7 @@ class BatchLauncher(Launcher):
         return plan
 
     def _run(self, plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, session: Session) -> None:
-        engine.run(plan, folder, progress, "batch", session.take_worker())
+        engine.run(plan, folder, progress, "batch", session.take_worker(), stages=stages.ALL)
 
 
 class ShardLauncher(BatchLauncher):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from runner import children
 from runner.config import Job
 from runner.device.kinds import is_emulated
-from runner.profiling.stage import Result, Row, Stage
+from runner.profiling.step import Bench, Result, Row
 
 NAME = "roofline"
 LIMIT_S = 120.0
@@ -25,9 +25,9 @@ class Ceilings:
         """Every case that is right."""
         return job.profile.roofline and row["status"] == "ok" and not is_emulated(str(row["device"]))
 
-    def run(self, jobs: Sequence[Job], stage: Stage) -> Iterator[tuple[Job, Result]]:
+    def run(self, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Result]]:
         """Measure in a process of its own."""
-        stage.progress.now("measuring the ceilings of the GPU")
+        bench.progress.now("measuring the ceilings of the GPU")
         words = [sys.executable, "-m", "runner.device.cuda.ceilings", str(jobs[0].device.index)]
         try:
             done = subprocess.run(
@@ -36,7 +36,7 @@ class Ceilings:
             found = json.loads(done.stdout)
         except (subprocess.SubprocessError, ValueError) as e:
             said = getattr(e, "stderr", None) or str(e)
-            stage.say(f"no ceilings: {said.strip().splitlines()[-1] if said.strip() else type(e).__name__}")
+            bench.say(f"no ceilings: {said.strip().splitlines()[-1] if said.strip() else type(e).__name__}")
             return
         for job in jobs:
             yield job, Result({"ceilings": found})

@@ -12,7 +12,7 @@ from runner.config import Job
 from runner.device import plain
 from runner.device.kinds import is_emulated
 from runner.kernel.case import Case
-from runner.profiling.stage import Result, Row, Stage
+from runner.profiling.step import Bench, Result, Row
 from runner.profiling.watched import OUTPUT, watch_all
 
 NAME = "ncu"
@@ -72,31 +72,31 @@ class Ncu:
         """Only cases that are right."""
         return bool(job.profile.metrics) and row["status"] == "ok" and not is_emulated(str(row["device"]))
 
-    def run(self, jobs: Sequence[Job], stage: Stage) -> Iterator[tuple[Job, Result]]:
+    def run(self, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Result]]:
         """Count in one process, and in another one after a case that the GPU did not survive."""
         if shutil.which("ncu") is None:
-            stage.say("no counters: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
+            bench.say("no counters: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
             return
         asked = metrics(jobs[0].profile.metrics, operations=jobs[0].profile.roofline)
         lacking: set[str] = set()
-        for seen in watch_all(command(asked), jobs, stage):
+        for seen in watch_all(command(asked), jobs, bench):
             if NO_RIGHT in f"{seen.output}{seen.said}":
-                stage.say(
+                bench.say(
                     f"no counters: this user may not read them ({NO_RIGHT}); an administrator allows it by the "
                     f"driver's option NVreg_RestrictProfilingToAdminUsers=0, or run the sweep with CAP_SYS_ADMIN"
                 )
                 return
             if seen.broken:
-                stage.say(f"no counters: {seen.reason}")
+                bench.say(f"no counters: {seen.reason}")
             launches = read(seen.output, asked)
             if seen.done and not launches:
                 errors = [line for line in seen.output.splitlines() if line.startswith("==ERROR==")]
-                stage.say(f"no counters: ncu counted nothing{': ' if errors else ''}{'; '.join(errors[:2])}")
+                bench.say(f"no counters: ncu counted nothing{': ' if errors else ''}{'; '.join(errors[:2])}")
                 return
             for job, result in _results(seen.done, launches, asked):
                 unknown = set(result.record.get("missing", ())) - lacking - {STALL.format(reason) for reason in STALLS}
                 if unknown:
-                    stage.say(f"{', '.join(sorted(unknown))}: not counted; this GPU, or this ncu, lacks the metric")
+                    bench.say(f"{', '.join(sorted(unknown))}: not counted; this GPU, or this ncu, lacks the metric")
                 lacking |= unknown
                 yield job, result
             if seen.failed:

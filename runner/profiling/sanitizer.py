@@ -16,7 +16,7 @@ from runner.config import Job
 from runner.device.kinds import is_emulated
 from runner.errors import Finding, Place, told
 from runner.profiling.counters import functions
-from runner.profiling.stage import Result, Row, Stage
+from runner.profiling.step import Bench, Result, Row
 from runner.profiling.watched import OUTPUT, Watched, watch, watch_all
 
 NAME = "sanitizer"
@@ -99,34 +99,34 @@ class Sanitizer:
         """Also cases that are wrong, crashed or did not end: these are worth looking at."""
         return bool(job.profile.sanitizer) and row["status"] in STATUSES and not is_emulated(str(row["device"]))
 
-    def run(self, jobs: Sequence[Job], stage: Stage) -> Iterator[tuple[Job, Result]]:
+    def run(self, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Result]]:
         """Run each tool over all cases, then give each case what was found in it."""
         if shutil.which("compute-sanitizer") is None:
-            stage.say("no sanitizer: compute-sanitizer is not on the PATH; it comes with the CUDA toolkit")
+            bench.say("no sanitizer: compute-sanitizer is not on the PATH; it comes with the CUDA toolkit")
             return
         found: dict[int, list[Finding]] = {job.number: [] for job in jobs}
         failed: dict[int, list[str]] = {job.number: [] for job in jobs}
         for tool in jobs[0].profile.sanitizer:
-            stage.progress.stage(f"profiling ({tool})", len(jobs))
-            for job, seen in self._alone(tool, jobs, stage):
+            bench.progress.stage(f"profiling ({tool})", len(jobs))
+            for job, seen in self._alone(tool, jobs, bench):
                 if seen.broken:
-                    stage.say(f"no sanitizer: {tool}: {seen.reason}")
+                    bench.say(f"no sanitizer: {tool}: {seen.reason}")
                     return
                 found[job.number] += findings(sanitizer_records(seen.output, functions(job.case)), tool)
                 if seen.failed is job:
                     failed[job.number].append(f"{tool}: {seen.reason}")
-        stage.progress.stage("profiling (sanitizer)", len(jobs))
+        bench.progress.stage("profiling (sanitizer)", len(jobs))
         for job in jobs:
             own = {one.key: one for one in reversed(found[job.number])}
             kept = tuple(reversed(own.values()))
             record: dict[str, object] = {"tools": jobs[0].profile.sanitizer, "findings": len(kept)}
             if failed[job.number] and not kept:
                 record["reason"] = f"the launch failed under {'; '.join(failed[job.number])}"
-            yield job, Result(record, _hazard(stage, job, kept))
+            yield job, Result(record, _hazard(bench, job, kept))
 
-    def _alone(self, tool: str, jobs: Sequence[Job], stage: Stage) -> Iterator[tuple[Job, Watched]]:
+    def _alone(self, tool: str, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Watched]]:
         """The cases with errors, each with what was said in a process that launched nothing else."""
-        for seen in watch_all(command(tool), jobs, stage, "--checked"):
+        for seen in watch_all(command(tool), jobs, bench, "--checked"):
             if seen.broken:
                 yield jobs[0], seen
             launched = [*seen.done, *([seen.failed] if seen.failed else [])]
@@ -137,7 +137,7 @@ class Sanitizer:
                 yield from ((job, seen) for job in suspects)
                 continue
             for job in suspects:
-                yield job, watch(command(tool), [job], stage, "--checked")
+                yield job, watch(command(tool), [job], bench, "--checked")
 
 
 def command(tool: str) -> list[str]:
@@ -147,12 +147,12 @@ def command(tool: str) -> list[str]:
     return ["compute-sanitizer", "--tool", tool, *options, *OPTIONS.get(tool, ())]
 
 
-def _hazard(stage: Stage, job: Job, found: tuple[Finding, ...]) -> Row:
+def _hazard(bench: Bench, job: Job, found: tuple[Finding, ...]) -> Row:
     """The columns of a case in which something was found; its findings enter the job's hazards.json."""
     if not found:
         return {}
-    stage.folder.write_json(stage.folder.hazards(job.number), [asdict(one) for one in found])
-    before = stage.rows[job.number]
+    bench.folder.write_json(bench.folder.hazards(job.number), [asdict(one) for one in found])
+    before = bench.rows[job.number]
     also = f"; without the sanitizer: {before['status']}: {before['reason']}" if before.get("reason") else ""
     return {"status": "hazard", "reason": told([one.text for one in found]) + also}
 

@@ -18,7 +18,7 @@ from runner.profiling.ceilings import Ceilings
 from runner.profiling.counters import Ncu
 from runner.profiling.energy import Energy
 from runner.profiling.sanitizer import Sanitizer
-from runner.profiling.stage import Row, Stage, Step, known
+from runner.profiling.step import Bench, Row, Step, known
 from runner.sweep.ledger import Ledger
 from runner.terminal import SweepProgress
 
@@ -28,8 +28,9 @@ def steps() -> tuple[Step, ...]:
     return (Ncu(), Ceilings(), Energy(), Sanitizer())
 
 
-def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress) -> None:
-    """Run each step for the jobs that want it and lack it."""
+def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress, spent_s: float) -> None:
+    """Run each step for the jobs that want it and lack it, however long it takes: the user asked for it."""
+    _ = spent_s
     asking = [job for job in ledger.jobs if job.profile.asks and ledger.row(job)]
     if asking and all(is_emulated(str((ledger.row(job) or {})["device"])) for job in asking):
         where = label(str((ledger.row(asking[0]) or {})["device"]))
@@ -44,7 +45,7 @@ def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress) -> None:
         for group in _alike(chosen):
             progress.stage(f"profiling ({step.name})", len(group))
             rows = {job.number: row for job in group if (row := ledger.row(job))}
-            for job, result in step.run(group, Stage(folder, rows, progress)):
+            for job, result in step.run(group, Bench(folder, rows, progress)):
                 interruption.check()
                 _keep(folder, job.number, step.name, result.record)
                 if reason := result.record.get("reason"):

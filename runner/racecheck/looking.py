@@ -39,8 +39,9 @@ INTERRUPTED = "interrupted"
 UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
 
 
-def lacks(job: Job, row: Row | None) -> bool:
+def lacks(job: Job, row: Row | None, folder: RunFolder) -> bool:
     """Whether races are still to be looked for in a case that has its row."""
+    _ = folder  # the row says it
     return row is not None and _is_wanted(job, row) and not _is_looked_at(row)
 
 
@@ -54,7 +55,7 @@ def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress, spent_s: flo
     cases = []
     for job in ledger.jobs:
         row = ledger.row(job)
-        if row is None or not lacks(job, row):
+        if row is None or not lacks(job, row, folder):
             continue
         if reason := _refusal(job.case):
             ledger.add(job, {**row, "races_skipped": reason})

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
+from runner import stages
 from runner.config import Job
 from runner.device import DeviceInfo
 from runner.device.kinds import REPLAY, compiler_for
@@ -86,7 +87,7 @@ class Place:
             worker = None
         else:
             worker = self.open(config) if keep_worker else Worker(config, self.environment)
-        engine.run(jobs, folder, progress, launcher, worker)
+        engine.run(jobs, folder, progress, launcher, worker, stages=stages.ALL)
         rows = {job.number: folder.json(folder.result(job.number)) for job in jobs}
         return {number: row for number, row in rows.items() if isinstance(row, dict)}
 

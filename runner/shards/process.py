@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from runner import environment, samples, stored_sweep
+from runner import environment, samples, stages, stored_sweep
 from runner.config import Job
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
@@ -84,7 +84,7 @@ def run(path: Path, number: int) -> int:
     _take_over([*reversed(earlier), sweep], attempt, plan, worker.info)
     try:
         with _Progress(attempt) as progress:
-            engine.run(plan, attempt, progress, str(planned["launcher"]), worker)
+            engine.run(plan, attempt, progress, str(planned["launcher"]), worker, stages=stages.ALL)
     finally:
         if reference:
             _note_reference(attempt, reference)

@@ -27,11 +27,10 @@ from runner.folder import RunFolder
 from runner.kernel import metrics
 from runner.kernel.case import Case
 from runner.pace import Pace
-from runner.profiling import steps
-from runner.racecheck import looking
 from runner.samples import append_hot, append_round
 from runner.sweep import disassembling, line_costs, replay, results
 from runner.sweep.ledger import Ledger
+from runner.sweep.stage import Stage
 from runner.sweep.worker import Outcome, Task, Worker
 from runner.terminal import SweepProgress
 
@@ -45,15 +44,28 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def run(
-    plan: Sequence[Job], folder: RunFolder, progress: SweepProgress, launcher: str, worker: Worker | None = None
+    plan: Sequence[Job],
+    folder: RunFolder,
+    progress: SweepProgress,
+    launcher: str,
+    worker: Worker | None = None,
+    *,
+    stages: Sequence[Stage] = (),
 ) -> None:
     """Run all cases of a plan; a case that appears twice is run once.
 
-    Each row names the launcher, since cases that were launched alone were not measured side by side. The worker is one
-    that was started while the plan was made.
+    Args:
+        plan: The jobs.
+        folder: Where everything is written.
+        progress: Where cases and stages are shown.
+        launcher: Its name, which each row has.
+        worker: One that was started while the plan was made.
+        stages: What follows once verdicts and times are on disk.
 
-    A `UsageError` if no compiled kernel can be kept; `DeviceUnavailable` if the only device that was asked for is not
-    there. A `KeyboardInterrupt` is passed on, after the cases that were not reached have `not_run` rows.
+    Raises:
+        UsageError: No compiled kernel can be kept.
+        DeviceUnavailable: The only device that was asked for is not there.
+        KeyboardInterrupt: After the cases that were not reached have `not_run` rows.
     """
     if any(job.device.kind == REPLAY for job in plan):
         replay.refuse_mixed(plan)
@@ -78,8 +90,8 @@ def run(
                 if len(groups) == 1 and ledger.empty:
                     raise  # nothing was run: the user's mistake, not a failed sweep
                 ledger.mark_not_run(str(e), group)
-        looking.run(ledger, folder, progress, time.monotonic() - began)
-        steps.run(ledger, folder, progress)
+        for stage in stages:
+            stage.run(ledger, folder, progress, time.monotonic() - began)
     except KeyboardInterrupt:
         ledger.mark_not_run("interrupted before this case was reached", ledger.jobs)
         raise
