@@ -216,7 +216,7 @@ WORDS = {
     "too many threads": (["device.threads=1099511627776"], "device.threads=1099511627776: expected 0 to 4096"),
     "a version of logging": (["hydra.hydra_logging.version=5"], "Unsupported version: 5"),
     "a handler of logging": (["+hydra.hydra_logging.handlers.x.class=nope"], "handler 'x'"),
-    "a long launcher": (["hydra/launcher=" + "a" * 5000], "File name too long"),
+    "a long launcher": (["hydra/launcher=" + "a" * 5000], "expected batch, gpus"),
     "a long name": (["--config-name", "a" * 5000], "File name too long"),
     "a long key": (["a." * 3000 + "b=1"], "a key has at most 200 characters"),
     "a level of verbosity": (["hydra.verbose=5"], "Hydra refuses the configuration"),

@@ -144,7 +144,7 @@ def launched(its, monkeypatch):
     composed, plans = [], []
     load = its.loader.load_configuration
     monkeypatch.setattr(its.loader, "load_configuration", lambda *a, **k: (composed.append(a), load(*a, **k))[1])
-    monkeypatch.setattr(engine, "run", lambda plan, *_: plans.append(plan))
+    monkeypatch.setattr(engine, "run", lambda plan, *_, **__: plans.append(plan))
     monkeypatch.setattr(Session, "open_device", lambda *_: None)
     current.set(Session())
     ours = BatchLauncher()
@@ -185,7 +185,7 @@ from runner.sweep import engine
 terminal.QUIET_S = terminal.QUIET_SHARE = 0
 # Not getrusage: that starts from what the process that started this one had.
 peak = lambda: re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]
-engine.run = lambda plan, *_: print(len(plan), peak())
+engine.run = lambda plan, *_, **__: print(len(plan), peak())
 Session.open_device = lambda *_: None
 app.run(sys.argv[1:], Session())
 """
