@@ -48,22 +48,23 @@ inline bool is_represented(const Quick& q, const Cell& cell, uint32_t thread, ui
            ((one.thread ^ two.thread) >= lanes_per_warp || (two.thread ^ thread) < lanes_per_warp);
 }
 
-inline void represent(const Quick& q, Cell& cell, bool has_content) {
+// Whether slots 1 and 2 may speak for others: no write is unordered with them, and slot 3 may be overwritten.
+inline bool may_speak(const Quick& q, const Cell& cell, bool has_content) {
     constexpr uint8_t whole_word = (1 << word_bytes) - 1;
     const Slot &one = cell.slot[1], &two = cell.slot[2], &last = cell.slot[3];
     const auto speaks = [&](const Slot& slot) {
         return slot.block == q.serial && slot.clock == q.base && slot.mask == whole_word && !(slot.flags & slot_kinds);
     };
-    if (!speaks(one) || !speaks(two) || one.thread == two.thread) return;
+    if (!speaks(one) || !speaks(two) || one.thread == two.thread) return false;
     const auto was_before = [&](const Slot& slot) {  // for each thread of the block
         return slot.block == q.serial ? slot.clock < q.base : slot.block < q.first_serial;
     };
-    if (cell.slot[0].mask && (cell.slot[0].flags & slot_kinds) && !was_before(cell.slot[0])) return;
-    if (!has_content && cell.written() != whole_word) return;
+    if (cell.slot[0].mask && (cell.slot[0].flags & slot_kinds) && !was_before(cell.slot[0])) return false;
+    if (!has_content && cell.written() != whole_word) return false;
     const bool two_warps = (one.thread ^ two.thread) >= lanes_per_warp;
-    const bool is_covered = was_before(last) || (last.block == q.serial && (two_warps || (last.thread ^ two.thread) < lanes_per_warp));
-    if (last.mask && ((last.flags & slot_kinds) || !is_covered)) return;  // slot 3 may go
-    cell.set_speaks(true);
+    const bool is_covered =
+        was_before(last) || (last.block == q.serial && (two_warps || (last.thread ^ two.thread) < lanes_per_warp));
+    return !last.mask || (!(last.flags & slot_kinds) && is_covered);
 }
 
 // An access to one word. False: it is not that simple, and nothing has changed.
@@ -123,7 +124,7 @@ __attribute__((noinline)) bool compare_word(const Quick& q, Cell& cell, uint32_t
     // Two reads of one warp make room for one of another warp.
     if (cell.speaks() && clock == base && cell.slot[2].block == serial && cell.slot[2].clock == clock) place = 2;
     cell.put(unsigned(place), now);
-    represent(q, cell, has_content);
+    cell.set_speaks(may_speak(q, cell, has_content));
     return true;
 }
 

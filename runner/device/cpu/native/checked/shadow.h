@@ -35,7 +35,7 @@ struct Cell {
     // An asynchronous copy is to write to it.
     bool is_copied() const { return slot[3].flags & 0x40; }
     void set_copied(bool is) { slot[3].flags = uint8_t((slot[3].flags & ~0x40) | (is ? 0x40 : 0)); }
-    // Slots 1 and 2 hold reads that speak for others (see `represent` in quick.h). Any write, and any access that goes
+    // Slots 1 and 2 hold reads that speak for others (see `may_speak` in quick.h). Any write, and any access that goes
     // the long way, ends it.
     bool speaks() const { return slot[2].flags & 0x40; }
     void set_speaks(bool do_they) { slot[2].flags = uint8_t((slot[2].flags & ~0x40) | (do_they ? 0x40 : 0)); }
