@@ -20,7 +20,7 @@ _BESIDE = Path(__file__).resolve().parents[1] / "conf"
 # A checkout has the configuration beside the package; a wheel has it inside.
 CONF = _BESIDE if (_BESIDE / "config.yaml").is_file() else Path(__file__).resolve().parent / "_data" / "conf"
 
-TOGETHER = ("batch", "gpus", "slurm")
+LAUNCHERS = ("batch", "gpus", "slurm")
 """The launchers that get all jobs at once, so that they measure those side by side that are compared."""
 
 

@@ -18,7 +18,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from runner import limited, limited_yaml, runs, sources
-from runner.config import TOGETHER, Job, Origin, read_kernel
+from runner.config import LAUNCHERS, Job, Origin, read_kernel
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.kernel import metrics
@@ -35,7 +35,7 @@ class StoredSweep:
 
     folder: RunFolder  # with an absolute path
     jobs: tuple[Job, ...]  # all that were planned
-    launcher: str  # as rows name it; older folders have others than `TOGETHER`
+    launcher: str  # as rows name it; older folders have others than `LAUNCHERS`
     one_by_one: bool  # whether Hydra planned the jobs one by one, so that there may have been more
     fingerprints: Mapping[str, Mapping[str, str]]  # by kernel: hashes by the name of the file
 
@@ -59,7 +59,7 @@ def read(path: Path) -> StoredSweep:
             raise UsageError(f"{path}: not the folder of a sweep: it holds no planned case; start a new sweep")
         complete = [e for e in entries.values() if "row" in e]
         launcher = str(complete[0]["row"]["launcher"]) if complete else "batch"
-        one_by_one = not runs.environment(path).get("planned_at_once", launcher in (*TOGETHER, "none"))
+        one_by_one = not runs.environment(path).get("planned_at_once", launcher in (*LAUNCHERS, "none"))
         if not one_by_one and (unknown := [n for n in folder.jobs() if n not in entries]):
             raise UsageError(f"{path}: the plan is incomplete: it lacks job {unknown[0]}; start a new sweep")
         fingerprints = {str(e["kernel"]): e["fingerprint"] for e in complete}

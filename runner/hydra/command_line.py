@@ -75,7 +75,7 @@ def with_named_recording(arguments: Sequence[str]) -> list[str]:
 
 def require_launcher(name: str) -> None:
     """Refuse a launcher that would start each case by itself: cases are measured side by side."""
-    if name not in config.TOGETHER:
+    if name not in config.LAUNCHERS:
         raise UsageError(f"hydra/launcher={name}: expected batch, gpus (all GPUs of this machine) or slurm (a cluster)")
 
 

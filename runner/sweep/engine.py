@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from runner import environment, interruption, pace, sources
-from runner.config import TOGETHER, Job
+from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache, options
 from runner.device.kinds import REPLAY, backend, compiler_for, is_emulated
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
@@ -131,8 +131,6 @@ class _Group:
             self._ledger.opened(self._jobs, info.kind)
             compiler = self._compiler = compiler_for(first.device, info, first.compiler)
             entry = environment.device(info, first, compiler)
-            if self._ledger.launcher not in TOGETHER:  # another job of the sweep may have run on another node
-                environment.require_same_toolchain(self._folder.path, entry)
             environment.note_device(self._folder, entry)
             if info.emulated and any(job.case.options for job in self._jobs):
                 self._progress.say(f"compile_options are for a GPU's compiler: {info.label} ignores them")
