@@ -17,12 +17,12 @@ from rich.table import Table
 
 from runner import noise, samples
 from runner.cli import Parser, run_command
-from runner.device.kinds import AUTO, CHOICES, is_emulated, kind_of, label
+from runner.device.kinds import AUTO, CHOICES, is_gpu, kind_of, label
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.hydra import app
 from runner.report import findings
-from runner.report.table import load, records, timed
+from runner.report.table import load, measured, records
 from runner.session import Session
 from runner.settings import DeviceConfig
 from runner.statistics import round_medians, unthrottled
@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _calibrate(device: str) -> int:
     kind = kind_of(DeviceConfig(kind=device))
-    if is_emulated(kind):
-        raise UsageError(f"the times of {label(kind)} are emulated and never ranked: calibrating needs a GPU")
+    if not is_gpu(kind):
+        raise UsageError(f"the times of {label(kind)} are never ranked: calibrating needs a GPU")
     noise.make_folder()
     session = Session()
     sizes, seeds = ",".join(SIZES), ",".join(map(str, range(ALIKE)))
@@ -60,7 +60,7 @@ def _calibrate(device: str) -> int:
 
 def keep(folder: RunFolder, console: Console) -> None:
     """Store and show the noise that the sweep of identical cases found."""
-    rows = sorted(records(timed(load(folder.path))), key=lambda row: int(row["size"]))
+    rows = sorted(records(measured(load(folder.path))), key=lambda row: int(row["size"]))
     device: dict[str, Any] = next(iter((folder.json(folder.environment) or {})["devices"].values()))
     groups = [list(group) for _, group in itertools.groupby(rows, lambda row: row["size"])]
     points = []

@@ -20,8 +20,8 @@ class Shown(enum.Enum):
 
     NEVER = enum.auto()
     ALWAYS = enum.auto()
-    MEASURED = enum.auto()  # always, except for emulated times, which say nothing about a GPU
-    CALCULATED = enum.auto()  # on request beside measured times, at once where the device is emulated
+    MEASURED = enum.auto()  # always; what a GPU's times give
+    CALCULATED = enum.auto()  # on request beside measured times, at once where there are none
     ON_REQUEST = enum.auto()
 
 
@@ -110,8 +110,11 @@ COLUMNS = (
            "The same for launches in other orders of lanes, warps and blocks, on the CPU device.", Shown.ON_REQUEST),
     Column("sizes_not_tried", "text", "",
            "Why `size_launches` is 0, such as a macro that depends on the size.", Shown.ON_REQUEST),
+    Column("emulated_us", "real", "us",
+           "Median time of a launch on the CPU device. It says nothing about a GPU, so it is not ranked, charted or "
+           "compared, and no column that follows from times is filled there."),
     Column("median_us", "real", "us",
-           "Median time of a launch. With several rounds, the mean of the rounds' medians.", Shown.MEASURED),
+           "Median time of a launch on a GPU. With several rounds, the mean of the rounds' medians.", Shown.MEASURED),
     Column("ci_low_us", "real", "us",
            "Lower end of the 95 % confidence interval of `median_us`, from order statistics. With fewer than 6 "
            "samples, the minimum.", Shown.MEASURED),
@@ -137,15 +140,13 @@ COLUMNS = (
     Column("operations", "integer", "",
            "Minimum number of arithmetic operations performed, as the kernel's YAML declares."),
     Column("gbps", "real", "GB/s",
-           "Effective bandwidth: `bytes_read` plus `bytes_written`, divided by `median_us`. Empty on "
-           "the CPU device.", Shown.MEASURED),
+           "Effective bandwidth: `bytes_read` plus `bytes_written`, divided by `median_us`.", Shown.MEASURED),
     Column("percent_peak", "real", "%", "`gbps` relative to the theoretical peak bandwidth.", Shown.MEASURED),
     Column("percent_copy", "real", "%",
            "`gbps` relative to a device-to-device copy measured in the same sweep.", Shown.MEASURED),
     Column("gflops", "real", "GFLOP/s",
            "`operations` divided by `median_us`, unless the kernel's YAML or the experiment defines this metric "
-           "otherwise. On the CPU device it is computed from emulated times. Columns of further metrics follow.",
-           Shown.MEASURED),
+           "otherwise. Columns of further metrics follow.", Shown.MEASURED),
     Column("enqueue_us", "real", "us", "Median time the host takes to queue a launch."),
     Column("host_bound", "flag", "",
            "In more than 5 % of the samples the host queued the launch too late for the flush to hide it."),

@@ -82,7 +82,7 @@ def _results(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> Iterator[R
                 "one time per configuration"
             )
         written.add(key)
-        yield Result(configuration, row["status"], times, row.get("median_us"))
+        yield Result(configuration, row["status"], times, row.get("median_us") or row.get("emulated_us"))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class Run:
 
         It has every column of docs/results.md, then those of the kernels' own parameters and metrics. Text is `string`,
         integers are `Int64`, real numbers `float64` and flags `boolean`. Empty cells are NA. The column `emulated` is
-        true if a row's times are those of the CPU device.
+        true if a row was run without a GPU.
         """
         frame = self._frame.drop(columns="cost")
         own = {name: _typed(name, frame[name]) for name in frame.columns}

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner import runs
-from runner.device.kinds import AUTO, is_emulated, label
+from runner.device.kinds import AUTO, is_gpu, label, name_of
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.report.about import about
@@ -146,9 +146,10 @@ def _device(known: dict[str, Any], kinds: Sequence[str]) -> str:
     """The names of the GPUs, and the CPU device; for a run without a row, of what was opened."""
     devices = [device for device in section(known, "devices").values() if isinstance(device, dict)]
     used = [kind for kind in kinds if kind not in ("", AUTO)] or [str(device.get("kind", "")) for device in devices]
-    found = [f"{label(kind)} (emulated)" for kind in used if is_emulated(kind)]
-    for kind in (kind for kind in used if kind and not is_emulated(kind)):
-        found += [str(d.get("name") or label(kind)) for d in devices if d.get("kind") == kind] or [label(kind)]
+    found = []
+    for kind in sorted(filter(None, used), key=is_gpu):
+        names = [name_of(kind, str(d.get("name") or "")) for d in devices if d.get("kind") == kind] or [label(kind)]
+        found += names if is_gpu(kind) else [f"{name} (emulated)" for name in names]
     return ", ".join(one_line(name, 40) for name in dict.fromkeys(found))
 
 

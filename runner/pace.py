@@ -77,7 +77,7 @@ def expected(jobs: Sequence[Job], info: DeviceInfo) -> str:
         return (
             f"{times}: {least} {duration(sum(known.values()))}, as {which} took in earlier runs below {runs.OUTPUTS}."
         )
-    if info.emulated:
+    if not info.is_gpu:
         return f"{times}. The time is not known: no earlier run below {runs.OUTPUTS} measured these cases."
     launch_ms = (info.details["flush_us"] + info.details["empty_kernel_us"]) / 1000.0
     protocols = [job.protocol(info.kind) for job in jobs]

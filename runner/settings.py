@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.device import options
-from runner.device.kinds import CHOICES, REPLAY, is_emulated
+from runner.device.kinds import CHOICES, REPLAY, is_gpu
 from runner.device.limits import Limits
 from runner.errors import UsageError
 
@@ -102,7 +102,7 @@ class Protocol:
 class TimingConfig(Protocol):
     """The group `timing`.
 
-    An emulated device takes a fixed number of samples, since its times say nothing about a GPU.
+    The CPU device takes a fixed number of samples, since its times say nothing about a GPU.
     """
 
     cpu_rounds: int = 1
@@ -118,7 +118,7 @@ class TimingConfig(Protocol):
     def protocol(self, kind: str) -> Protocol:
         """The protocol for a kind of device."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(Protocol)}
-        if is_emulated(kind):
+        if not is_gpu(kind):
             samples = {"min_samples": self.cpu_samples, "max_samples": self.cpu_samples}
             values |= {**samples, "rounds": self.cpu_rounds, "min_time_ms": 0.0}
         return Protocol(**values)

@@ -9,7 +9,7 @@ from collections import Counter
 from processes import table, wait_until
 
 TIMES = (
-    "reference_us", "samples", "checked_launches", "size_launches", "order_launches", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us",
+    "reference_us", "samples", "checked_launches", "size_launches", "order_launches", "emulated_us", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us",
     "gflops", "bandwidth_gbps", "round_spread_percent", "stop_reason", "compile_s", "wall_s",
 )  # fmt: skip
 

@@ -73,7 +73,7 @@ STARTS = sorted({key[1:] for key in RECORDED})
 def has_header(request):
     """Not every toolkit has cuRAND."""
     names = request.fixturenames
-    if "nvcc" in request.keywords or ("bench" in names and not request.getfixturevalue("bench").device.info.emulated):
+    if "nvcc" in request.keywords or ("bench" in names and request.getfixturevalue("bench").device.info.is_gpu):
         found = subprocess.run(
             ["nvcc", "-E", "-x", "cu", "-"], input=b"#include <curand_kernel.h>", capture_output=True, check=False
         )

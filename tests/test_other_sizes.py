@@ -243,7 +243,7 @@ def test_a_repeated_case_counts_what_an_equal_binary_was_launched_for(bench, own
     larger = bench.run(own(LINE, "right", size=7681)).tried
     assert first == again
     assert first.size_launches == larger.size_launches == 10
-    assert first.order_launches == (2 if bench.device.info.emulated else 0)
+    assert first.order_launches == (0 if bench.device.info.is_gpu else 2)
 
 
 def test_what_was_launched_stands_in_the_table_the_verdict_and_the_terminal(runner, tmp_path):

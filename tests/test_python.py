@@ -39,9 +39,9 @@ def test_the_page_is_true(folder, capsys):
     table, run, change = names["table"], names["run"], names["change"]
     assert [(c.name, str(table[c.name].dtype)) for c in COLUMNS] == [(c.name, TYPES[c.type]) for c in COLUMNS]
     assert len(names["launches"]) == table.samples[0] > 0
-    assert names["launches"].us.median() == pytest.approx(table.median_us[0])
+    assert names["launches"].us.median() == pytest.approx(table.emulated_us[0])
     assert run.samples(table["case"][0]).equals(names["launches"])
-    assert run.best().empty  # emulated
+    assert run.best().empty  # on the CPU device
     assert (change.worse, list(change.table.word)) == (False, ["same"] * 4)
     shown = run._repr_html_()
     assert (shown.count("<tr>"), shown.count("<td>reduceSmem</td>")) == (5, 2)

@@ -15,6 +15,7 @@ SMALL = ("device=cpu", "size=2000")
 MEASURED = (
     "reference_us",
     *("checked_launches", "size_launches", "order_launches"),  # fewer on a busy machine
+    "emulated_us",
     "median_us",
     "ci_low_us",
     "ci_high_us",

@@ -15,7 +15,7 @@ SWEEP = (
     "timing.cpu_rounds=3", "timing.cpu_samples=20",
 )  # fmt: skip
 JOBS, ROUNDS = 6, 3
-MEASURED = ("reference_us", "samples", "checked_launches", "size_launches", "order_launches", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us", "gflops",
+MEASURED = ("reference_us", "samples", "checked_launches", "size_launches", "order_launches", "emulated_us", "median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us", "gflops",
             "round_spread_percent", "stop_reason", "compile_s", "wall_s")  # fmt: skip
 
 

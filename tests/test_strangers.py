@@ -187,9 +187,9 @@ def test_a_lead_beyond_the_array_is_excluded(kernel):
 
 
 @pytest.fixture
-def emulated(bench):
+def on_cpu(bench):
     """The device that can run what CUDA leaves open in several orders."""
-    if not bench.device.info.emulated:
+    if bench.device.info.is_gpu:
         pytest.skip("undefined on a GPU")
     return bench
 
@@ -210,18 +210,18 @@ def emulated(bench):
         ("waitsForTheBlockBefore", r"right in order after .* s, but in reverse order strangers.cu:\d+: still running"),
     ],
 )
-def test_a_result_that_depends_on_the_order_is_a_hazard(emulated, kernel, monkeypatch, name, found):
+def test_a_result_that_depends_on_the_order_is_a_hazard(on_cpu, kernel, monkeypatch, name, found):
     """A missing barrier or __syncwarp, and blocks that count on others: another order shows what the usual one hides."""
     monkeypatch.setattr("runner.sweep.further_checks.LEAST_LIMIT_S", 0.5)
-    monkeypatch.setattr(emulated.device, "_threads", 1)  # so that the usual order is that of the blocks' numbers
-    outcome = emulated.run(kernel(name, OF_THREADS), samples=1)
+    monkeypatch.setattr(on_cpu.device, "_threads", 1)  # so that the usual order is that of the blocks' numbers
+    outcome = on_cpu.run(kernel(name, OF_THREADS), samples=1)
     assert outcome.status == "hazard"
     sentence = "^the result depends on the order in which lanes, warps and blocks run: "
     assert re.search(sentence + found, outcome.reason), outcome.reason
 
 
 @pytest.mark.parametrize(("name", "rest"), [("ticket", OF_THREADS), ("floatAtomics", SUM)])
-def test_what_is_right_in_each_order_is_no_hazard(emulated, kernel, name, rest):
+def test_what_is_right_in_each_order_is_no_hazard(on_cpu, kernel, name, rest):
     """Blocks that draw their turn, and floats that atomics add up in another order, with other roundings."""
-    outcome = emulated.run(kernel(name, rest), samples=1)
+    outcome = on_cpu.run(kernel(name, rest), samples=1)
     assert (outcome.status, outcome.reason) == ("ok", "")

@@ -70,7 +70,7 @@ def test_a_sweep_leaves_everything_in_its_folder(grid):
         ("reduceShfl", "128"), ("reduceShfl", "256"), ("reduceSmem", "128"), ("reduceSmem", "256"),
     ]  # fmt: skip
     assert (rows["value"] == rows["reference"]).all()
-    for case, job, median in zip(rows["case"], rows["job"], rows["median_us"], strict=True):
+    for case, job, median in zip(rows["case"], rows["job"], rows["emulated_us"], strict=True):
         samples = np.load(folder / "samples" / f"{case}-{job}.npy")
         assert len(samples) == 3
         assert np.median(samples["us"]) == pytest.approx(median)

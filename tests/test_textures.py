@@ -210,7 +210,7 @@ def test_fetches_give_what_the_programming_guide_says(bench):
     for (name, found), fetch in zip(fetched(bench, chosen).items(), chosen, strict=True):
         expected = fetch.expected()
         allowed = 0.0
-        if fetch.how.filter_mode == "linear" and not bench.device.info.emulated:
+        if fetch.how.filter_mode == "linear" and bench.device.info.is_gpu:
             texels = 1.0 if fetch.how.promotes else float(np.ptp(fetch.image.astype(np.float64)))
             allowed = 2 * fetch.dimensions * texels / 256
         off = np.abs(found.astype(np.float64) - expected.astype(fetch.result).astype(np.float64))
@@ -249,7 +249,7 @@ def test_a_parameter_may_hold_a_word_of_a_texture(bench, folder, word):
 
 def test_fetches_are_those_of_a_recorded_gpu(bench):
     """Bit for bit, on both devices; interpolated signed bytes within the last of 16 bits."""
-    if not bench.device.info.emulated and "H200" not in bench.device.info.name:
+    if bench.device.info.is_gpu and "H200" not in bench.device.info.name:
         pytest.skip(f"recorded on an H200, not on {bench.device.info.name}")
     chosen = [*fetches(), WEIGHTS]
     with np.load(RECORDED) as recorded:

@@ -35,11 +35,11 @@ class Picture:
 
 
 def panels(comparisons: Sequence[Comparison]) -> dict[str, list[Point]]:
-    """The points of each kernel with measured times in two runs, those that changed first. Emulated times have none."""
+    """The points of each kernel with measured times in two runs, those that changed first."""
     found: dict[str, list[Point]] = {}
     for number, comparison in enumerate(comparisons):
         for change in comparison.changes:
-            if change.decision and not change.row["emulated"]:
+            if change.decision:
                 found.setdefault(str(change.row["kernel"]), []).append((number, change, change.decision))
     steady = {kernel: not any(change.word in CHANGED for _, change, _ in points) for kernel, points in found.items()}
     return {kernel: found[kernel] for kernel in sorted(found, key=lambda kernel: steady[kernel])}

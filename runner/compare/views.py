@@ -158,7 +158,7 @@ def level(comparison: Comparison) -> str:
 def headline(comparison: Comparison) -> str:
     """As in `B against A, 192 common cases: none broken, 48 faster, 0 slower, 144 same`."""
     numbers = Counter(change.word for change in comparison.changes)
-    timed = not all(map(_emulated, comparison.common))
+    timed = not all(map(_only_checked, comparison.common))
     parts = [f"{numbers[Word.BROKEN]:,} BROKEN" if numbers[Word.BROKEN] else "none broken"]
     parts += [f"{numbers[word]:,} {word}" for word in (*(OF_TIMES if timed else ()), Word.SAME)]
     parts += [f"{numbers[word]:,} {word}" for word in COUNTED_IF_ANY if numbers[word]]
@@ -292,8 +292,7 @@ def _cell(name: str, entry: Entry, comparisons: Sequence[Comparison]) -> Cell:
             return Cell(one_line(change.advice or change.reason, 110))
         case "base_median_us" | "median_us":
             us = _median(change.pair.base if name.startswith("base") else change.pair.other)
-            # Emulated times side by side would invite comparison.
-            return Cell("" if us is None or change.row["emulated"] else exact(us))
+            return Cell("" if us is None else exact(us))
         case "change_percent":
             return Cell(_signed(change.percent[0]) if change.percent else "")
         case "low_percent to high_percent":
@@ -339,8 +338,8 @@ def _lone(comparison: Comparison) -> list[tuple[str, list[Row]]]:
     return [(run.short, [c.row for c in changes]) for word, run in words if (changes := comparison.of(word))]
 
 
-def _emulated(change: Change) -> bool:
-    """Whether a time of a common case is emulated, so that only results are compared."""
+def _only_checked(change: Change) -> bool:
+    """Whether the CPU device ran a common case, so that only results are compared."""
     return bool(change.pair.base["emulated"] or change.pair.other["emulated"])
 
 
@@ -361,12 +360,12 @@ def _range(mean: float, ratios: list[float]) -> str:
 
 def _cautions(comparison: Comparison) -> list[str]:
     changes, base, other = comparison.common, comparison.base.short, comparison.other.short
-    emulated = [change for change in changes if _emulated(change)]
-    found = [ONLY_RESULTS] if emulated else []
-    if n := sum(change.word is Word.SAME and bool(change.reason) for change in emulated):
+    checked = [change for change in changes if _only_checked(change)]
+    found = [ONLY_RESULTS] if checked else []
+    if n := sum(change.word is Word.SAME and bool(change.reason) for change in checked):
         gave = "case gave another result" if n == 1 else "cases gave other results"
         found.append(f"{n:,} {gave}, within the tolerance of the reference. The notes say which.")
-    if len(emulated) < len(changes) and not any(change.decision for change in changes):
+    if len(checked) < len(changes) and not any(change.decision for change in changes):
         found.append(f"No case has comparable times in both {base} and {other}.")
     if n := comparison.without_samples:
         has = "has" if n == 1 else "have"

@@ -95,7 +95,7 @@ class Surface:
 
 
 class Order(enum.IntEnum):
-    """In which order an emulated device runs what CUDA leaves open: a right kernel gives the same result in each."""
+    """In which order the CPU device runs what CUDA leaves open: a right kernel gives the same result in each."""
 
     USUAL = 0  # as lanes, warps and blocks are numbered
     REVERSE = 1
@@ -222,13 +222,13 @@ class DeviceInfo:
 
     @property
     def gpu(self) -> str:
-        """Its name and UUID, which tell GPUs of one model apart; empty for a device that is emulated."""
-        return "" if self.emulated else f"{self.name} {self.details.get('uuid', '')}".strip()
+        """Its name and UUID, which tell GPUs of one model apart; empty for the CPU device."""
+        return f"{self.name} {self.details.get('uuid', '')}".strip() if self.is_gpu else ""
 
     @property
-    def emulated(self) -> bool:
-        """Whether its times are emulated and say nothing about a GPU."""
-        return kinds.is_emulated(self.kind)
+    def is_gpu(self) -> bool:
+        """Whether kernels run on a GPU; otherwise their times say nothing about one."""
+        return kinds.is_gpu(self.kind)
 
     @property
     def label(self) -> str:

@@ -30,42 +30,42 @@ class DeviceKind:
     """A kind of device."""
 
     label: str  # its usual name, for the middle of a sentence
-    emulated: bool  # its times are emulated and say nothing about a GPU
+    is_gpu: bool  # otherwise the host runs the kernels, and their times say nothing about a GPU
     compilers: tuple[str, ...] = ()  # that a user can choose between; empty if there is no choice
     automatic: bool = True  # `auto` may choose it
-    checked: str = ""  # what an emulated run has checked; {} is what values were checked for besides
+    checked: str = ""  # what a run without a GPU has checked; {} is what values were checked for besides
     unchecked: str = ""  # and what not
     ordered: bool = True  # whether the former says of other orders of threads when they were tried
 
 
 # The back end of a kind is the package `runner.device.KIND`. `auto` tries them in this order.
 KINDS = {
-    CUDA: DeviceKind("a GPU", emulated=False, compilers=("nvcc", "nvrtc")),
+    CUDA: DeviceKind("a GPU", is_gpu=True, compilers=("nvcc", "nvrtc")),
     CPU: DeviceKind(
         "the CPU device",
-        emulated=True,
+        is_gpu=False,
         checked="Checked on the CPU device: values{}, array bounds, barriers, masks, undefined reads.",
         unchecked="data races that give the right values in these orders, such as updates of global memory without "
         "atomics; memory fences; speed",
     ),
     CHECKED: DeviceKind(
         "the checked CPU device",
-        emulated=True,
+        is_gpu=False,
         automatic=False,
         ordered=False,  # it says of schedules, which are orders
         checked="Checked on the checked CPU device, in several schedules: values{}, data races, memory fences and "
         "their scopes, uninitialized reads, array bounds, barriers, masks, undefined reads.",
         unchecked="accesses that the compiler merged or removed, inputs that were not tried, speed",
     ),
-    REPLAY: DeviceKind("a recording", emulated=False, automatic=False),
+    REPLAY: DeviceKind("a recording", is_gpu=True, automatic=False),
 }
 CHOICES = (AUTO, *KINDS)
 _AUTOMATIC = tuple(name for name, kind in KINDS.items() if kind.automatic)
 
 
-def is_emulated(kind: str) -> bool:
-    """Whether times of a kind of device are emulated; an unknown kind counts as hardware."""
-    return kind in KINDS and KINDS[kind].emulated
+def is_gpu(kind: str) -> bool:
+    """Whether a kind of device runs kernels on a GPU; an unknown kind counts as one."""
+    return kind not in KINDS or KINDS[kind].is_gpu
 
 
 def label(kind: str) -> str:
@@ -73,8 +73,13 @@ def label(kind: str) -> str:
     return KINDS[kind].label if kind in KINDS else kind
 
 
+def name_of(kind: str, model: str) -> str:
+    """What a reader calls a device: a GPU by its model, if that is known, and others by their kind."""
+    return model if model and is_gpu(kind) else label(kind)
+
+
 def caution(kind: str, sizes: str, orders: str, races: str = "") -> str:
-    """What an emulated run on a kind of device has checked, and what not.
+    """What a run on a kind of device without a GPU has checked, and what not; empty for a GPU.
 
     Args:
         kind: The kind.
@@ -82,7 +87,9 @@ def caution(kind: str, sizes: str, orders: str, races: str = "") -> str:
         orders: The same for other orders of threads.
         races: The sentence that says where races were looked for; empty if they were not.
     """
-    one = KINDS[kind]
+    one = KINDS.get(kind)
+    if one is None or not one.checked:
+        return ""
     also = [words for words in (sizes, orders if one.ordered else "") if words]
     checked = one.checked.format(f" (also {', and '.join(also)})" if also else "")
     return f"{checked} {races} Not checked: speed." if races else f"{checked} Not checked: {one.unchecked}."
@@ -120,7 +127,7 @@ def backend(kind: str) -> Backend:
 def prepare(kind: str, index: int) -> None:
     """Let hardware that may be opened next begin already; nothing is wrong yet if there is none."""
     for name in _AUTOMATIC if kind == AUTO else (kind,):
-        if not KINDS[name].emulated:
+        if KINDS[name].is_gpu:
             backend(name).prepare(index)
 
 

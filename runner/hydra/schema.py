@@ -18,7 +18,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
 from runner.config import CONF, Job, Origin, read_kernel
-from runner.device.kinds import KINDS, is_emulated, kind_of
+from runner.device.kinds import KINDS, is_gpu, kind_of
 from runner.errors import KernelMistake, UsageError
 from runner.kernel import from_yaml
 from runner.kernel.case import Case
@@ -174,7 +174,7 @@ def job(composed: Composed, values: Mapping[str, Any], overrides: Sequence[str],
         raise UsageError(f"compiler={compiler}: expected one of {', '.join(names)}")
     if compiler == "nvrtc" and device.nvcc_options:
         raise UsageError(f"device.nvcc_options={device.nvcc_options}: only nvcc takes these, not compiler=nvrtc")
-    if plain["on_cpu"] and is_emulated(kind_of(device)):
+    if plain["on_cpu"] and not is_gpu(kind_of(device)):
         if twice := [name for name in plain["on_cpu"] if name in composed.swept]:
             raise UsageError(f"on_cpu.{twice[0]}: the experiment sweeps {twice[0]}; on_cpu cannot set it, too")
         given = {override.lstrip("+").partition("=")[0] for override in overrides}  # counts more

@@ -28,7 +28,10 @@ BETTER = {TIME: "lower", "gbps": "higher", "percent_peak": "higher", "percent_co
 """The columns that cases can be ranked by, and which values are better."""
 
 _SMALL = 1e-4  # a change of a time, as a fraction
-_OF_LAUNCHES = ("median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us")
+OF_LAUNCHES = ("median_us", "ci_low_us", "ci_high_us", "min_us", "q1_us", "q3_us")
+"""The columns that are times of launches."""
+OF_TIMES = (*OF_LAUNCHES, "round_spread_percent", "gflops")
+"""The columns that the CPU device leaves empty, though older versions filled them."""
 _RATES = ("gbps", "percent_peak", "percent_copy")
 _KNOWN = frozenset((*columns.of_type("integer", "real"), "gflops")) - {"job"}
 
@@ -45,7 +48,7 @@ class Metric:
     @property
     def of_times(self) -> bool:
         """Whether the metric depends on the times of launches."""
-        return not self.value.names.isdisjoint((*_OF_LAUNCHES, *_RATES))
+        return not self.value.names.isdisjoint((*OF_LAUNCHES, *_RATES))
 
     @property
     def plain(self) -> dict[str, str]:
@@ -229,7 +232,7 @@ def _unknown(name: str, own: Collection[str]) -> str:
 def _had_it_taken(row: Names, us: float) -> dict[str, Any]:
     median = row.get(TIME)
     rates = {} if _absent(median) else {n: row[n] * median / us for n in _RATES if not _absent(row.get(n))}
-    return {**row, **dict.fromkeys(_OF_LAUNCHES, us), **rates}
+    return {**row, **dict.fromkeys(OF_LAUNCHES, us), **rates}
 
 
 def _absent(value: Any) -> bool:

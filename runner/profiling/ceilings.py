@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 from runner import children
 from runner.config import Job
-from runner.device.kinds import is_emulated
 from runner.profiling.step import Bench, Result, Row
 
 NAME = "roofline"
@@ -23,7 +22,7 @@ class Ceilings:
 
     def wants(self, job: Job, row: Row) -> bool:
         """Every case that is right."""
-        return job.profile.roofline and row["status"] == "ok" and not is_emulated(str(row["device"]))
+        return job.profile.roofline and row["status"] == "ok"
 
     def run(self, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Result]]:
         """Measure in a process of its own."""

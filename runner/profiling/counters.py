@@ -10,7 +10,6 @@ from typing import Any
 
 from runner.config import Job
 from runner.device import plain
-from runner.device.kinds import is_emulated
 from runner.kernel.case import Case
 from runner.profiling.step import Bench, Result, Row
 from runner.profiling.watched import OUTPUT, watch_all
@@ -70,7 +69,7 @@ class Ncu:
 
     def wants(self, job: Job, row: Row) -> bool:
         """Only cases that are right."""
-        return bool(job.profile.metrics) and row["status"] == "ok" and not is_emulated(str(row["device"]))
+        return bool(job.profile.metrics) and row["status"] == "ok"
 
     def run(self, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Result]]:
         """Count in one process, and in another one after a case that the GPU did not survive."""

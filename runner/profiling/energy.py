@@ -14,7 +14,7 @@ from typing import Any
 from runner import device, interruption
 from runner.config import Job
 from runner.device import Binary
-from runner.device.kinds import compiler_for, is_emulated
+from runner.device.kinds import compiler_for
 from runner.errors import CompileError, DeviceUnavailable
 from runner.profiling.step import Bench, Result, Row
 from runner.statistics import mean_interval
@@ -34,7 +34,7 @@ class Energy:
 
     def wants(self, job: Job, row: Row) -> bool:
         """Every case that is right."""
-        return job.profile.energy and row["status"] == "ok" and not is_emulated(str(row["device"]))
+        return job.profile.energy and row["status"] == "ok"
 
     def run(self, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Result]]:
         """Measure in a worker of its own, in as many passes over the cases as each has batches."""

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from runner.config import Job
-from runner.device.kinds import is_emulated
 from runner.errors import Finding, Place, told
 from runner.profiling.counters import functions
 from runner.profiling.step import Bench, Result, Row
@@ -97,7 +96,7 @@ class Sanitizer:
 
     def wants(self, job: Job, row: Row) -> bool:
         """Also cases that are wrong, crashed or did not end: these are worth looking at."""
-        return bool(job.profile.sanitizer) and row["status"] in STATUSES and not is_emulated(str(row["device"]))
+        return bool(job.profile.sanitizer) and row["status"] in STATUSES
 
     def run(self, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Result]]:
         """Run each tool over all cases, then give each case what was found in it."""

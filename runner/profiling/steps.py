@@ -11,7 +11,7 @@ from typing import Any
 
 from runner import interruption
 from runner.config import Job
-from runner.device.kinds import is_emulated, label
+from runner.device.kinds import is_gpu, label
 from runner.folder import RunFolder
 from runner.kernel import metrics
 from runner.profiling.ceilings import Ceilings
@@ -32,7 +32,7 @@ def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress, spent_s: flo
     """Run each step for the jobs that want it and lack it, however long it takes: the user asked for it."""
     _ = spent_s
     asking = [job for job in ledger.jobs if job.profile.asks and ledger.row(job)]
-    if asking and all(is_emulated(str((ledger.row(job) or {})["device"])) for job in asking):
+    if asking and not any(is_gpu(str((ledger.row(job) or {})["device"])) for job in asking):
         where = label(str((ledger.row(asking[0]) or {})["device"]))
         progress.say(f"profile: nothing is profiled on {where}: counters and energy need a GPU")
         return
@@ -62,7 +62,9 @@ def lacks(job: Job, row: Row | None, folder: RunFolder) -> bool:
 
 
 def _lacks(step: Step, job: Job, row: Row, folder: RunFolder) -> bool:
-    return job.profile.asks and step.wants(job, row) and step.name not in known(folder, job.number)
+    if not job.profile.asks or not is_gpu(str(row["device"])):
+        return False
+    return step.wants(job, row) and step.name not in known(folder, job.number)
 
 
 def _alike(jobs: Sequence[Job]) -> list[list[Job]]:

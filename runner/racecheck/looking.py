@@ -13,7 +13,7 @@ from contextlib import closing
 
 from runner import interruption
 from runner.config import Job
-from runner.device.kinds import CHECKED, REPLAY, is_emulated
+from runner.device.kinds import CHECKED, REPLAY, is_gpu
 from runner.errors import told
 from runner.folder import RunFolder
 from runner.kernel.case import Case
@@ -61,8 +61,8 @@ def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress, spent_s: flo
             ledger.add(job, {**row, "races_skipped": reason})
         else:
             cases.append((job, row))
-    for emulated in (False, True):
-        if own := [(job, row) for job, row in cases if is_emulated(str(row["device"])) == emulated]:
+    for on_gpu in (True, False):
+        if own := [(job, row) for job, row in cases if is_gpu(str(row["device"])) == on_gpu]:
             _Looking(own, ledger, folder, progress, spent_s).run()
 
 
@@ -80,14 +80,14 @@ class _Looking:
         self._ledger, self._folder, self._progress = ledger, folder, progress
         first, others = in_order(variants(cases))
         self._waiting = deque([*first, *others])
-        self._emulated = is_emulated(str(cases[0][1]["device"]))
-        self._always = {id(variant) for variant in first} if self._emulated else set[int]()
-        self._share = SHARE if self._emulated else SHARE_ON_GPU
+        self._on_gpu = is_gpu(str(cases[0][1]["device"]))
+        self._always = set[int]() if self._on_gpu else {id(variant) for variant in first}
+        self._share = SHARE_ON_GPU if self._on_gpu else SHARE
         self._opened = False
-        least = LEAST_S if self._emulated else LEAST_ON_GPU_S
+        least = LEAST_ON_GPU_S if self._on_gpu else LEAST_S
         self._until = time.monotonic() + max(least, self._share * spent_s)
         self._running: dict[Future[Found], tuple[Variant, Case]] = {}
-        each = EACH if self._emulated else EACH_ON_GPU
+        each = EACH_ON_GPU if self._on_gpu else EACH
         processes = min(len(os.sched_getaffinity(0)), 1 + len(self._waiting) // each)
         self._pool = Pool(processes)
 
@@ -104,7 +104,7 @@ class _Looking:
                     done, _ = wait(self._running, min(left, SOON_S), FIRST_COMPLETED)
                     interruption.check()
                     self._progress.now(next(small for _, small in self._running.values()).label)
-                    if done and self._emulated and not self._opened:  # a process is open, which may take long
+                    if done and not self._on_gpu and not self._opened:  # a process is open, which may take long
                         self._opened, self._until = True, max(self._until, time.monotonic() + LEAST_S)
                     for future in done:
                         self._take(*self._running.pop(future), future.result())

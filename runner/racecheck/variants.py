@@ -57,11 +57,7 @@ def in_order(found: Sequence[Variant]) -> tuple[list[Variant], list[Variant]]:
 
 def _rank(variant: Variant) -> tuple[bool, int, float]:
     job, row = variant.cases[-1]
-    return not _wrong(variant), -_size(job), float(row.get("median_us") or 0.0) if _is_timed(row) else 0.0
-
-
-def _is_timed(row: Row) -> bool:
-    return row.get("device") == "cuda"
+    return not _wrong(variant), -_size(job), float(row.get("median_us") or 0.0)
 
 
 def _wrong(variant: Variant) -> bool:

@@ -5,6 +5,7 @@ A kernel's cases cost the same at every line in one of few ways. Each way is a r
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -118,9 +119,7 @@ def _readings(
 ) -> list[tuple[list[Mapping[str, Any]], list[LineCost]]]:
     """The cases that cost the same at every line, and these costs; the fastest case's are the first."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    ranked = sorted(
-        rows, key=lambda row: (row["emulated"] or absent(row["cost"]), 0 if row["emulated"] else row["cost"])
-    )
+    ranked = sorted(rows, key=lambda row: math.inf if absent(row["cost"]) else row["cost"])
     for row in ranked:
         same = tuple(
             (*lines.key(c), c.actual, c.ideal, c.lanes) for c in costs[str(row["case"])] if c.kind != lines.BRANCH

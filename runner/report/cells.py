@@ -23,7 +23,6 @@ Row = dict[str, Any]
 Case = tuple[Row, Ratio]
 
 RANGES = {"ci_low_us to ci_high_us": ("ci_low_us", "ci_high_us"), "q1_us to q3_us": ("q1_us", "q3_us")}
-EMULATED_TIME = "emulated_us"
 EXACT = ("us", "GB/s", "GFLOP/s")
 SMALL = ("J", "GB/s/W")  # as far below 1 as above
 BEST = "best against best"
@@ -42,7 +41,6 @@ TIPS = {
     "cases": "Cases at each size.",
     "tied": "This measurement cannot tell these cases apart in speed: any of them is an equally good choice. "
     "Undecided cases may be as fast or slower.",
-    EMULATED_TIME: "Time of the emulation. It says nothing about a GPU.",
 }
 """What the heads of columns mean."""
 
@@ -93,25 +91,19 @@ class Table:
 
 def all_cases(frame: pd.DataFrame, ratios: dict[int, Ratio]) -> Table:
     """Every case, without the columns of `same_in_all`."""
-    emulated, same = frame["emulated"], _same_results(frame)
+    same = _same_results(frame)
     first, *others = shown(Shown.ALWAYS)
     calculated = _heads(name for name in shown(Shown.CALCULATED) if name not in same)
     hidden = _heads(name for name in shown(Shown.ON_REQUEST) if name not in same)
-    if emulated.all():
-        names = [*varying(frame), first, *calculated, *_metrics(frame), *others, EMULATED_TIME, *hidden]
+    own, metrics = list(about(frame).metrics), about(frame).metrics
+    if frame["median_us"].isna().all():
+        names = [*varying(frame), first, *calculated, *own, *others, "emulated_us", *hidden]
     else:
-        times = [
-            *_heads(shown(Shown.MEASURED)),
-            *_metrics(frame),
-            "speedup",
-            *others,
-            *([EMULATED_TIME] if emulated.any() else []),
-        ]
         hidden = [*calculated, *hidden]
+        times = [*_heads(shown(Shown.MEASURED)), *own, "speedup", *others, "emulated_us"]
         names = [*varying(frame), first, *times, *hidden]
     marks = anchors(frame)
-    own = about(frame).metrics
-    lines = [Line(marks[row["row"]], [_cell(name, row, ratios, own) for name in names]) for row in records(frame)]
+    lines = [Line(marks[row["row"]], [_cell(name, row, ratios, metrics) for name in names]) for row in records(frame)]
     return Table(names, lines).filled("kernel", on_request=hidden)
 
 
@@ -121,7 +113,7 @@ def fastest_cases(frame: pd.DataFrame, best: list[Ranking]) -> Table:
     parameters = [name for name in varying(frame) if name != "size"]
     beside = [head for head in PAIRS if len({pair(one.fastest, head) for one in best}) > 1]
     front, *others = _heads(shown(Shown.MEASURED))
-    names = ["size", *parameters, *apart, front, BEST, "tied", *others, *_metrics(frame), *beside]
+    names = ["size", *parameters, *apart, front, BEST, "tied", *others, *about(frame).metrics, *beside]
     marks, every, ranked, metrics = anchors(frame), best_of(frame), ranker(frame), about(frame).metrics
     lines = []
     for one in best:
@@ -244,12 +236,6 @@ def _heads(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(_HEAD_OF.get(name, name) for name in names))
 
 
-def _metrics(frame: pd.DataFrame) -> list[str]:
-    """The metrics of the run that have no column in every run. Those made of emulated times are not shown."""
-    found = about(frame).metrics
-    return [name for name, metric in found.items() if not (metric.of_times and frame["emulated"].all())]
-
-
 def _same_results(frame: pd.DataFrame) -> list[str]:
     """The results with one value in all of several cases, unless it is zero and means nothing."""
     names = [name for name in shown(Shown.CALCULATED, Shown.ON_REQUEST) if name not in _HEAD_OF and len(frame) > 1]
@@ -268,22 +254,20 @@ def _cell(name: str, row: Row, ratios: dict[int, Ratio], metrics: Mapping[str, M
         return Cell(one_line(row["status"].replace("_", " "), 80), kind=kind)
     if name == "speedup":
         return Cell(f"{ratios[row['row']].times:.2f}x" if row["row"] in ratios else "")
-    if name == EMULATED_TIME:
-        return Cell(exact(row["median_us"]) if row["emulated"] and not absent(row["median_us"]) else "")
     if name in RANGES:
         low, high = (row[part] for part in RANGES[name])
-        return Cell("" if row["emulated"] or absent(low) or absent(high) else f"{exact(low)} to {exact(high)}")
+        return Cell("" if absent(low) or absent(high) else f"{exact(low)} to {exact(high)}")
     if name in PAIRS:
         return Cell(pair(row, name))
     if name == "size":
         return Cell(size_of(row))
     column, metrics = BY_NAME.get(name), metrics or {}
-    if absent(row[name]) or (row["emulated"] and column and column.unit in EXACT):
+    if absent(row[name]):
         return Cell("")
     if column and column.type == "real":
         return Cell(_number(column.unit, row[name]))
     if name in metrics:
-        return Cell("" if row["emulated"] and metrics[name].of_times else f"{row[name]:.4g}")
+        return Cell(f"{row[name]:.4g}")
     return Cell(one_line(value_of(name, row), 80))
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from runner.device.kinds import REPLAY, caution, is_emulated
+from runner.device.kinds import REPLAY, caution
 from runner.kernel.metrics import Criterion
 from runner.noise import DeviceNoise, of_device
 from runner.report import gpus, races, searched
@@ -387,7 +387,7 @@ def _problems(frame: pd.DataFrame) -> tuple[Problem, ...]:
 
 def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
     right, devices = measured(frame), about(frame).devices
-    floors = [section(devices, kind).get("empty_kernel_us") for kind in devices if not is_emulated(kind)]
+    floors = [section(devices, kind).get("empty_kernel_us") for kind in devices]
     empty = [f": an empty kernel takes {rough(floor)} µs" for floor in floors if isinstance(floor, int | float)]
     flags = {
         "timer_limited": f"most of the time is launch overhead{''.join(empty[:1])}",
@@ -398,16 +398,16 @@ def _cautions(frame: pd.DataFrame) -> tuple[str, ...]:
     words = [f"In {count(n, 'case')} {flags[name]} ({name})." for name, n in numbers.items() if n]
     lack = about(frame).lack_rounds
     fewer = [f"{count(lack, 'case')} with fewer rounds than planned: the run has not ended."] * bool(lack)
-    launched = frame[frame["emulated"] & ~frame["status"].isin((*IDLE, "compile_error"))]
-    emulated = sorted(set(launched["device"]))
-    looked = {kind: races.sentence(frame, kind) for kind in sorted(set(frame["device"]))}
-    on_gpu = [looked[kind] for kind in looked if kind not in emulated and looked[kind]]
-    checked = (_checked(frame, kind, looked[kind]) for kind in emulated)
-    return (*fewer, *words, *on_gpu, *checked, *_not_tried(frame))
+    launched = frame[~frame["status"].isin((*IDLE, "compile_error"))]
+    kinds = sorted(set(frame["device"]))
+    looked = {kind: races.sentence(frame, kind) for kind in kinds}
+    checked = {kind: _checked(frame, kind, looked[kind]) for kind in sorted(set(launched["device"]))}
+    further = [looked[kind] for kind in kinds if not checked.get(kind)]
+    return (*fewer, *words, *filter(None, [*further, *checked.values()]), *_not_tried(frame))
 
 
 def _checked(frame: pd.DataFrame, kind: str, looked: str) -> str:
-    """What an emulated run has checked, as far as right cases were launched for it."""
+    """What a run without a GPU has checked, as far as right cases were launched for it; empty for a GPU."""
     right = frame[(frame["device"] == kind) & (frame["status"] == "ok")]
 
     def words(column: str, what: str) -> str:

@@ -137,7 +137,8 @@ def _one(rows: pd.DataFrame, model: str) -> pd.DataFrame:
             row[name] = "True" if "True" in set(known) else known.iloc[0]
         elif rows[name].dtype == "float64":
             row[name] = float((known * weights[known.index]).sum() / weights[known.index].sum())
-    row["round_spread_percent"] = _spread(rows, weights)
+    if rows["median_us"].notna().all():
+        row["round_spread_percent"] = _spread(rows, weights)
     row["jobs"] = [jobs]
     row["gpu"] = f"{model} ({len(set(rows['gpu']))})" if model else ""
     return row

@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from runner import atomic, limited_yaml
 from runner.device import cache
-from runner.device.kinds import REPLAY, is_emulated, label
+from runner.device.kinds import REPLAY, is_gpu, name_of
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.report import annotated, cells, findings, machine, reasons, searched, table
@@ -127,8 +127,8 @@ def _context(
         "about": _about(path, _experiment(_command(known))),
         "verdict": verdict,
         "word": findings.WORDS[verdict.level],
-        "emulated": EMULATED if frame["emulated"].any() else "",
-        "measured": not frame["emulated"].all(),
+        "emulated": EMULATED if frame["emulated_us"].notna().any() else "",
+        "measured": frame["median_us"].notna().any(),
         "compared": not (frame["device"] == REPLAY).all(),
         "problems": _problems(frame, verdict),
         "repeat": _repeat(path, frame, known),
@@ -174,8 +174,8 @@ def heading(frame: pd.DataFrame, known: dict[str, Any]) -> str:
     kernels = [one_line(str(kernel), 40) for kernel in frame["kernel"].unique()]
     what = listed(kernels) if 0 < len(kernels) <= 3 else count(len(kernels), "kernel")
     devices = section(known, "devices")
-    kinds = sorted({str(kind) for kind in frame["device"]} - {""}, key=is_emulated)
-    names = [label(k) if is_emulated(k) else section(devices, k).get("name") or label(k) for k in kinds]
+    kinds = sorted({str(kind) for kind in frame["device"]} - {""}, key=is_gpu, reverse=True)
+    names = [name_of(kind, str(section(devices, kind).get("name") or "")) for kind in kinds]
     where = f" on {listed([one_line(str(name), 60) for name in names])}" if names else ""
     day = re.match(r"\d{4}-\d\d-\d\d", str(known.get("started_utc")))
     return f"{one_line(experiment, 40)}{': ' * bool(experiment)}{what}{where}{f', {day[0]}' if day else ''}"

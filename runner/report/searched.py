@@ -91,10 +91,15 @@ def read(folder: RunFolder) -> Searched | None:
         return None
 
 
+def is_rehearsal(frame: pd.DataFrame) -> bool:
+    """Whether a search ran on the CPU device, whose times say nothing about which case is the best."""
+    return bool(frame["emulated_us"].notna().any())
+
+
 def sentences(frame: pd.DataFrame) -> list[str]:
-    """Which parameters mattered, in a sentence for each objective. Emulated times say nothing about it."""
+    """Which parameters mattered, in a sentence for each objective. A rehearsal says nothing about it."""
     found = about(frame).search
-    return [] if found is None or frame["emulated"].any() else [said(one) for one in found.importance]
+    return [] if found is None or is_rehearsal(frame) else [said(one) for one in found.importance]
 
 
 def section(frame: pd.DataFrame) -> list[str]:
@@ -102,8 +107,8 @@ def section(frame: pd.DataFrame) -> list[str]:
     found = about(frame).search
     if found is None:
         return []
-    if frame["emulated"].any():
-        return [found.about, "Emulated times are neither ranked nor drawn."]
+    if is_rehearsal(frame):
+        return [found.about, "Times of the CPU device are neither ranked nor drawn."]
     return [found.about, *(said(one) for one in found.importance if not one.shares)]
 
 

@@ -1,7 +1,7 @@
 """Reads results.csv into a frame with known types.
 
 Every column of `runner.columns` exists in the frame: text is `""` where empty, integers are nullable, real numbers are
-NaN where empty or not finite. Four columns are added: `emulated`, whether the row's device only emulates a GPU; `jobs`,
+NaN where empty or not finite. Four columns are added: `emulated`, whether the row was run without a GPU; `jobs`,
 the jobs that measured the row; `place`, see `gpus.places`; and `cost`, by which cases are ranked, the least first: the
 time, unless the run ranks them by another column or metric. A case that several GPUs measured may have one row; see
 `gpus.pooled`.
@@ -15,18 +15,18 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from runner import columns, limited, runs
-from runner.device.kinds import REPLAY, is_emulated
+from runner.device.kinds import REPLAY, is_gpu
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.kernel.declaration import NEUTRAL
-from runner.kernel.metrics import Criterion, Metric, criterion, recorded
+from runner.kernel.metrics import OF_TIMES, Criterion, Metric, criterion, recorded
 from runner.report import gpus, searched
 from runner.report.about import about, tell
 from runner.report.text import absent
@@ -54,7 +54,7 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
     raw = raw.reindex(columns=[*raw.columns, *(n for n in columns.NAMES if n not in raw.columns)], fill_value="")
     frame = pd.DataFrame({name: _typed(name, raw[name], own=name in own) for name in raw.columns})
     frame["status"] = frame["status"].where(frame["status"] != "", "not_run")
-    frame["emulated"] = pd.Series([is_emulated(kind) for kind in frame["device"]], dtype=bool)
+    frame["emulated"] = pd.Series([not is_gpu(kind) for kind in frame["device"]], dtype=bool)
     frame["gpu"] = [gpus.short(gpu) for gpu in frame["gpu"]]
     frame["case"] = [case or f"row-{number}" for number, case in enumerate(frame["case"])]
     known = runs.environment(folder)
@@ -68,6 +68,7 @@ def load(folder: Path, *, newest: bool = False) -> pd.DataFrame:
         declared, chosen = [], Criterion()  # a torn plan must not keep anyone from reading the results
     by_name = {m.name: m for m in declared if m.name in metrics}
     lack_rounds = _lack_rounds(frame, plan)
+    _move_emulated(frame, [name for name, metric in by_name.items() if metric.of_times])
     frame["jobs"] = [() if absent(job) else (job,) for job in frame["job"]]
     frame = gpus.pooled(frame, of_gpus)
     frame["place"] = gpus.places(frame, of_gpus)
@@ -122,20 +123,27 @@ def size_key(row: dict[str, Any]) -> tuple[int, ...]:
     return tuple(0 if absent(row[name]) else int(row[name]) for name in ("size", "rows", "cols"))
 
 
-def timed(frame: pd.DataFrame) -> pd.DataFrame:
-    """The cases that are right and have a time: a wrong kernel has no speed."""
-    return frame[(frame["status"] == "ok") & (frame["median_us"] > 0)]
-
-
 def measured(frame: pd.DataFrame) -> pd.DataFrame:
-    """The timed cases of real devices: emulated times are never ranked, charted or divided by each other."""
-    return timed(frame[~frame["emulated"]])
+    """The cases that are right and that a GPU timed: a wrong kernel has no speed."""
+    return frame[(frame["status"] == "ok") & (frame["median_us"] > 0)]
 
 
 def ranked(frame: pd.DataFrame) -> pd.DataFrame:
     """The measured cases that have what the run ranks its cases by, without those of ceilings, which do less."""
     found = measured(frame[frame["ceiling"] != "True"])
     return found[found["cost"] > 0]
+
+
+def _move_emulated(frame: pd.DataFrame, metrics: Sequence[str]) -> None:
+    """Move the times of the CPU device, which older versions wrote into `median_us`, to where they are today.
+
+    `metrics` are those that follow from times, and have no value there.
+    """
+    old = frame["emulated"] & frame["median_us"].notna()
+    if old.any():
+        frame["emulated_us"] = frame["emulated_us"].where(~old, frame["median_us"])
+        for name in (*OF_TIMES, *metrics):
+            frame[name] = frame[name].where(~old)
 
 
 def _metrics(plan: Any) -> list[Metric]:

@@ -151,7 +151,8 @@ def _line(row: Row, names: list[str]) -> tuple[tuple[str, ...], str]:
     name, status = described(row, names), row["status"].replace("_", " ")
     if row["status"] != "ok":
         return (name, status, "", "", launch), "dim" if row["status"] in IDLE else "red"
-    time = "not timed" if absent(row["median_us"]) else f"{exact(row['median_us'])} µs"
+    us = row["emulated_us"] if row["emulated"] else row["median_us"]
+    time = "not timed" if absent(us) else f"{exact(us)} µs"
     speed = "" if absent(row["gbps"]) else f"{rough(row['gbps'])} GB/s"
     total = "" if absent(row["value"]) else one_line(row["value"], 40)
     if not row["emulated"]:

@@ -27,8 +27,8 @@ BESIDES = {"input_launches": "further_inputs", "size_launches": "other_sizes", "
 
 RESULTS = (
     "mismatches", "max_error_ulp", "allowed_error", "undetected", "tolerance", "undefined_reads", "note",
-    "checked_launches", "input_sets", "input_launches", "size_launches", "order_launches", "samples", "median_us",
-    "ci_low_us", "ci_high_us",
+    "checked_launches", "input_sets", "input_launches", "size_launches", "order_launches", "samples", "emulated_us",
+    "median_us", "ci_low_us", "ci_high_us",
 )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def verdict(frame: pd.DataFrame) -> dict[str, Any]:
         }
         if not absent(row["sizes_not_tried"]):
             case["not_tried"] = {"other_sizes": str(row["sizes_not_tried"])}
-        if number in found and not row["emulated"]:
+        if number in found:
             base = rows[found[number].baseline_row]
             times, pair = ratio(base, row), ranked([base, row])
             faster = "faster" if times.times > 1 else "slower"

@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from runner import limited, noise, runs
 from runner.config import Job
-from runner.device.kinds import REPLAY, is_emulated, kind_of
+from runner.device.kinds import REPLAY, kind_of
 from runner.folder import RunFolder
+from runner.kernel import metrics
 from runner.kernel.metrics import Metric
 from runner.search.contenders import Compared, compared, contenders
 from runner.search.loop import HALVING, Trial, Values, front
@@ -50,7 +51,7 @@ class Batches:
         self._best: tuple[float, int] | None = None  # of the highest level: the first objective, and its job
         self._compared: dict[Point, Compared | None] = {}  # by the first objective, drift taken out
         self._raw: dict[Point, tuple[float, str]] = {}  # the first objective as the table has it, and the GPU
-        self._emulated = self._warned = False
+        self._rehearsal = self._warned = False  # the former on the CPU device
 
     def measure(self, wanted: Mapping[Point, int]) -> dict[Point, Values | None]:
         """Measure points at their levels; `None` for one that failed."""
@@ -84,9 +85,9 @@ class Batches:
             self._compare(point, trial.level, trial.values)
 
     def near(self, trials: Sequence[Trial]) -> list[Trial]:
-        """The best trials, and those that cannot be told from the best one. Emulated times are not compared."""
+        """The best trials, and those that cannot be told from the best one. A rehearsal gives the best alone."""
         best = front(trials)
-        if not best or best[0].values is None or len(best[0].values) > 1 or self._emulated:
+        if not best or best[0].values is None or len(best[0].values) > 1 or self._rehearsal:
             return best
         measured = {t.point: t for t in trials if t.values}
         known = {point: one for point in measured if (one := self._compared.get(point))}
@@ -112,7 +113,7 @@ class Batches:
             ahead = sorted(
                 (raw, p) for p, (raw, where) in self._raw.items() if raw < limit and (where == gpu or not gpu)
             )
-            further = [point for _, point in ahead[: 1 if math.isinf(limit) else None] if not self._emulated]
+            further = [point for _, point in ahead[: 1 if math.isinf(limit) else None] if not self._rehearsal]
             chosen += further
         return chosen
 
@@ -137,9 +138,9 @@ class Batches:
 
     def _note(self, point: Point, job: Job, row: Row, raw: float, factor: float) -> None:
         """Note what `near` and `finish` need of a row."""
-        self._compared[point] = compared({**job.case.variables, **row}, self._objectives[0], factor)
+        self._compared[point] = compared({**job.case.variables, **_timed(row)}, self._objectives[0], factor)
         self._raw[point] = raw, str(row.get("gpu") or "")
-        self._emulated = is_emulated(str(row["device"]))
+        self._rehearsal = row.get("emulated_us") is not None
 
     def _compare(self, point: Point, level: int, values: Values | None) -> None:
         """Take a point as the one beside which the others are measured, if it is the best of the highest level."""
@@ -149,7 +150,7 @@ class Batches:
     def _values(self, job: Job, row: Row | None) -> Values | None:
         if row is None or row.get("status") != "ok":
             return None
-        names = {**row, **job.case.variables}
+        names = {**_timed(row), **job.case.variables}
         values = tuple(metric(names) for metric in self._objectives)
         if any(value is None or not math.isfinite(value) for value in values):
             return None
@@ -158,6 +159,12 @@ class Batches:
             for v, m in zip(values, self._objectives, strict=True)
             if v is not None
         )
+
+
+def _timed(row: Row) -> Row:
+    """The row; in a rehearsal on the CPU device, with its time in place of a GPU's."""
+    us = row.get("emulated_us")
+    return row if us is None else {**row, **dict.fromkeys(metrics.OF_LAUNCHES, us)}
 
 
 def looks(job: Job, objectives: int) -> list[int]:

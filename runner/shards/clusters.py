@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runner.config import Job
-from runner.device.kinds import is_emulated, kind_of
+from runner.device.kinds import is_gpu, kind_of
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.shards import plan as planning
@@ -58,8 +58,8 @@ def gpus(settings: Mapping[str, Any], plan: Sequence[Job]) -> LocalGpus:
     shards = settings.get("shards")
     if not isinstance(shards, int) or not 1 <= shards <= 1024:
         raise UsageError(f"hydra.launcher.shards={shards}: expected 1 to 1024")
-    emulated = all(is_emulated(kind_of(job.device)) for job in plan)
-    return LocalGpus([str(one) for one in settings.get("gpus") or ()], shards, emulated=emulated)
+    on_cpu = not any(is_gpu(kind_of(job.device)) for job in plan)
+    return LocalGpus([str(one) for one in settings.get("gpus") or ()], shards, on_cpu=on_cpu)
 
 
 def _copies(settings: Mapping[str, Any], most: int) -> int:

@@ -42,7 +42,7 @@ class LocalGpus:
     every_s = EVERY_S
     silent = ""
 
-    def __init__(self, chosen: Sequence[str], shards: int, *, emulated: bool = False) -> None:
+    def __init__(self, chosen: Sequence[str], shards: int, *, on_cpu: bool = False) -> None:
         """Use these GPUs, by number or UUID; if there are none, or none is wanted, so many processes on the CPU device.
 
         A `UsageError` if a GPU is chosen that is not there.
@@ -61,9 +61,9 @@ class LocalGpus:
                     f"hydra.launcher.gpus: {twice} is there twice; shards side by side on it disturb each other"
                 )
         else:
-            self._places = [] if emulated else known
-        self._emulated = not self._places
-        if self._emulated:
+            self._places = [] if on_cpu else known
+        self._on_cpu = not self._places
+        if self._on_cpu:
             self._places = ["the CPU device"] * shards
         self.most = len(self._places)
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -137,7 +137,7 @@ class LocalGpus:
         _signal(self._earlier.values(), signal.SIGKILL)
 
     def _environment(self, place: str) -> dict[str, str]:
-        return {} if self._emulated else {"CUDA_VISIBLE_DEVICES": place}
+        return {} if self._on_cpu else {"CUDA_VISIBLE_DEVICES": place}
 
 
 def _not_run(shard: ShardFolder) -> str:

@@ -69,7 +69,7 @@ def run(path: Path, number: int) -> int:
     if not own & jobs.keys():
         raise UsageError(f"{shard.path}: shard.json names no job of the sweep")
     first, worker = _opened([jobs[number] for number in sorted(own & jobs.keys())])
-    reference = None if worker.info.emulated else jobs.get(planned.get(REFERENCE, -1))
+    reference = jobs.get(planned.get(REFERENCE, -1)) if worker.info.is_gpu else None
     plan = [job for number, job in sorted(jobs.items()) if number in own or job is reference]
     earlier = shard.attempts()
     attempt = shard.begin()

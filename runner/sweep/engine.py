@@ -21,7 +21,7 @@ from typing import Any
 from runner import environment, interruption, pace, sources
 from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache, options
-from runner.device.kinds import REPLAY, backend, compiler_for, is_emulated
+from runner.device.kinds import REPLAY, backend, compiler_for, is_gpu
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 from runner.folder import RunFolder
 from runner.kernel import metrics
@@ -124,15 +124,15 @@ class _Group:
         """Open the device, compile, and measure all rounds."""
         self._progress.stage("opening the device", 1)
         first = self._jobs[0]
-        # One case hardly has a figure, and emulated times have none.
-        ahead = _import_ahead(figures=len(self._jobs) > 1 and not is_emulated(first.device.kind))
+        # One case hardly has a figure, and a run on the CPU device has none.
+        ahead = _import_ahead(figures=len(self._jobs) > 1 and is_gpu(first.device.kind))
         try:
             info = self._worker.info
             self._ledger.opened(self._jobs, info.kind)
             compiler = self._compiler = compiler_for(first.device, info, first.compiler)
             entry = environment.device(info, first, compiler)
             environment.note_device(self._folder, entry)
-            if info.emulated and any(job.case.options for job in self._jobs):
+            if not info.is_gpu and any(job.case.options for job in self._jobs):
                 self._progress.say(f"compile_options are for a GPU's compiler: {info.label} ignores them")
             for job in self._jobs:
                 if reason := reason_to_skip(job.case, info):
@@ -146,7 +146,7 @@ class _Group:
                 self._counting = line_costs.Builds([job for job in runnable if job.number in self._binaries], info)
                 plan = [job for job in runnable if job.number in self._binaries]
                 self._run_rounds(plan)
-                if not info.emulated:
+                if info.is_gpu:
                     rows = {job.number: row for job in plan if (row := self._ledger.row(job))}
                     disassembling.keep(plan, rows, self._binaries, compiler, self._folder, self._progress)
         except BaseException:
@@ -228,7 +228,7 @@ class _Group:
                 job.protocol(self._worker.info.kind),
                 job.device.time_limit_s,
                 None if isinstance(counted, str) else counted,
-                _is_fast(job) and not self._worker.info.emulated,
+                _is_fast(job) and self._worker.info.is_gpu,
             ),
             lambda step: self._progress.now(f"{job.case.label}: {step}"),
             lambda: self._enter(number, which),

@@ -197,7 +197,7 @@ def implausible(case: Case, info: DeviceInfo, median_us: float) -> str:
     Bytes that are not declared do not count.
     """
     peak = info.peak_gbps
-    if info.emulated or not peak:
+    if not info.is_gpu or not peak:
         return ""
     empty = info.details.get("empty_kernel_us")
     if empty and median_us < EMPTY_SHARE * empty:

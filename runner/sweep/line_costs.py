@@ -55,7 +55,7 @@ class Builds:
             for source in sources
             if self._compiler and source not in self._built
         }
-        if not info.emulated:  # a busy host would disturb the times of a GPU
+        if info.is_gpu:  # a busy host would disturb the times of a GPU
             wait(self._waiting.values())
 
     def take(self, job: Job) -> Binary | str | None:
@@ -89,10 +89,10 @@ def count(device: Device, task: Task, first: Trial) -> LineCosts:
         with suppress(OSError, ValueError, TypeError):  # torn, or of another version
             return LineCosts(tuple(LineCost(**line) for line in json.loads(file.read_text(encoding="utf-8"))))
     needed = sum(array.nbytes for array in case.arrays())
-    if not device.info.emulated and needed > MOST_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+    if device.info.is_gpu and needed > MOST_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
         return LineCosts(reason=f"{case.label}: the arrays need {needed} bytes of the host's memory")
     try:
-        arrays = first.arrays if device.info.emulated else None  # the checked device takes them as they are
+        arrays = None if device.info.is_gpu else first.arrays  # the checked device takes them as they are
         instructions, blocks = counted(case, binary, first.inputs, arrays, min(LIMIT_S, task.time_limit_s))
         found = tuple(summed(instructions, blocks))
     except (CaseError, DeviceUnavailable, MemoryError) as error:

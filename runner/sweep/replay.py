@@ -18,7 +18,7 @@ import numpy as np
 
 from runner import runs, sources, t4
 from runner.config import Job
-from runner.device.kinds import KINDS, REPLAY, is_emulated
+from runner.device.kinds import KINDS, REPLAY, is_gpu
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.samples import append_round
@@ -105,7 +105,7 @@ def read(name: str) -> Recording:
         rows = [{**row, "job": int(row["job"])} for row in results.collect(folder) if row["status"] != "not_run"]
         if not rows:
             raise UsageError(f"{name}: no case of this run is finished, so there is nothing to replay")
-        rows.sort(key=lambda row: is_emulated(row["device"]), reverse=True)  # a GPU's row counts more
+        rows.sort(key=lambda row: is_gpu(row["device"]))  # a GPU's row counts more
         return Recording(folder.path.name, {str(row["case"]): row for row in rows}, (), {}, folder)
 
 

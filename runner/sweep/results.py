@@ -115,15 +115,24 @@ def _parameters(case: Case) -> Row:
 def times(
     case: Case, info: DeviceInfo, latest: Round, samples: Samples, hot: NDArray[Any], earlier: Mapping[str, Any]
 ) -> Row:
-    """The columns that a round changes; samples and hot batches are those of all rounds, `earlier` the row so far."""
+    """The columns that a round changes; samples and hot batches are those of all rounds, `earlier` the row so far.
+
+    A time that a GPU did not take goes to `emulated_us` alone, so that nothing ranks, charts, divides or compares it.
+    """
     used = unthrottled(samples)
     s = of_rounds(used)
     stopped = earlier.get("stop_reason")
-    return {
+    taken = {
         "rounds": len(np.unique(samples["round"])),
         "samples": s.samples,
         "checked_launches": latest.checked + (earlier.get("checked_launches") or 0),
         "input_sets": latest.input_sets,
+        "stop_reason": latest.stop_reason if stopped in (None, PRECISE) else stopped,
+    }
+    if not info.is_gpu:
+        return {**taken, "emulated_us": s.median, **({"hot_samples": len(hot)} if len(hot) else {})}
+    return {
+        **taken,
         "median_us": s.median,
         "ci_low_us": s.ci_low,
         "ci_high_us": s.ci_high,
@@ -131,10 +140,9 @@ def times(
         "q1_us": s.q1,
         "q3_us": s.q3,
         "round_spread_percent": spread_percent(round_medians(used)),
-        "stop_reason": latest.stop_reason if stopped in (None, PRECISE) else stopped,
         **_hot(hot),
         **_bandwidth(case, info, s.median),
-        **({} if info.emulated else _trust(info, samples, s.median)),
+        **_trust(info, samples, s.median),
         **_conditions(latest, earlier),
     }
 
@@ -165,9 +173,8 @@ def _hot(batches: NDArray[Any]) -> Row:
 
 
 def _bandwidth(case: Case, info: DeviceInfo, median_us: float) -> Row:
-    """Emulated time says nothing about memory bandwidth."""
     transferred = (case.count("bytes_read") or 0) + (case.count("bytes_written") or 0)
-    if info.emulated or not transferred or not median_us:
+    if not transferred or not median_us:
         return {}
     gbps = transferred / median_us / 1e3
     copy = info.details.get("copy_gbps")

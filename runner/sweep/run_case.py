@@ -68,7 +68,7 @@ def serve(descriptor: int) -> None:
         assert isinstance(config, DeviceConfig)  # noqa: S101  (for mypy)
         device = open_device(config)
         if config.sandbox:
-            sandbox.limit(emulated=device.info.emulated)
+            sandbox.limit(memory=not device.info.is_gpu)
     except DeviceUnavailable as e:
         with contextlib.suppress(OSError):
             pipe.send(e)
@@ -209,7 +209,7 @@ def _run(work: Work, program: Program) -> Outcome:
         resources=program.resources,
     )
     try:
-        if device.info.emulated and not unproven:
+        if not device.info.is_gpu and not unproven:
             outcome = in_other_orders(work, first, outcome, spent_ms / 1000)
         if outcome.status != "ok":
             return outcome

@@ -39,10 +39,15 @@ def command() -> list[str]:
     return words
 
 
-def limit(*, emulated: bool) -> None:
-    """Limit what this process, the worker, may take; on a GPU not its memory, of which CUDA reserves all addresses."""
+def limit(*, memory: bool) -> None:
+    """Limit what this process, the worker, may take.
+
+    Args:
+        memory: Whether to limit its memory, too. CUDA reserves addresses for all memory of the host, so this is not for
+            a process that opens a GPU.
+    """
     limits = {resource.RLIMIT_FSIZE: _FILE_BYTES, resource.RLIMIT_CORE: 0, resource.RLIMIT_NPROC: _PROCESSES}
-    if emulated:
+    if memory:
         limits[resource.RLIMIT_AS] = int(_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for what, most in limits.items():
         with contextlib.suppress(ValueError, OSError):  # it is lower already

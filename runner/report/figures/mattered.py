@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runner.report import searched
 from runner.report.about import about
 from runner.report.figures.figure import COLOURS, CRIMSON, PALE, Figure, Row, Run, sheet
 from runner.report.figures.search import limits
@@ -160,9 +161,9 @@ def _range(measured: Sequence[float], models: Sequence[Three]) -> tuple[float, f
 
 
 def figures(run: Run) -> list[Figure]:
-    """Both figures of a search, as far as it has them; none of emulated times."""
+    """Both figures of a search, as far as it has them; none of a rehearsal."""
     search = about(run.frame).search
-    if search is None or run.frame["emulated"].any():
+    if search is None or searched.is_rehearsal(run.frame):
         return []
     found: list[Figure] = []
     if panels := [one for one in search.importance if one.shares]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from runner.report import searched
 from runner.report.about import about
 from runner.report.figures.figure import COLOURS, CRIMSON, INK, PALE, Figure, Row, Run, plain, set_ticks, sheet
 from runner.report.searched import Searched
@@ -172,9 +173,9 @@ def _seconds(search: Searched) -> str:
 
 
 def figures(run: Run) -> list[Figure]:
-    """Best so far, or the front of two objectives; none if the run is no search, or its times are emulated."""
+    """Best so far, or the front of two objectives; none if the run is no search, or a rehearsal."""
     search = about(run.frame).search
-    if search is None or run.frame["emulated"].any() or sum(bool(c.results) for c in search.told) < LEAST:
+    if search is None or searched.is_rehearsal(run.frame) or sum(bool(c.results) for c in search.told) < LEAST:
         return []
     anew = f" Diamonds: {count(len(search.anew), 'case')} measured anew at the end, side by side."
     caption = "Recorded times." if search.replayed else "Times of the batches, with drift taken out."
