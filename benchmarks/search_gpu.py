@@ -74,7 +74,7 @@ def legal() -> int:
     """How many combinations are legal."""
     path = ROOT / "conf" / "kernel" / f"{KERNEL}.yaml"
     kernel = from_yaml.read(KERNEL, yaml.safe_load(path.read_text(encoding="utf-8")), path)
-    return of_kernel(kernel, {}, space()).legal_count
+    return of_kernel(kernel, {}, space()).count
 
 
 def of_theirs() -> tuple[dict[str, list[int]], list[str]]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from runner import __version__, environment, runs, stages
-from runner.device.kinds import REPLAY, compiler_for
+from runner.device.kinds import compiler_for
 from runner.errors import UsageError
 from runner.folder import RunFolder, named
 from runner.session import Session
@@ -50,11 +50,10 @@ def resume(path: Path, session: Session) -> None:
             session.ended_early = not clusters.run(found.launcher, found.jobs, found.folder, progress, settings)
     elif missing:
         with SweepProgress(quiet=session.options.quiet) as progress:
-            if missing[0].device.kind != REPLAY:  # a recording has no device to open
-                session.worker = Worker(missing[0].device)
-                info = session.worker.info
-                compiler = compiler_for(missing[0].device, info, missing[0].compiler)
-                environment.require_same_device(path, environment.device(info, missing[0], compiler))
+            session.worker = Worker(missing[0].device)
+            info = session.worker.info
+            compiler = compiler_for(missing[0].device, info, missing[0].compiler)
+            environment.require_same_device(path, environment.device(info, missing[0], compiler))
             note_resumed(found.folder)
             progress.say(words)
             engine.run(found.jobs, found.folder, progress, found.launcher, session.take_worker(), stages=stages.ALL)

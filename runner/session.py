@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.commands import Options
-from runner.device.kinds import AUTO, CHOICES, REPLAY
+from runner.device.kinds import AUTO, CHOICES
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.settings import DeviceConfig
@@ -50,8 +50,6 @@ class Session:
 
     def open_device(self, config: DeviceConfig) -> None:
         """Have the worker open a device, in a new process if it has opened another one."""
-        if config.kind == REPLAY:
-            return
         if self.worker is None or not self.worker.takes(config):
             if self.worker:
                 self.worker.kill()
@@ -131,8 +129,6 @@ def start_worker(arguments: Sequence[str]) -> Worker | None:
         return None
     if any(o.startswith(DEVICE_KEYS) for o in overrides):
         return Worker(None)
-    if f"device={REPLAY}" in overrides:
-        return None
     chosen = [o.partition("=")[2].partition(",")[0] for o in overrides if o.startswith("device=")]
     default = "" if any(f.startswith(CONFIG_FLAGS) for f in flags) else AUTO
     kind = chosen[-1] if chosen else default

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.device import options
-from runner.device.kinds import CHOICES, REPLAY, is_gpu
+from runner.device.kinds import CHOICES, is_gpu
 from runner.device.limits import Limits
 from runner.errors import UsageError
 
@@ -35,7 +35,6 @@ class DeviceConfig:
     sandbox: bool = False  # whether kernels run in a sandbox (bubblewrap)
     schedules: int = 3  # of the checked CPU device: orders of blocks, warps and lanes in which it looks for races
     same_value_races: str = "hazard"  # of the checked CPU device: or ignore, races of writes of one value
-    recording: str = ""  # of the kind replay: a run folder, or a T4 file
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -57,8 +56,6 @@ class DeviceConfig:
     def __post_init__(self) -> None:
         if self.kind not in CHOICES:
             raise UsageError(f"device.kind={self.kind}: expected one of {', '.join(CHOICES)}")
-        if self.recording and self.kind != REPLAY:
-            raise UsageError(f"device.recording={self.recording}: only device=replay has a recording")
         for name in ("index", "threads"):
             if not 0 <= getattr(self, name) <= MOST:
                 raise UsageError(f"device.{name}={getattr(self, name)}: expected 0 to {MOST}")

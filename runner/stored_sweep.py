@@ -146,6 +146,7 @@ def _job(number: int, entry: Mapping[str, Any], folder: RunFolder, kernels: dict
     asked = dict(entry["asked"])
     compiler, counts, timing = asked.pop("compiler"), asked.pop("lines", True), asked.pop("timing")
     racecheck = asked.pop("racecheck", RACES_NONE)  # an older folder lacks nothing
+    asked.pop("recording", None)  # of an older folder
     profile = ProfileConfig(**asked.pop("profile", {}))
     case = make(kernel, entry["parameters"], entry["seed"])
     ranking = metrics.recorded(entry.get("metrics")), entry.get("rank_by", metrics.TIME)

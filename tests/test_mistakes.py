@@ -67,7 +67,7 @@ CHOICES = {
     "a pattern that matches nothing": (["kernel=glob(nope*)"], ["kernel=glob(nope*): matches no name"]),
     "an unknown device": (
         ["device=gpu"],
-        ["device=gpu: expected one of auto, checked, cpu, cuda, replay; did you mean"],
+        ["device=gpu: expected one of auto, checked, cpu, cuda; did you mean"],
     ),
     "no device": (["device=null"], ["device=null: expected the name of a file in conf/device"]),
     "an unknown timing": (["timing=nope"], ["timing=nope: expected one of default"]),

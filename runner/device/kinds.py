@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CUDA = "cuda"
 CPU = "cpu"
 CHECKED = "checked"
-REPLAY = "replay"
+RECORDING = "recording"  # the column `device` of rows that another tuner has measured; it cannot be opened
 AUTO = "auto"  # the first kind below that is present
 
 
@@ -57,7 +57,6 @@ KINDS = {
         "their scopes, uninitialized reads, array bounds, barriers, masks, undefined reads.",
         unchecked="accesses that the compiler merged or removed, inputs that were not tried, speed",
     ),
-    REPLAY: DeviceKind("a recording", is_gpu=True, automatic=False),
 }
 CHOICES = (AUTO, *KINDS)
 _AUTOMATIC = tuple(name for name, kind in KINDS.items() if kind.automatic)

@@ -43,7 +43,7 @@ class Refused(BaseException):
 
 def run(arguments: Sequence[str], session: Session) -> None:
     """Compose and run what the arguments ask for; `--help` and the like run nothing. The session learns the folder."""
-    ordered = command_line.with_named_recording(command_line.ordered(arguments))
+    ordered = command_line.ordered(arguments)
     sys.argv[1:] = ordered
     folders = command_line.search_path(ordered)
     schema.register(folders)

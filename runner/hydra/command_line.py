@@ -21,7 +21,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, Override, QuotedString, RangeSweep
 from hydra.errors import OverrideParseException
 
-from runner import config, limited_yaml, runs
+from runner import config, limited_yaml
 from runner.commands import COMMANDS, OF_A_SWEEP, WITH_VALUE
 from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
@@ -61,16 +61,6 @@ def _with_quotes(override: str) -> str:
     if key.lstrip("+") not in OPTIONS or re.search(r"['\"(]", value):
         return override
     return f"{key}={re.sub(r'[^][,]*=[^][,]*', lambda found: quoted(found[0].strip()), value)}"
-
-
-def with_named_recording(arguments: Sequence[str]) -> list[str]:
-    """The arguments with the recording's own name in place of `latest`, which is another run when this is resumed."""
-    key, found = "device.recording=", []
-    for text in arguments:
-        name = text.removeprefix(key)
-        is_latest = text != name and name.partition("~")[0] == runs.LATEST and not Path(name).exists()
-        found.append(f"{key}{quoted(str(runs.one(name)))}" if is_latest else text)
-    return found
 
 
 def require_launcher(name: str) -> None:

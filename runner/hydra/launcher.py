@@ -25,7 +25,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner import atomic, stages
 from runner.config import Job
-from runner.device.kinds import REPLAY
 from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
 from runner.hydra import command_line, schema
@@ -122,7 +121,7 @@ class ShardLauncher(BatchLauncher):
         if self._settings.get("replicate") or not self._settings.get("wait", True):
             name, value = ("replicate", "true") if self._settings.get("replicate") else ("wait", "false")
             raise UsageError(f"hydra.launcher.{name}={value}: a search cannot do this")
-        return clusters.gpus(self._settings, [first]).environments() if first.device.kind != REPLAY else [{}]
+        return clusters.gpus(self._settings, [first]).environments()
 
     def _begin(self, first: Job, session: Session) -> None:
         """Each shard opens its own device."""

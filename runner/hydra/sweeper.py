@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner import sources
 from runner.config import Job
-from runner.device.kinds import REPLAY
+from runner.device.kinds import is_gpu, kind_of
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.hydra import command_line, schema
@@ -30,7 +30,7 @@ from runner.search.loop import Budget, Sampler, Search, latest
 from runner.search.places import Places
 from runner.search.space import MOST_VALUES, Point, Space, of_kernel
 from runner.session import Session, current
-from runner.sweep import replay, results
+from runner.sweep import results
 from runner.terminal import SweepProgress
 
 LAUNCHERS = ("batch", "gpus")
@@ -77,27 +77,16 @@ class SearchSweeper(Sweeper):
             declared(OmegaConf.to_container(self._config.search, resolve=True)),
         )
         base = self._composer.job(fixed, 0, None)
-        if not axes and base.device.kind == REPLAY:  # all that was recorded
-            names = [p.name for p in base.case.kernel.parameters if not any(f.startswith(f"{p.name}=") for f in fixed)]
-            axes = replay.read(base.device.recording).varied(names)
         legal = _Legal(self._composer, fixed, base)
         own = {name: value for name, value in base.case.parameters if name not in axes}
-        space = of_kernel(base.case.kernel, own, axes, legal.recorded if base.device.kind == REPLAY else None)
-        legal.space = space
-        legal.remember(own)
-        if base.device.kind == REPLAY and not space.legal_count:
-            raise UsageError(
-                f"device.recording={base.device.recording}: it has none of the {space.size:,} combinations of kernel "
-                f"{base.case.kernel.name} with {' '.join(f'{n}={v}' for n, v in own.items())}"
-            )
+        space = legal.space = of_kernel(base.case.kernel, own, axes)
         wanted = given["objective"]
         objectives = _objectives(base.rank_by if wanted in (None, "") else wanted, base)
         sampler = samplers.made(given["sampler"], space, given["seed"])
         OmegaConf.save(self._config, folder.multirun)
         sources.keep(folder, [base])
         with SweepProgress(quiet=session.options.quiet) as progress:
-            most = "at most " * (space.listed is None)
-            progress.say(f"searching {most}{space.legal_count:,} legal of {space.size:,} combinations")
+            progress.say(f"searching {space.count:,} legal of {space.size:,} combinations")
             self._search(space, sampler, budget, objectives, legal, folder, progress, session)
 
     def _search(
@@ -119,13 +108,16 @@ class SearchSweeper(Sweeper):
         )
         measuring.take_up(known)
         batches.write(folder, list(known.values()))
+        # Which case is the best on a GPU, times of the CPU device do not say.
+        rehearsal = not is_gpu(kind_of(legal.base.device)) and any(m.of_times for m in objectives)
         about = {
             "parameters": [axis.name for axis in space.axes],
             "values": [[str(v) for v in axis.values] for axis in space.axes],
             "combinations": space.size,
-            "legal": space.legal_count,
+            "legal": space.count,
             "objectives": [m.name for m in objectives],
             "better": [m.better for m in objectives],
+            "rehearsal": rehearsal,
             "settings": {name: value for name, value in self._settings.items() if name != "params"},
         }
         folder.write_json(folder.search, {**about, "ended": ""})  # the report of an interrupted search needs it
@@ -146,10 +138,10 @@ class SearchSweeper(Sweeper):
             case = legal.job(point, 0, None).case
             return {**by_case.get(case.id, {}), **case.variables}
 
-        found = summary(space, search.trials, anew, row_of, objectives)
+        found = {} if rehearsal else summary(space, search.trials, anew, row_of, objectives)
         end = {"cases": len(search.trials), "ended": search.ended}
         folder.write_json(folder.search, {**about, **end, **found})
-        share = len(search.trials) / max(1, space.legal_count)
+        share = len(search.trials) / max(1, space.count)
         cases = f"{len(search.trials):,} case{'s' * (len(search.trials) != 1)}"
         progress.say(f"{cases}, {share:.2%} of the legal combinations: {search.ended}")
         if objectives[0].name != legal.base.rank_by and "slices" in found:  # the table is ranked by another column
@@ -164,26 +156,12 @@ class _Legal:
     def __init__(self, composer: Composer, fixed: Sequence[str], base: Job) -> None:
         self._composer, self._fixed, self.base = composer, list(fixed), base
         self.space: Space | None = None
-        self._recording = replay.read(base.device.recording) if base.device.kind == REPLAY else None
         self._answers: dict[Point, bool] = {}
-        self._together: set[tuple[str, ...]] | None = None  # values that a T4 file has together
-
-    def remember(self, fixed: Mapping[str, Any]) -> None:
-        """Look up what a T4 file has, once."""
-        if self._recording and self.space:
-            self._together = self._recording.combinations([axis.name for axis in self.space.axes], fixed)
-
-    def recorded(self, point: Point) -> bool:
-        """Whether a recording has the point."""
-        if self._together is not None and self.space is not None:
-            return tuple(map(replay.plain, self.space.values(point).values())) in self._together
-        return self(point)
 
     def __call__(self, point: Point) -> bool:
-        """Whether the case of a point can run; of a recording, whether it is there."""
+        """Whether the case of a point can run."""
         if point not in self._answers:
-            job = self.job(point, 0, None)
-            self._answers[point] = not job.case.excluded and (self._recording is None or self._recording.has(job))
+            self._answers[point] = not self.job(point, 0, None).case.excluded
         return self._answers[point]
 
     def job(self, point: Point, number: int, folder: Path | None) -> Job:

@@ -1,7 +1,7 @@
 """`python -m runner.importer FILE`: a YAML for each kernel of a `.cu`, a script for Kernel Tuner, or a T1 file.
 
-It writes what the parser finds, and `???` where only a person knows. Of a T4 file it writes a kernel that stands for
-the results. It never overwrites.
+It writes what the parser finds, and `???` where only a person knows. Of a T4 file, which has results, it writes a run
+folder. It never overwrites.
 """
 
 from __future__ import annotations
@@ -22,20 +22,25 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write YAMLs."""
-    parser = Parser("import", "Write a YAML for each kernel of a file, with ??? for what you must fill in.")
+    parser = Parser(
+        "import", "Write a YAML for each kernel of a file, with ??? where you must fill in; or read a T4 file."
+    )
     parser.add_argument("file", type=Path, help="a .cu, a script for Kernel Tuner (.py), or a T1 or T4 file (.json)")
     parser.add_argument("--kernel", metavar="NAME", help="only this kernel; default: each one of the file")
     parser.add_argument(
         "--source", type=Path, metavar="FILE.cu", help="the kernel's file, if the script does not name it"
     )
     parser.add_argument(
-        "--into", type=Path, default=Path("my_kernels"), metavar="FOLDER", help="for --config-dir; default: my_kernels"
+        "--into",
+        type=Path,
+        metavar="FOLDER",
+        help="for --config-dir, default: my_kernels; of a T4 file the run folder, default: outputs/imported/NAME",
     )
     given = parser.parse_args(arguments)
     return run_command(lambda: _import(given.file, given.kernel, given.source, given.into))
 
 
-def _import(file: Path, kernel: str | None, source: Path | None, into: Path) -> int:
+def _import(file: Path, kernel: str | None, source: Path | None, into: Path | None) -> int:
     for given in filter(None, (file, source)):
         if given.exists() and not (given.is_file() or given.is_dir()):  # a pipe would be waited for
             raise UsageError(f"{given}: expected a regular file")
@@ -47,7 +52,7 @@ def _import(file: Path, kernel: str | None, source: Path | None, into: Path) -> 
     from runner.importer.tuning import of_script, of_t1  # noqa: PLC0415  (Ctrl-C is quiet from the start)
 
     read = {".py": of_script, ".json": of_t1}.get(file.suffix)
-    tuning = read(file) if read else None
+    tuning, into = read(file) if read else None, into or Path("my_kernels")
     for name, path in _written(file, tuning, kernel, source, into).items():
         sys.stdout.write(f"{path}\n")
         where = f"--config-dir {into} kernel={name}"

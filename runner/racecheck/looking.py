@@ -13,7 +13,7 @@ from contextlib import closing
 
 from runner import interruption
 from runner.config import Job
-from runner.device.kinds import CHECKED, REPLAY, is_gpu
+from runner.device.kinds import CHECKED, is_gpu
 from runner.errors import told
 from runner.folder import RunFolder
 from runner.kernel.case import Case
@@ -183,7 +183,7 @@ def _texts(found: Found) -> list[str]:
 
 def _is_wanted(job: Job, row: Row) -> bool:
     """Whether races are to be looked for in a case; a search does so in its winners alone."""
-    if job.racecheck == RACES_NONE or job.look or row.get("device") in (CHECKED, REPLAY):
+    if job.racecheck == RACES_NONE or job.look or row.get("device") == CHECKED:
         return False
     if row["status"] in RIGHT:
         return True

@@ -98,7 +98,7 @@ class Pool:
 
     def _worker(self, config: DeviceConfig) -> Worker:
         """The worker of this thread; a new one if there is none, or it ended."""
-        wanted = replace(config, kind=CHECKED, threads=1, recording="", same_value_races="hazard")
+        wanted = replace(config, kind=CHECKED, threads=1, same_value_races="hazard")
         mine, before = threading.get_ident(), self._workers.get(threading.get_ident())
         if before and before.takes(wanted):
             return before

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from runner.device.kinds import REPLAY, caution
+from runner.device.kinds import RECORDING, caution
 from runner.kernel.metrics import Criterion
 from runner.noise import DeviceNoise, of_device
 from runner.report import gpus, races, searched
@@ -362,7 +362,7 @@ def _matches(frame: pd.DataFrame, right: int) -> list[str]:
     undefined = int(((frame["status"] == "ok") & (frame["undefined_reads"].fillna(0) > 0)).sum())
     matching = count(undefined, "matching case")
     reads = [f"In {matching} lanes read undefined values, which are not compared."] if undefined else []
-    if (frame["device"] == REPLAY).all():  # of another tuner, which may have compared nothing
+    if (frame["device"] == RECORDING).all():  # the other tuner may have compared nothing
         return [
             f"{right:,} of {count(len(frame), 'case')} {'is' if right == 1 else 'are'} correct in the recording{tail}."
         ]

@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from runner import atomic, limited_yaml
 from runner.device import cache
-from runner.device.kinds import REPLAY, is_gpu, name_of
+from runner.device.kinds import RECORDING, is_gpu, name_of
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.report import annotated, cells, findings, machine, reasons, searched, table
@@ -129,7 +129,7 @@ def _context(
         "word": findings.WORDS[verdict.level],
         "emulated": EMULATED if frame["emulated_us"].notna().any() else "",
         "measured": frame["median_us"].notna().any(),
-        "compared": not (frame["device"] == REPLAY).all(),
+        "compared": not (frame["device"] == RECORDING).all(),
         "problems": _problems(frame, verdict),
         "repeat": _repeat(path, frame, known),
         "same": cells.same_in_all(frame),

@@ -71,7 +71,7 @@ class Searched:
     anew: Mapping[tuple[int, ...], tuple[Three, ...]]  # by point: the objectives as they were measured anew
     importance: tuple[Importance, ...]
     slices: Mapping[str, tuple[Value, ...]]
-    replayed: bool
+    rehearsal: bool  # on the CPU device, by its times, which say nothing about which case is the best
 
     def described(self, point: Sequence[int], names: Sequence[str]) -> str:
         """Some parameters of a point."""
@@ -84,22 +84,16 @@ def read(folder: RunFolder) -> Searched | None:
     known = folder.json(folder.search)
     if not isinstance(known, dict) or not folder.has(folder.told):
         return None
-    replayed = "replayed" in (folder.json(folder.environment) or ())
     try:
-        return _read(known, folder.text(folder.told), replayed=replayed)
+        return _read(known, folder.text(folder.told))
     except MALFORMED:
         return None
-
-
-def is_rehearsal(frame: pd.DataFrame) -> bool:
-    """Whether a search ran on the CPU device, whose times say nothing about which case is the best."""
-    return bool(frame["emulated_us"].notna().any())
 
 
 def sentences(frame: pd.DataFrame) -> list[str]:
     """Which parameters mattered, in a sentence for each objective. A rehearsal says nothing about it."""
     found = about(frame).search
-    return [] if found is None or is_rehearsal(frame) else [said(one) for one in found.importance]
+    return [] if found is None or found.rehearsal else [said(one) for one in found.importance]
 
 
 def section(frame: pd.DataFrame) -> list[str]:
@@ -107,7 +101,7 @@ def section(frame: pd.DataFrame) -> list[str]:
     found = about(frame).search
     if found is None:
         return []
-    if is_rehearsal(frame):
+    if found.rehearsal:
         return [found.about, "Times of the CPU device are neither ranked nor drawn."]
     return [found.about, *(said(one) for one in found.importance if not one.shares)]
 
@@ -140,7 +134,7 @@ def _some(names: list[str]) -> str:
     return listed(names if len(names) <= NAMED else [*names[:NAMED], f"{len(names) - NAMED} more"])
 
 
-def _read(known: Mapping[str, Any], told: str, *, replayed: bool) -> Searched:
+def _read(known: Mapping[str, Any], told: str) -> Searched:
     objectives = tuple(one_line(str(name), 60) for name in known["objectives"])
     better = known.get("better") or ["lower"] * len(objectives)
     higher = tuple(better[n] == "higher" for n in range(len(objectives)))
@@ -166,7 +160,7 @@ def _read(known: Mapping[str, Any], told: str, *, replayed: bool) -> Searched:
         anew,
         tuple(_importance(name, content) for name, content in importance if content),
         {name: tuple(_value(e, value) for e in around["along"][name]) for name, value in along},
-        replayed,
+        known.get("rehearsal") is True,
     )
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import pandas as pd
 
 from runner import columns, limited, runs
-from runner.device.kinds import REPLAY, is_gpu
+from runner.device.kinds import RECORDING, is_gpu
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.kernel.declaration import NEUTRAL
@@ -37,7 +37,8 @@ PARAMETERS = ("kernel", "size", "block", "width", "mask", "unroll", "dtype")
 PEERS = ["device", "gpu", "dtype", "family", "finish"]
 """Cases that differ in one of these are not ranked against each other."""
 
-OLD_VALUES = {"fill": {"seed_rand": "c_rand"}}  # values that older versions wrote, and their names of today
+OLD_VALUES = {"fill": {"seed_rand": "c_rand"}, "device": {"replay": RECORDING}}
+"""Values that older versions wrote, and their names of today."""
 
 NOT_REACHED = "the run ended before this case was reached"
 
@@ -245,11 +246,11 @@ def _with_planned(raw: pd.DataFrame, plan: Any) -> pd.DataFrame:
 
 
 def _lack_rounds(frame: pd.DataFrame, plan: Any) -> int:
-    """How many right cases have fewer rounds than planned; looks of a search and replays do not count."""
+    """How many right cases have fewer rounds than planned; looks of a search do not count."""
     try:
-        whole = (case for case in plan["cases"] if not case.get("look") and case["device"] != REPLAY)
+        whole = (case for case in plan["cases"] if not case.get("look"))
         timings = {int(case["job"]): plan["ways"][case["way"]]["timing"] for case in whole}
-        right = frame[(frame["status"] == "ok") & frame["job"].isin(timings)]
+        right = frame[(frame["status"] == "ok") & frame["job"].isin(timings) & (frame["device"] != RECORDING)]
         return sum(
             rounds < timings[job]["cpu_rounds" if emulated else "rounds"]
             for job, rounds, emulated in zip(right["job"], right["rounds"].fillna(0), right["emulated"], strict=True)

@@ -94,7 +94,8 @@ def _print_listing(frame: pd.DataFrame, console: Console) -> None:
     for group in groups if len(frame) <= ALL_UP_TO else groups[-MOST_GROUPS:]:
         rows = _chosen(group, most)
         listed += rows
-        say(console, _heading(rows[0] if rows else records(group)[0], common), "bold")
+        if heading := _heading(rows[0] if rows else records(group)[0], common):
+            say(console, f"> {heading}", "bold")
         table = Table.grid(padding=(0, 1))
         for justify in ("left", "left", "right", "left", "left", "left"):
             table.add_column(justify=justify, no_wrap=True)
@@ -132,7 +133,7 @@ def _heading(row: Row, common: str) -> str:
     elements = "" if absent(row["size"]) or size == f"{row['size']:,}" else f" ({row['size']:,})"
     emulated = f"emulated on {label(row['device'])}" if row["emulated"] else ""
     about = (row["dtype"], one_line(row["family"], 30), FINISH.get(row["finish"], ""), common)
-    return "> " + ", ".join(word for word in (emulated, f"size {size}{elements}" if size else "", *about) if word)
+    return ", ".join(word for word in (emulated, f"size {size}{elements}" if size else "", *about) if word)
 
 
 def _references(group: pd.DataFrame) -> Iterable[tuple[tuple[str, ...], str]]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from runner import limited, noise, runs
 from runner.config import Job
-from runner.device.kinds import REPLAY, kind_of
+from runner.device.kinds import kind_of
 from runner.folder import RunFolder
 from runner.kernel import metrics
 from runner.kernel.metrics import Metric
@@ -56,7 +56,7 @@ class Batches:
     def measure(self, wanted: Mapping[Point, int]) -> dict[Point, Values | None]:
         """Measure points at their levels; `None` for one that failed."""
         jobs = {p: dataclasses.replace(self._new(p), look=self._looks[n]) for p, n in wanted.items()}
-        beside = self._beside() if next(iter(jobs.values())).device.kind != REPLAY else []
+        beside = self._beside()
         points = {job.number: point for point, job in jobs.items()}
         measured: dict[Point, Values | None] = {}
         for own, rows in self._places.run(list(jobs.values()), beside):

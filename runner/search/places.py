@@ -15,7 +15,7 @@ from typing import Any
 from runner import stages
 from runner.config import Job
 from runner.device import DeviceInfo
-from runner.device.kinds import REPLAY, compiler_for
+from runner.device.kinds import compiler_for
 from runner.errors import DeviceUnavailable, UsageError
 from runner.folder import RunFolder
 from runner.settings import DeviceConfig
@@ -83,10 +83,7 @@ class Place:
         folder.write(folder.environment, self._search.read(self._search.environment))
         if not keep_worker:  # a protocol may want a new process for each round
             self.close()
-        if config.kind == REPLAY:
-            worker = None
-        else:
-            worker = self.open(config) if keep_worker else Worker(config, self.environment)
+        worker = self.open(config) if keep_worker else Worker(config, self.environment)
         engine.run(jobs, folder, progress, launcher, worker, stages=stages.ALL)
         rows = {job.number: folder.json(folder.result(job.number)) for job in jobs}
         return {number: row for number, row in rows.items() if isinstance(row, dict)}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,11 +65,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Space:
-    """The combinations of some axes that meet all tables, and `also` a test of a single point."""
+    """The combinations of some axes that meet all tables."""
 
     axes: tuple[Axis, ...]
     tables: tuple[Table, ...] = ()
-    also: Callable[[Point], bool] | None = field(default=None, compare=False)
 
     @functools.cached_property
     def size(self) -> int:
@@ -86,11 +85,6 @@ class Space:
             operands += [np.ones(len(axis.values)), [number]]
         return round(float(np.einsum(*operands, [], optimize="greedy")))
 
-    @property
-    def legal_count(self) -> int:
-        """How many combinations are legal; at most so many if they are not listed."""
-        return self.count if self.listed is None else len(self.listed)
-
     @functools.cached_property
     def listed(self) -> tuple[Point, ...] | None:
         """All legal points; `None` if there are too many."""
@@ -101,13 +95,11 @@ class Space:
             values = np.arange(len(axis.values))
             found = np.column_stack([np.repeat(found, len(values), axis=0), np.tile(values, len(found))])
             found = found[self._within(found, [t for t in self.tables if max(t[0]) == number])]
-        points = [tuple(row) for row in found.tolist()]
-        return tuple(p for p in points if self.also is None or self.also(p))
+        return tuple(tuple(row) for row in found.tolist())
 
     def legal(self, point: Point) -> bool:
         """Whether a combination is legal."""
-        meets = all(table[tuple(point[n] for n in names)] for names, table in self.tables)
-        return bool(meets) and (self.also is None or self.also(point))
+        return all(table[tuple(point[n] for n in names)] for names, table in self.tables)
 
     def draw(self, random: np.random.Generator, number: int, without: Iterable[Point] = ()) -> list[Point]:
         """Draw different legal points at random, each as likely as any other; fewer if there are no more."""
@@ -123,7 +115,7 @@ class Space:
         for _ in range(DRAWS):
             drawn = np.column_stack([random.integers(0, len(axis.values), rows) for axis in self.axes])
             for row in drawn[self._within(drawn, self.tables)].tolist():
-                if (point := tuple(row)) not in taken and (self.also is None or self.also(point)):
+                if (point := tuple(row)) not in taken:
                     found[point] = None
                 if len(found) == number:
                     return list(found)
@@ -159,7 +151,6 @@ def of_kernel(
     kernel: Kernel,
     fixed: Mapping[str, Any],
     given: Mapping[str, Sequence[Any]],
-    also: Callable[[Point], bool] | None = None,
 ) -> Space:
     """The space of a kernel's parameters.
 
@@ -167,7 +158,6 @@ def of_kernel(
         kernel: The kernel, which has the constraints.
         fixed: Canonical values of the parameters that are not varied.
         given: The values of those that are, as written.
-        also: What else a combination must meet.
 
     Raises:
         UsageError: if there is nothing to vary, a parameter is none of the kernel's, or no combination is legal.
@@ -191,7 +181,7 @@ def of_kernel(
         tables.append(((number,), np.array(allowed)))
     some = {name: p.default for name, p in own.items()} | {axis.name: axis.values[0] for axis in axes} | dict(fixed)
     tables += [table for constraint in kernel.constraints if (table := _table(kernel, constraint, axes, some))]
-    space = Space(tuple(axes), tuple(tables), also)
+    space = Space(tuple(axes), tuple(tables))
     if not space.count:
         raise UsageError(
             f"search: none of the {space.size:,} combinations meets all constraints of kernel {kernel.name}; widen the "

@@ -39,8 +39,6 @@ def summary(
     """
     told = {t.point: t.values for t in trials}
     again = {p: v for p in anew if (v := [_with_interval(m, row(p)) for m in objectives]) and all(v)}
-    if any(row(t.point).get("emulated_us") for t in trials[:1]):
-        return {}  # a rehearsal on the CPU device
     models = []
     for n, metric in enumerate(objectives):
         sign = -1.0 if metric.better == "higher" else 1.0
@@ -101,6 +99,9 @@ def _with_interval(metric: Metric, row: Names) -> Three | None:
     """The value of a row's objective, and its interval from that of the median time."""
     if row.get("status") != "ok":
         return None
+    if not metric.of_times:
+        value = metric(row)
+        return None if value is None else (value, value, value)
     of = Criterion(metric.name, metric.better, metric.unit, {str(row.get("kernel")): metric})
     times = [row.get(name) for name in (TIME, "ci_low_us", "ci_high_us")]
     values = [of.value(row, t) for t in times if isinstance(t, int | float) and t > 0]

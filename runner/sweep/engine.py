@@ -21,14 +21,14 @@ from typing import Any
 from runner import environment, interruption, pace, sources
 from runner.config import Job
 from runner.device import Binary, Compiler, DeviceInfo, Requirements, Source, cache, options
-from runner.device.kinds import REPLAY, backend, compiler_for, is_gpu
+from runner.device.kinds import backend, compiler_for, is_gpu
 from runner.errors import CompileError, CompileLimit, DeviceUnavailable
 from runner.folder import RunFolder
 from runner.kernel import metrics
 from runner.kernel.case import Case
 from runner.pace import Pace
 from runner.samples import append_hot, append_round
-from runner.sweep import disassembling, line_costs, replay, results
+from runner.sweep import disassembling, line_costs, results
 from runner.sweep.ledger import Ledger
 from runner.sweep.stage import Stage
 from runner.sweep.worker import Outcome, Task, Worker
@@ -67,9 +67,6 @@ def run(
         DeviceUnavailable: The only device that was asked for is not there.
         KeyboardInterrupt: After the cases that were not reached have `not_run` rows.
     """
-    if any(job.device.kind == REPLAY for job in plan):
-        replay.refuse_mixed(plan)
-        return replay.run(plan, folder, progress, launcher)
     began = time.monotonic()
     cache.require_writable()
     ledger = Ledger(plan, folder, launcher)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runner.report import searched
 from runner.report.about import about
 from runner.report.figures.figure import COLOURS, CRIMSON, PALE, Figure, Row, Run, sheet
 from runner.report.figures.search import limits
@@ -163,7 +162,7 @@ def _range(measured: Sequence[float], models: Sequence[Three]) -> tuple[float, f
 def figures(run: Run) -> list[Figure]:
     """Both figures of a search, as far as it has them; none of a rehearsal."""
     search = about(run.frame).search
-    if search is None or searched.is_rehearsal(run.frame):
+    if search is None or search.rehearsal:
         return []
     found: list[Figure] = []
     if panels := [one for one in search.importance if one.shares]:

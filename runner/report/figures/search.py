@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runner.report import searched
 from runner.report.about import about
 from runner.report.figures.figure import COLOURS, CRIMSON, INK, PALE, Figure, Row, Run, plain, set_ticks, sheet
 from runner.report.searched import Searched
@@ -55,7 +54,7 @@ class BestSoFar(Figure):
         # Bad cases would leave no room for the line: most of them are within the scale, the others at its edge.
         edge = float(np.quantile(good, 1 - WITHIN if search.higher[0] else WITHIN))
         low, high = min(edge, *best, *ends), max(edge, *best, *ends)
-        for axes, x, label in zip(panels, ("case", "seconds"), ("cases", _seconds(search)), strict=True):
+        for axes, x, label in zip(panels, ("case", "seconds"), ("cases", "seconds"), strict=True):
             self._panel(axes, rows, x)
             axes.set_xlabel(label)
             axes.xaxis.set_major_formatter(plain)
@@ -168,17 +167,13 @@ def limits(axes: Axes, low: float, high: float) -> None:
     axes.set_ylim(low, high)
 
 
-def _seconds(search: Searched) -> str:
-    return "seconds (of this replay)" if search.replayed else "seconds"
-
-
 def figures(run: Run) -> list[Figure]:
     """Best so far, or the front of two objectives; none if the run is no search, or a rehearsal."""
     search = about(run.frame).search
-    if search is None or searched.is_rehearsal(run.frame) or sum(bool(c.results) for c in search.told) < LEAST:
+    if search is None or search.rehearsal or sum(bool(c.results) for c in search.told) < LEAST:
         return []
     anew = f" Diamonds: {count(len(search.anew), 'case')} measured anew at the end, side by side."
-    caption = "Recorded times." if search.replayed else "Times of the batches, with drift taken out."
+    caption = "Times of the batches, with drift taken out."
     caption += anew * bool(search.anew)
     if len(search.objectives) > 1:
         title = f"{search.objectives[0]} against {search.objectives[1]}"
