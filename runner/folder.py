@@ -103,6 +103,10 @@ class RunFolder:
         """What the steps of `profile` found out about the job's case."""
         return self.job(number) / "profile.json"
 
+    def records(self, number: int) -> list[Path]:
+        """What is kept of the job beside its row: the compiler's messages, and what stages have found out."""
+        return [of(number) for of in (self.compile_log, self.lines_of, self.hazards, self.profile)]
+
     def machine_code(self, binary: str) -> Path:
         """The machine code of a binary, by its name."""
         return self.path / "machine" / f"{binary}.txt"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner import columns, lines, runs, samples
+from runner import columns, runs, samples
 from runner.compare import changes, views
 from runner.compare import runs as compared
 from runner.errors import UsageError
@@ -22,6 +22,7 @@ from runner.folder import RunFolder
 from runner.kernel.metrics import criterion
 from runner.report import cells, findings, table
 from runner.report.text import absent
+from runner.stages.lines import costs
 
 SHOWN = 60  # rows of a table in a notebook
 _TYPES = {"text": "string", "integer": "Int64", "real": "float64", "flag": "boolean"}
@@ -51,7 +52,7 @@ class Run:
         """What each line costs: lines.csv, in the types of `table`; empty if no lines were counted."""
         path = RunFolder(self.path).lines
         with runs.reading(self.path):
-            text = path.read_text(encoding="utf-8") if path.is_file() else lines.as_csv(())
+            text = path.read_text(encoding="utf-8") if path.is_file() else costs.as_csv(())
         types: Any = {column.name: _TYPES[column.type] for column in columns.OF_LINES}
         return pd.read_csv(io.StringIO(text), dtype=types)
 

@@ -8,13 +8,14 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from runner import __version__, environment, runs, stages
+from runner import __version__, environment, runs
 from runner.device.kinds import compiler_for
 from runner.errors import UsageError
 from runner.folder import RunFolder, named
 from runner.session import Session
 from runner.shards import clusters
 from runner.shards.folder import merge
+from runner.stages import all as stages
 from runner.stored_sweep import StoredSweep, changed_sources, read
 from runner.sweep import engine, ledger
 from runner.sweep.worker import Worker
@@ -35,7 +36,8 @@ def resume(path: Path, session: Session) -> None:
         keys = {
             job.key
             for job in found.jobs
-            if ledger.finished(job, row := known.get(job.number))
+            if (row := known.get(job.number))
+            and ledger.finished(job, row)
             and not any(stage.lacks(job, row, found.folder) for stage in stages.ALL)
         }
     missing = list({job.key: job for job in found.jobs if job.key not in keys}.values())

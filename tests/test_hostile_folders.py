@@ -13,10 +13,11 @@ import processes
 import pytest
 
 import runner
-from runner import door, limited, limited_yaml, lines
+from runner import door, limited, limited_yaml
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.report import __main__ as live
+from runner.stages.lines import costs as lines
 
 UNSEEN = "the-content-of-another-file"
 FOLDERS = ("report", "compare", "list", "resume", "repeat")

@@ -11,15 +11,21 @@ import pytest
 from processes import LINES
 from support import ROOT, case_of, read_kernel, shipped
 
-from runner import lines
 from runner.config import Job
-from runner.device import Binary, DeviceInfo, Launch, Role, Source, cache
+from runner.device import Binary, Launch, Role, Source, cache
 from runner.device.checked import CheckedDevice
 from runner.device.cpu import CpuCompiler
+from runner.device.limits import Limits
 from runner.errors import UsageError
 from runner.folder import RunFolder
 from runner.settings import DeviceConfig, TimingConfig
-from runner.sweep import line_costs
+from runner.stages import checked
+from runner.stages.lines import costs as lines
+from runner.stages.lines import counting as line_costs
+from runner.stages.lines import stage as line_stage
+from runner.stages.lines.stage import LineCosts
+from runner.sweep.stage import Bench
+from runner.terminal import SweepProgress
 
 LOADS, STORES = "shared_load_wavefronts", "shared_store_wavefronts"
 READ, WRITTEN = "global_load_sectors", "global_store_sectors"
@@ -302,15 +308,69 @@ def test_blocks_that_wait_for_earlier_ones_are_counted_from_the_first(tmp_path, 
     assert {lines.key(cost): cost.requests for cost in found}["chain.cu", 6, "global", "store"] == 3
 
 
-def test_without_a_compiler_the_reason_is_told(monkeypatch):
-    """A GPU may be on a host without a C++ compiler: the lines are not counted, and one sentence says why."""
+class Told(SweepProgress):
+    """A progress whose sentences are kept."""
+
+    def __init__(self):
+        super().__init__(quiet=True)
+        self.said = []
+
+    def say(self, text):
+        """Keep a sentence."""
+        self.said.append(text)
+
+
+def counted(folder, jobs, row):
+    """Run the stage for jobs whose rows are alike; gives the rows, and what it said."""
+    rows = {job.number: dict(row) for job in jobs}
+    ledger = SimpleNamespace(
+        jobs=jobs, row=lambda job: rows[job.number], add=lambda job, new: rows.update({job.number: new})
+    )
+    progress = Told()
+    for number in rows:
+        (folder / str(number)).mkdir(parents=True, exist_ok=True)
+    with Bench(ledger, RunFolder(folder), progress, {}, 1.0) as bench:
+        LineCosts().run(bench)
+    return rows, progress.said
+
+
+def test_without_a_compiler_the_reason_is_told_once_and_kept(monkeypatch, tmp_path):
+    """A GPU may be on a host without a C++ compiler: the rows stay as they are, and a resumed sweep does not try again."""
     monkeypatch.setenv("CXX", "no-such-compiler")
-    job = Job(case_of(shipped("reduceShfl")), DeviceConfig(), TimingConfig(), "nvcc", 0)
-    info = DeviceInfo("cuda", "a GPU", "sm_90", None, 0, 0, 0)
-    builds = line_costs.Builds([job], info)
-    assert "no-such-compiler" in builds.take(job)
-    assert builds.take(dataclasses.replace(job, lines=False)) is None
-    builds.close()
+    jobs = [Job(case_of(shipped("reduceShfl"), size=size), DeviceConfig(), TimingConfig(), "nvcc", n)
+            for n, size in enumerate((1000, 2000))]  # fmt: skip
+    row = {"status": "ok", "device": "cuda", "median_us": 1.0}
+    rows, said = counted(tmp_path, jobs, row)
+    assert rows == {0: row, 1: row}
+    assert len(said) == 1
+    assert "the cost of lines is not counted: reduceShfl: " in said[0]
+    assert "no-such-compiler" in said[0]
+    assert not any(LineCosts().lacks(job, row, RunFolder(tmp_path)) for job in jobs)
+    assert not (tmp_path / "lines.csv").exists()
+    assert lines.read(RunFolder(tmp_path)) == {}
+
+
+def test_whose_lines_are_counted(tmp_path):
+    """Right cases, unless the user, a search's first look or the kernel itself forbids it."""
+    job, right = Job(case_of(shipped("reduceShfl")), DeviceConfig(), TimingConfig(), "nvcc", 0), {"status": "ok"}
+    folder = RunFolder(tmp_path)
+    assert LineCosts().lacks(job, right, folder)
+    assert not LineCosts().lacks(job, {"status": "mismatch"}, folder)
+    assert not LineCosts().lacks(dataclasses.replace(job, lines=False), right, folder)
+    assert not LineCosts().lacks(dataclasses.replace(job, look=3), right, folder)
+    endless = dataclasses.replace(job, case=case_of(shipped("barrierDivergent")))
+    assert not LineCosts().lacks(endless, right, folder)
+
+
+def test_arrays_that_the_host_cannot_hold_are_not_counted(tmp_path, monkeypatch):
+    """A case of a GPU with more memory than the host has is told in a sentence; the same case of the CPU device is counted."""
+    monkeypatch.setattr(line_stage, "MOST_MEMORY", 1e-9)
+    job = Job(case_of(shipped("reduceShfl"), size=1024), DeviceConfig(), TimingConfig(), "nvcc", 0)
+    _, said = counted(tmp_path / "gpu", [job], {"status": "ok", "device": "cuda"})
+    assert re.search(r"the arrays need \d+ bytes of the host's memory", said[0])
+    rows, said = counted(tmp_path / "cpu", [job], {"status": "ok", "device": "cpu"})
+    assert not said
+    assert rows[0][READ] == 4
 
 
 def test_what_was_built_before_needs_no_compiler(monkeypatch, tmp_path):
@@ -324,14 +384,12 @@ def test_what_was_built_before_needs_no_compiler(monkeypatch, tmp_path):
     for path in (built.path, compiler.library):
         path.write_text("")
         cache.seal(path)
-    monkeypatch.setattr(line_costs, "compiler", lambda _: compiler)
+    monkeypatch.setattr(checked, "compiler", lambda _: compiler)
     source = case_of(shipped("reduceShfl")).source()
     first, changed = dataclasses.replace(source, text="a"), dataclasses.replace(source, text="b")
 
     def take(source):
-        case = SimpleNamespace(source=lambda: source, kernel=SimpleNamespace(gpu_only=""), hazard="")
-        job = SimpleNamespace(case=case, lines=True, look=0, device=DeviceConfig())
-        return line_costs.Builds([job], DeviceInfo("cuda", "a GPU", "sm_90", None, 0, 0, 0)).take(job)
+        return checked.Pool().compiled(SimpleNamespace(source=lambda: source), Limits())
 
     assert take(first).path == take(first).path == built.path
     assert compiled == [first]

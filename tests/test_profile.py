@@ -14,12 +14,12 @@ from runner.config import Job
 from runner.device.cuda import ceilings
 from runner.errors import UsageError
 from runner.folder import RunFolder
-from runner.lines import LineCost
 from runner.profiling import counters, sanitizer
-from runner.profiling.step import Bench
+from runner.profiling.step import Tools
 from runner.report import reasons
 from runner.settings import DeviceConfig, ProfileConfig, TimingConfig
 from runner.shards.folder import ShardFolder, merge_shard
+from runner.stages.lines.costs import LineCost
 from runner.terminal import SweepProgress
 
 RECORDED = ROOT / "tests" / "profile"
@@ -83,7 +83,7 @@ def bench(tmp_path):
     (tmp_path / "run").mkdir()
     for number in rows:
         (tmp_path / "run" / str(number)).mkdir()
-    return Bench(RunFolder(tmp_path / "run"), rows, Told())
+    return Tools(RunFolder(tmp_path / "run"), rows, Told())
 
 
 def by_job(step, given, bench):
@@ -333,7 +333,7 @@ def test_a_shard_launches_from_the_folder_of_the_sweep(tmp_path, monkeypatch):
     (tmp_path / "ncu").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     attempt = ShardFolder(RunFolder(tmp_path / "sweep"), 0).begin()
-    list(counters.Ncu().run(jobs("bcast", metrics=["default"]), Bench(attempt, {0: {}}, Told())))
+    list(counters.Ncu().run(jobs("bcast", metrics=["default"]), Tools(attempt, {0: {}}, Told())))
     assert f"runner.profiling.launch {tmp_path}/sweep 0 " in (tmp_path / "words").read_text()
 
 
@@ -351,3 +351,8 @@ def test_what_a_shard_profiled_enters_the_sweep(tmp_path):
         assert merge_shard(sweep, shard, [4]) == {4: row}
         assert sweep.json(sweep.profile(4)) == {"of": row["status"]}
         assert merge_shard(sweep, shard, [4]) == {}
+    attempt.write_json(attempt.lines_of(4), {"reason": "it has no column"})
+    attempt.write_json(attempt.profile(4), {"of": "a further step"})
+    assert merge_shard(sweep, shard, [4]) == {}
+    assert sweep.json(sweep.lines_of(4)) == {"reason": "it has no column"}
+    assert sweep.json(sweep.profile(4)) == {"of": "a further step"}

@@ -14,10 +14,12 @@ from support import shipped
 from runner.config import Job
 from runner.folder import RunFolder
 from runner.kernel.resolve import make
-from runner.racecheck import looking
-from runner.racecheck.small import small_case, words
-from runner.racecheck.variants import in_order, variants
 from runner.settings import DeviceConfig, TimingConfig
+from runner.stages.races import stage as looking
+from runner.stages.races.small import small_case, words
+from runner.stages.races.stage import Races
+from runner.stages.races.variants import in_order, variants
+from runner.sweep.stage import Bench
 from runner.terminal import SweepProgress
 
 SOURCE = """
@@ -295,7 +297,8 @@ def test_on_a_gpu_the_time_ends_it_and_what_was_not_reached_says_so(monkeypatch,
             row=lambda job, rows=rows: rows[job.number],
             add=lambda job, row, rows=rows: rows.update({job.number: row}),
         )
-        looking.run(ledger, RunFolder(tmp_path), SweepProgress(quiet=True), 1e-6)
+        with Bench(ledger, RunFolder(tmp_path), SweepProgress(quiet=True), {}, 1e-6) as bench:
+            Races().run(bench)
         expected = "not reached in 10 % of the sweep's time" if racecheck == "default" else None
         assert [row["races_skipped"] for row in rows.values()] == [expected] * 2
         assert [row.get("races_at", "") for row in rows.values()] == ["size=513" if racecheck == "all" else ""] * 2

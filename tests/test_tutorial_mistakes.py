@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support import case_of, read_kernel, shipped
 
-from runner import lines
-from runner.sweep import line_costs
+from runner.stages.lines import costs as lines
+from runner.stages.lines import counting as line_costs
 
 HERE = Path(__file__).parent / "tutorials" / "kernel"
 

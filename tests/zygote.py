@@ -33,10 +33,11 @@ from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 import runner.terminal
-from runner.racecheck import looking
 from runner.report.page import template
 from runner.settings import DeviceConfig
-from runner.sweep import line_costs, run_case, worker
+from runner.stages.lines import stage as line_costs
+from runner.stages.races import stage as looking
+from runner.sweep import run_case, worker
 
 # What the program imports late, or inside libraries.
 LATE = ("hydra._internal.hydra", "matplotlib.backends.backend_svg", "matplotlib.figure", "pandas", "rich.table")

@@ -24,10 +24,11 @@ sys.path.insert(0, str(ROOT))
 from kernel_page import header, memory  # noqa: E402  (the path must be there first)
 from kernel_page.pictures import Studio  # noqa: E402
 
-from runner import atomic, lines  # noqa: E402
+from runner import atomic  # noqa: E402
 from runner.kernel.declaration import NEUTRAL, Kernel, written  # noqa: E402
 from runner.kernel.from_yaml import CACHES  # noqa: E402
 from runner.report.text import count  # noqa: E402
+from runner.stages.lines import costs as lines  # noqa: E402
 
 PAGE = ROOT / "docs" / "kernels.md"
 TEMPLATE = Path(__file__).resolve().parent / "kernel_page" / "page.md.j2"

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner import lines
 from runner.compare.changes import Comparison
 from runner.compare.runs import Run
 from runner.device import cache
-from runner.lines import BRANCH, LineCost
 from runner.report import cells
 from runner.report.cells import Cell, Line
 from runner.report.text import count, one_line
+from runner.stages.lines import costs as lines
+from runner.stages.lines.costs import BRANCH, LineCost
 
 LEAST = 0.01  # the least change of sectors, wavefronts or divergent branches that counts, as a part of the larger
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runner import machine_code
 from runner.compare.changes import Change, Comparison, Word
-from runner.machine_code import Difference
 from runner.report.text import count, described
+from runner.stages.code import machine_code
+from runner.stages.code.machine_code import Difference
 
 MOST_PAIRS = 24  # of binaries that are compared
 MOST_LINES = 300  # of a difference in the page

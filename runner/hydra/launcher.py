@@ -23,13 +23,14 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from runner import atomic, stages
+from runner import atomic
 from runner.config import Job
 from runner.errors import KernelMistake, UsageError
 from runner.folder import RunFolder
 from runner.hydra import command_line, schema
 from runner.session import Session, current
 from runner.shards import clusters
+from runner.stages import all as stages
 from runner.sweep import engine
 from runner.terminal import SweepProgress
 

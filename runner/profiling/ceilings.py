@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from runner import children
 from runner.config import Job
-from runner.profiling.step import Bench, Result, Row
+from runner.profiling.step import Result, Row, Tools
 
 NAME = "roofline"
 LIMIT_S = 120.0
@@ -24,9 +24,9 @@ class Ceilings:
         """Every case that is right."""
         return job.profile.roofline and row["status"] == "ok"
 
-    def run(self, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Result]]:
+    def run(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
         """Measure in a process of its own."""
-        bench.progress.now("measuring the ceilings of the GPU")
+        tools.progress.now("measuring the ceilings of the GPU")
         words = [sys.executable, "-m", "runner.device.cuda.ceilings", str(jobs[0].device.index)]
         try:
             done = subprocess.run(
@@ -35,7 +35,7 @@ class Ceilings:
             found = json.loads(done.stdout)
         except (subprocess.SubprocessError, ValueError) as e:
             said = getattr(e, "stderr", None) or str(e)
-            bench.say(f"no ceilings: {said.strip().splitlines()[-1] if said.strip() else type(e).__name__}")
+            tools.say(f"no ceilings: {said.strip().splitlines()[-1] if said.strip() else type(e).__name__}")
             return
         for job in jobs:
             yield job, Result({"ceilings": found})

@@ -11,7 +11,7 @@ from typing import Any
 from runner.config import Job
 from runner.device import plain
 from runner.kernel.case import Case
-from runner.profiling.step import Bench, Result, Row
+from runner.profiling.step import Result, Row, Tools
 from runner.profiling.watched import OUTPUT, watch_all
 
 NAME = "ncu"
@@ -71,31 +71,31 @@ class Ncu:
         """Only cases that are right."""
         return bool(job.profile.metrics) and row["status"] == "ok"
 
-    def run(self, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Result]]:
+    def run(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
         """Count in one process, and in another one after a case that the GPU did not survive."""
         if shutil.which("ncu") is None:
-            bench.say("no counters: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
+            tools.say("no counters: ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
             return
         asked = metrics(jobs[0].profile.metrics, operations=jobs[0].profile.roofline)
         lacking: set[str] = set()
-        for seen in watch_all(command(asked), jobs, bench):
+        for seen in watch_all(command(asked), jobs, tools):
             if NO_RIGHT in f"{seen.output}{seen.said}":
-                bench.say(
+                tools.say(
                     f"no counters: this user may not read them ({NO_RIGHT}); an administrator allows it by the "
                     f"driver's option NVreg_RestrictProfilingToAdminUsers=0, or run the sweep with CAP_SYS_ADMIN"
                 )
                 return
             if seen.broken:
-                bench.say(f"no counters: {seen.reason}")
+                tools.say(f"no counters: {seen.reason}")
             launches = read(seen.output, asked)
             if seen.done and not launches:
                 errors = [line for line in seen.output.splitlines() if line.startswith("==ERROR==")]
-                bench.say(f"no counters: ncu counted nothing{': ' if errors else ''}{'; '.join(errors[:2])}")
+                tools.say(f"no counters: ncu counted nothing{': ' if errors else ''}{'; '.join(errors[:2])}")
                 return
             for job, result in _results(seen.done, launches, asked):
                 unknown = set(result.record.get("missing", ())) - lacking - {STALL.format(reason) for reason in STALLS}
                 if unknown:
-                    bench.say(f"{', '.join(sorted(unknown))}: not counted; this GPU, or this ncu, lacks the metric")
+                    tools.say(f"{', '.join(sorted(unknown))}: not counted; this GPU, or this ncu, lacks the metric")
                 lacking |= unknown
                 yield job, result
             if seen.failed:

@@ -16,7 +16,7 @@ from runner.config import Job
 from runner.device import Binary
 from runner.device.kinds import compiler_for
 from runner.errors import CompileError, DeviceUnavailable
-from runner.profiling.step import Bench, Result, Row
+from runner.profiling.step import Result, Row, Tools
 from runner.statistics import mean_interval
 from runner.sweep.worker import Task, Worker
 from runner.terminal import duration
@@ -36,10 +36,10 @@ class Energy:
         """Every case that is right."""
         return job.profile.energy and row["status"] == "ok"
 
-    def run(self, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Result]]:
+    def run(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
         """Measure in a worker of its own, in as many passes over the cases as each has batches."""
         seconds = duration(len(jobs) * BATCHES * ABOUT_S)
-        bench.progress.say(f"energy: {BATCHES} batches of {BATCH_S:g} s for each case take about {seconds}")
+        tools.progress.say(f"energy: {BATCHES} batches of {BATCH_S:g} s for each case take about {seconds}")
         told: set[str] = set()
         measured: dict[int, list[device.Energy]] = {job.number: [] for job in jobs}
         worker = Worker(jobs[0].device)
@@ -52,25 +52,25 @@ class Energy:
                 if not worker.alive:
                     worker.kill()
                     worker = Worker(jobs[0].device)
-                bench.progress.now(f"{job.case.label}: batch {number} of {BATCHES}")
+                tools.progress.now(f"{job.case.label}: batch {number} of {BATCHES}")
                 found = self._batch(worker, job, binaries[job.number])
                 if isinstance(found, device.Energy):
                     measured[job.number].append(found)
                     if number == BATCHES:
-                        yield job, _result(measured[job.number], bench.rows[job.number])
+                        yield job, _result(measured[job.number], tools.rows[job.number])
                     continue
                 left.remove(job)
                 if found not in told:
-                    bench.say(f"no energy of {job.case.label}: {found}")
+                    tools.say(f"no energy of {job.case.label}: {found}")
                 told.add(found)
                 yield job, Result({"reason": found})
             if not all(one.alone for batches in measured.values() for one in batches):
-                bench.say(
+                tools.say(
                     "another process used the GPU during the energy measurement, so the joules include its energy"
                 )
             worker.close()
         except (DeviceUnavailable, CompileError) as e:
-            bench.say(f"no energy: {e}")
+            tools.say(f"no energy: {e}")
         finally:
             worker.kill()
 

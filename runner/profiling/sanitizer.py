@@ -15,7 +15,7 @@ from pathlib import Path
 from runner.config import Job
 from runner.errors import Finding, Place, told
 from runner.profiling.counters import functions
-from runner.profiling.step import Bench, Result, Row
+from runner.profiling.step import Result, Row, Tools
 from runner.profiling.watched import OUTPUT, Watched, watch, watch_all
 
 NAME = "sanitizer"
@@ -98,34 +98,34 @@ class Sanitizer:
         """Also cases that are wrong, crashed or did not end: these are worth looking at."""
         return bool(job.profile.sanitizer) and row["status"] in STATUSES
 
-    def run(self, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Result]]:
+    def run(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
         """Run each tool over all cases, then give each case what was found in it."""
         if shutil.which("compute-sanitizer") is None:
-            bench.say("no sanitizer: compute-sanitizer is not on the PATH; it comes with the CUDA toolkit")
+            tools.say("no sanitizer: compute-sanitizer is not on the PATH; it comes with the CUDA toolkit")
             return
         found: dict[int, list[Finding]] = {job.number: [] for job in jobs}
         failed: dict[int, list[str]] = {job.number: [] for job in jobs}
         for tool in jobs[0].profile.sanitizer:
-            bench.progress.stage(f"profiling ({tool})", len(jobs))
-            for job, seen in self._alone(tool, jobs, bench):
+            tools.progress.stage(f"profiling ({tool})", len(jobs))
+            for job, seen in self._alone(tool, jobs, tools):
                 if seen.broken:
-                    bench.say(f"no sanitizer: {tool}: {seen.reason}")
+                    tools.say(f"no sanitizer: {tool}: {seen.reason}")
                     return
                 found[job.number] += findings(sanitizer_records(seen.output, functions(job.case)), tool)
                 if seen.failed is job:
                     failed[job.number].append(f"{tool}: {seen.reason}")
-        bench.progress.stage("profiling (sanitizer)", len(jobs))
+        tools.progress.stage("profiling (sanitizer)", len(jobs))
         for job in jobs:
             own = {one.key: one for one in reversed(found[job.number])}
             kept = tuple(reversed(own.values()))
             record: dict[str, object] = {"tools": jobs[0].profile.sanitizer, "findings": len(kept)}
             if failed[job.number] and not kept:
                 record["reason"] = f"the launch failed under {'; '.join(failed[job.number])}"
-            yield job, Result(record, _hazard(bench, job, kept))
+            yield job, Result(record, _hazard(tools, job, kept))
 
-    def _alone(self, tool: str, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Watched]]:
+    def _alone(self, tool: str, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Watched]]:
         """The cases with errors, each with what was said in a process that launched nothing else."""
-        for seen in watch_all(command(tool), jobs, bench, "--checked"):
+        for seen in watch_all(command(tool), jobs, tools, "--checked"):
             if seen.broken:
                 yield jobs[0], seen
             launched = [*seen.done, *([seen.failed] if seen.failed else [])]
@@ -136,7 +136,7 @@ class Sanitizer:
                 yield from ((job, seen) for job in suspects)
                 continue
             for job in suspects:
-                yield job, watch(command(tool), [job], bench, "--checked")
+                yield job, watch(command(tool), [job], tools, "--checked")
 
 
 def command(tool: str) -> list[str]:
@@ -146,12 +146,12 @@ def command(tool: str) -> list[str]:
     return ["compute-sanitizer", "--tool", tool, *options, *OPTIONS.get(tool, ())]
 
 
-def _hazard(bench: Bench, job: Job, found: tuple[Finding, ...]) -> Row:
+def _hazard(tools: Tools, job: Job, found: tuple[Finding, ...]) -> Row:
     """The columns of a case in which something was found; its findings enter the job's hazards.json."""
     if not found:
         return {}
-    bench.folder.write_json(bench.folder.hazards(job.number), [asdict(one) for one in found])
-    before = bench.rows[job.number]
+    tools.folder.write_json(tools.folder.hazards(job.number), [asdict(one) for one in found])
+    before = tools.rows[job.number]
     also = f"; without the sanitizer: {before['status']}: {before['reason']}" if before.get("reason") else ""
     return {"status": "hazard", "reason": told([one.text for one in found]) + also}
 

@@ -22,7 +22,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Bench:
+class Tools:
     """What a step works with."""
 
     folder: RunFolder
@@ -42,7 +42,7 @@ class Step(Protocol):
     def wants(self, job: Job, row: Row) -> bool:
         """Whether a case is to be profiled so, given its finished row."""
 
-    def run(self, jobs: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Result]]:
+    def run(self, jobs: Sequence[Job], tools: Tools) -> Iterator[tuple[Job, Result]]:
         """Profile cases of one device configuration, and give each result as soon as it is known."""
 
 

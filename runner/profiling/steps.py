@@ -18,9 +18,9 @@ from runner.profiling.ceilings import Ceilings
 from runner.profiling.counters import Ncu
 from runner.profiling.energy import Energy
 from runner.profiling.sanitizer import Sanitizer
-from runner.profiling.step import Bench, Row, Step, known
+from runner.profiling.step import Row, Step, Tools, known
 from runner.sweep.ledger import Ledger
-from runner.terminal import SweepProgress
+from runner.sweep.stage import Bench, Stage
 
 
 def steps() -> tuple[Step, ...]:
@@ -28,37 +28,45 @@ def steps() -> tuple[Step, ...]:
     return (Ncu(), Ceilings(), Energy(), Sanitizer())
 
 
-def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress, spent_s: float) -> None:
-    """Run each step for the jobs that want it and lack it, however long it takes: the user asked for it."""
-    _ = spent_s
-    asking = [job for job in ledger.jobs if job.profile.asks and ledger.row(job)]
-    if asking and not any(is_gpu(str((ledger.row(job) or {})["device"])) for job in asking):
-        where = label(str((ledger.row(asking[0]) or {})["device"]))
-        progress.say(f"profile: nothing is profiled on {where}: counters and energy need a GPU")
-        return
-    for step in steps():
-        lacking = [job for job in asking if (row := ledger.row(job)) and _lacks(step, job, row, folder)]
-        chosen = _chosen(lacking, ledger, folder)
-        for job in lacking:
-            if job not in chosen:
-                _keep(folder, job.number, step.name, {"reason": f"not selected by profile.cases={job.profile.cases}"})
-        for group in _alike(chosen):
-            progress.stage(f"profiling ({step.name})", len(group))
-            rows = {job.number: row for job in group if (row := ledger.row(job))}
-            for job, result in step.run(group, Bench(folder, rows, progress)):
-                interruption.check()
-                _keep(folder, job.number, step.name, result.record)
-                if reason := result.record.get("reason"):
-                    progress.say(f"profile: {job.case.label}: {reason}")
-                row = {**rows[job.number], **result.columns}
-                ledger.add(job, {**row, **metrics.of_row(job.metrics, job.case.variables, row)})
-                progress.step()
-        ledger.write()
+class Profiling(Stage):
+    """Runs each step for the jobs that want it and lack it, however long it takes: the user asked for it."""
+
+    def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
+        """Whether a job that has its times still lacks a step; which cases are the fastest is not asked."""
+        return any(_lacks(step, job, row, folder) for step in steps())
+
+    def run(self, bench: Bench) -> None:
+        """Run the steps one after the other, each for all jobs."""
+        ledger, folder, progress = bench.ledger, bench.folder, bench.progress
+        asking = [job for job in ledger.jobs if job.profile.asks and ledger.row(job)]
+        if asking and not any(is_gpu(str((ledger.row(job) or {})["device"])) for job in asking):
+            where = label(str((ledger.row(asking[0]) or {})["device"]))
+            progress.say(f"profile: nothing is profiled on {where}: counters and energy need a GPU")
+            return
+        for step in steps():
+            lacking = [job for job in asking if (row := ledger.row(job)) and _lacks(step, job, row, folder)]
+            chosen = _chosen(lacking, ledger, folder)
+            for job in lacking:
+                if job not in chosen:
+                    why = f"not selected by profile.cases={job.profile.cases}"
+                    _keep(folder, job.number, step.name, {"reason": why})
+            for group in _alike(chosen):
+                _run_step(step, group, bench)
+            ledger.write()
 
 
-def lacks(job: Job, row: Row | None, folder: RunFolder) -> bool:
-    """Whether a job that has its times still lacks a step; which cases are the fastest is not asked."""
-    return row is not None and any(_lacks(step, job, row, folder) for step in steps())
+def _run_step(step: Step, jobs: Sequence[Job], bench: Bench) -> None:
+    """Run a step for jobs of one device configuration, and keep each result as soon as it is known."""
+    bench.progress.stage(f"profiling ({step.name})", len(jobs))
+    rows = {job.number: row for job in jobs if (row := bench.ledger.row(job))}
+    for job, result in step.run(jobs, Tools(bench.folder, rows, bench.progress)):
+        interruption.check()
+        _keep(bench.folder, job.number, step.name, result.record)
+        if reason := result.record.get("reason"):
+            bench.progress.say(f"profile: {job.case.label}: {reason}")
+        row = {**rows[job.number], **result.columns}
+        bench.ledger.add(job, {**row, **metrics.of_row(job.metrics, job.case.variables, row)})
+        bench.progress.step()
 
 
 def _lacks(step: Step, job: Job, row: Row, folder: RunFolder) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from runner import children, interruption
 from runner.config import Job
-from runner.profiling.step import Bench
+from runner.profiling.step import Tools
 
 POLL_S = 0.1
 SILENT_S = 120.0  # beside a launch's own limit: a tool replays a launch, and slows it down
@@ -39,26 +39,26 @@ class Watched:
         return not self.done and self.failed is None
 
 
-def watch_all(command: Sequence[str], jobs: Sequence[Job], bench: Bench, *options: str) -> Iterator[Watched]:
+def watch_all(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *options: str) -> Iterator[Watched]:
     """Launch all jobs, in another process after each one that fails. A tool that does not work is not tried again."""
     left = list(jobs)
     while left:
-        seen = watch(command, left, bench, *options)
+        seen = watch(command, left, tools, *options)
         yield seen
         if seen.broken:
             return
         left = [job for job in left if job not in seen.done and job is not seen.failed]
 
 
-def watch(command: Sequence[str], jobs: Sequence[Job], bench: Bench, *options: str) -> Watched:
+def watch(command: Sequence[str], jobs: Sequence[Job], tools: Tools, *options: str) -> Watched:
     """Launch jobs of one device configuration, in order, until one fails."""
     with tempfile.TemporaryDirectory(prefix="runner-profile-") as scratch:
         log, output, said = (Path(scratch) / name for name in ("log", "output", "said"))
         numbers = [str(job.number) for job in jobs]
-        sweep = bench.folder.sources.parent.absolute()  # a shard's folder has no sources
+        sweep = tools.folder.sources.parent.absolute()  # a shard's folder has no sources
         child = [sys.executable, "-m", "runner.profiling.launch", str(sweep), *numbers]
         words = [word.replace(OUTPUT, str(output)) for word in command]
-        silent = _run([*words, *child, "--log", str(log), *options], jobs, bench, log, said)
+        silent = _run([*words, *child, "--log", str(log), *options], jobs, tools, log, said)
         states = _states(log)
         done = tuple(job for job in jobs if states.get(job.number) == "done")
         left = [job for job in jobs if job not in done]
@@ -73,7 +73,7 @@ def watch(command: Sequence[str], jobs: Sequence[Job], bench: Bench, *options: s
         return Watched(done, failed, reason, *text)
 
 
-def _run(command: Sequence[str], jobs: Sequence[Job], bench: Bench, log: Path, said: Path) -> str:
+def _run(command: Sequence[str], jobs: Sequence[Job], tools: Tools, log: Path, said: Path) -> str:
     """Run a command while it goes on; why it did not end well, or the empty string."""
     labels = {job.number: job.case.label for job in jobs}
     limit = SILENT_S + max(job.device.time_limit_s for job in jobs)
@@ -93,7 +93,7 @@ def _run(command: Sequence[str], jobs: Sequence[Job], bench: Bench, log: Path, s
                 states = _states(log)
                 if len(states) + sum(state == "done" for state in states.values()) > heard:
                     heard, since = len(states) + sum(state == "done" for state in states.values()), time.monotonic()
-                    bench.progress.now(labels[list(states)[-1]])
+                    tools.progress.now(labels[list(states)[-1]])
                 if time.monotonic() - since > limit:
                     return f"nothing happened for {limit:g} s; the process was ended"
                 time.sleep(POLL_S)

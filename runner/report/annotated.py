@@ -14,11 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from runner import lines
 from runner.folder import RunFolder
-from runner.lines import LineCost
 from runner.report import table
 from runner.report.text import absent, count, described, one_line
+from runner.stages.lines import costs as lines
+from runner.stages.lines.costs import LineCost
 
 MOST_READINGS = 6  # of a kernel; lines.csv has all
 AROUND = 4  # lines without a note that are shown before and after one with a note; longer runs are folded

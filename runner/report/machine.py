@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from runner import machine_code
 from runner.folder import RunFolder
 from runner.report.findings import Ranking
 from runner.report.table import varying
 from runner.report.text import absent, count, described
+from runner.stages.code import machine_code
 
 MOST = 8  # binaries
 MOST_LINES = 500  # of a binary

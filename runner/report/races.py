@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from runner.racecheck.variants import APART
 from runner.report.about import about
 from runner.report.table import parameters, records
 from runner.report.text import count, one_line
+from runner.stages.races.variants import APART
 
 Row = dict[str, Any]
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import pandas as pd
 
-from runner import lines
 from runner.folder import RunFolder
-from runner.lines import BRANCH, GLOBAL, SHARED, LineCost
 from runner.profiling import ceilings, counters
 from runner.report import profiled
 from runner.report.findings import best_of, headline_groups
 from runner.report.table import PEERS, varying
 from runner.report.text import absent, described, size_of
 from runner.runs import section
+from runner.stages.lines import costs as lines
+from runner.stages.lines.costs import BRANCH, GLOBAL, SHARED, LineCost
 
 MOST_CASES = 10  # of each ranking
 

@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from runner import stages
 from runner.config import Job
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
 from runner.errors import DeviceUnavailable, UsageError
 from runner.folder import RunFolder
 from runner.settings import DeviceConfig
+from runner.stages import all as stages
 from runner.sweep import engine
 from runner.sweep.results import Row
 from runner.sweep.worker import Worker

@@ -117,12 +117,20 @@ def rows_of(folder: RunFolder, numbers: Iterable[int]) -> Iterator[tuple[int, Ro
 def copy_row(source: RunFolder, target: RunFolder, number: int, row: Row) -> None:
     """Copy a row with its samples, the row last: a row that is there is complete."""
     files = [name(str(row["case"]), number) for name in (source.samples, source.hot_samples)]
-    files += [source.compile_log(number), source.lines_of(number), source.hazards(number), source.profile(number)]
+    files += source.records(number)
     files += [of(str(name)) for of in (source.machine_code, source.ptx)] if (name := row.get("binary")) else []
     for file in files:
         with suppress(FileNotFoundError):
             target.write(target.path / file.relative_to(source.path), source.read(file))
     target.write_json(target.result(number), row)
+
+
+def _copy_newer(files: Iterable[Path], source: RunFolder, target: RunFolder) -> None:
+    """Copy files that the target lacks, or has from before."""
+    for file in files:
+        there = target.path / file.relative_to(source.path)
+        if source.has(file) and not (target.has(there) and there.stat().st_mtime_ns >= file.stat().st_mtime_ns):
+            target.write(there, source.read(file))
 
 
 def merge(sweep: RunFolder) -> dict[int, Row]:
@@ -142,9 +150,12 @@ def merge_shard(sweep: RunFolder, shard: ShardFolder, numbers: Sequence[int]) ->
     new: dict[int, Row] = {}
     for attempt in reversed(shard.attempts()):
         for number, row in rows_of(attempt, [n for n in numbers if n not in new]):
-            if _adds(sweep.json(sweep.result(number)), row):
+            there = sweep.json(sweep.result(number))
+            if _adds(there, row):
                 copy_row(attempt, sweep, number, row)
                 new[number] = row
+            elif there.get("rounds") == row.get("rounds"):  # a stage may have no column for what it says
+                _copy_newer(attempt.records(number), attempt, sweep)
     return new
 
 

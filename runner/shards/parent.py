@@ -15,6 +15,7 @@ from runner.folder import RunFolder
 from runner.shards import plan as planning
 from runner.shards.folder import REFERENCE, ShardFolder, merge, shards
 from runner.shards.watch import Cluster, Watched, Watcher
+from runner.stages import all as stages
 from runner.sweep import engine
 from runner.sweep.ledger import Ledger
 from runner.sweep.worker import Worker
@@ -56,6 +57,8 @@ class Parent:
             raise
         finally:
             ledger.write()
+            for stage in stages.ALL:
+                stage.gather(self.folder)
 
     def _run_shards(self, ledger: Ledger, running: Sequence[ShardFolder]) -> bool:
         """Run new shards beside those that still run. A GPU has one shard at a time, so some may wait."""

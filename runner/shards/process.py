@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from runner import environment, samples, stages, stored_sweep
+from runner import environment, samples, stored_sweep
 from runner.config import Job
 from runner.device import DeviceInfo
 from runner.device.kinds import compiler_for
 from runner.errors import CompileError, DeviceUnavailable, UsageError
 from runner.folder import RunFolder
 from runner.shards.folder import REFERENCE, Attempt, ShardFolder, append_line, copy_row, require_one_toolchain, rows_of
+from runner.stages import all as stages
 from runner.statistics import round_medians, unthrottled
 from runner.sweep import engine
 from runner.sweep.ledger import finished

@@ -28,9 +28,9 @@ from runner.kernel import metrics
 from runner.kernel.case import Case
 from runner.pace import Pace
 from runner.samples import append_hot, append_round
-from runner.sweep import disassembling, line_costs, results
+from runner.sweep import results
 from runner.sweep.ledger import Ledger
-from runner.sweep.stage import Stage
+from runner.sweep.stage import Bench, Stage
 from runner.sweep.worker import Outcome, Task, Worker
 from runner.terminal import SweepProgress
 
@@ -71,6 +71,7 @@ def run(
     cache.require_writable()
     ledger = Ledger(plan, folder, launcher)
     sources.keep(folder, ledger.jobs)
+    opened: dict[int, tuple[DeviceInfo, Compiler]] = {}  # by job
     groups: dict[tuple[Any, ...], list[Job]] = {}  # with device, compiler and timing in common
     for job in ledger.unfinished(ledger.jobs):
         groups.setdefault((*job.device.key, job.compiler, str(job.timing), bool(job.look)), []).append(job)
@@ -82,13 +83,15 @@ def run(
                     taken, worker = worker, None
                 else:
                     taken = Worker(group[0].device)
-                _Group(group, folder, progress, ledger, taken, part).run()
+                device = _Group(group, folder, progress, ledger, taken, part).run()
+                opened.update({job.number: device for job in group})
             except DeviceUnavailable as e:
                 if len(groups) == 1 and ledger.empty:
                     raise  # nothing was run: the user's mistake, not a failed sweep
                 ledger.mark_not_run(str(e), group)
-        for stage in stages:
-            stage.run(ledger, folder, progress, time.monotonic() - began)
+        with Bench(ledger, folder, progress, opened, time.monotonic() - began) as bench:
+            for stage in stages:
+                stage.run(bench)
     except KeyboardInterrupt:
         ledger.mark_not_run("interrupted before this case was reached", ledger.jobs)
         raise
@@ -112,13 +115,11 @@ class _Group:
         self._todo: dict[int, int] = {}  # rounds that are still to be measured, by job
         self._compiler: Compiler | None = None  # once the device is open
         self._pace = Pace({})
-        self._counting: line_costs.Builds | None = None
-        self._uncounted: set[str] = set()  # kernels whose lines are not counted, and the reasons, as they were told
         self._told = False  # whether it was said that the sweep takes long
         self._since = self._estimated = 0.0
 
-    def run(self) -> None:
-        """Open the device, compile, and measure all rounds."""
+    def run(self) -> tuple[DeviceInfo, Compiler]:
+        """Open the device, compile, and measure all rounds. Gives the device and the compiler."""
         self._progress.stage("opening the device", 1)
         first = self._jobs[0]
         # One case hardly has a figure, and a run on the CPU device has none.
@@ -140,20 +141,14 @@ class _Group:
             for job in runnable:
                 self._take_binary(job, compiled[job.number])
             if self._binaries:
-                self._counting = line_costs.Builds([job for job in runnable if job.number in self._binaries], info)
-                plan = [job for job in runnable if job.number in self._binaries]
-                self._run_rounds(plan)
-                if info.is_gpu:
-                    rows = {job.number: row for job in plan if (row := self._ledger.row(job))}
-                    disassembling.keep(plan, rows, self._binaries, compiler, self._folder, self._progress)
+                self._run_rounds([job for job in runnable if job.number in self._binaries])
         except BaseException:
             self._worker.kill()  # it may be in the middle of a launch
             raise
         finally:
             ahead.set()
-            if self._counting:
-                self._counting.close()
         threading.Thread(target=self._worker.close, name="closing").start()  # the report need not wait for it
+        return info, compiler
 
     def _take_binary(self, job: Job, compiled: Compiled) -> None:
         """Keep a job's binary; a job whose kernel does not compile gets its row here."""
@@ -214,9 +209,6 @@ class _Group:
         if not self._worker.alive:
             self._worker.kill()
             self._worker = self._worker.again()
-        counted = self._counting.take(job) if self._counting and self._ledger.row(job) is None else None
-        if isinstance(counted, str):
-            self._say_uncounted(job, counted)
         return self._worker.run(
             Task(
                 job.case,
@@ -224,7 +216,6 @@ class _Group:
                 self._binaries[job.number],
                 job.protocol(self._worker.info.kind),
                 job.device.time_limit_s,
-                None if isinstance(counted, str) else counted,
                 _is_fast(job) and self._worker.info.is_gpu,
             ),
             lambda step: self._progress.now(f"{job.case.label}: {step}"),
@@ -237,10 +228,6 @@ class _Group:
             job, outcome, info, seconds = self._waiting[0]
             before = (self._ledger.row(job) or {}).get("wall_s") or 0.0
             row = {**self._row(job, outcome, info, number), "wall_s": before + seconds}
-            if outcome.lines and outcome.lines.reason:
-                self._say_uncounted(job, outcome.lines.reason)
-            elif outcome.lines:
-                self._ledger.add_lines(job, outcome.lines.lines)
             self._ledger.add(job, row)
             self._waiting.popleft()  # last: an interrupted write is repeated at the end
             if outcome.findings:
@@ -255,12 +242,6 @@ class _Group:
             self._progress.step(steps)
             self._estimate()
             self._progress.row(f"{job.case.label}{which}", row)
-
-    def _say_uncounted(self, job: Job, reason: str) -> None:
-        """Say why a kernel's lines are not counted: each kernel, and each reason, once."""
-        if not {job.case.kernel.name, reason} & self._uncounted:
-            self._progress.say(f"the cost of lines is not counted: {job.case.kernel.name}: {reason}")
-        self._uncounted.update((job.case.kernel.name, reason))
 
     def _estimate(self) -> None:
         """Estimate the time left, at most once a second; say once if the sweep takes more than two minutes."""

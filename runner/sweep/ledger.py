@@ -10,12 +10,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from runner import lines, samples, sources
+from runner import samples, sources
 from runner.config import Job
 from runner.folder import RunFolder
 from runner.kernel import metrics
 from runner.kernel.metrics import TIME
-from runner.lines import LineCost
 from runner.sweep import results
 from runner.sweep.results import Row
 
@@ -57,8 +56,10 @@ class Ledger:
         return not _measured(self.row(job), number)
 
     def restart(self, job: Job) -> None:
-        """Measure a case again from its first round."""
+        """Measure a case again from its first round; nothing stays of what was found out about it."""
         self._rows.pop(job.number, None)
+        for path in self._folder.records(job.number):
+            path.unlink(missing_ok=True)
 
     def unfinished(self, group: Sequence[Job]) -> list[Job]:
         """The jobs that lack their row, or a round."""
@@ -71,10 +72,6 @@ class Ledger:
         self._stale = True
         if time.monotonic() >= self._due:
             self.write()
-
-    def add_lines(self, job: Job, costs: Sequence[LineCost]) -> None:
-        """Write what the lines of a case cost to disk."""
-        lines.keep(self._folder, job.number, job.case.id, job.case.kernel.name, costs)
 
     def mark(self, job: Job, status: str, reason: str) -> None:
         """Add a row for a case that is not run."""
@@ -93,7 +90,6 @@ class Ledger:
         started = time.monotonic()
         own = [self._rows[job] for job in sorted(self._rows)]
         results.write(self._folder, own)
-        lines.write(self._folder)
         self._stale = False
         self._due = time.monotonic() + 9 * (time.monotonic() - started)
 

@@ -27,7 +27,6 @@ _SHOWN = 64 << 10  # bytes that a worker may print
 _ALLOWED = {
     "runner.device": ("DeviceInfo", "Energy", "GpuState", "Order", "Resources"),
     "runner.errors": ("DeviceUnavailable", "Finding"),
-    "runner.lines": ("LineCost", "LineCosts"),
     "runner.sweep.worker": ("Answer", "Outcome", "Tried"),
     "runner.sweep.measure": ("Round",),
     "numpy": ("dtype", "ndarray"),

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner import columns, limited, lines
+from runner import columns, limited
 from runner.config import Job
 from runner.device import Binary, DeviceInfo, GpuState, kinds
 from runner.errors import UsageError
@@ -68,7 +68,6 @@ def finished(job: Job, info: DeviceInfo, launcher: str, outcome: Outcome, binary
         "status": outcome.status,
         "reason": outcome.reason or None,
         "note": outcome.note or None,
-        **lines.averages(outcome.lines.lines if outcome.lines else ()),
         # As text: a 64-bit integer is more than a float can hold.
         "value": None if outcome.value is None else repr(outcome.value),
         "reference": None if outcome.reference is None else repr(outcome.reference),

@@ -220,13 +220,7 @@ def _run(work: Work, program: Program) -> Outcome:
     if reason := implausible(case, device.info, float(np.median(unthrottled(measured.samples)["us"]))):
         return dataclasses.replace(outcome, status="implausible", reason=reason)
     active = device.active_blocks(first.launch)
-    outcome = dataclasses.replace(outcome, active_blocks=active, measured=measured, tried=work.tried)
-    if task.counted:  # last: it leaves the arrays as a few blocks do
-        heartbeat("counting")
-        from runner.sweep import line_costs  # noqa: PLC0415  (not before the first case is measured)
-
-        outcome = dataclasses.replace(outcome, lines=line_costs.count(device, task, first))
-    return outcome
+    return dataclasses.replace(outcome, active_blocks=active, measured=measured, tried=work.tried)
 
 
 def _measured(work: Work, turns: Sequence[Trial], spent_ms: float) -> Round:

@@ -1,34 +1,75 @@
-"""What is asked of a sweep's cases besides their verdict and times.
+"""What is asked of a sweep's cases besides their verdict and times: the protocol of a stage, and what it works with.
 
-A stage runs after these are on disk, and adds columns to the rows. The engine gets a list of stages and knows none by
-name; `runner.stages` has the list.
+The engine gets a list of stages and knows none by name; `runner.stages.all` has the list.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self, TypeVar
 
 from runner.config import Job
+from runner.device import Compiler, DeviceInfo
 from runner.folder import RunFolder
 from runner.sweep.ledger import Ledger
 from runner.terminal import SweepProgress
 
 
-class Stage(Protocol):
-    """What follows the timed rounds of a sweep. A module with these two functions is one."""
+class Closable(Protocol):
+    """What several stages may use, and is closed behind the last one."""
 
-    def run(self, ledger: Ledger, folder: RunFolder, progress: SweepProgress, spent_s: float) -> None:
+    def close(self) -> None:
+        """End what it has started."""
+
+
+T = TypeVar("T", bound=Closable)
+
+
+@dataclass
+class Bench:
+    """What the stages of a sweep work with. A context manager that closes what they share."""
+
+    ledger: Ledger  # the rows, all on disk
+    folder: RunFolder  # the sweep's, for records of a stage's own
+    progress: SweepProgress  # where a stage of more than two seconds shows how far it is
+    devices: Mapping[int, tuple[DeviceInfo, Compiler]]  # that were opened, by job
+    spent_s: float  # seconds that the sweep took so far, of which a stage that nobody asked for takes a share
+    _shared: dict[Callable[[], Any], Any] = field(default_factory=dict)
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    def shared(self, make: Callable[[], T]) -> T:
+        """What `make` makes at the first request, such as a pool of processes; later stages get the same."""
+        if make not in self._shared:
+            self._shared[make] = made = make()
+            self._open.callback(made.close)
+        found: T = self._shared[make]
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+
+class Stage(ABC):
+    """What follows the timed rounds of a sweep. It gives columns of rows, and records in the folder."""
+
+    @abstractmethod
+    def lacks(self, job: Job, row: dict[str, Any], folder: RunFolder) -> bool:
+        """Whether a case that has its row still lacks this stage, so that a resumed sweep runs it."""
+
+    @abstractmethod
+    def run(self, bench: Bench) -> None:
         """Look at the cases that lack it, and add what is found to their rows.
 
-        Args:
-            ledger: The rows, all on disk.
-            folder: The sweep's, for records of the stage's own.
-            progress: Where a stage of more than two seconds shows how far it is.
-            spent_s: The seconds that the sweep took so far, of which a stage that nobody asked for takes a share.
-
         Raises:
-            KeyboardInterrupt: After what is known is in the rows.
+            KeyboardInterrupt: After what is known is on disk.
         """
 
-    def lacks(self, job: Job, row: dict[str, Any] | None, folder: RunFolder) -> bool:
-        """Whether a case still lacks it; `row` is None for one that has no times yet."""
+    def gather(self, folder: RunFolder) -> None:
+        """Make the stage's tables of a whole folder, such as lines.csv, from the records of its jobs."""
+        _ = folder  # most have no table

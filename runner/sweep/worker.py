@@ -29,7 +29,6 @@ from runner.sweep.pipe import SECRET, Garbled, Pipe
 
 if TYPE_CHECKING:
     from runner.kernel.case import Case
-    from runner.lines import LineCosts
     from runner.sweep.measure import Round
 
 # Making inputs and references for 2**30 elements takes a while; only launches are held to their own limit.
@@ -50,7 +49,6 @@ class Task:
     binary: Binary  # the compiled source
     protocol: Protocol
     time_limit_s: float  # a launch that takes longer counts as endless
-    counted: Binary | None = None  # the source, compiled so that accesses can be counted; None: what lines cost is not
     fast_math: bool = False  # whether the compiler was told to use fast functions
     energy_s: float = 0.0  # seconds for which the energy is measured, in place of everything else
 
@@ -90,7 +88,6 @@ class Outcome:
     active_blocks: int | None = None  # that fit on a multiprocessor at once
     measured: Round | None = None  # only if ok
     tried: Tried | None = None  # only if ok
-    lines: LineCosts | None = None  # what each line costs, if that was counted
     energy: Energy | None = None  # if that was asked for; the reason says why there is none
     usable: bool = True  # whether the device can take another case; if not, its process ends
 

@@ -3,9 +3,9 @@
 import compare_runs
 import pytest
 
-from runner import lines
 from runner.folder import RunFolder
-from runner.lines import LineCost
+from runner.stages.lines import costs as lines
+from runner.stages.lines.costs import LineCost
 
 BEFORE = "__global__ void k()\n{\n    tile[y][x] = in[i];\n    out[x * n] = tile[x][y];\n}\n"
 AFTER = "// padded\n" + BEFORE.replace("out[x * n]", "out[y * n]")

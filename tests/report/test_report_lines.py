@@ -4,10 +4,10 @@ import pytest
 import report_runs as runs
 
 import runner
-from runner import lines
 from runner.folder import RunFolder
-from runner.lines import LineCost
 from runner.report import build
+from runner.stages.lines import costs as lines
+from runner.stages.lines.costs import LineCost
 
 SOURCE = """// a tile
 #include "helper.cuh"

@@ -5,9 +5,9 @@ import re
 import pytest
 import report_runs as runs
 
-from runner import machine_code
 from runner.folder import RunFolder
 from runner.report import build
+from runner.stages.code import machine_code
 
 CODE = "reduceShfl:\n @ reduceShfl.cu:4\n 0000 LDC R1, c[0x0][0x28]\n 0010 @!P0 LDG.E R4, desc[UR6][R4.64]\n 0020 STL [R1], R4\n"
 

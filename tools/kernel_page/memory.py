@@ -17,9 +17,9 @@ from runner.device import cache
 from runner.device.checked.counting import InstructionCost
 from runner.kernel.declaration import Kernel, written
 from runner.kernel.resolve import make
-from runner.lines import GLOBAL, SHARED, LineCost
 from runner.report.text import count
-from runner.sweep import line_costs
+from runner.stages.lines import counting as line_costs
+from runner.stages.lines.costs import GLOBAL, SHARED, LineCost
 
 FAMILIES = ("shared_memory", "bank_access", "transpose")
 """Whose kernels differ in what their accesses cost."""

@@ -63,14 +63,6 @@ class LineCost:
         return UNITS.get(self.memory, "divergent branches")
 
 
-@dataclass(frozen=True)
-class LineCosts:
-    """What the lines of a case cost, or why that is not known."""
-
-    lines: tuple[LineCost, ...] = ()
-    reason: str = ""
-
-
 Key = tuple[str, int, str, str]
 
 
@@ -98,9 +90,11 @@ def averages(costs: Sequence[LineCost]) -> dict[str, float | None]:
     return row
 
 
-def keep(folder: RunFolder, job: int, case: str, kernel: str, costs: Iterable[LineCost]) -> None:
-    """Write what the lines of a job's case cost beside its row."""
-    folder.write_json(folder.lines_of(job), {"case": case, "kernel": kernel, "lines": [asdict(cost) for cost in costs]})
+def keep(folder: RunFolder, job: int, case: str, kernel: str, costs: Iterable[LineCost], reason: str = "") -> None:
+    """Write what the lines of a job's case cost beside its row, or the reason why that is not known."""
+    why = {"reason": reason} if reason else {}
+    known = {"case": case, "kernel": kernel, "lines": [asdict(cost) for cost in costs], **why}
+    folder.write_json(folder.lines_of(job), known)
 
 
 def write(folder: RunFolder) -> None:
@@ -110,7 +104,9 @@ def write(folder: RunFolder) -> None:
 
 
 def _of_jobs(folder: RunFolder) -> list[dict[str, Any]]:
-    return [one for job in folder.jobs() if _is_record(one := folder.json(folder.lines_of(job)))]
+    """The records of the jobs whose lines were counted."""
+    found = (folder.json(folder.lines_of(job)) for job in folder.jobs())
+    return [one for one in found if _is_record(one) and not one.get("reason")]
 
 
 def _is_record(one: Any) -> bool:

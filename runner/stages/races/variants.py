@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.config import Job
 from runner.kernel.declaration import Kind
-from runner.sweep.checked_builds import host_source
+from runner.stages.checked import host_source
 
 Row = dict[str, Any]
 

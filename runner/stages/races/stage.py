@@ -1,9 +1,8 @@
-"""Look for races in the rows of a sweep: which rows, how long, and what becomes of them."""
+"""The stage that looks for races in the rows of a sweep: which rows, how long, and what becomes of them."""
 
 from __future__ import annotations
 
 import math
-import os
 import re
 import time
 from collections import deque
@@ -17,12 +16,12 @@ from runner.device.kinds import CHECKED, is_gpu
 from runner.errors import told
 from runner.folder import RunFolder
 from runner.kernel.case import Case
-from runner.racecheck.pool import Found, Pool, Task, found_before
-from runner.racecheck.small import small_case, words
-from runner.racecheck.variants import Row, Variant, in_order, variants
 from runner.settings import RACES_ALL, RACES_NONE
-from runner.sweep.ledger import Ledger
-from runner.terminal import SweepProgress
+from runner.stages.checked import Pool
+from runner.stages.races.small import small_case, words
+from runner.stages.races.small_launches import Found, Task, found_before, look
+from runner.stages.races.variants import Row, Variant, in_order, variants
+from runner.sweep.stage import Bench, Stage
 
 RIGHT = ("ok", "unproven")
 WRONG = ("mismatch", "hazard")  # their reasons get what is found, unless they name a line
@@ -39,45 +38,39 @@ INTERRUPTED = "interrupted"
 UNMEANT = "if the kernel is not meant for this size, say so under 'constraints'"
 
 
-def lacks(job: Job, row: Row | None, folder: RunFolder) -> bool:
-    """Whether races are still to be looked for in a case that has its row."""
-    _ = folder  # the row says it
-    return row is not None and _is_wanted(job, row) and not _is_looked_at(row)
-
-
-def run(ledger: Ledger, folder: RunFolder, progress: SweepProgress, spent_s: float) -> None:
-    """Look for races in the variants of a sweep that took `spent_s` seconds, and write what is found into their rows.
+class Races(Stage):
+    """Looks for races in the variants of a sweep, and writes what is found into their rows.
 
     On the CPU device one variant of each kernel is always looked at; the others as long as that takes at most a quarter
     of the sweep's time. On a GPU it ends after a tenth of that, or two seconds. `racecheck=all` has no such limit.
-    A `KeyboardInterrupt` is passed on, after the rows that were not reached say so.
     """
-    cases = []
-    for job in ledger.jobs:
-        row = ledger.row(job)
-        if row is None or not lacks(job, row, folder):
-            continue
-        if reason := _refusal(job.case):
-            ledger.add(job, {**row, "races_skipped": reason})
-        else:
-            cases.append((job, row))
-    for on_gpu in (True, False):
-        if own := [(job, row) for job, row in cases if is_gpu(str(row["device"])) == on_gpu]:
-            _Looking(own, ledger, folder, progress, spent_s).run()
+
+    def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
+        """Whether races are still to be looked for in a case that has its row."""
+        _ = folder  # the row says it
+        return _is_wanted(job, row) and not _is_looked_at(row)
+
+    def run(self, bench: Bench) -> None:
+        """Look at the cases that lack it. After Ctrl-C the rows that were not reached say so."""
+        cases = []
+        for job in bench.ledger.jobs:
+            row = bench.ledger.row(job)
+            if row is None or not self.lacks(job, row, bench.folder):
+                continue
+            if reason := _refusal(job.case):
+                bench.ledger.add(job, {**row, "races_skipped": reason})
+            else:
+                cases.append((job, row))
+        for on_gpu in (True, False):
+            if own := [(job, row) for job, row in cases if is_gpu(str(row["device"])) == on_gpu]:
+                _Looking(own, bench).run()
 
 
 class _Looking:
     """The variants of a sweep while they are looked at."""
 
-    def __init__(
-        self,
-        cases: Sequence[tuple[Job, Row]],
-        ledger: Ledger,
-        folder: RunFolder,
-        progress: SweepProgress,
-        spent_s: float,
-    ) -> None:
-        self._ledger, self._folder, self._progress = ledger, folder, progress
+    def __init__(self, cases: Sequence[tuple[Job, Row]], bench: Bench) -> None:
+        self._ledger, self._folder, self._progress = bench.ledger, bench.folder, bench.progress
         first, others = in_order(variants(cases))
         self._waiting = deque([*first, *others])
         self._on_gpu = is_gpu(str(cases[0][1]["device"]))
@@ -85,11 +78,11 @@ class _Looking:
         self._share = SHARE_ON_GPU if self._on_gpu else SHARE
         self._opened = False
         least = LEAST_ON_GPU_S if self._on_gpu else LEAST_S
-        self._until = time.monotonic() + max(least, self._share * spent_s)
+        self._until = time.monotonic() + max(least, self._share * bench.spent_s)
         self._running: dict[Future[Found], tuple[Variant, Case]] = {}
         each = EACH_ON_GPU if self._on_gpu else EACH
-        processes = min(len(os.sched_getaffinity(0)), 1 + len(self._waiting) // each)
-        self._pool = Pool(processes)
+        self._pool = bench.shared(Pool)
+        self._most = min(self._pool.most, 1 + len(self._waiting) // each)
 
     def run(self) -> None:
         """Look at them all, or at as many as the time allows."""
@@ -118,7 +111,7 @@ class _Looking:
 
     def _begin(self) -> bool:
         """Begin with as many variants as there are processes; whether any is running."""
-        while self._waiting and len(self._running) < self._pool.processes and self._left(self._waiting[0]) > 0:
+        while self._waiting and len(self._running) < self._most and self._left(self._waiting[0]) > 0:
             variant = self._waiting[0]
             job = variant.job
             small = small_case(job.case)
@@ -130,7 +123,7 @@ class _Looking:
             if before := found_before(task):
                 self._take(self._waiting.popleft(), small, before)
             else:
-                self._running[self._pool.start(task)] = variant, small
+                self._running[self._pool.start(look, task)] = variant, small
                 self._waiting.popleft()
         return bool(self._running)
 

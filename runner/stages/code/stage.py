@@ -1,0 +1,121 @@
+"""The stage that keeps the machine code of a sweep's binaries in its folder: a report needs no tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from os import sched_getaffinity
+from typing import Any
+
+from runner import atomic
+from runner.config import Job
+from runner.device import Binary, Compiler, cache
+from runner.errors import CompileError
+from runner.folder import RunFolder
+from runner.stages.code import machine_code
+from runner.sweep.stage import Bench, Stage
+
+MOST = 64  # binaries of a sweep
+ENDINGS = (".sass", ".ptx")  # of what the cache keeps beside a binary: disassembling takes a second
+
+Row = Mapping[str, Any]
+
+
+class MachineCode(Stage):
+    """Keeps the code of the right cases of a GPU; of many, that of the fastest of each family and size.
+
+    The source is compiled a second time, with line numbers, which do not change the code. It takes longer than
+    measuring a case, so a search keeps only the code of its best cases. It writes machine/BINARY.txt and .ptx.
+    """
+
+    def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
+        """Never: a compiler that has changed since would give another code."""
+        _ = job, row, folder
+        return False
+
+    def run(self, bench: Bench) -> None:
+        """Keep what the folder lacks."""
+        rows = {job.number: row for job in bench.ledger.jobs if (row := bench.ledger.row(job))}
+        timed = [
+            job
+            for job in bench.ledger.jobs
+            if job.profile.code and not job.look and job.number in bench.devices
+            if rows.get(job.number, {}).get("status") == "ok" and rows[job.number].get("median_us")
+        ]
+        by_number = {job.number: job for job in timed}
+        missing = [
+            _Wanted(name, by_number[number], bench.devices[number][1])
+            for name, number in fastest(timed, rows)
+            if not bench.folder.has(bench.folder.machine_code(name))
+        ]
+        if not missing:
+            return
+        bench.progress.stage("disassembling", len(missing))
+        with ThreadPoolExecutor(len(sched_getaffinity(0))) as pool:
+            try:
+                for wanted, found in zip(missing, pool.map(_code, missing), strict=True):
+                    if found:
+                        machine_code.keep(bench.folder, wanted.name, *found)
+                    bench.progress.step()
+            except OSError as e:
+                bench.progress.say(f"no machine code: {e}")
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A binary whose code is to be kept."""
+
+    name: str
+    job: Job
+    compiler: Compiler
+
+
+def fastest(timed: Sequence[Job], rows: Mapping[int, Row]) -> list[tuple[str, int]]:
+    """The binaries by name, each with the number of a job; of many, those of the fastest of each family and size."""
+    groups: dict[tuple[Any, ...], list[Job]] = {}
+    for job in sorted(timed, key=lambda job: float(rows[job.number]["median_us"])):
+        row = rows[job.number]
+        groups.setdefault((row["family"], row.get("size"), row.get("rows")), []).append(job)
+    wanted: dict[str, int] = {}  # a job of each binary
+    for _, number in sorted((rank, job.number) for of in groups.values() for rank, job in enumerate(of)):
+        wanted.setdefault(str(rows[number]["binary"]), number)
+    return list(wanted.items())[:MOST]
+
+
+def _code(wanted: _Wanted) -> tuple[str, str] | None:
+    """The machine code and the PTX of a binary, from the cache or anew; `None` if it cannot be had."""
+    source, compiler = wanted.job.case.source(), wanted.compiler
+    with suppress(CompileError):  # of a toolkit that has changed meanwhile
+        binary = compiler.compile(source)  # the cache has it
+        if binary.name != wanted.name:
+            return None
+        if known := _known(binary):
+            return known
+        if both := compiler.disassembled(source, binary):
+            ptx = ""
+            with suppress(CompileError):
+                ptx = compiler.ptx(source)
+            found = machine_code.with_lines(*map(machine_code.text_of, both)), ptx
+            _note(binary, found)
+            return found
+    return None
+
+
+def _known(binary: Binary) -> tuple[str, str] | None:
+    """The machine code and the PTX that an earlier sweep found out."""
+    code, ptx = (binary.path.with_suffix(ending) for ending in ENDINGS)
+    if not (cache.intact(code) and cache.intact(ptx)):
+        return None
+    return code.read_text(encoding="utf-8"), ptx.read_text(encoding="utf-8")
+
+
+def _note(binary: Binary, found: tuple[str, str]) -> None:
+    for ending, text in zip(ENDINGS, found, strict=True):
+        path = binary.path.with_suffix(ending)
+        with suppress(OSError):
+            atomic.write_text(path, text)
+            cache.seal(path)

@@ -1,0 +1,104 @@
+"""What each line of a case's kernel costs: a few of its blocks are run on the checked CPU device, and counted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, cast
+
+from runner.device import Binary, Device, Role
+from runner.device.limits import Limits
+from runner.errors import LaunchTimeout
+from runner.kernel.case import Case
+from runner.kernel.contents import contents
+from runner.stages import checked
+from runner.stages.lines.costs import BRANCH, DIGITS, GLOBAL, SHARED, LineCost
+from runner.sweep.trial import Contents, poison, upload
+
+if TYPE_CHECKING:
+    from runner.device.checked import CheckedDevice
+    from runner.device.checked.counting import InstructionCost
+
+FEW = 3  # blocks that are run: the first, one in the middle, the last
+LIMIT_S = 2.0  # of a launch that counts
+
+
+def count(
+    device: Device, heartbeat: Callable[[str], Any], case: Case, binary: Binary, limit_s: float
+) -> list[dict[str, Any]]:
+    """Count in a process of the pool; gives the fields of each `LineCost`.
+
+    Raises:
+        CaseError: The device refuses the launch, or it takes longer than `limit_s`.
+    """
+    heartbeat("inputs")
+    inputs = contents(case)
+    heartbeat("checking")
+    instructions, blocks = counted(cast("CheckedDevice", device), case, binary, inputs, limit_s)
+    return [asdict(line) for line in summed(instructions, blocks)]
+
+
+def of_case(case: Case) -> tuple[list[InstructionCost], list[LineCost]]:
+    """What each instruction of a case costs, and each line; without a sweep."""
+    from runner.device.checked import CheckedDevice  # noqa: PLC0415  (what is noted needs none)
+
+    binary = checked.compiler(Limits()).compile(case.source())
+    device = CheckedDevice(threads=1)  # one, so that atomics come in order
+    try:
+        instructions, blocks = counted(device, case, binary, contents(case))
+    finally:
+        device.close()
+    return instructions, list(summed(instructions, blocks))
+
+
+_with_first_blocks: set[str] = set()  # digests of kernels whose blocks wait for those before them
+
+
+def counted(
+    device: CheckedDevice, case: Case, binary: Binary, inputs: Contents, limit_s: float = LIMIT_S
+) -> tuple[list[InstructionCost], int]:
+    """What each instruction costs, and in how many blocks."""
+    program = device.load(case.source(), binary)
+    with ExitStack() as stack:
+        launch, placed = upload(device, program, case, inputs, stack)
+
+        def run(choose: Callable[[int], list[int]]) -> list[InstructionCost]:
+            poison(case, placed)
+            for array in launch.arrays(Role.STATE):
+                array.fill_bytes(0)
+            return device.count(launch, choose, limit_s)
+
+        blocks = len(_spread(math.prod(case.grid)))
+        if binary.digest not in _with_first_blocks:
+            try:
+                return run(_spread), blocks
+            except LaunchTimeout:
+                _with_first_blocks.add(binary.digest)
+        return run(lambda number: list(range(min(number, FEW)))), blocks
+
+
+def _spread(number: int) -> list[int]:
+    return sorted({0, number // 2, number - 1})
+
+
+def summed(instructions: Iterable[InstructionCost], blocks: int) -> Iterator[LineCost]:
+    """The costs of lines from those of their instructions."""
+    by_line: dict[tuple[str, int, str, str], list[InstructionCost]] = {}
+    for one in instructions:
+        by_line.setdefault((one.file, one.line, one.memory, one.kind), []).append(one)
+    for (file, line, memory, kind), those in sorted(by_line.items()):
+        requests = sum(one.requests for one in those)
+
+        def average(name: str, those: list[InstructionCost] = those, requests: int = requests) -> float:
+            total: float = sum(getattr(one, name) / one.counted * one.requests for one in those)
+            return round(total / requests, DIGITS)
+
+        actual, ideal, lanes = average("actual"), average("ideal"), average("lanes")
+        if kind == BRANCH:
+            diverged = round(actual * requests)
+            yield LineCost(file, line, memory, kind, blocks, requests, lanes, divergent_branches=diverged)
+            continue
+        units = {GLOBAL: (actual, ideal, None, None), SHARED: (None, None, actual, ideal)}[memory]
+        yield LineCost(file, line, memory, kind, blocks, requests, lanes, average("bytes"), *units)

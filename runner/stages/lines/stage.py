@@ -1,0 +1,160 @@
+"""The stage that counts what each line costs, once verdicts and times are on disk."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
+from typing import Any
+
+from runner import interruption
+from runner.config import Job
+from runner.device.kinds import is_gpu
+from runner.errors import CompileError, DeviceUnavailable
+from runner.folder import RunFolder
+from runner.kernel import metrics
+from runner.stages import checked
+from runner.stages.checked import Pool
+from runner.stages.lines import costs
+from runner.stages.lines.costs import LineCost
+from runner.stages.lines.counting import LIMIT_S, count
+from runner.sweep.stage import Bench, Stage
+
+MOST_MEMORY = 1 / 8  # of the host, for the arrays of a case that runs on a GPU; also of all that are counted at once
+SOON_S = 0.5  # between two looks for a signal
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What the lines of a case cost, or why that is not known."""
+
+    lines: tuple[LineCost, ...] = ()
+    reason: str = ""
+
+
+class LineCosts(Stage):
+    """Counts the lines of each right case; a search does so for its winners alone.
+
+    It writes N/lines.json and lines.csv, and columns such as `global_load_sectors`. What it never does: launch on the
+    device that is measured, or change a status.
+    """
+
+    def lacks(self, job: Job, row: Row, folder: RunFolder) -> bool:
+        """Whether the lines of a case are still to be counted; a reason why they cannot be is a record, too."""
+        return is_counted(job) and row["status"] == "ok" and not folder.has(folder.lines_of(job.number))
+
+    def run(self, bench: Bench) -> None:
+        """Count them in all processes of the pool; what an earlier sweep has counted needs none."""
+        ledger, folder = bench.ledger, bench.folder
+        rows = [(job, row) for job in ledger.jobs if (row := ledger.row(job)) and self.lacks(job, row, folder)]
+        if not rows:
+            return
+        counting = _Counting(rows, bench)
+        try:
+            counting.run()
+        finally:
+            self.gather(folder)
+
+    def gather(self, folder: RunFolder) -> None:
+        """Make lines.csv."""
+        costs.write(folder)
+
+
+def is_counted(job: Job) -> bool:
+    """Whether the lines of a case are to be counted: one that breaks a rule on purpose would not end."""
+    return job.lines and not job.look and not job.case.kernel.gpu_only and not job.case.hazard
+
+
+class _Counting:
+    """The cases of a sweep while they are counted."""
+
+    def __init__(self, rows: Sequence[tuple[Job, Row]], bench: Bench) -> None:
+        self._waiting, self._bench = deque(rows), bench
+        self._pool = bench.shared(Pool)
+        self._running: dict[Future[Counted], tuple[Job, Row]] = {}
+        self._told: set[str] = set()  # kernels whose lines are not counted, and the reasons
+
+    def run(self) -> None:
+        self._bench.progress.stage("counting what lines cost", len(self._waiting))
+        while self._begin() or self._running:
+            done, _ = wait(self._running, SOON_S, FIRST_COMPLETED)
+            interruption.check()
+            for future in done:
+                self._take(*self._running.pop(future), future.result())
+
+    def _begin(self) -> bool:
+        """Begin with as many cases as there are processes, and memory; whether any is running."""
+        while self._waiting and len(self._running) < self._pool.most:
+            job, row = self._waiting[0]
+            if reason := _too_large(job, row):
+                self._take(*self._waiting.popleft(), Counted(reason=reason))
+            elif known := _known(job):
+                self._take(*self._waiting.popleft(), known)
+            elif self._running and _bytes(job, *(other for other, _ in self._running.values())) > _most_bytes():
+                break
+            else:
+                self._bench.progress.now(job.case.label)
+                self._running[self._pool.start(_count, job)] = self._waiting.popleft()
+        return bool(self._running)
+
+    def _take(self, job: Job, row: Row, found: Counted) -> None:
+        """Write what was found in a case into its record and its row."""
+        costs.keep(self._bench.folder, job.number, job.case.id, job.case.kernel.name, found.lines, found.reason)
+        if found.reason and not {job.case.kernel.name, found.reason} & self._told:
+            self._bench.progress.say(f"the cost of lines is not counted: {job.case.kernel.name}: {found.reason}")
+        if found.reason:
+            self._told.update((job.case.kernel.name, found.reason))
+        else:
+            new = {**row, **costs.averages(found.lines)}
+            self._bench.ledger.add(job, {**new, **metrics.of_row(job.metrics, job.case.variables, new)})
+        self._bench.progress.step()
+
+
+def _count(pool: Pool, job: Job) -> Counted:
+    """Compile and count a case, in a thread of the pool."""
+    case, limit_s = job.case, min(LIMIT_S, job.device.time_limit_s)
+    try:
+        binary = pool.compiled(case, job.device.compile_limits)
+    except (CompileError, DeviceUnavailable, OSError) as error:
+        return Counted(reason=str(error).partition("\n")[0])
+    answer = pool.call(job.device, count, case, binary, limit_s, limit_s=limit_s)
+    if (found := _read(answer.value)) is None:
+        return Counted(reason=f"{case.label}: {answer.reason}")
+    checked.note(checked.note_of("lines", case, binary), answer.value)
+    return found
+
+
+def _known(job: Job) -> Counted | None:
+    """What an earlier sweep has counted; `None` if none has."""
+    binary = checked.built_before(checked.host_source(job.case))
+    return _read(checked.noted(checked.note_of("lines", job.case, binary))) if binary else None
+
+
+def _read(value: Any) -> Counted | None:
+    """The lines in an answer, or in a note; `None` if it is neither, such as one of another version."""
+    if not isinstance(value, list) or not all(isinstance(line, Mapping) for line in value):
+        return None
+    try:
+        return Counted(tuple(LineCost(**line) for line in value))
+    except TypeError:
+        return None
+
+
+def _too_large(job: Job, row: Row) -> str:
+    """Why a case is not counted on this host; empty if it is."""
+    needed = _bytes(job)
+    if is_gpu(str(row["device"])) and needed > _most_bytes():
+        return f"{job.case.label}: the arrays need {needed} bytes of the host's memory"
+    return ""
+
+
+def _bytes(*jobs: Job) -> int:
+    return sum(array.nbytes for job in jobs for array in job.case.arrays())
+
+
+def _most_bytes() -> float:
+    return MOST_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
